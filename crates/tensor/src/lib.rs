@@ -1,1 +1,24 @@
 //! Element types, dimensions, shapes and tensors.
+//!
+//! A tensor is immutable and cheap to clone; the `*_mut` methods copy first when the bytes are shared or mapped.
+
+mod cast;
+mod dim;
+mod element;
+mod error;
+pub mod float8;
+pub mod pack;
+mod shape;
+mod storage;
+mod string_payload;
+mod tensor;
+
+pub use cast::{Element, Number};
+pub use dim::{Dim, Symbol};
+pub use element::ElementType;
+pub use error::{ErrorKind, TensorError};
+pub use half::{bf16, f16};
+pub use shape::{PartialShape, elements, strides};
+pub use storage::SharedBytes;
+pub use string_payload::{decode_strings, encode_strings};
+pub use tensor::Tensor;

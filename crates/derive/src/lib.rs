@@ -1,0 +1,230 @@
+//! `#[derive(Op)]`: from a struct of attributes to a declared operation. Everything that would otherwise be spelled a
+//! second time (file name, opset, attribute names, defaults, docs) is taken from the struct.
+//!
+//! ```ignore
+//! /// Keeps positive values and scales negative ones by `alpha`.
+//! #[derive(Op, Clone, Debug, PartialEq)]
+//! #[op(since = 1, inputs = "data", outputs = "output")]
+//! pub struct LeakyRelu {
+//!     /// Slope of the negative half-line.
+//!     #[attr(default = 0.01)]
+//!     pub alpha: f32,
+//! }
+//! ```
+//!
+//! Words of `#[op(...)]`: `name`, `xml` (name in files), `since`, `until` (first and last opset), `opset` (home opset
+//! name, or the opset of an extension, which then needs no `since`), `inputs`, `outputs` (port names; `?` marks an
+//! optional one, `...` any number), `moves` (inputs whose elements are only moved), `commutative`, `random`, `stateful`,
+//! `sink`. Words of `#[attr(...)]`: `name`, `default`; without a default the attribute is required.
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
+use syn::{Attribute, Data, DeriveInput, Expr, Field, Fields, LitInt, LitStr, Type, parse_macro_input};
+
+#[proc_macro_derive(Op, attributes(op, attr))]
+pub fn derive_op(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand(&input).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+#[derive(Default)]
+struct OpWords {
+    name: Option<String>,
+    xml: Option<String>,
+    since: u32,
+    until: Option<u32>,
+    opset: Option<String>,
+    inputs: Option<String>,
+    outputs: Option<String>,
+    moves: Option<String>,
+    commutative: bool,
+    random: bool,
+    stateful: bool,
+    sink: bool,
+}
+
+fn op_words(attrs: &[Attribute]) -> syn::Result<OpWords> {
+    let mut w = OpWords::default();
+    for attr in attrs.iter().filter(|a| a.path().is_ident("op")) {
+        attr.parse_nested_meta(|meta| {
+            let text = || -> syn::Result<String> { Ok(meta.value()?.parse::<LitStr>()?.value()) };
+            let number = || -> syn::Result<u32> { meta.value()?.parse::<LitInt>()?.base10_parse() };
+            match meta.path.get_ident().map(|i| i.to_string()).as_deref() {
+                Some("name") => w.name = Some(text()?),
+                Some("xml") => w.xml = Some(text()?),
+                Some("since") => w.since = number()?,
+                Some("until") => w.until = Some(number()?),
+                Some("opset") => w.opset = Some(text()?),
+                Some("inputs") => w.inputs = Some(text()?),
+                Some("outputs") => w.outputs = Some(text()?),
+                Some("moves") => w.moves = Some(text()?),
+                Some("commutative") => w.commutative = true,
+                Some("random") => w.random = true,
+                Some("stateful") => w.stateful = true,
+                Some("sink") => w.sink = true,
+                _ => return Err(meta.error("unknown word in #[op(...)]")),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(w)
+}
+
+fn doc_of(attrs: &[Attribute]) -> String {
+    let lines: Vec<String> = attrs
+        .iter()
+        .filter(|a| a.path().is_ident("doc"))
+        .filter_map(|a| match &a.meta.require_name_value().ok()?.value {
+            Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. }) => Some(s.value().trim().to_string()),
+            _ => None,
+        })
+        .collect();
+    lines.join(" ")
+}
+
+fn ports(list: &str) -> Tokens {
+    let ports = list.split(',').map(str::trim).filter(|p| !p.is_empty()).map(|p| {
+        let (variadic, optional) = (p.ends_with("..."), p.ends_with('?'));
+        let name = p.trim_end_matches("...").trim_end_matches('?');
+        quote! { ::carafe_graph::PortInfo { name: #name, optional: #optional, variadic: #variadic } }
+    });
+    quote! { &[#(#ports),*] }
+}
+
+fn is_body(ty: &Type) -> bool {
+    matches!(ty, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Body"))
+}
+
+struct AttrField<'a> {
+    field: &'a Field,
+    name: String,
+    default: Option<Expr>,
+}
+
+fn attr_field(field: &Field) -> syn::Result<AttrField<'_>> {
+    let ident = field.ident.as_ref().expect("named field");
+    let mut name = ident.to_string();
+    let mut default = None;
+    for attr in field.attrs.iter().filter(|a| a.path().is_ident("attr")) {
+        attr.parse_nested_meta(|meta| {
+            if meta.path.is_ident("name") {
+                name = meta.value()?.parse::<LitStr>()?.value();
+            } else if meta.path.is_ident("default") {
+                default = Some(meta.value()?.parse::<Expr>()?);
+            } else {
+                return Err(meta.error("unknown word in #[attr(...)]"));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(AttrField { field, name, default })
+}
+
+fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
+    let Data::Struct(data) = &input.data else {
+        return Err(syn::Error::new_spanned(input, "an operation is a struct of its attributes"));
+    };
+    let fields: Vec<AttrField<'_>> = match &data.fields {
+        Fields::Named(f) => f.named.iter().map(attr_field).collect::<syn::Result<_>>()?,
+        Fields::Unit => vec![],
+        Fields::Unnamed(_) => return Err(syn::Error::new_spanned(input, "attributes need names")),
+    };
+    let unit = matches!(data.fields, Fields::Unit);
+    let words = op_words(&input.attrs)?;
+    if words.since == 0 && words.opset.is_none() {
+        return Err(syn::Error::new_spanned(&input.ident, "say #[op(since = N)] or #[op(opset = \"...\")]"));
+    }
+    let ident = &input.ident;
+    let name = words.name.unwrap_or_else(|| ident.to_string());
+    let xml = words.xml.unwrap_or_else(|| name.clone());
+    let since = words.since;
+    let until = match (since, words.until) {
+        (0, _) => quote!(0),
+        (_, Some(n)) => quote!(#n),
+        (_, None) => quote!(::carafe_graph::NEWEST_OPSET),
+    };
+    let opset = words.opset.unwrap_or_else(|| format!("opset{since}"));
+    let inputs = ports(words.inputs.as_deref().unwrap_or("data"));
+    let outputs = ports(words.outputs.as_deref().unwrap_or("output"));
+    let moves = words.moves.as_deref().unwrap_or("").split(',').map(str::trim).filter(|s| !s.is_empty());
+    let moves: Vec<usize> = moves
+        .map(|s| s.parse().map_err(|_| syn::Error::new_spanned(ident, "moves lists input numbers")))
+        .collect::<syn::Result<_>>()?;
+    let (commutative, random, stateful, sink) = (words.commutative, words.random, words.stateful, words.sink);
+    let doc = doc_of(&input.attrs);
+
+    let infos = fields.iter().map(|f| {
+        let (name, ty, doc) = (&f.name, &f.field.ty, doc_of(&f.field.attrs));
+        let default = match &f.default {
+            Some(e) => {
+                let text = quote!(#e).to_string();
+                quote!(Some(#text))
+            }
+            None => quote!(None),
+        };
+        quote! { ::carafe_graph::AttrInfo {
+            name: #name, kind: <#ty as ::carafe_graph::Attr>::KIND, default: #default, doc: #doc,
+        } }
+    });
+    let writes = fields.iter().map(|f| {
+        let (name, id) = (&f.name, &f.field.ident);
+        quote! { if let Some(v) = ::carafe_graph::Attr::write(&self.#id) { out.push((#name.into(), v)); } }
+    });
+    let reads = fields.iter().map(|f| {
+        let (name, id, ty) = (&f.name, &f.field.ident, &f.field.ty);
+        match &f.default {
+            Some(e) => quote! { #id: attrs.read::<#ty>(#name, Some({ let d: #ty = #e; d }))? },
+            None => quote! { #id: attrs.read::<#ty>(#name, None)? },
+        }
+    });
+    let bodies: Vec<_> = fields.iter().filter(|f| is_body(&f.field.ty)).collect();
+    let body_names: Vec<&String> = bodies.iter().map(|f| &f.name).collect();
+    let body_ids: Vec<_> = bodies.iter().map(|f| &f.field.ident).collect();
+    let make = if unit { quote!(#ident) } else { quote!(#ident { #(#reads),* }) };
+
+    Ok(quote! {
+        impl ::carafe_graph::OpDecl for #ident {
+            fn info(&self) -> &'static ::carafe_graph::OpInfo { <Self as ::carafe_graph::OpNew>::INFO }
+            #[allow(unused_mut)]
+            fn attrs(&self) -> ::std::vec::Vec<(::std::borrow::Cow<'static, str>, ::carafe_graph::AttrValue)> {
+                let mut out = ::std::vec::Vec::new();
+                #(#writes)*
+                out
+            }
+            fn as_any(&self) -> &dyn ::std::any::Any { self }
+            fn eq_op(&self, other: &dyn ::carafe_graph::Op) -> bool {
+                other.as_any().downcast_ref::<Self>() == Some(self)
+            }
+            fn bodies(&self) -> ::std::vec::Vec<(&'static str, &::carafe_graph::Body)> {
+                vec![#((#body_names, &self.#body_ids)),*]
+            }
+            fn bodies_mut(&mut self) -> ::std::vec::Vec<(&'static str, &mut ::carafe_graph::Body)> {
+                vec![#((#body_names, &mut self.#body_ids)),*]
+            }
+            fn clone_op(&self) -> ::std::boxed::Box<dyn ::carafe_graph::Op> {
+                ::std::boxed::Box::new(::std::clone::Clone::clone(self))
+            }
+        }
+        impl ::carafe_graph::OpNew for #ident {
+            const INFO: &'static ::carafe_graph::OpInfo = &::carafe_graph::OpInfo {
+                name: #name,
+                xml_name: #xml,
+                opset: #opset,
+                since: #since,
+                until: #until,
+                inputs: #inputs,
+                outputs: #outputs,
+                attrs: &[#(#infos),*],
+                doc: #doc,
+                moves: &[#(#moves),*],
+                commutative: #commutative,
+                random: #random,
+                stateful: #stateful,
+                sink: #sink,
+            };
+            #[allow(unused_variables)]
+            fn from_attrs(attrs: &::carafe_graph::AttrMap) -> ::carafe_graph::Result<Self> { Ok(#make) }
+        }
+    })
+}

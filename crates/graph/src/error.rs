@@ -1,0 +1,103 @@
+//! The error every crate above `tensor` returns. Places are added while it travels up (`at`), outermost first, so the
+//! text reads "where: what".
+
+use carafe_tensor::TensorError;
+use std::fmt;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a door needs to know to choose an exit code or an HTTP status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorKind {
+    /// The model, file or tensor is wrong.
+    Invalid,
+    /// Well formed, but nobody here can handle it.
+    Unsupported,
+    /// A name (device, input, property, file) that does not exist.
+    NotFound,
+    /// The operating system said no.
+    Io,
+    /// The caller used an interface wrongly.
+    Usage,
+    /// A request is running and cannot be touched.
+    Busy,
+    /// The work was cancelled.
+    Cancelled,
+}
+
+/// An error with its kind, its message and the places it passed through.
+#[derive(Clone, PartialEq)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    places: Vec<String>,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into(), places: Vec::new() }
+    }
+    pub fn invalid(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Invalid, message)
+    }
+    pub fn unsupported(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Unsupported, message)
+    }
+    pub fn not_found(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::NotFound, message)
+    }
+    pub fn usage(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Usage, message)
+    }
+    pub fn io(what: impl fmt::Display, e: &std::io::Error) -> Error {
+        let kind = if e.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Io };
+        Error::new(kind, format!("{what}: {e}"))
+    }
+    /// Puts a place in front: the node, then the file, then the command.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<String>) -> Error {
+        self.places.push(place.into());
+        self
+    }
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+    /// The message without its places.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, place) in self.places.iter().rev().enumerate() {
+            write!(f, "{}{place}", if i > 0 { ", " } else { "" })?;
+        }
+        write!(f, "{}{}", if self.places.is_empty() { "" } else { ": " }, self.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} ({:?})", self.kind)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<TensorError> for Error {
+    fn from(e: TensorError) -> Error {
+        Error::invalid(e.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_read_from_the_outermost_to_the_innermost() {
+        let e = Error::invalid("rank 3 needed, found 2").at("node `a` (MatMul)").at("model `m.xml`");
+        assert_eq!(e.to_string(), "model `m.xml`, node `a` (MatMul): rank 3 needed, found 2");
+    }
+}

@@ -1,0 +1,41 @@
+//! Model graph, the `Op` trait, shape inference and reference evaluation. This crate knows no operation by name except
+//! the three that make a graph (Parameter, Const, Result), no file format and no device.
+
+#![forbid(unsafe_code)]
+
+// The derive writes paths that begin with `::carafe_graph`.
+extern crate self as carafe_graph;
+
+mod attr;
+mod body;
+pub mod dump;
+mod error;
+mod eval;
+mod fact;
+mod framework_node;
+mod infer;
+mod model;
+mod op;
+mod pass;
+mod registry;
+mod rt_info;
+mod structural;
+mod topo;
+mod verify;
+
+pub use attr::{Attr, AttrInfo, AttrKind, AttrMap, AttrValue, TensorAttr};
+pub use body::{Body, BodyInput, BodyOutput, Slicing};
+pub use carafe_derive::Op;
+pub use carafe_tensor as tensor;
+pub use error::{Error, ErrorKind, Result};
+pub use eval::{EvalCx, EvalEnv, eval_node, run};
+pub use fact::{Content, Fact};
+pub use framework_node::FrameworkNode;
+pub use infer::{InferCx, infer_op, normalize_axis};
+pub use model::{Model, Node, NodeId, Output, Use, Value};
+pub use op::{Op, OpDecl, OpInfo, OpNew, OpRef, PortInfo};
+pub use pass::{Notes, Pass, run_passes};
+pub use registry::{NEWEST_OPSET, OpFactory, Registry};
+pub use rt_info::{RtAttribute, RtInfo, RtTree};
+pub use structural::{Constant, Parameter, ResultOp};
+pub use verify::verify;

@@ -1,0 +1,44 @@
+//! Checks the invariants of a graph; run after every pass in debug builds.
+
+use crate::error::{Error, Result};
+use crate::model::{Model, Use};
+use std::collections::HashSet;
+
+/// Says the first thing that is wrong.
+pub fn verify(model: &Model) -> Result<()> {
+    for (id, node) in model.nodes() {
+        for (i, v) in node.inputs().iter().enumerate() {
+            let producer = model
+                .get(v.node)
+                .ok_or_else(|| Error::invalid(format!("input {i} reads a removed node")).at(node.place()))?;
+            if v.port >= producer.outputs().len() {
+                return Err(Error::invalid(format!("input {i} reads output {} of {}", v.port, producer.place()))
+                    .at(node.place()));
+            }
+            let this = Use { node: id, input: i };
+            if model.users(*v).iter().filter(|u| **u == this).count() != 1 {
+                return Err(Error::invalid(format!("input {i} is not in its producer's user list")).at(node.place()));
+            }
+        }
+        for port in 0..node.outputs().len() {
+            for u in model.users(crate::Value { node: id, port }) {
+                let back = model.get(u.node).and_then(|n| n.inputs().get(u.input));
+                if back != Some(&crate::Value { node: id, port }) {
+                    return Err(Error::invalid(format!("output {port} lists a user that reads something else"))
+                        .at(node.place()));
+                }
+            }
+        }
+        for (name, body) in node.op().bodies() {
+            let check = body.check(node.inputs().len()).and_then(|()| verify(&body.model));
+            check.map_err(|e| e.at(format!("`{name}`")).at(node.place()))?;
+        }
+    }
+    let mut names = HashSet::new();
+    for id in model.parameters() {
+        if !names.insert(model.node(*id).name()) {
+            return Err(Error::invalid(format!("two inputs are named `{}`", model.node(*id).name())));
+        }
+    }
+    model.topological_order().map(|_| ())
+}

@@ -1,0 +1,3 @@
+//! convert.
+
+opset! {}

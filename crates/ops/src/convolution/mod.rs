@@ -1,0 +1,3 @@
+//! convolution.
+
+opset! {}

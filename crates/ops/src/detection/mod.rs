@@ -1,0 +1,3 @@
+//! detection.
+
+opset! {}

@@ -1,0 +1,3 @@
+//! embedding.
+
+opset! {}

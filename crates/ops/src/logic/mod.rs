@@ -1,0 +1,3 @@
+//! logic.
+
+opset! {}

@@ -1,0 +1,5 @@
+//! Functions of one number, element by element.
+
+mod unary;
+
+opset! { abs::{Abs} }

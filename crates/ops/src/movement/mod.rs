@@ -1,0 +1,3 @@
+//! movement.
+
+opset! {}

@@ -1,0 +1,3 @@
+//! normalization.
+
+opset! {}

@@ -1,0 +1,3 @@
+//! quantize.
+
+opset! {}

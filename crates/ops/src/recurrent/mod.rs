@@ -1,0 +1,3 @@
+//! recurrent.
+
+opset! {}

@@ -1,0 +1,3 @@
+//! Operations about shapes themselves.
+
+opset! { shape_of::{ShapeOf, ShapeOfV1} }

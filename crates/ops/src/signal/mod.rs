@@ -1,0 +1,3 @@
+//! signal.
+
+opset! {}
