@@ -87,10 +87,7 @@ impl Case {
     /// The tolerance for an output of this type.
     pub fn tolerance(&self, ty: ElementType) -> Tolerance {
         let default = Tolerance::of_type(ty);
-        Tolerance {
-            rtol: self.options.rtol.unwrap_or(default.rtol),
-            atol: self.options.atol.unwrap_or(default.atol),
-        }
+        Tolerance { rtol: self.options.rtol.unwrap_or(default.rtol), atol: self.options.atol.unwrap_or(default.atol) }
     }
 }
 
@@ -214,8 +211,7 @@ fn word(scan: &mut Scan<'_>) -> Result<String, CaseError> {
 }
 
 fn expectation(scan: &mut Scan<'_>) -> Result<Expect, CaseError> {
-    if scan.sees("error") {
-        scan.expect("error")?;
+    if scan.take("error") {
         return Ok(Expect::Error(scan.quoted()?));
     }
     let mut outputs = Vec::new();

@@ -19,10 +19,10 @@ impl Tolerance {
     }
 
     fn allows(self, expected: f64, found: f64) -> bool {
-        if expected.is_nan() || found.is_nan() {
-            return expected.is_nan() && found.is_nan();
+        if !expected.is_finite() || !found.is_finite() {
+            return expected == found || expected.is_nan() && found.is_nan();
         }
-        expected == found || (expected - found).abs() <= self.atol + self.rtol * expected.abs() && found.is_finite()
+        (expected - found).abs() <= self.atol + self.rtol * expected.abs()
     }
 }
 
@@ -70,7 +70,8 @@ fn differences<T: std::fmt::Debug>(
     let Some(&first) = wrong.first() else { return Ok(()) };
     let index = unravel(first, shape_of.shape());
     let mut message = format!("element {index:?}: expected {:?}, found {:?}", expected[first], found[first]);
-    let largest = wrong.iter().filter_map(|&i| Some((error(&expected[i], &found[i])?, i))).max_by(|a, b| a.0.total_cmp(&b.0));
+    let largest =
+        wrong.iter().filter_map(|&i| Some((error(&expected[i], &found[i])?, i))).max_by(|a, b| a.0.total_cmp(&b.0));
     message += &format!(" ({} of {} elements differ", wrong.len(), expected.len());
     if let Some((error, i)) = largest {
         message += &format!(", largest error {error:.3e} at {:?}", unravel(i, shape_of.shape()));
@@ -115,7 +116,12 @@ mod tests {
     fn the_message_has_the_first_difference_and_the_largest_error() {
         let (a, b) = (f(&[1.0, 2.0, 3.0]).reshaped(&[1, 3]).unwrap(), f(&[1.0, 2.5, 5.0]).reshaped(&[1, 3]).unwrap());
         let m = compare(&a, &b, Tolerance::EXACT).unwrap_err();
-        assert!(m.starts_with("element [0, 1]: expected 2.0, found 2.5 (2 of 3 elements differ, largest error 2.000e0 at [0, 2])"), "{m}");
+        assert!(
+            m.starts_with(
+                "element [0, 1]: expected 2.0, found 2.5 (2 of 3 elements differ, largest error 2.000e0 at [0, 2])"
+            ),
+            "{m}"
+        );
     }
 
     #[test]

@@ -51,10 +51,8 @@ pub fn every_op_round_trips_its_attributes(files: &[CaseFile]) -> Result<(), Str
 
 fn round_trip(op: &dyn Op) -> Result<(), String> {
     let values: AttrMap = op.attrs().into_iter().map(|(n, v)| (n.into_owned(), v)).collect();
-    let text: AttrMap = values
-        .iter()
-        .map(|(n, v)| (n.to_string(), v.to_text().map_or_else(|| v.clone(), AttrValue::Text)))
-        .collect();
+    let text: AttrMap =
+        values.iter().map(|(n, v)| (n.to_string(), v.to_text().map_or_else(|| v.clone(), AttrValue::Text))).collect();
     let factory = find_op(op.info().name, Some(op.info().opset)).map_err(|e| e.to_string())?;
     for (how, attrs) in [("values", values), ("text", text)] {
         let again = factory.create(&attrs).map_err(|e| format!("attributes as {how} {attrs:?}: {e}"))?;

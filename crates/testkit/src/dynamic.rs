@@ -60,9 +60,9 @@ fn real_outputs(case: &Case) -> Result<Vec<(ElementType, PartialShape)>, String>
 fn lessen(fact: &Fact, less: Less) -> Fact {
     let shape = match less {
         Less::Intervals => match fact.shape.dims() {
-            Some(dims) => PartialShape::new(dims.iter().map(|d| {
-                Dim::range((d.min() - 1).max(0), d.max().and_then(|m| m.checked_add(1)))
-            })),
+            Some(dims) => PartialShape::new(
+                dims.iter().map(|d| Dim::range((d.min() - 1).max(0), d.max().and_then(|m| m.checked_add(1)))),
+            ),
             None => PartialShape::dynamic(),
         },
         Less::Dims => any_dims(&fact.shape),

@@ -43,9 +43,13 @@ pub fn find_op(name: &str, opset: Option<&str>) -> Result<&'static OpFactory> {
         }
     };
     found.copied().ok_or_else(|| {
-        let have: Vec<_> =
-            classes.iter().map(|f| format!("opset{} to opset{}", f.info.since, f.info.until)).collect();
-        Error::not_found(format!("{} is not in {}; it is in {}", newest.info.name, opset.unwrap_or(""), have.join(", ")))
+        let have: Vec<_> = classes.iter().map(|f| format!("opset{} to opset{}", f.info.since, f.info.until)).collect();
+        Error::not_found(format!(
+            "{} is not in {}; it is in {}",
+            newest.info.name,
+            opset.unwrap_or(""),
+            have.join(", ")
+        ))
     })
 }
 

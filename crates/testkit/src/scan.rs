@@ -56,17 +56,20 @@ impl<'a> Scan<'a> {
         self.rest().is_empty()
     }
 
-    /// Whether `token` comes next, past white space.
+    /// Whether `token` comes next, past white space; moves nowhere.
     pub(crate) fn sees(&mut self, token: &str) -> bool {
-        self.skip();
-        self.rest().starts_with(token)
+        let start = self.at;
+        let there = self.take(token);
+        self.at = start;
+        there
     }
 
+    /// Moves past `token` if it comes next, past white space.
     pub(crate) fn take(&mut self, token: &str) -> bool {
-        let there = self.sees(token);
-        if there {
-            self.at += token.len();
-        }
+        let start = self.at;
+        self.skip();
+        let there = self.rest().starts_with(token);
+        self.at = if there { self.at + token.len() } else { start };
         there
     }
 

@@ -37,8 +37,13 @@ enum Literal {
 
 enum Generator {
     /// `start + step * i`; also iota and fill.
-    Line { start: Literal, step: Literal },
-    Wave { seed: u64 },
+    Line {
+        start: Literal,
+        step: Literal,
+    },
+    Wave {
+        seed: u64,
+    },
 }
 
 fn generator(scan: &mut Scan<'_>) -> Result<Option<Generator>, CaseError> {
@@ -84,8 +89,7 @@ impl Generator {
             Generator::Wave { seed } if ty.is_float() => Float(wave_float(*seed, i as u64)),
             Generator::Wave { seed } if ty == ElementType::Boolean => Bool(mix(*seed, i as u64) >> 63 == 1),
             Generator::Wave { seed } if ty.is_integer() => {
-                let limit = if ty.bits() < 4 { 1 << ty.bits() } else { 10u64 };
-                Int(wave_int(*seed, i as u64) as i128 % limit.min(if ty == ElementType::I4 { 8 } else { 10 }) as i128)
+                Int(i128::from(wave_int(*seed, i as u64)) % (range(ty).1 + 1))
             }
             Generator::Wave { .. } => return Err(format!("wave makes numbers, not {ty}")),
         })
@@ -116,16 +120,13 @@ fn list(scan: &mut Scan<'_>) -> Result<Vec<Literal>, CaseError> {
         return Ok(vec![literal(scan)?]);
     }
     let mut out = Vec::new();
-    let mut depth = 1;
-    while depth > 0 {
-        if scan.take("[") {
-            depth += 1;
-        } else if scan.take("]") {
-            depth -= 1;
+    while !scan.take("]") {
+        if scan.sees("[") {
+            out.extend(list(scan)?);
         } else {
             out.push(literal(scan)?);
         }
-        if depth > 0 && !scan.take(",") && !scan.sees("]") && !scan.sees("[") {
+        if !scan.take(",") && !scan.sees("]") {
             return scan.fail_expecting("`,` or `]`");
         }
     }
@@ -136,6 +137,7 @@ fn literal(scan: &mut Scan<'_>) -> Result<Literal, CaseError> {
     if scan.sees("\"") {
         return Ok(Literal::Str(scan.quoted()?));
     }
+    scan.skip();
     let word = scan.run(|c| c.is_alphanumeric() || "+-._".contains(c));
     let known = match word {
         "" => return scan.fail_expecting("a value"),
@@ -217,10 +219,9 @@ mod tests {
     #[test]
     fn wave_is_the_same_for_ever() {
         let f = read("wave(1)", ElementType::F32, &[3]).unwrap();
-        assert_eq!(f.to_vec::<f64>().unwrap()[..], WAVE_1);
+        assert_eq!(f.to_vec::<f64>().unwrap()[..], [-0.647974967956543, -0.08186542987823486, 0.050437331199645996]);
         assert!((0..1000).all(|i| (-1.0..=1.0).contains(&wave_float(3, i)) && wave_int(3, i) < 10));
     }
-    const WAVE_1: [f64; 3] = [0.0, 0.0, 0.0];
 
     #[test]
     fn nesting_is_flattened() {

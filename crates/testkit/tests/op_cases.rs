@@ -48,7 +48,8 @@ fn read_files(wanted: Option<&str>) -> Vec<Result<CaseFile, CaseError>> {
         _ => (wanted, None),
     };
     // Tests run in the folder of their crate, while people type paths from the root of the workspace.
-    let candidates = [PathBuf::from(path), crate_folder.join("../..").join(path), crate_folder.join("cases").join(path)];
+    let candidates =
+        [PathBuf::from(path), crate_folder.join("../..").join(path), crate_folder.join("cases").join(path)];
     let path = candidates.iter().find(|p| p.exists()).unwrap_or(&candidates[0]);
     if path.is_dir() {
         return read_folder(path);
