@@ -140,7 +140,7 @@ pub fn check_facts(case: &Case, found: Result<Vec<Fact>>) -> Result<(), String> 
 }
 
 /// Pairs what a case expects with what was found, or is done where an error was expected and came.
-fn outcome<'a, T>(case: &'a Case, found: Result<Vec<T>>) -> Result<Option<(&'a [Expected], Vec<T>)>, String> {
+fn outcome<T>(case: &Case, found: Result<Vec<T>>) -> Result<Option<(&[Expected], Vec<T>)>, String> {
     match (&case.expect, found) {
         (Expect::Error(text), Err(e)) if e.to_string().contains(text) => Ok(None),
         (Expect::Error(text), Err(e)) => Err(format!("expected an error with \"{text}\", found \"{e}\"")),
