@@ -211,18 +211,54 @@ float! {
 macro_rules! with_storage_type {
     ($ty:expr, $T:ident => $body:expr, _ => $other:expr) => {
         match $ty {
-            $crate::ElementType::F32 => { type $T = f32; $body }
-            $crate::ElementType::F64 => { type $T = f64; $body }
-            $crate::ElementType::F16 => { type $T = half::f16; $body }
-            $crate::ElementType::Bf16 => { type $T = half::bf16; $body }
-            $crate::ElementType::I8 => { type $T = i8; $body }
-            $crate::ElementType::I16 => { type $T = i16; $body }
-            $crate::ElementType::I32 => { type $T = i32; $body }
-            $crate::ElementType::I64 => { type $T = i64; $body }
-            $crate::ElementType::U8 => { type $T = u8; $body }
-            $crate::ElementType::U16 => { type $T = u16; $body }
-            $crate::ElementType::U32 => { type $T = u32; $body }
-            $crate::ElementType::U64 => { type $T = u64; $body }
+            $crate::ElementType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::ElementType::F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::ElementType::F16 => {
+                type $T = half::f16;
+                $body
+            }
+            $crate::ElementType::Bf16 => {
+                type $T = half::bf16;
+                $body
+            }
+            $crate::ElementType::I8 => {
+                type $T = i8;
+                $body
+            }
+            $crate::ElementType::I16 => {
+                type $T = i16;
+                $body
+            }
+            $crate::ElementType::I32 => {
+                type $T = i32;
+                $body
+            }
+            $crate::ElementType::I64 => {
+                type $T = i64;
+                $body
+            }
+            $crate::ElementType::U8 => {
+                type $T = u8;
+                $body
+            }
+            $crate::ElementType::U16 => {
+                type $T = u16;
+                $body
+            }
+            $crate::ElementType::U32 => {
+                type $T = u32;
+                $body
+            }
+            $crate::ElementType::U64 => {
+                type $T = u64;
+                $body
+            }
             _ => $other,
         }
     };

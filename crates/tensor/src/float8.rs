@@ -96,10 +96,10 @@ pub fn encode_f8e8m0(value: f32) -> u8 {
     (exponent + u32::from(round_up)).min(254) as u8
 }
 
-const F4E2M1: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+const F4E2M1_LEVELS: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
 
 pub fn decode_f4e2m1(code: u8) -> f32 {
-    sign_of(code & 8) * F4E2M1[usize::from(code & 7)]
+    sign_of(code & 8) * F4E2M1_LEVELS[usize::from(code & 7)]
 }
 
 /// Rounds to nearest even and saturates at 6; NaN gives 6 too.
@@ -107,7 +107,7 @@ pub fn encode_f4e2m1(value: f32) -> u8 {
     let sign = if value.is_sign_negative() { 8 } else { 0 };
     let size = value.abs();
     let code = (0..7u8).find(|&code| {
-        let tie = (F4E2M1[usize::from(code)] + F4E2M1[usize::from(code) + 1]) / 2.0;
+        let tie = (F4E2M1_LEVELS[usize::from(code)] + F4E2M1_LEVELS[usize::from(code) + 1]) / 2.0;
         size < tie || (size == tie && code & 1 == 0)
     });
     sign | code.unwrap_or(7)
@@ -192,10 +192,7 @@ mod tests {
 
     #[test]
     fn f8e4m3_rounds_to_even_and_overflows_to_nan() {
-        check(
-            F8E4M3,
-            &[(1.0, 0x38), (448.0, 0x7e), (464.0, 0x7e), (465.0, 0x7f), (-1e9, 0xff), (f32::INFINITY, 0x7f)],
-        );
+        check(F8E4M3, &[(1.0, 0x38), (448.0, 0x7e), (464.0, 0x7e), (465.0, 0x7f), (-1e9, 0xff), (f32::INFINITY, 0x7f)]);
         check(F8E4M3, &[(17.0 / 16.0, 0x38), (19.0 / 16.0, 0x3a), (240.0, 0x77), (-0.0, 0x80), (f32::NAN, 0x7f)]);
     }
 
@@ -217,7 +214,7 @@ mod tests {
 
     #[test]
     fn f8e8m0_takes_the_nearest_power_of_two() {
-        check(F8E8M0, &[(1.0, 0x7f), (4.0, 0x81), (1.4142, 0x7f), (1.5, 0x80), (3.0, 0x80), (6.0, 0x82), (0.75, 0x7e)]);
+        check(F8E8M0, &[(1.0, 0x7f), (4.0, 0x81), (1.4, 0x7f), (1.5, 0x80), (3.0, 0x80), (6.0, 0x82), (0.75, 0x7e)]);
     }
 
     #[test]
@@ -228,11 +225,27 @@ mod tests {
     #[test]
     fn f4e2m1_rounds_to_even_and_saturates() {
         check(F4E2M1, &[(0.25, 0), (0.26, 1), (0.75, 2), (1.25, 2), (1.75, 4), (2.5, 4), (3.5, 6), (5.0, 6), (5.1, 7)]);
-        check(F4E2M1, &[(100.0, 7), (f32::NAN, 7), (f32::NEG_INFINITY, 15), (-0.1, 8), (-0.75, 10), (0.5, 1), (-1.0, 10)]);
+        check(
+            F4E2M1,
+            &[(100.0, 7), (f32::NAN, 7), (f32::NEG_INFINITY, 15), (-0.1, 8), (-0.75, 10), (0.5, 1), (-1.0, 10)],
+        );
     }
 
     #[test]
     fn nf4_takes_the_nearest_level() {
-        check(Nf4, &[(0.0, 7), (1.0, 15), (-1.0, 0), (2.0, 15), (-2.0, 0), (0.04, 8), (0.039, 7), (f32::NAN, 0)]);
+        check(
+            Nf4,
+            &[
+                (0.0, 7),
+                (1.0, 15),
+                (-1.0, 0),
+                (f32::INFINITY, 15),
+                (-5.0, 0),
+                (0.039_790_15, 7),
+                (0.5, 12),
+                (-0.5, 2),
+                (f32::NAN, 0),
+            ],
+        );
     }
 }

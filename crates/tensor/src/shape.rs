@@ -72,9 +72,12 @@ impl PartialShape {
         match (self.dims(), other.dims()) {
             (None, _) => Some(other.clone()),
             (_, None) => Some(self.clone()),
-            (Some(a), Some(b)) if a.len() == b.len() => {
-                a.iter().zip(b).map(|(a, b)| a.merge(*b)).collect::<Option<Vec<_>>>().map(|dims| PartialShape(Some(dims)))
-            }
+            (Some(a), Some(b)) if a.len() == b.len() => a
+                .iter()
+                .zip(b)
+                .map(|(a, b)| a.merge(*b))
+                .collect::<Option<Vec<_>>>()
+                .map(|dims| PartialShape(Some(dims))),
             _ => None,
         }
     }

@@ -181,10 +181,7 @@ mod tests {
 
     #[test]
     fn an_absurd_size_is_an_error() {
-        assert_eq!(
-            SharedBytes::zeroed(usize::MAX).unwrap_err(),
-            TensorError::OutOfMemory { bytes: usize::MAX }
-        );
+        assert_eq!(SharedBytes::zeroed(usize::MAX).unwrap_err(), TensorError::OutOfMemory { bytes: usize::MAX });
         assert!(SharedBytes::zeroed(MAX_BYTES + 1).is_err());
     }
 

@@ -35,7 +35,7 @@ impl Tensor {
             strings.resize(count, String::new());
             return Tensor::from_strings(shape, strings);
         }
-        Ok(Tensor::whole(ty, shape, SharedBytes::zeroed(len)?))
+        Ok(Tensor::whole(ty, shape, zero_store(ty, count, len)?))
     }
 
     /// Copies the slice into aligned storage.
@@ -223,7 +223,7 @@ impl Tensor {
 
     pub fn strings_mut(&mut self) -> Result<&mut [String], TensorError> {
         match &mut self.data {
-            Data::Strings(strings) => Ok(Arc::make_mut(strings)),
+            Data::Strings(strings) => Ok(Arc::make_mut(strings).as_mut_slice()),
             Data::Bytes { .. } => Err(TensorError::TypeMismatch { expected: ElementType::String, found: self.ty }),
         }
     }
@@ -312,11 +312,7 @@ impl Tensor {
     }
 
     /// Moves elements of any type: `out[i] = self[f(i)]` over row-major positions; `None` gives zero or "".
-    pub fn select(
-        &self,
-        shape: &[usize],
-        mut f: impl FnMut(usize) -> Option<usize>,
-    ) -> Result<Tensor, TensorError> {
+    pub fn select(&self, shape: &[usize], mut f: impl FnMut(usize) -> Option<usize>) -> Result<Tensor, TensorError> {
         let (count, len) = storage_size(self.ty, shape)?;
         let available = self.len();
         let mut source = |i: usize| match f(i) {
@@ -329,7 +325,7 @@ impl Tensor {
                 .collect::<Result<Vec<_>, TensorError>>()?;
             return Tensor::from_strings(shape, picked);
         }
-        let mut store = SharedBytes::zeroed(len)?;
+        let mut store = zero_store(self.ty, count, len)?;
         let (out, bytes) = (fresh_mut(&mut store), self.bytes());
         match self.ty.bits() {
             8 => select_units::<1>(out, bytes, source)?,
@@ -348,13 +344,7 @@ impl Tensor {
     }
 
     /// Overwrites `n` elements from `dst` on with those of `src` from `src_start` on. Both have the same element type.
-    pub fn copy_elements(
-        &mut self,
-        dst: usize,
-        src: &Tensor,
-        src_start: usize,
-        n: usize,
-    ) -> Result<(), TensorError> {
+    pub fn copy_elements(&mut self, dst: usize, src: &Tensor, src_start: usize, n: usize) -> Result<(), TensorError> {
         if self.ty != src.ty {
             return Err(TensorError::TypeMismatch { expected: self.ty, found: src.ty });
         }
@@ -401,6 +391,20 @@ fn select_units<const SIZE: usize>(
         }
     }
     Ok(())
+}
+
+/// Storage full of the number zero, which is not code 0 in nf4. f8e8m0 has no zero and gets its smallest power.
+fn zero_store(ty: ElementType, count: usize, len: usize) -> Result<SharedBytes, TensorError> {
+    let mut store = SharedBytes::zeroed(len)?;
+    if ty == ElementType::Nf4 {
+        let bytes = fresh_mut(&mut store);
+        let zero = encode_code(ty, 0f32);
+        bytes.fill(zero << 4 | zero);
+        if count % 2 == 1 {
+            pack::set(ty, bytes, count, 0);
+        }
+    }
+    Ok(store)
 }
 
 /// A store that nobody else holds yet.

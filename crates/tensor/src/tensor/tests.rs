@@ -104,6 +104,13 @@ fn zeros_exist_for_every_type_but_dynamic() {
 }
 
 #[test]
+fn zeros_of_nf4_are_the_level_zero() {
+    let tensor = Tensor::zeros(Nf4, &[3]).unwrap();
+    assert_eq!(tensor.bytes(), [0x77, 0x07]);
+    assert_eq!(&*tensor.to_vec::<f32>().unwrap(), [0.0; 3]);
+}
+
+#[test]
 fn zeros_are_aligned_to_64_bytes() {
     assert_eq!(Tensor::zeros(F32, &[3]).unwrap().storage_ptr() % 64, 0);
 }
@@ -154,10 +161,7 @@ fn a_split_group_cut_short_is_filled_up() {
 #[test]
 fn a_slice_of_another_type_is_an_error() {
     let tensor = Tensor::scalar(1f32);
-    assert_eq!(
-        tensor.as_slice::<i32>().unwrap_err(),
-        TensorError::TypeMismatch { expected: I32, found: F32 }
-    );
+    assert_eq!(tensor.as_slice::<i32>().unwrap_err(), TensorError::TypeMismatch { expected: I32, found: F32 });
     assert!(tensor.strings().is_err());
 }
 
