@@ -1,0 +1,149 @@
+//! What a device implements, and what every device needs: property tables, ports, profiling records. It knows neither
+//! `Core` nor any file format.
+
+#![forbid(unsafe_code)]
+
+mod blob;
+mod property;
+
+pub use blob::{BlobHeader, read_blob, write_blob};
+pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
+
+use carafe_graph::{Model, NodeId, Registry, Result};
+use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A device: turns models into something that runs.
+pub trait Device: Send + Sync {
+    /// Every property the device knows, once: name, kind, default, doc.
+    fn properties(&self) -> &'static [PropertyInfo];
+
+    /// Value of a read-only property, as text.
+    fn metric(&self, name: &str) -> Result<String>;
+
+    /// Which nodes the device can run. HETERO asks this and errors quote it.
+    fn query(&self, model: &Model, properties: &Properties) -> Result<Query>;
+
+    /// The given model is not changed.
+    fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>>;
+
+    /// Reads what `CompiledModel::export` wrote. A foreign, stale or cut blob is refused with the reason.
+    fn import(&self, blob: SharedBytes, registry: &Registry, properties: &Properties)
+    -> Result<Arc<dyn CompiledModel>>;
+}
+
+/// A model made ready for one device.
+pub trait CompiledModel: Send + Sync {
+    fn inputs(&self) -> &[Port];
+    fn outputs(&self) -> &[Port];
+    /// The graph that really runs; node runtime info holds `execOrder`, `primitiveType` and, after a profiled run, times.
+    fn runtime_model(&self) -> Model;
+    fn export(&self, to: &mut dyn Write) -> Result<()>;
+    /// Value of a property it was compiled with, or of one it answers itself, as text.
+    fn property(&self, name: &str) -> Result<String>;
+    fn create_request(self: Arc<Self>) -> Box<dyn InferRequest>;
+}
+
+/// One inference at a time, with its own tensors and state.
+pub trait InferRequest: Send {
+    /// Binds a tensor without copying it; a wrong type or shape is refused.
+    fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()>;
+    fn input(&self, index: usize) -> Option<&Tensor>;
+    fn infer(&mut self) -> Result<()>;
+    /// Output of the last inference.
+    fn output(&self, index: usize) -> Result<&Tensor>;
+    /// Times of the last inference; empty unless `PERF_COUNT` is on.
+    fn profile(&self) -> Vec<NodeProfile>;
+    /// Ids of the variables this request keeps.
+    fn variables(&self) -> Vec<String>;
+    /// `None` before the first assignment and after a reset.
+    fn variable(&self, id: &str) -> Result<Option<Tensor>>;
+    fn set_variable(&mut self, id: &str, value: Tensor) -> Result<()>;
+    fn reset_variables(&mut self);
+    /// Setting it to true stops a running inference between two nodes.
+    fn cancel_flag(&self) -> Arc<AtomicBool>;
+}
+
+/// An input or output of a compiled model.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// The name a user would call it by.
+    pub name: String,
+    pub names: BTreeSet<String>,
+    pub ty: ElementType,
+    pub shape: PartialShape,
+}
+
+impl Port {
+    /// Inputs of a model, in order.
+    pub fn inputs_of(model: &Model) -> Vec<Port> {
+        let port = |&p: &NodeId| {
+            let out = &model.node(p).outputs()[0];
+            let (ty, shape) = (out.fact.ty, out.fact.shape.clone());
+            Port { name: model.parameter_name(p), names: out.names.clone(), ty, shape }
+        };
+        model.parameters().iter().map(port).collect()
+    }
+    /// Outputs of a model, in order.
+    pub fn outputs_of(model: &Model) -> Vec<Port> {
+        let port = |&r: &NodeId| {
+            let fact = model.fact(model.result_value(r));
+            let (ty, shape) = (fact.ty, fact.shape.clone());
+            Port { name: model.result_name(r), names: model.result_names(r), ty, shape }
+        };
+        model.results().iter().map(port).collect()
+    }
+    /// Whether a tensor may be bound here; the error says what was expected and found.
+    pub fn check(&self, tensor: &Tensor) -> Result<()> {
+        let fits = self.ty.is_dynamic() || self.ty == tensor.element_type();
+        if fits && self.shape.accepts(tensor.shape()) {
+            return Ok(());
+        }
+        Err(carafe_graph::Error::usage(format!(
+            "`{}` takes {}[{}], found {}{:?}",
+            self.name,
+            self.ty,
+            self.shape,
+            tensor.element_type(),
+            tensor.shape()
+        )))
+    }
+}
+
+/// Which nodes a device takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    pub supported: Vec<String>,
+    pub unsupported: Vec<Unsupported>,
+}
+
+/// A node a device cannot run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    pub name: String,
+    pub type_name: String,
+    pub reason: String,
+}
+
+/// What one node did in the last inference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeProfile {
+    pub name: String,
+    pub type_name: String,
+    /// Which kernel ran it; `reference` for plain evaluation.
+    pub kernel: String,
+    pub status: NodeStatus,
+    pub real_time: Duration,
+    pub cpu_time: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeStatus {
+    NotRun,
+    OptimizedOut,
+    Executed,
+}

@@ -1,0 +1,168 @@
+//! Stores f32 and f64 constants as f16 with a `decompression` Convert behind them, the way OpenVINO's save does. A constant
+//! keeps its type when too much would be lost, or when it takes part in computing a shape.
+
+use carafe_graph::{Constant, Model, NodeId, Notes, Pass, Result, Value};
+use carafe_ops::convert::Convert;
+use carafe_tensor::{ElementType, Tensor, f16};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Share of spoiled elements from which a constant is kept.
+const KEPT_FROM: f64 = 0.75;
+
+#[derive(Clone, Copy, Debug)]
+pub struct CompressToFp16;
+
+impl Pass for CompressToFp16 {
+    fn name(&self) -> &'static str {
+        "compress_to_fp16"
+    }
+    fn run(&self, model: &mut Model, notes: &mut Notes) -> Result<usize> {
+        if let Some(reason) = already_quantized(model) {
+            notes.add(|| format!("compress_to_fp16: nothing done, {reason}"));
+            return Ok(0);
+        }
+        compress(model, notes)
+    }
+}
+
+fn compress(model: &mut Model, notes: &mut Notes) -> Result<usize> {
+    let mut done = compress_bodies(model, notes)?;
+    let kept = shape_constants(model);
+    for id in model.topological_order()? {
+        let node = model.node(id);
+        let Some(tensor) = node.op().get::<Constant>().map(|c| c.tensor().clone()) else { continue };
+        let ty = tensor.element_type();
+        if !matches!(ty, ElementType::F32 | ElementType::F64) || kept.contains(&id) || node.rt_info.has("precise") {
+            continue;
+        }
+        match to_f16(&tensor)? {
+            Ok(small) => {
+                replace(model, id, small, ty)?;
+                done += 1;
+            }
+            Err(why) => notes.add(|| format!("compress_to_fp16: {} stays {ty}, {why}", model.node(id).place())),
+        }
+    }
+    Ok(done)
+}
+
+fn compress_bodies(model: &mut Model, notes: &mut Notes) -> Result<usize> {
+    let with_bodies: Vec<NodeId> = model.nodes().filter(|(_, n)| n.op().has_body()).map(|(id, _)| id).collect();
+    let mut done = 0;
+    for id in with_bodies {
+        let mut op = model.node(id).op().clone_op();
+        for (_, body) in op.bodies_mut() {
+            done += compress(&mut body.model, notes)?;
+        }
+        model.set_op(id, Arc::from(op))?;
+    }
+    Ok(done)
+}
+
+// Const(X) becomes Const(X_compressed) -> Convert(X): the Convert takes the name, for it gives the old value.
+fn replace(model: &mut Model, id: NodeId, small: Tensor, ty: ElementType) -> Result<()> {
+    let name = model.node(id).name().to_string();
+    let stored = model.constant(&format!("{name}_compressed"), small)?;
+    let widened = model.add(&name, Convert { destination_type: ty }, &[stored])?;
+    let old_info = model.node(id).rt_info.clone();
+    *model.rt_info_mut(widened) = old_info;
+    model.rt_info_mut(widened).mark("decompression");
+    model.replace_value(id.into(), widened.into());
+    model.remove(id)
+}
+
+// The f16 form, or why the constant must stay.
+fn to_f16(tensor: &Tensor) -> Result<std::result::Result<Tensor, String>> {
+    let values = tensor.to_vec::<f64>()?;
+    let max = f64::from(f16::MAX);
+    let smallest = f64::from(f16::from_bits(1));
+    let allowed = if values.len() == 1 { 1e-4 } else { 1e-3 };
+    let mut spoiled = 0usize;
+    let mut small = Vec::with_capacity(values.len());
+    for &x in values.iter() {
+        let y = if x.abs() < smallest && x != 0.0 {
+            spoiled += 1;
+            0.0
+        } else if x.abs() > max {
+            spoiled += 1;
+            max.copysign(x)
+        } else {
+            let y = f64::from(f16::from_f32(x as f32));
+            if (x - y).abs() > 1.0 {
+                return Ok(Err(format!("{x} would become {y}")));
+            }
+            spoiled += usize::from(x != 0.0 && ((x - y) / x).abs() > allowed);
+            y
+        };
+        small.push(y);
+    }
+    if spoiled > 0 && spoiled as f64 >= KEPT_FROM * values.len() as f64 {
+        return Ok(Err(format!("{spoiled} of {} elements do not fit", values.len())));
+    }
+    Ok(Ok(Tensor::from_f64(ElementType::F16, tensor.shape(), &small)?))
+}
+
+fn already_quantized(model: &Model) -> Option<String> {
+    model.nodes().find_map(|(_, n)| {
+        let kind = n.op().info().name;
+        let small_weights = kind == "Convert"
+            && n.inputs().first().is_some_and(|v| {
+                let ty = model.fact(*v).ty;
+                model.node(v.node).op().is::<Constant>()
+                    && (ty.is_sub_byte()
+                        || matches!(ty, ElementType::I8 | ElementType::U8 | ElementType::F8E4M3 | ElementType::F8E5M2))
+                    && n.outputs()[0].fact.ty.is_float()
+            });
+        let found = matches!(kind, "FakeQuantize" | "FakeConvert") || small_weights;
+        found.then(|| format!("the model has quantized weights already ({})", n.place()))
+    })
+}
+
+/// Inputs that decide about shapes; what flows into them must keep its precision.
+const SHAPE_INPUTS: &[(&str, &[usize])] = &[
+    ("Reshape", &[1]),
+    ("Broadcast", &[1, 2]),
+    ("Interpolate", &[1, 2]),
+    ("Range", &[0, 1, 2]),
+    ("StridedSlice", &[1, 2, 3]),
+    ("Slice", &[1, 2, 3, 4]),
+    ("Pad", &[1, 2]),
+    ("Tile", &[1]),
+    ("TopK", &[1]),
+    ("OneHot", &[1]),
+    ("PriorBox", &[0, 1]),
+    ("PriorBoxClustered", &[0, 1]),
+    ("ConvolutionBackpropData", &[2]),
+    ("GroupConvolutionBackpropData", &[2]),
+    ("RandomUniform", &[0]),
+    ("Eye", &[0, 1, 2, 3]),
+    ("VariadicSplit", &[2]),
+    ("Squeeze", &[1]),
+    ("Unsqueeze", &[1]),
+    ("AdaptiveAvgPool", &[1]),
+    ("AdaptiveMaxPool", &[1]),
+];
+
+// Constants on any path into a shape input, up to the ShapeOf that ends it.
+fn shape_constants(model: &Model) -> HashSet<NodeId> {
+    let mut stack: Vec<Value> = Vec::new();
+    for (_, node) in model.nodes() {
+        if let Some((_, ports)) = SHAPE_INPUTS.iter().find(|(name, _)| *name == node.op().info().name) {
+            stack.extend(ports.iter().filter_map(|&p| node.inputs().get(p)));
+        }
+    }
+    let (mut seen, mut found) = (HashSet::new(), HashSet::new());
+    while let Some(v) = stack.pop() {
+        if !seen.insert(v.node) {
+            continue;
+        }
+        let node = model.node(v.node);
+        if node.op().is::<Constant>() {
+            found.insert(v.node);
+        } else if node.op().info().name != "ShapeOf" {
+            stack.extend(node.inputs());
+        }
+    }
+    found
+}

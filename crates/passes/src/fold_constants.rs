@@ -1,0 +1,113 @@
+//! A node whose inputs are all constants becomes a constant; so does one whose value is known from shapes alone. Weights
+//! that are stored in a smaller type stay small: their `decompression` Convert is left, unless asked for.
+
+use carafe_graph::{Constant, EvalEnv, Model, NodeId, Notes, Parameter, Pass, Result, ResultOp, Value, eval_node};
+use carafe_tensor::Tensor;
+use std::sync::Arc;
+
+/// A folded tensor may be this large whatever it was made from; larger ones must not outgrow their inputs fourfold.
+const ALWAYS_FOLDED_BYTES: usize = 1 << 20;
+
+#[derive(Clone, Copy, Debug)]
+pub struct FoldConstants {
+    /// Also fold the converts that widen compressed weights.
+    pub decompression: bool,
+}
+
+impl Pass for FoldConstants {
+    fn name(&self) -> &'static str {
+        "fold_constants"
+    }
+    fn run(&self, model: &mut Model, notes: &mut Notes) -> Result<usize> {
+        self.fold(model, false, notes)
+    }
+}
+
+impl FoldConstants {
+    fn fold(&self, model: &mut Model, in_body: bool, notes: &mut Notes) -> Result<usize> {
+        let mut folded = self.fold_bodies(model, notes)?;
+        for id in model.topological_order()? {
+            if let Some(tensors) = self.values_of(model, id, in_body, notes) {
+                replace(model, id, tensors)?;
+                folded += 1;
+            }
+        }
+        Ok(folded)
+    }
+
+    fn fold_bodies(&self, model: &mut Model, notes: &mut Notes) -> Result<usize> {
+        let with_bodies: Vec<NodeId> = model.nodes().filter(|(_, n)| n.op().has_body()).map(|(id, _)| id).collect();
+        let mut folded = 0;
+        for id in with_bodies {
+            let mut op = model.node(id).op().clone_op();
+            for (_, body) in op.bodies_mut() {
+                folded += self.fold(&mut body.model, true, notes)?;
+                body.model.prune();
+            }
+            model.set_op(id, Arc::from(op))?;
+        }
+        Ok(folded)
+    }
+
+    fn values_of(&self, model: &Model, id: NodeId, in_body: bool, notes: &mut Notes) -> Option<Vec<Tensor>> {
+        let node = model.node(id);
+        let (op, info) = (node.op(), node.op().info());
+        if op.is::<Constant>() || op.is::<Parameter>() || op.is::<ResultOp>() {
+            return None;
+        }
+        if info.random || info.stateful || info.sink || node.outputs().is_empty() {
+            return None;
+        }
+        if !self.decompression && node.rt_info.has("decompression") {
+            notes.add(|| format!("fold_constants: {} stays, it widens compressed weights", node.place()));
+            return None;
+        }
+        if node.rt_info.has("DisableConstantFolding") && !self.decompression {
+            notes.add(|| format!("fold_constants: {} is marked to stay", node.place()));
+            return None;
+        }
+        // Known without evaluation: the shape arithmetic that inference followed. Not in a body, whose parameters may
+        // get other shapes when the outer model is reshaped.
+        let known = || node.outputs().iter().map(|o| o.fact.tensor().cloned()).collect::<Option<Vec<_>>>();
+        if let Some(known) = known().filter(|_| !in_body) {
+            return Some(known);
+        }
+        let inputs: Vec<Tensor> =
+            node.inputs().iter().map(|v| Some(constant(model, *v)?.clone())).collect::<Option<_>>()?;
+        let bytes_in: usize = inputs.iter().map(Tensor::byte_len).sum();
+        let bytes_out: usize = node
+            .outputs()
+            .iter()
+            .map(|o| o.fact.shape.elements().and_then(|n| o.fact.ty.byte_len(n)).unwrap_or(0))
+            .fold(0, usize::saturating_add);
+        if bytes_out > ALWAYS_FOLDED_BYTES && bytes_out / 4 > bytes_in {
+            notes.add(|| format!("fold_constants: {} stays, {bytes_out} bytes from {bytes_in}", node.place()));
+            return None;
+        }
+        match eval_node(model, id, inputs, &mut EvalEnv::default()) {
+            Ok(tensors) => Some(tensors),
+            Err(e) => {
+                notes.add(|| format!("fold_constants: {e}"));
+                None
+            }
+        }
+    }
+}
+
+fn constant(model: &Model, v: Value) -> Option<&Tensor> {
+    Some(model.node(v.node).op().get::<Constant>()?.tensor())
+}
+
+fn replace(model: &mut Model, id: NodeId, tensors: Vec<Tensor>) -> Result<()> {
+    let name = model.node(id).name().to_string();
+    let single = tensors.len() == 1;
+    for (port, tensor) in tensors.into_iter().enumerate() {
+        let name = if single { name.clone() } else { format!("{name}.{port}") };
+        let new = model.constant(&name, tensor)?;
+        model.replace_value(Value { node: id, port }, new);
+    }
+    if single {
+        model.set_name(id, format!("{name}/folded"));
+    }
+    model.remove(id)
+}

@@ -1,0 +1,12 @@
+//! `Core`: finds the reader for a file and the device for a name, and hands models from one to the other. It knows no
+//! concrete format and no concrete device; the facade registers them.
+
+#![forbid(unsafe_code)]
+
+mod core;
+mod device_name;
+mod reader;
+
+pub use crate::core::Core;
+pub use device_name::DeviceName;
+pub use reader::{ReadRequest, Reader};
