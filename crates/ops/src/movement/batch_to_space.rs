@@ -49,8 +49,7 @@ impl Op for BatchToSpace {
             joined.push(shape[axis] * blocks[axis]);
         }
         let moved: Tensor = View::whole(&split).permuted(&order).copy(cx.input(0))?.reshaped(&joined)?;
-        let cropped =
-            (1..rank).fold(View::whole(&joined), |view, axis| view.sliced(axis, begins[axis], 1, out[axis]));
+        let cropped = (1..rank).fold(View::whole(&joined), |view, axis| view.sliced(axis, begins[axis], 1, out[axis]));
         let out = cropped.copy(&moved)?;
         cx.set(0, out)
     }

@@ -47,7 +47,9 @@ fn resolve(data: &PartialShape, pattern: &[Dim], special_zero: bool) -> Result<P
             }
             Some(0) if special_zero => {
                 if data.rank().is_some_and(|r| i >= r) {
-                    return Err(Error::invalid(format!("0 at place {i} of the pattern copies no dimension of [{data}]")));
+                    return Err(Error::invalid(format!(
+                        "0 at place {i} of the pattern copies no dimension of [{data}]"
+                    )));
                 }
                 match left.get_mut(i).and_then(Option::take) {
                     Some(_) => {}
@@ -66,20 +68,19 @@ fn resolve(data: &PartialShape, pattern: &[Dim], special_zero: bool) -> Result<P
     if data.rank().is_none() {
         return Ok(PartialShape::new(out));
     }
-    let input = left.iter().flatten().fold(Dim::known(1), |p, &d| p.mul(d));
-    let others = |skip: Option<usize>| {
-        unmatched.iter().filter(|&&i| Some(i) != skip).fold(Dim::known(1), |p, &i| p.mul(out[i]))
-    };
+    let input = Count::of(left.into_iter().flatten());
+    let others =
+        |skip: Option<usize>| unmatched.iter().filter(|&&i| Some(i) != skip).fold(Dim::known(1), |p, &i| p.mul(out[i]));
     let mismatch = || Error::invalid(format!("data [{data}] cannot take the shape {}", text(pattern)));
     match rest {
-        Some(i) => out[i] = divide(input, others(None)).ok_or_else(mismatch)?,
+        Some(i) => out[i] = input.divide(others(None)).ok_or_else(mismatch)?,
         None => {
             let unknown: Vec<usize> = unmatched.iter().copied().filter(|&i| !out[i].is_known()).collect();
             match unknown[..] {
-                [] if input.compatible(others(None)) => {}
+                [] if input.total().compatible(others(None)) => {}
                 [] => return Err(mismatch()),
                 [i] => {
-                    let found = divide(input, others(Some(i))).ok_or_else(mismatch)?;
+                    let found = input.divide(others(Some(i))).ok_or_else(mismatch)?;
                     out[i] = out[i].merge(found).ok_or_else(mismatch)?;
                 }
                 _ => {}
@@ -121,19 +122,40 @@ fn cancel(left: &mut [Option<Dim>], out: Dim) -> bool {
     }
 }
 
-// The dimension that makes `others * dim == total`; `None` when there is none.
-fn divide(total: Dim, others: Dim) -> Option<Dim> {
-    match (total.get(), others.get()) {
-        // Nothing to share out: any number fits, 1 is what OpenVINO gives.
-        (Some(0), Some(0)) => Some(Dim::known(1)),
-        (Some(_), Some(0)) => None,
-        (None, Some(0)) => Some(Dim::ANY),
-        (Some(n), Some(p)) => (n % p == 0).then(|| Dim::known(n / p)),
-        (None, Some(1)) => Some(total),
-        (None, Some(p)) => Some(Dim::range(total.ceil_div(p).min(), total.floor_div(p).max())),
-        _ => {
-            let low = others.max().filter(|&m| m > 0).map_or(0, |m| total.ceil_div(m).min());
-            Some(Dim::range(low.max(0), total.floor_div(others.min().max(1)).max()))
+// A number of elements, its known part apart from the unknown so that `12 * batch / 12` is `batch`.
+struct Count {
+    known: Dim,
+    unknown: Dim,
+}
+
+impl Count {
+    fn of(dims: impl Iterator<Item = Dim>) -> Count {
+        let (known, unknown): (Vec<Dim>, Vec<Dim>) = dims.partition(|d| d.is_known());
+        let product = |dims: Vec<Dim>| dims.into_iter().fold(Dim::known(1), Dim::mul);
+        Count { known: product(known), unknown: product(unknown) }
+    }
+
+    fn total(&self) -> Dim {
+        self.known.mul(self.unknown)
+    }
+
+    // The dimension that makes `others * dim` this number; `None` when there is none.
+    fn divide(&self, others: Dim) -> Option<Dim> {
+        let total = self.total();
+        match (total.get(), others.get()) {
+            // Nothing to share out: any number fits, 1 is what OpenVINO gives.
+            (Some(0), Some(0)) => Some(Dim::known(1)),
+            (Some(_), Some(0)) => None,
+            (None, Some(0)) => Some(Dim::ANY),
+            (Some(n), Some(p)) => (n % p == 0).then(|| Dim::known(n / p)),
+            (None, Some(p)) => match self.known.get() {
+                Some(k) if k % p == 0 => Some(self.unknown.mul(Dim::known(k / p))),
+                _ => Some(Dim::range(total.ceil_div(p).min(), total.floor_div(p).max())),
+            },
+            _ => {
+                let low = others.max().filter(|&m| m > 0).map_or(0, |m| total.ceil_div(m).min());
+                Some(Dim::range(low.max(0), total.floor_div(others.min().max(1)).max()))
+            }
         }
     }
 }

@@ -41,13 +41,8 @@ enum Part {
 
 impl Op for StridedSlice {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
-        for mask in [
-            &self.begin_mask,
-            &self.end_mask,
-            &self.new_axis_mask,
-            &self.shrink_axis_mask,
-            &self.ellipsis_mask,
-        ] {
+        for mask in [&self.begin_mask, &self.end_mask, &self.new_axis_mask, &self.shrink_axis_mask, &self.ellipsis_mask]
+        {
             cx.require(mask.iter().all(|&b| b == 0 || b == 1), || format!("masks hold 0 and 1, found {mask:?}"))?;
         }
         let mut count = Dim::ANY;

@@ -39,7 +39,8 @@ fn inserted(dims: &[Dim], axes: &[i64]) -> Result<PartialShape> {
     let rank = dims.len() + distinct.len();
     let places = distinct.iter().map(|&a| normalize_axis(a, rank)).collect::<Result<BTreeSet<usize>>>()?;
     let mut rest = dims.iter().copied();
-    Ok(PartialShape::new((0..dims.len() + places.len()).map(|i| {
-        if places.contains(&i) { Dim::known(1) } else { rest.next().unwrap_or(Dim::known(1)) }
-    })))
+    Ok(PartialShape::new(
+        (0..dims.len() + places.len())
+            .map(|i| if places.contains(&i) { Dim::known(1) } else { rest.next().unwrap_or(Dim::known(1)) }),
+    ))
 }

@@ -22,10 +22,9 @@ impl Op for VariadicSplit {
         let n = match cx.dim(2, 0).size() {
             Some(n) if n <= MAX_OUTPUTS => n,
             _ => {
-                return Err(cx.fail(format!(
-                    "the number of split lengths must be known, found shape [{}]",
-                    cx.shape(2)
-                )));
+                return Err(
+                    cx.fail(format!("the number of split lengths must be known, found shape [{}]", cx.shape(2)))
+                );
             }
         };
         let shapes: Vec<PartialShape> = match cx.shape(0).dims() {
@@ -74,7 +73,9 @@ fn part_dims(dim: Dim, lengths: &[Dim]) -> Result<Vec<Dim>> {
         match part.get() {
             Some(-1) if rest.is_some() => return Err(Error::invalid("split lengths hold more than one -1")),
             Some(-1) => rest = Some(i),
-            Some(n) if n < -1 => return Err(Error::invalid(format!("split lengths hold {n}; -1 is the only negative"))),
+            Some(n) if n < -1 => {
+                return Err(Error::invalid(format!("split lengths hold {n}; -1 is the only negative")));
+            }
             Some(_) => sum = sum.add(*part),
             None => {
                 // A length that may turn out to be -1 says nothing.
