@@ -13,7 +13,8 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn read(name: &str) -> Model {
-    carafe_ir::read_file(&path(name), &carafe_ops::registry(), &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    carafe_ir::read_file(&path(name), &carafe_ops::registry(), &ReadOptions::default())
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn counting(model: &Model) -> Vec<Tensor> {
