@@ -16,6 +16,8 @@
 //! name, or the opset of an extension, which then needs no `since`), `inputs`, `outputs` (port names; `?` marks an
 //! optional one, `...` any number), `moves` (inputs whose elements are only moved), `commutative`, `random`, `stateful`,
 //! `sink`. Words of `#[attr(...)]`: `name`, `default`; without a default the attribute is required.
+//!
+//! The code it writes names `carafe_graph`, which must be in scope: as a dependency, or through `carafe::prelude`.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -87,7 +89,7 @@ fn ports(list: &str) -> Tokens {
     let ports = list.split(',').map(str::trim).filter(|p| !p.is_empty()).map(|p| {
         let (variadic, optional) = (p.ends_with("..."), p.ends_with('?'));
         let name = p.trim_end_matches("...").trim_end_matches('?');
-        quote! { ::carafe_graph::PortInfo { name: #name, optional: #optional, variadic: #variadic } }
+        quote! { carafe_graph::PortInfo { name: #name, optional: #optional, variadic: #variadic } }
     });
     quote! { &[#(#ports),*] }
 }
@@ -142,7 +144,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let until = match (since, words.until) {
         (0, _) => quote!(0),
         (_, Some(n)) => quote!(#n),
-        (_, None) => quote!(::carafe_graph::NEWEST_OPSET),
+        (_, None) => quote!(carafe_graph::NEWEST_OPSET),
     };
     let opset = words.opset.unwrap_or_else(|| format!("opset{since}"));
     let inputs = ports(words.inputs.as_deref().unwrap_or("data"));
@@ -163,13 +165,13 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             }
             None => quote!(None),
         };
-        quote! { ::carafe_graph::AttrInfo {
-            name: #name, kind: <#ty as ::carafe_graph::Attr>::KIND, default: #default, doc: #doc,
+        quote! { carafe_graph::AttrInfo {
+            name: #name, kind: <#ty as carafe_graph::Attr>::KIND, default: #default, doc: #doc,
         } }
     });
     let writes = fields.iter().map(|f| {
         let (name, id) = (&f.name, &f.field.ident);
-        quote! { if let Some(v) = ::carafe_graph::Attr::write(&self.#id) { out.push((#name.into(), v)); } }
+        quote! { if let Some(v) = carafe_graph::Attr::write(&self.#id) { out.push((#name.into(), v)); } }
     });
     let reads = fields.iter().map(|f| {
         let (name, id, ty) = (&f.name, &f.field.ident, &f.field.ty);
@@ -184,30 +186,30 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let make = if unit { quote!(#ident) } else { quote!(#ident { #(#reads),* }) };
 
     Ok(quote! {
-        impl ::carafe_graph::OpDecl for #ident {
-            fn info(&self) -> &'static ::carafe_graph::OpInfo { <Self as ::carafe_graph::OpNew>::INFO }
+        impl carafe_graph::OpDecl for #ident {
+            fn info(&self) -> &'static carafe_graph::OpInfo { <Self as carafe_graph::OpNew>::INFO }
             #[allow(unused_mut)]
-            fn attrs(&self) -> ::std::vec::Vec<(::std::borrow::Cow<'static, str>, ::carafe_graph::AttrValue)> {
+            fn attrs(&self) -> ::std::vec::Vec<(::std::borrow::Cow<'static, str>, carafe_graph::AttrValue)> {
                 let mut out = ::std::vec::Vec::new();
                 #(#writes)*
                 out
             }
             fn as_any(&self) -> &dyn ::std::any::Any { self }
-            fn eq_op(&self, other: &dyn ::carafe_graph::Op) -> bool {
+            fn eq_op(&self, other: &dyn carafe_graph::Op) -> bool {
                 other.as_any().downcast_ref::<Self>() == Some(self)
             }
-            fn bodies(&self) -> ::std::vec::Vec<(&'static str, &::carafe_graph::Body)> {
+            fn bodies(&self) -> ::std::vec::Vec<(&'static str, &carafe_graph::Body)> {
                 vec![#((#body_names, &self.#body_ids)),*]
             }
-            fn bodies_mut(&mut self) -> ::std::vec::Vec<(&'static str, &mut ::carafe_graph::Body)> {
+            fn bodies_mut(&mut self) -> ::std::vec::Vec<(&'static str, &mut carafe_graph::Body)> {
                 vec![#((#body_names, &mut self.#body_ids)),*]
             }
-            fn clone_op(&self) -> ::std::boxed::Box<dyn ::carafe_graph::Op> {
+            fn clone_op(&self) -> ::std::boxed::Box<dyn carafe_graph::Op> {
                 ::std::boxed::Box::new(::std::clone::Clone::clone(self))
             }
         }
-        impl ::carafe_graph::OpNew for #ident {
-            const INFO: &'static ::carafe_graph::OpInfo = &::carafe_graph::OpInfo {
+        impl carafe_graph::OpNew for #ident {
+            const INFO: &'static carafe_graph::OpInfo = &carafe_graph::OpInfo {
                 name: #name,
                 xml_name: #xml,
                 opset: #opset,
@@ -224,7 +226,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
                 sink: #sink,
             };
             #[allow(unused_variables)]
-            fn from_attrs(attrs: &::carafe_graph::AttrMap) -> ::carafe_graph::Result<Self> { Ok(#make) }
+            fn from_attrs(attrs: &carafe_graph::AttrMap) -> carafe_graph::Result<Self> { Ok(#make) }
         }
     })
 }

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-// The derive writes paths that begin with `::carafe_graph`.
+// The derive writes paths that begin with `carafe_graph`.
 extern crate self as carafe_graph;
 
 mod attr;

@@ -8,6 +8,7 @@ use carafe_graph::{Constant, OpFactory, Parameter, Registry, ResultOp};
 #[macro_use]
 mod macros;
 
+pub mod buffer;
 pub mod index;
 
 families! {

@@ -279,10 +279,11 @@ pub(crate) fn decode_code<T: Number>(ty: ElementType, code: u8) -> T {
     }
 }
 
-/// The raw code a number becomes: the low bits for integers, `!= 0` for Boolean and u1.
+/// The raw code a number becomes: the low bits for integers (one bit for u1), `!= 0` for Boolean.
 pub(crate) fn encode_code<T: Number>(ty: ElementType, value: T) -> u8 {
     match ty {
-        ElementType::Boolean | ElementType::U1 => u8::from(value != T::default()),
+        ElementType::Boolean => u8::from(value != T::default()),
+        ElementType::U1 => value.to_i64() as u8 & 1,
         _ if ty.is_float() => float8::encode(ty, value.cast()),
         _ => value.to_i64() as u8,
     }
@@ -390,9 +391,11 @@ mod tests {
     }
 
     #[test]
-    fn u1_is_anything_but_zero() {
-        assert_eq!(encode_code(ElementType::U1, 2i32), 1);
-        assert_eq!(encode_code(ElementType::U1, 0i32), 0);
+    fn u1_takes_the_low_bit() {
+        assert_eq!(encode_code(ElementType::U1, 2i32), 0);
+        assert_eq!(encode_code(ElementType::U1, 3i32), 1);
+        assert_eq!(encode_code(ElementType::U1, 0.5f32), 0);
+        assert_eq!(encode_code(ElementType::U1, -1.9f32), 1);
     }
 
     #[test]

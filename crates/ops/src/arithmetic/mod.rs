@@ -1,3 +1,9 @@
-//! arithmetic.
+//! Arithmetic on two tensors, element by element.
 
-opset! {}
+pub(crate) mod binary;
+pub use binary::{AutoBroadcast, Meeting};
+
+opset! {
+    add::{Add}, divide::{Divide}, floor_mod::{FloorMod}, maximum::{Maximum}, minimum::{Minimum}, modulo::{Mod},
+    multiply::{Multiply}, power::{Power}, squared_difference::{SquaredDifference}, subtract::{Subtract},
+}

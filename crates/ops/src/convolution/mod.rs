@@ -1,3 +1,13 @@
-//! convolution.
+//! Convolutions, forward and backward, on one to three spatial axes.
 
-opset! {}
+mod backward;
+mod forward;
+pub(crate) mod unfold;
+pub mod window;
+
+opset! {
+    conv::{Convolution},
+    convolution_backprop_data::{ConvolutionBackpropData},
+    group_convolution::{GroupConvolution},
+    group_convolution_backprop_data::{GroupConvolutionBackpropData},
+}

@@ -1,3 +1,7 @@
-//! linear.
+//! Products of matrices and tensors.
 
-opset! {}
+pub(crate) mod product;
+
+opset! {
+    mat_mul::{MatMul},
+}

@@ -13,6 +13,6 @@ impl Op for Abs {
         unary::infer(cx)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        unary::map_number(cx, |x| x.abs(), |i| i.wrapping_abs())
+        unary::map_number(cx, |x| x.abs(), |i| i.abs())
     }
 }

@@ -1,8 +1,9 @@
 //! Shared by operations of one number: floats are computed in f64 and rounded once, so results are exact to the last bit
-//! of the stored type in nearly all cases; integers have a function of their own.
+//! of the stored type in nearly all cases. On integers each operation says itself whether its real result is rounded or
+//! cut; OpenVINO does both, so look there before trusting a habit.
 
 use carafe_graph::{EvalCx, InferCx, Result};
-use carafe_tensor::ElementType;
+use carafe_tensor::{ElementType, Number};
 
 /// Numeric input, output alike.
 pub(crate) fn infer(cx: &mut InferCx<'_>) -> Result<()> {
@@ -11,18 +12,85 @@ pub(crate) fn infer(cx: &mut InferCx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Applies `float` to floats and `int` to signed integers; unsigned ones pass through `int` as well, as i64 bits.
-pub(crate) fn map_number(cx: &mut EvalCx<'_>, float: impl Fn(f64) -> f64, int: impl Fn(i64) -> i64) -> Result<()> {
+/// Float input, output alike.
+pub(crate) fn infer_float(cx: &mut InferCx<'_>) -> Result<()> {
+    cx.require_float(0)?;
+    cx.output_like(0, 0);
+    Ok(())
+}
+
+/// Float input, boolean output of the same shape.
+pub(crate) fn infer_predicate(cx: &mut InferCx<'_>) -> Result<()> {
+    cx.require_float(0)?;
+    cx.set(0, ElementType::Boolean, cx.shape(0).clone());
+    Ok(())
+}
+
+/// A float function and an exact integer one; integers wrap into the type they are stored in.
+pub(crate) fn map_number(cx: &mut EvalCx<'_>, float: impl Fn(f64) -> f64, int: impl Fn(i128) -> i128) -> Result<()> {
+    if cx.ty(0).is_float() { map_float(cx, float) } else { map_integer(cx, int) }
+}
+
+/// A float function; the results of integers are rounded to the nearest, halves away from zero.
+pub(crate) fn map_rounded(cx: &mut EvalCx<'_>, f: impl Fn(f64) -> f64) -> Result<()> {
+    if cx.ty(0).is_float() { map_float(cx, f) } else { map_float(cx, |x| f(x).round()) }
+}
+
+/// A float function; the results of integers lose their fraction.
+pub(crate) fn map_truncated(cx: &mut EvalCx<'_>, f: impl Fn(f64) -> f64) -> Result<()> {
+    map_float(cx, f)
+}
+
+/// A float function on numbers of any type, stored as Convert would.
+pub(crate) fn map_float(cx: &mut EvalCx<'_>, f: impl Fn(f64) -> f64) -> Result<()> {
+    match cx.ty(0) {
+        ElementType::F32 => map_as::<f32>(cx, f),
+        _ => map_as::<f64>(cx, f),
+    }
+}
+
+fn map_as<T: Number>(cx: &mut EvalCx<'_>, f: impl Fn(f64) -> f64) -> Result<()> {
+    let y: Vec<T> = cx.get::<T>(0)?.iter().map(|x| T::from_f64(f(x.to_f64()))).collect();
     let shape = cx.shape(0).to_vec();
-    let ty = cx.ty(0);
-    if ty.is_float() {
-        let y: Vec<f64> = cx.get::<f64>(0)?.iter().map(|&x| float(x)).collect();
-        cx.put(0, &shape, y)
-    } else if ty == ElementType::U64 {
-        let x = cx.input(0).clone();
-        cx.set(0, x)
-    } else {
-        let y: Vec<i64> = cx.get::<i64>(0)?.iter().map(|&x| int(x)).collect();
-        cx.put(0, &shape, y)
+    cx.put(0, &shape, y)
+}
+
+fn map_integer(cx: &mut EvalCx<'_>, f: impl Fn(i128) -> i128) -> Result<()> {
+    let shape = cx.shape(0).to_vec();
+    let y: Vec<i64> = match cx.ty(0) {
+        ElementType::U64 => cx.get::<u64>(0)?.iter().map(|&x| f(i128::from(x)) as i64).collect(),
+        _ => cx.get::<i64>(0)?.iter().map(|&x| f(i128::from(x)) as i64).collect(),
+    };
+    cx.put(0, &shape, y)
+}
+
+/// The input as it is.
+pub(crate) fn keep(cx: &mut EvalCx<'_>) -> Result<()> {
+    let x = cx.input(0).clone();
+    cx.set(0, x)
+}
+
+/// A question about each float.
+pub(crate) fn ask(cx: &mut EvalCx<'_>, holds: impl Fn(f64) -> bool) -> Result<()> {
+    let y: Vec<u8> = cx.get::<f64>(0)?.iter().map(|&x| u8::from(holds(x))).collect();
+    let shape = cx.shape(0).to_vec();
+    cx.put(0, &shape, y)
+}
+
+/// Lowest and highest value of an integer type.
+pub(crate) fn integer_range(ty: ElementType) -> (i128, i128) {
+    let bits = ty.bits().max(1);
+    if ty.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_of_an_integer_type_follows_from_its_bits() {
+        assert_eq!(integer_range(ElementType::I4), (-8, 7));
+        assert_eq!(integer_range(ElementType::U64), (0, i128::from(u64::MAX)));
+        assert_eq!(integer_range(ElementType::I64), (i128::from(i64::MIN), i128::from(i64::MAX)));
     }
 }

@@ -1,0 +1,45 @@
+//! The engine as users depend on it: `core()` gives a [`Core`] with every built-in operation, format and device.
+//!
+//! ```no_run
+//! let core = carafe::core();
+//! let model = core.read_model("model.xml")?;
+//! let compiled = core.compile_model(&model, "TEMPLATE", &carafe::Properties::new())?;
+//! let mut request = compiled.create_request();
+//! request.set_input(0, carafe::Tensor::zeros(carafe::ElementType::F32, &[1, 3, 224, 224])?)?;
+//! request.infer()?;
+//! println!("{:?}", request.output(0)?.shape());
+//! # Ok::<(), carafe::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod ir_format;
+pub mod prelude;
+mod summary;
+
+pub use carafe_device::{
+    CompiledModel, Device, InferRequest, Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo,
+    PropertyKind, Query, Unsupported,
+};
+pub use carafe_graph::*;
+pub use carafe_ir as ir;
+pub use carafe_ops as ops;
+pub use carafe_passes as passes;
+pub use carafe_runtime::{Core, DeviceName, ReadRequest, Reader};
+pub use carafe_tensor::{Dim, Element, ElementType, Number, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16};
+pub use summary::{Summary, summarize};
+
+use std::sync::Arc;
+
+/// A `Core` with everything that is built in.
+pub fn core() -> Core {
+    let core = Core::empty();
+    core.add_ops(carafe_ops::factories());
+    core.add_reader(Arc::new(ir_format::IrFormat));
+    core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice))
+        .expect("built-in device names are valid and distinct");
+    core
+}
+
+/// Version of the engine.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,39 @@
+//! Reads OpenVINO IR v10 and v11 and writes v11. Knows no operation by name but the three that make a graph: every other
+//! one is made by the registry it is handed, and written through its own attributes.
+
+#![forbid(unsafe_code)]
+
+mod detect;
+mod names;
+mod read;
+mod write;
+mod xml;
+
+pub use detect::is_ir;
+pub use read::{Problem, problems, read, read_file};
+use std::path::PathBuf;
+pub use write::{write_file, write_to};
+
+/// How a model is read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Layers of unknown type become `FrameworkNode` instead of an error; the model can be looked at and written back.
+    pub keep_unknown: bool,
+    /// Inputs and outputs of v10 models are adjusted to what the API of their time showed.
+    pub old_api: bool,
+    /// Weights file, where it is not the model's path with the extension `.bin`.
+    pub weights: Option<PathBuf>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions { keep_unknown: false, old_api: true, weights: None }
+    }
+}
+
+/// How a model is written.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Stored in the model's runtime information as `Runtime_version`.
+    pub runtime_version: Option<String>,
+}

@@ -1,0 +1,162 @@
+//! Finds the class of a layer, and gathers the layers that have none into one error.
+
+use crate::xml::shorten;
+use carafe_graph::{Error, NEWEST_OPSET, OpFactory, Registry};
+use std::collections::HashMap;
+
+/// What a layer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Class<'a> {
+    Parameter,
+    Constant,
+    Result,
+    Known(&'a OpFactory),
+    Unknown,
+}
+
+impl Class<'_> {
+    pub(crate) fn is_sink(&self) -> bool {
+        matches!(self, Class::Known(factory) if factory.info.sink)
+    }
+    pub(crate) fn is_result(&self) -> bool {
+        matches!(self, Class::Result)
+    }
+    pub(crate) fn is_parameter(&self) -> bool {
+        matches!(self, Class::Parameter)
+    }
+}
+
+/// Types that old converters wrote without an opset of their own.
+const EXPERIMENTAL: [&str; 8] = [
+    "ExperimentalDetectronDetectionOutput",
+    "ExperimentalDetectronGenerateProposalsSingleImage",
+    "ExperimentalDetectronPriorGridGenerator",
+    "ExperimentalDetectronROIFeatureExtractor",
+    "ExperimentalDetectronTopKROIs",
+    "GRUCell",
+    "RNNCell",
+    "Proposal",
+];
+
+/// Types of opset2 that old converters wrote as opset1.
+const LATE: [&str; 3] = ["MVN", "ROIPooling", "ReorgYolo"];
+
+pub(crate) fn classify<'a>(registry: &'a Registry, kind: &str, version: &str) -> Class<'a> {
+    if numbered(version) {
+        for (name, class) in [
+            ("Parameter", Class::Parameter),
+            ("Const", Class::Constant),
+            ("Constant", Class::Constant),
+            ("Result", Class::Result),
+        ] {
+            if kind.eq_ignore_ascii_case(name) {
+                return class;
+            }
+        }
+    }
+    let among = |list: &[&str]| list.iter().any(|name| kind.eq_ignore_ascii_case(name));
+    let found = registry.find(kind, version).or_else(|| match version {
+        "experimental" | "extension" if among(&EXPERIMENTAL) => registry.find(kind, "opset6"),
+        "opset1" if among(&LATE) => registry.find(kind, "opset2"),
+        _ => None,
+    });
+    found.map_or(Class::Unknown, Class::Known)
+}
+
+fn numbered(version: &str) -> bool {
+    let number = version.strip_prefix("opset").and_then(|n| n.parse::<u32>().ok());
+    number.is_some_and(|n| (1..=NEWEST_OPSET).contains(&n))
+}
+
+/// A type that no registered operation provides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub type_name: String,
+    pub opset: String,
+    /// Names of the layers of this type, in file order.
+    pub layers: Vec<String>,
+    /// Whether the opset exists and only the type in it does not.
+    pub knows_opset: bool,
+    /// First numbered opset that has the type after all.
+    pub since: Option<u32>,
+    /// Known types with a similar name.
+    pub near: Vec<&'static str>,
+}
+
+/// Gathers unknown layers.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    list: Vec<Problem>,
+    by_type: HashMap<(String, String), usize>,
+}
+
+impl Problems {
+    pub(crate) fn add(&mut self, registry: &Registry, kind: &str, version: &str, layer: &str) {
+        let at = *self.by_type.entry((kind.to_string(), version.to_string())).or_insert_with(|| {
+            let since = registry.newest(kind).map(|f| f.info.since).filter(|n| *n > 0);
+            // Looking for similar names costs a walk over all operations; only shown types are worth it.
+            let looks = since.is_none() && self.list.len() < SHOWN_TYPES;
+            self.list.push(Problem {
+                type_name: kind.to_string(),
+                opset: version.to_string(),
+                layers: vec![],
+                knows_opset: registry.knows_opset(version),
+                since,
+                near: if looks { registry.near(kind) } else { vec![] },
+            });
+            self.list.len() - 1
+        });
+        self.list[at].layers.push(layer.to_string());
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Problem> {
+        self.list
+    }
+
+    /// All of them in one message.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.list.is_empty() {
+            return Ok(());
+        }
+        let layers: usize = self.list.iter().map(|p| p.layers.len()).sum();
+        let head = match (layers, self.list.len()) {
+            (1, _) => "1 layer is not known".to_string(),
+            (n, 1) => format!("{n} layers of 1 type are not known"),
+            (n, types) => format!("{n} layers of {types} types are not known"),
+        };
+        let list: Vec<String> = self.list.iter().take(SHOWN_TYPES).map(Problem::text).collect();
+        let more = match self.list.len().saturating_sub(SHOWN_TYPES) {
+            0 => String::new(),
+            n => format!("; and {n} more types"),
+        };
+        Err(Error::unsupported(format!(
+            "{head}: {}{more}; load the extension library that provides {} (--extension)",
+            list.join("; "),
+            if layers == 1 { "it" } else { "them" }
+        )))
+    }
+}
+
+const SHOWN_TYPES: usize = 50;
+const SHOWN_LAYERS: usize = 5;
+
+impl Problem {
+    fn text(&self) -> String {
+        let opset = match self.knows_opset {
+            true => self.opset.clone(),
+            false => format!("the unknown opset `{}`", shorten(&self.opset)),
+        };
+        let names: Vec<String> = self.layers.iter().take(SHOWN_LAYERS).map(|n| format!("`{}`", shorten(n))).collect();
+        let mut notes = format!("{} {}", if self.layers.len() == 1 { "node" } else { "nodes" }, names.join(", "));
+        if self.layers.len() > SHOWN_LAYERS {
+            notes += &format!(" and {} more", self.layers.len() - SHOWN_LAYERS);
+        }
+        if let Some(since) = self.since {
+            notes += &format!("; the type exists in opset{since}");
+        }
+        if !self.near.is_empty() {
+            notes += &format!("; did you mean {}?", self.near.join(" or "));
+        }
+        format!("{} x `{}` from {opset} ({notes})", self.layers.len(), shorten(&self.type_name))
+    }
+}

@@ -1,0 +1,139 @@
+//! Lays out constant payloads one after another, each distinct one once. A payload starts at a multiple of its element
+//! size, so that a reader can use the mapped bytes without a copy.
+
+use carafe_graph::{Error, Result};
+use carafe_tensor::{ElementType, Tensor, encode_strings};
+use std::collections::HashMap;
+use std::fmt;
+use std::io::Write;
+
+/// Place of a payload in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+pub(crate) struct Weights<'w> {
+    out: &'w mut dyn Write,
+    end: u64,
+    /// Written payloads by hash.
+    written: HashMap<u64, Vec<(u64, Payload)>>,
+}
+
+enum Payload {
+    Tensor(Tensor),
+    Strings(Vec<u8>),
+}
+
+impl Payload {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Payload::Tensor(t) => t.bytes(),
+            Payload::Strings(bytes) => bytes,
+        }
+    }
+    fn alignment(&self) -> u64 {
+        match self {
+            Payload::Tensor(t) => (t.element_type().bits() as u64 / 8).max(1),
+            Payload::Strings(_) => 1,
+        }
+    }
+}
+
+impl fmt::Debug for Weights<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Weights").field("end", &self.end).finish_non_exhaustive()
+    }
+}
+
+impl<'w> Weights<'w> {
+    pub(crate) fn new(out: &'w mut dyn Write) -> Weights<'w> {
+        Weights { out, end: 0, written: HashMap::new() }
+    }
+
+    /// Writes the payload, or finds the same bytes among those already written.
+    pub(crate) fn put(&mut self, tensor: &Tensor) -> Result<Place> {
+        let payload = match tensor.element_type() {
+            ElementType::String => Payload::Strings(encode_strings(tensor.strings()?)?),
+            _ => Payload::Tensor(tensor.clone()),
+        };
+        let bytes = payload.bytes();
+        let (size, alignment) = (bytes.len() as u64, payload.alignment());
+        if bytes.is_empty() {
+            return Ok(Place { offset: self.end, size: 0 });
+        }
+        let same = self.written.entry(hash(bytes)).or_default();
+        let fits = |(offset, other): &&(u64, Payload)| offset % alignment == 0 && is_same(bytes, other.bytes());
+        if let Some((offset, _)) = same.iter().find(fits) {
+            return Ok(Place { offset: *offset, size });
+        }
+        let failed = |e: std::io::Error| Error::io("cannot write weights", &e);
+        let offset = self.end.next_multiple_of(alignment);
+        let gap = (offset - self.end) as usize;
+        self.out.write_all(&[0; 8][..gap]).and_then(|()| self.out.write_all(bytes)).map_err(failed)?;
+        self.end = offset + size;
+        same.push((offset, payload));
+        Ok(Place { offset, size })
+    }
+}
+
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    (a.as_ptr() == b.as_ptr() && a.len() == b.len()) || a == b
+}
+
+// Eight bytes a step: weights have gigabytes. Equal hashes are compared byte by byte afterwards.
+fn hash(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let step = |h: u64, word: u64| (h ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let h = words.iter().fold(bytes.len() as u64, |h, word| step(h, u64::from_le_bytes(*word)));
+    rest.iter().fold(h, |h, byte| step(h, u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(tensors: &[Tensor]) -> (Vec<(u64, u64)>, Vec<u8>) {
+        let mut bytes = vec![];
+        let mut weights = Weights::new(&mut bytes);
+        let places = tensors.iter().map(|t| weights.put(t).unwrap()).map(|p| (p.offset, p.size)).collect();
+        (places, bytes)
+    }
+
+    #[test]
+    fn equal_bytes_are_written_once() {
+        let a = Tensor::from_slice(&[2], &[1f32, 2.]).unwrap();
+        let b = Tensor::from_slice(&[1, 2], &[1f32, 2.]).unwrap();
+        assert_eq!(places(&[a, b]).0, [(0, 8), (0, 8)]);
+    }
+
+    #[test]
+    fn payloads_start_at_a_multiple_of_their_element_size() {
+        let byte = Tensor::scalar(7u8);
+        let (places, bytes) = places(&[byte, Tensor::scalar(1i64)]);
+        assert_eq!(places, [(0, 1), (8, 8)]);
+        assert_eq!(bytes, [7, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn equal_bytes_at_an_odd_place_are_written_again() {
+        let bytes = Tensor::from_slice(&[4], &[1u8, 0, 0, 0]).unwrap();
+        let tensors = [Tensor::scalar(9u8), bytes, Tensor::scalar(1i32)];
+        assert_eq!(places(&tensors).0, [(0, 1), (1, 4), (8, 4)]);
+    }
+
+    #[test]
+    fn an_empty_tensor_takes_no_place() {
+        let (places, bytes) = places(&[Tensor::zeros(ElementType::F32, &[0]).unwrap()]);
+        assert_eq!((places, bytes.len()), (vec![(0, 0)], 0));
+    }
+
+    #[test]
+    fn strings_are_written_as_their_payload() {
+        let strings = Tensor::from_strings(&[3], ["ab", "", "xyz"].map(String::from).to_vec()).unwrap();
+        let (places, bytes) = places(&[strings]);
+        assert_eq!(places, [(0, 25)]);
+        assert!(bytes.ends_with(b"abxyz"));
+    }
+}

@@ -1,0 +1,224 @@
+//! Shared by operations of two tensors: how their shapes meet, the loop over both, and shape arithmetic on partly known
+//! integers. Under `pdpd` the second tensor is laid into the first, so swapping the inputs is not allowed there.
+
+use crate::index::offsets;
+use carafe_graph::{Content, EvalCx, InferCx, Result};
+use carafe_tensor::{Dim, ElementType, Number, PartialShape, strides};
+
+carafe_graph::attr_enum! {
+    /// How two shapes meet.
+    #[derive(Default)]
+    pub enum AutoBroadcast {
+        /// They must be equal.
+        None = "none" | "explicit",
+        /// Aligned at the last axis; a 1 stretches.
+        #[default]
+        Numpy = "numpy",
+        /// The second is laid into the first at an axis; only the second stretches.
+        Pdpd = "pdpd",
+    }
+}
+
+/// The broadcasting attributes of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    mode: AutoBroadcast,
+    /// Where `b` begins in `a` under `pdpd`; -1 aligns the last axes.
+    axis: i64,
+}
+
+impl Meeting {
+    /// A file that says `pdpd` and no axis means axis 0.
+    pub fn new(mode: AutoBroadcast, axis: Option<i64>) -> Meeting {
+        Meeting { mode, axis: axis.unwrap_or(0) }
+    }
+
+    /// The common shape; `None` when the shapes do not fit.
+    pub fn shape(self, a: &PartialShape, b: &PartialShape) -> Option<PartialShape> {
+        match self.mode {
+            AutoBroadcast::None => a.merge(b),
+            AutoBroadcast::Numpy => a.broadcast(b),
+            AutoBroadcast::Pdpd => {
+                let (Some(into), Some(from)) = (a.dims(), b.dims()) else { return Some(PartialShape::dynamic()) };
+                let start = self.start(into.len(), from.len())?;
+                let mut dims = into.to_vec();
+                for (d, &f) in dims[start..].iter_mut().zip(from) {
+                    *d = if f.contains(1) { *d } else { d.merge(f)? };
+                }
+                Some(PartialShape::new(dims))
+            }
+        }
+    }
+
+    /// Steps of `shape` along every axis of `out`, 0 where it is repeated. `None` when it does not fit; `first` says that
+    /// it is the tensor others are laid into.
+    pub fn strides(self, shape: &[usize], out: &[usize], first: bool) -> Option<Vec<usize>> {
+        let start = match self.mode {
+            AutoBroadcast::Pdpd if !first => self.start(out.len(), shape.len())?,
+            _ => out.len().checked_sub(shape.len())?,
+        };
+        let mut steps = vec![0; out.len()];
+        for (axis, (&n, step)) in shape.iter().zip(strides(shape)).enumerate() {
+            match (n, out[start + axis]) {
+                (1, _) => {}
+                (n, m) if n == m => steps[start + axis] = step,
+                _ => return None,
+            }
+        }
+        Some(steps)
+    }
+
+    fn start(self, into: usize, from: usize) -> Option<usize> {
+        let last = into.checked_sub(from)?;
+        let start = if self.axis == -1 { last } else { usize::try_from(self.axis).ok()? };
+        (start <= last).then_some(start)
+    }
+}
+
+/// Declares an operation whose only attributes are the broadcasting ones, and its `meeting()`.
+macro_rules! broadcasting {
+    ($(#[$meta:meta])* pub struct $name:ident;) => {
+        #[derive(::carafe_graph::Op, Clone, Debug, Default, PartialEq)]
+        $(#[$meta])*
+        pub struct $name {
+            /// How the two shapes meet.
+            #[attr(default = $crate::arithmetic::AutoBroadcast::Numpy)]
+            pub auto_broadcast: $crate::arithmetic::AutoBroadcast,
+            /// Axis of the first input where the second begins, with `pdpd` only: 0 when left out, -1 aligns the last axes.
+            #[attr(name = "auto_broadcast.auto_broadcast_axis", default = None)]
+            pub auto_broadcast_axis: Option<i64>,
+        }
+
+        impl $name {
+            fn meeting(&self) -> $crate::arithmetic::Meeting {
+                $crate::arithmetic::Meeting::new(self.auto_broadcast, self.auto_broadcast_axis)
+            }
+        }
+    };
+}
+pub(crate) use broadcasting;
+
+/// The common shape of the first two inputs.
+pub(crate) fn infer_shape(cx: &InferCx<'_>, meeting: Meeting) -> Result<PartialShape> {
+    let (a, b) = (cx.shape(0), cx.shape(1));
+    meeting.shape(a, b).ok_or_else(|| {
+        let rule = match meeting.mode {
+            AutoBroadcast::Pdpd => format!("pdpd at axis {}", meeting.axis),
+            mode => mode.text().to_string(),
+        };
+        cx.fail(format!("shapes [{a}] and [{b}] do not broadcast ({rule})"))
+    })
+}
+
+/// Two inputs of one numeric type, output alike.
+pub(crate) fn infer(cx: &mut InferCx<'_>, meeting: Meeting) -> Result<()> {
+    cx.require_number(0)?;
+    cx.require_number(1)?;
+    let ty = cx.same_type(&[0, 1])?;
+    let shape = infer_shape(cx, meeting)?;
+    cx.set(0, ty, shape);
+    Ok(())
+}
+
+/// As [`infer`], and says what is known of each element when one of the inputs is a partly known shape.
+pub(crate) fn infer_dims(cx: &mut InferCx<'_>, meeting: Meeting, f: impl Fn(Dim, Dim) -> Dim) -> Result<()> {
+    infer(cx, meeting)?;
+    let contents = [&cx.fact(0).content, &cx.fact(1).content];
+    let partial = contents.iter().any(|c| matches!(c, Content::Partial(_)));
+    // Two exact values are evaluated instead, which is exact about overflow too.
+    if !partial || contents.iter().any(|c| matches!(c, Content::Unknown)) {
+        return Ok(());
+    }
+    let out = meeting.shape(cx.shape(0), cx.shape(1)).and_then(|s| s.to_static());
+    let (Some(sa), Some(sb), Some(out)) = (cx.shape(0).to_static(), cx.shape(1).to_static(), out) else {
+        return Ok(());
+    };
+    let steps = (meeting.strides(&sa, &out, true), meeting.strides(&sb, &out, false));
+    if let (Some(a), Some(b), (Some(ta), Some(tb))) = (cx.dims_value(0), cx.dims_value(1), steps) {
+        let dims = offsets(&out, &ta).zip(offsets(&out, &tb)).map(|(i, j)| f(a[i], b[j])).collect();
+        cx.set_dims_value(0, dims);
+    }
+    Ok(())
+}
+
+/// Applies `f` to every pair of elements and stores the results.
+pub(crate) fn map<T: Number, U: Number>(cx: &mut EvalCx<'_>, meeting: Meeting, f: impl Fn(T, T) -> U) -> Result<()> {
+    let shape = cx.out_shape(0)?;
+    let data = {
+        let (a, b) = (cx.get::<T>(0)?, cx.get::<T>(1)?);
+        pairs(cx, meeting, &shape, &a, &b, |x, y| f(*x, *y))?
+    };
+    cx.put(0, &shape, data)
+}
+
+/// `f` of every pair of elements, in the order of the output.
+pub(crate) fn pairs<A, B, U>(
+    cx: &EvalCx<'_>,
+    meeting: Meeting,
+    shape: &[usize],
+    a: &[A],
+    b: &[B],
+    f: impl Fn(&A, &B) -> U,
+) -> Result<Vec<U>> {
+    if cx.shape(0) == shape && cx.shape(1) == shape {
+        return Ok(a.iter().zip(b).map(|(x, y)| f(x, y)).collect());
+    }
+    let steps = (meeting.strides(cx.shape(0), shape, true), meeting.strides(cx.shape(1), shape, false));
+    let (Some(ta), Some(tb)) = steps else {
+        return Err(cx.fail(format!("shapes {:?} and {:?} do not broadcast to {shape:?}", cx.shape(0), cx.shape(1))));
+    };
+    // Equal shapes were handled above, so at least one axis exists.
+    let (outer, row) = (&shape[..shape.len() - 1], shape[shape.len() - 1]);
+    let (sa, sb) = (ta[outer.len()], tb[outer.len()]);
+    let mut out = Vec::with_capacity(shape.iter().product());
+    for (i, j) in offsets(outer, &ta[..outer.len()]).zip(offsets(outer, &tb[..outer.len()])) {
+        out.extend((0..row).map(|k| f(&a[i + k * sa], &b[j + k * sb])));
+    }
+    Ok(out)
+}
+
+/// Refuses an integer division by zero.
+pub(crate) fn refuse_zero_divisor(cx: &EvalCx<'_>) -> Result<()> {
+    let ty = cx.ty(1);
+    if ty.is_float() || cx.input(0).is_empty() {
+        return Ok(());
+    }
+    let zero = match ty {
+        ElementType::U64 => cx.get::<u64>(1)?.contains(&0),
+        _ => cx.get::<i64>(1)?.contains(&0),
+    };
+    if zero { Err(cx.fail(format!("division of {ty} by zero"))) } else { Ok(()) }
+}
+
+/// A partly known integer about which nothing is known.
+pub(crate) fn any_integer() -> Dim {
+    Dim::range(i64::MIN, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meet(mode: AutoBroadcast, axis: i64, a: &str, b: &str) -> Option<String> {
+        let shape = |text: &str| text.parse::<PartialShape>().unwrap();
+        Meeting::new(mode, Some(axis)).shape(&shape(a), &shape(b)).map(|s| s.to_string())
+    }
+
+    #[test]
+    fn pdpd_lays_the_second_into_the_first() {
+        let pdpd = |axis, a, b| meet(AutoBroadcast::Pdpd, axis, a, b);
+        assert_eq!(pdpd(1, "2,3,4,5", "3,4").as_deref(), Some("2,3,4,5"));
+        assert_eq!(pdpd(-1, "2,3,4", "3,1").as_deref(), Some("2,3,4"));
+        assert_eq!(pdpd(1, "?,?,4", "3").as_deref(), Some("?,3,4"));
+        assert_eq!(pdpd(1, "2,1,4", "3"), None);
+        assert_eq!(pdpd(2, "2,3,4", "1,1"), None);
+        assert_eq!(pdpd(-1, "3,4", "1,3,4"), None);
+        assert_eq!(pdpd(-2, "2,3,4", "4"), None);
+    }
+
+    #[test]
+    fn none_wants_equal_shapes() {
+        assert_eq!(meet(AutoBroadcast::None, 0, "?,3", "2,?").as_deref(), Some("2,3"));
+        assert_eq!(meet(AutoBroadcast::None, 0, "2,3", "1,3"), None);
+    }
+}

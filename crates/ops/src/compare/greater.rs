@@ -1,0 +1,20 @@
+//! Greater: where the first is larger. False where one is NaN.
+
+use super::comparison::{self, compare};
+use crate::arithmetic::binary::broadcasting;
+use carafe_graph::{EvalCx, InferCx, Op, Result};
+
+broadcasting! {
+    /// Tells where `a > b`.
+    #[op(since = 1, inputs = "a, b")]
+    pub struct Greater;
+}
+
+impl Op for Greater {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        comparison::infer(cx, self.meeting())
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        compare!(cx, self.meeting(), >)
+    }
+}

@@ -1,0 +1,20 @@
+//! Less: where the first is smaller. False where one is NaN.
+
+use super::comparison::{self, compare};
+use crate::arithmetic::binary::broadcasting;
+use carafe_graph::{EvalCx, InferCx, Op, Result};
+
+broadcasting! {
+    /// Tells where `a < b`.
+    #[op(since = 1, inputs = "a, b")]
+    pub struct Less;
+}
+
+impl Op for Less {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        comparison::infer(cx, self.meeting())
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        compare!(cx, self.meeting(), <)
+    }
+}

@@ -1,0 +1,100 @@
+//! MatMul: batched matrix product. Transposition does not apply to a vector, which is a row on the left and a column on
+//! the right and leaves no dimension behind.
+
+use super::product::{Factor, Rows, add_product, add_product_of_rows, is_factor, transposed, with_factor, zeros};
+use crate::index::{broadcast_strides, offsets};
+use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_tensor::{Dim, PartialShape};
+
+/// Product of matrices in the last two dimensions; the dimensions before them broadcast as in numpy.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(since = 1, inputs = "a, b")]
+pub struct MatMul {
+    /// Swap the last two dimensions of the first input.
+    #[attr(default = false)]
+    pub transpose_a: bool,
+    /// Swap the last two dimensions of the second input.
+    #[attr(default = false)]
+    pub transpose_b: bool,
+}
+
+impl Op for MatMul {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        let ty = cx.same_type(&[0, 1])?;
+        cx.require(is_factor(ty), || format!("inputs must be numeric, found {ty}"))?;
+        let (Some(a), Some(b)) = (cx.shape(0).dims(), cx.shape(1).dims()) else {
+            cx.set(0, ty, PartialShape::dynamic());
+            return Ok(());
+        };
+        for (i, dims) in [a, b].iter().enumerate() {
+            cx.require(!dims.is_empty(), || format!("{} must have at least rank 1, found a scalar", cx.port_name(i)))?;
+        }
+        let (batch_a, m, k_a) = matrix_dims(a, self.transpose_a, false);
+        let (batch_b, k_b, n) = matrix_dims(b, self.transpose_b, true);
+        cx.require(k_a.compatible(k_b), || {
+            format!("[{}] has {k_a} columns to multiply, [{}] has {k_b} rows", cx.shape(0), cx.shape(1))
+        })?;
+        let batch = PartialShape::new(batch_a.iter().copied()).broadcast(&PartialShape::new(batch_b.iter().copied()));
+        let Some(mut dims) = batch.and_then(|s| s.dims().map(<[Dim]>::to_vec)) else {
+            return Err(cx.fail(format!("batches of [{}] and [{}] do not broadcast", cx.shape(0), cx.shape(1))));
+        };
+        dims.extend((a.len() > 1).then_some(m));
+        dims.extend((b.len() > 1).then_some(n));
+        cx.set(0, ty, PartialShape::new(dims));
+        Ok(())
+    }
+
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        with_factor!(cx.ty(0), T => self.multiply::<T>(cx))
+    }
+}
+
+impl MatMul {
+    fn multiply<T: Factor>(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        let (a, b) = (cx.get::<T>(0)?, cx.get::<T>(1)?);
+        let (batch_a, m, k) = matrix_dims(cx.shape(0), self.transpose_a, false);
+        let (batch_b, _, n) = matrix_dims(cx.shape(1), self.transpose_b, true);
+        let out_shape = cx.out_shape(0)?;
+        let own = usize::from(cx.shape(0).len() > 1) + usize::from(cx.shape(1).len() > 1);
+        let batch = &out_shape[..out_shape.len() - own];
+
+        let mut out: Vec<T> = zeros(&out_shape)?;
+        let mut sums: Vec<T::Sum> = zeros(&[m, n])?;
+        if out.is_empty() {
+            return cx.put(0, &out_shape, out);
+        }
+        let starts_a = offsets(batch, &broadcast_strides(batch_a, batch));
+        let starts_b = offsets(batch, &broadcast_strides(batch_b, batch));
+        for (out, (i, j)) in out.chunks_mut(m * n).zip(starts_a.zip(starts_b)) {
+            let (a, b) = (&a[i * m * k..][..m * k], &b[j * k * n..][..k * n]);
+            let swapped = (self.transpose_a && m > 1).then(|| transposed(a, k, m));
+            let a = Rows::new(swapped.as_deref().unwrap_or(a), k);
+            sums.fill(T::Sum::default());
+            if (self.transpose_b && cx.shape(1).len() > 1) || n == 1 {
+                add_product_of_rows(&mut sums, a, Rows::new(b, k), m, k, n);
+            } else {
+                add_product(&mut sums, a, Rows::new(b, n), m, k, n);
+            }
+            for (y, &s) in out.iter_mut().zip(&sums) {
+                *y = T::narrow(s);
+            }
+        }
+        cx.put(0, &out_shape, out)
+    }
+}
+
+/// Batch dimensions, rows and columns of an operand after transposition. A vector is one row, or one column when
+/// `right`.
+fn matrix_dims<D: Copy + From<usize>>(dims: &[D], transpose: bool, right: bool) -> (&[D], D, D) {
+    match dims {
+        [] => (dims, D::from(1), D::from(1)),
+        &[n] => {
+            let one = D::from(1);
+            if right { (&[], n, one) } else { (&[], one, n) }
+        }
+        &[ref batch @ .., rows, columns] => {
+            let (rows, columns) = if transpose { (columns, rows) } else { (rows, columns) };
+            (batch, rows, columns)
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! BitwiseOr: the bits at least one integer has; logical on booleans.
+
+use super::bitwise;
+use crate::arithmetic::binary::broadcasting;
+use carafe_graph::{EvalCx, InferCx, Op, Result};
+
+broadcasting! {
+    /// Bits of either.
+    #[op(since = 13, inputs = "a, b", commutative)]
+    pub struct BitwiseOr;
+}
+
+impl Op for BitwiseOr {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        bitwise::infer(cx, self.meeting())
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        bitwise::map(cx, self.meeting(), |a, b| a | b)
+    }
+}

@@ -1,0 +1,20 @@
+//! LogicalAnd: true where both are. Booleans only.
+
+use super::logical;
+use crate::arithmetic::binary::broadcasting;
+use carafe_graph::{EvalCx, InferCx, Op, Result};
+
+broadcasting! {
+    /// Both at once.
+    #[op(since = 1, inputs = "a, b", commutative)]
+    pub struct LogicalAnd;
+}
+
+impl Op for LogicalAnd {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        logical::infer(cx, self.meeting())
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        logical::map(cx, self.meeting(), |a, b| a && b)
+    }
+}

@@ -1,0 +1,18 @@
+//! Atan: the arc tangent. Integers round.
+
+use super::unary;
+use carafe_graph::{EvalCx, InferCx, Op, Result};
+
+/// Arc tangent.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(since = 1)]
+pub struct Atan;
+
+impl Op for Atan {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        unary::infer(cx)
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        unary::map_rounded(cx, f64::atan)
+    }
+}

@@ -1,0 +1,18 @@
+//! IsNaN: where a number is none.
+
+use super::unary;
+use carafe_graph::{EvalCx, InferCx, Op, Result};
+
+/// Tells which elements are NaN.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(since = 10)]
+pub struct IsNaN;
+
+impl Op for IsNaN {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        unary::infer_predicate(cx)
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        unary::ask(cx, f64::is_nan)
+    }
+}

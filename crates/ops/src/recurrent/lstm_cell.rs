@@ -1,0 +1,127 @@
+//! LSTMCell: one step of a long short-term memory; gates f, i, c, o. The first version also knows peepholes, coupled gates
+//! and other gate orders.
+
+use super::activation::Activation;
+use super::cell::Kind;
+use super::sequence::eval_cell;
+use super::shapes::infer_cell;
+use carafe_graph::{EvalCx, InferCx, Op, Result};
+
+/// One LSTM step: `C' = f * C + i * c`, `H' = o * h(C')`.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(name = "LSTMCell", since = 4, inputs = "X, initial_hidden_state, initial_cell_state, W, R, B?", outputs = "Ho, Co")]
+pub struct LstmCell {
+    /// Length of the hidden state.
+    pub hidden_size: u64,
+    /// Functions of the gates, of the new cell value and of the output.
+    #[attr(default = default_activations())]
+    pub activations: Vec<String>,
+    /// First parameter of each function, where it has one.
+    #[attr(default = vec![])]
+    pub activations_alpha: Vec<f32>,
+    /// Second parameter of each function, where it has one.
+    #[attr(default = vec![])]
+    pub activations_beta: Vec<f32>,
+    /// Limit of what enters a gate function; 0 is none.
+    #[attr(default = 0.0)]
+    pub clip: f32,
+}
+
+impl Op for LstmCell {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        infer_cell(cx, self.kind()?)
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        eval_cell(cx, self.kind()?, self.clip, None, None)
+    }
+}
+
+impl LstmCell {
+    fn kind(&self) -> Result<Kind> {
+        lstm_kind(&self.activations, &self.activations_alpha, &self.activations_beta)
+    }
+}
+
+pub(super) fn default_activations() -> Vec<String> {
+    ["sigmoid", "tanh", "tanh"].map(String::from).to_vec()
+}
+
+pub(super) fn lstm_kind(names: &[String], alpha: &[f32], beta: &[f32]) -> Result<Kind> {
+    let [f, g, h] = Activation::list(names, alpha, beta, ["sigmoid", "tanh", "tanh"])?;
+    Ok(Kind::Lstm { f, g, h, order: [0, 1, 2, 3], input_forget: false })
+}
+
+carafe_graph::attr_enum! {
+    /// Order of the gates in the weights.
+    pub enum WeightsFormat { Fico = "fico", Icof = "icof", Ifco = "ifco", Ifoc = "ifoc", Iofc = "iofc" }
+}
+
+/// One LSTM step with peepholes (input 6: gates f, i, o) and a choice of gate order.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(
+    name = "LSTMCell",
+    since = 1,
+    until = 3,
+    inputs = "X, initial_hidden_state, initial_cell_state, W, R, B?, P?",
+    outputs = "Ho, Co"
+)]
+pub struct LstmCellV1 {
+    /// Length of the hidden state.
+    pub hidden_size: u64,
+    /// Functions of the gates, of the new cell value and of the output.
+    #[attr(default = default_activations())]
+    pub activations: Vec<String>,
+    /// First parameter of each function, where it has one.
+    #[attr(default = vec![])]
+    pub activations_alpha: Vec<f32>,
+    /// Second parameter of each function, where it has one.
+    #[attr(default = vec![])]
+    pub activations_beta: Vec<f32>,
+    /// Limit of what enters a gate function; 0 is none.
+    #[attr(default = 0.0)]
+    pub clip: f32,
+    /// Couples the gates: `i = 1 - f`.
+    #[attr(default = false)]
+    pub input_forget: bool,
+    /// Order of the gates in W, R and B. Converters always wrote fico and left the attribute out.
+    #[attr(default = WeightsFormat::Fico)]
+    pub weights_format: WeightsFormat,
+}
+
+impl Op for LstmCellV1 {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        let kind = self.kind()?;
+        infer_cell(cx, kind)?;
+        if cx.has(6) {
+            cx.require_float(6)?;
+            cx.require_rank(6, &[1])?;
+            let (found, hidden) = (cx.dim(6, 0), cx.dim(1, 1));
+            cx.require(hidden.mul(3usize.into()).compatible(found), || {
+                format!("peepholes need 3 blocks of hidden size {hidden}, found {found} elements")
+            })?;
+        }
+        Ok(())
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        eval_cell(cx, self.kind()?, self.clip, None, Some(6))
+    }
+}
+
+impl LstmCellV1 {
+    fn kind(&self) -> Result<Kind> {
+        let [f, g, h] = Activation::list(
+            &self.activations,
+            &self.activations_alpha,
+            &self.activations_beta,
+            ["sigmoid", "tanh", "tanh"],
+        )?;
+        let order = match self.weights_format {
+            WeightsFormat::Fico => [0, 1, 2, 3],
+            WeightsFormat::Icof => [3, 0, 1, 2],
+            WeightsFormat::Ifco => [1, 0, 2, 3],
+            WeightsFormat::Ifoc => [1, 0, 3, 2],
+            WeightsFormat::Iofc => [2, 0, 3, 1],
+        };
+        Ok(Kind::Lstm { f, g, h, order, input_forget: self.input_forget })
+    }
+}

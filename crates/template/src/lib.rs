@@ -1,0 +1,57 @@
+//! TEMPLATE: the reference device. It runs `Op::eval` node by node and is the example a plugin author copies; it is made
+//! to be right and readable, not fast.
+
+#![forbid(unsafe_code)]
+
+mod compiled;
+mod properties;
+mod request;
+
+use carafe_device::{CompiledModel, Device, Properties, PropertyInfo, Query, Unsupported};
+use carafe_graph::{FrameworkNode, Model, Registry, Result};
+use carafe_tensor::SharedBytes;
+use compiled::Compiled;
+use std::sync::Arc;
+
+/// Name of the device, and the name its exported models carry.
+pub const NAME: &str = "TEMPLATE";
+
+/// The reference device.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TemplateDevice;
+
+impl Device for TemplateDevice {
+    fn properties(&self) -> &'static [PropertyInfo] {
+        properties::TABLE
+    }
+    fn metric(&self, name: &str) -> Result<String> {
+        properties::metric(name)
+    }
+    fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
+        properties.check(properties::TABLE)?;
+        let mut query = Query::default();
+        for (_, node) in model.nodes() {
+            if node.op().is::<FrameworkNode>() {
+                query.unsupported.push(Unsupported {
+                    name: node.name().to_string(),
+                    type_name: node.op().type_name().to_string(),
+                    reason: format!("no operation of opset `{}` has this name", node.op().opset()),
+                });
+            } else {
+                query.supported.push(node.name().to_string());
+            }
+        }
+        Ok(query)
+    }
+    fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
+        Ok(Arc::new(Compiled::new(model.clone(), properties)?))
+    }
+    fn import(
+        &self,
+        blob: SharedBytes,
+        registry: &Registry,
+        properties: &Properties,
+    ) -> Result<Arc<dyn CompiledModel>> {
+        Ok(Arc::new(Compiled::import(&blob, registry, properties)?))
+    }
+}

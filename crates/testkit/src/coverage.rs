@@ -1,0 +1,64 @@
+//! Checks over all case files together: no operation is forgotten, and attributes survive being written and read.
+
+use crate::case::{CaseFile, Subject};
+use crate::runner::{find_op, make_op, registry};
+use carafe_graph::{AttrMap, AttrValue, Op, OpInfo};
+use std::collections::HashMap;
+
+/// Fewest cases of an operation, all its versions together.
+const LEAST_CASES: usize = 3;
+
+/// Every version of an operation has a case, and every operation at least three.
+pub fn every_op_has_three_cases(files: &[CaseFile]) -> Result<(), String> {
+    let mut by_class: HashMap<*const OpInfo, usize> = HashMap::new();
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for case in files.iter().flat_map(|f| &f.cases) {
+        if let Subject::Op { name, opset } = &case.subject
+            && let Ok(factory) = find_op(name, opset.as_deref())
+        {
+            *by_class.entry(factory.info).or_default() += 1;
+            *by_name.entry(factory.info.name).or_default() += 1;
+        }
+    }
+    let mut lacking = Vec::new();
+    for factory in registry().all() {
+        let info = factory.info;
+        if ["Parameter", "Constant", "Result"].contains(&info.name) {
+            continue;
+        }
+        let total = by_name.get(info.name).copied().unwrap_or(0);
+        if total < LEAST_CASES {
+            lacking.push(format!("{} {}: {total} cases, {LEAST_CASES} are needed", info.name, info.opset));
+        } else if !by_class.contains_key(&(info as *const OpInfo)) {
+            lacking.push(format!("{} {}: no case of this version", info.name, info.opset));
+        }
+    }
+    if lacking.is_empty() { Ok(()) } else { Err(lacking.join("\n")) }
+}
+
+/// Each operation made by a case equals the one made from its own attributes, as values and as IR text.
+pub fn every_op_round_trips_its_attributes(files: &[CaseFile]) -> Result<(), String> {
+    let mut failures = Vec::new();
+    for case in files.iter().flat_map(|f| &f.cases) {
+        if let Ok(Some(op)) = make_op(case)
+            && let Err(e) = round_trip(&*op)
+        {
+            failures.push(format!("{}: {e}", case.place()));
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+fn round_trip(op: &dyn Op) -> Result<(), String> {
+    let values: AttrMap = op.attrs().into_iter().map(|(n, v)| (n.into_owned(), v)).collect();
+    let text: AttrMap =
+        values.iter().map(|(n, v)| (n.to_string(), v.to_text().map_or_else(|| v.clone(), AttrValue::Text))).collect();
+    let factory = find_op(op.info().name, Some(op.info().opset)).map_err(|e| e.to_string())?;
+    for (how, attrs) in [("values", values), ("text", text)] {
+        let again = factory.create(&attrs).map_err(|e| format!("attributes as {how} {attrs:?}: {e}"))?;
+        if !op.eq_op(&*again) {
+            return Err(format!("attributes as {how} make {again:?} out of {op:?}"));
+        }
+    }
+    Ok(())
+}

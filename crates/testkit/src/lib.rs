@@ -1,0 +1,18 @@
+//! Operation cases as text, comparators, and the paths each case runs through. For tests only: everything here may
+//! assume that a failing check ends the test.
+
+#![forbid(unsafe_code)]
+
+pub mod case;
+pub mod compare;
+pub mod coverage;
+pub mod dynamic;
+mod guard;
+pub mod paths;
+pub mod runner;
+mod scan;
+pub mod values;
+
+pub use case::{Case, CaseError, CaseFile, Expect, Expected, Input, Options, Subject};
+pub use compare::{Tolerance, assert_close, compare};
+pub use paths::Path;
