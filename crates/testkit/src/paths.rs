@@ -3,9 +3,9 @@
 use crate::case::{Case, CaseFile};
 use crate::dynamic;
 use crate::guard::caught;
-use crate::runner::{InputsAs, build, check_facts, check_outputs, feed, is_unfoldable, result_facts};
+use crate::runner::{InputsAs, build, check_facts, check_outputs, feed, is_unfoldable, registry, result_facts};
 use carafe_graph::{Constant, Error, EvalEnv, Model, Result, Value, eval_node};
-use carafe_tensor::Tensor;
+use carafe_tensor::{SharedBytes, Tensor};
 
 /// Larger outputs may stay unfolded.
 const ALWAYS_FOLDED_BYTES: usize = 1 << 20;
@@ -17,17 +17,20 @@ pub enum Path {
     Direct,
     /// Inputs are constants, and folding must leave constants alone.
     Folded,
+    /// As `Direct` and as `Folded`, but the model is written as IR and read again before it is evaluated.
+    Ir,
     /// Inference with shapes made unknown must agree with the real ones.
     Dynamic,
 }
 
 impl Path {
-    pub const ALL: &[Path] = &[Path::Direct, Path::Folded, Path::Dynamic];
+    pub const ALL: &[Path] = &[Path::Direct, Path::Folded, Path::Ir, Path::Dynamic];
 
     pub fn name(self) -> &'static str {
         match self {
             Path::Direct => "direct",
             Path::Folded => "folded",
+            Path::Ir => "ir",
             Path::Dynamic => "dynamic",
         }
     }
@@ -35,12 +38,21 @@ impl Path {
     /// Runs one case; the error says what was expected and found. A panic is a failure too.
     pub fn run(self, case: &Case) -> Result<(), String> {
         caught(|| match self {
-            Path::Direct | Path::Folded if case.is_inference() => {
+            Path::Dynamic => dynamic::check(case),
+            Path::Direct if case.is_inference() => {
                 check_facts(case, build(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
+            Path::Ir if case.is_inference() => {
+                check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
+            }
+            // Nothing is evaluated, so this path adds nothing.
+            Path::Folded if case.is_inference() => Ok(()),
             Path::Direct => check_outputs(case, direct(case)),
             Path::Folded => check_outputs(case, folded(case)),
-            Path::Dynamic => dynamic::check(case),
+            Path::Ir => {
+                check_outputs(case, reread(case, InputsAs::Parameters)).map_err(|e| format!("with parameters: {e}"))?;
+                check_outputs(case, reread(case, InputsAs::Constants)).map_err(|e| format!("with constants: {e}"))
+            }
         })
     }
 
@@ -56,6 +68,23 @@ impl Path {
 pub fn direct(case: &Case) -> Result<Vec<Tensor>> {
     let model = build(case, InputsAs::Parameters)?;
     model.evaluate(&feed(case, &model)?)
+}
+
+fn reread(case: &Case, inputs_as: InputsAs) -> Result<Vec<Tensor>> {
+    let model = through_ir(case, inputs_as)?;
+    model.evaluate(&feed(case, &model)?)
+}
+
+/// The model of a case after it was written and read; it must be the same one.
+fn through_ir(case: &Case, inputs_as: InputsAs) -> Result<Model> {
+    let model = build(case, inputs_as)?;
+    let (xml, weights) = carafe_ir::write_to(&model, &carafe_ir::WriteOptions::default())?;
+    let again = carafe_ir::read(&xml, SharedBytes::from_vec(weights), registry(), &carafe_ir::ReadOptions::default())
+        .map_err(|e| e.at("the written IR"))?;
+    if !again.same_as(&model) {
+        return Err(Error::invalid(format!("the model differs after it was written as IR and read again:\n{xml}")));
+    }
+    Ok(again)
 }
 
 fn folded(case: &Case) -> Result<Vec<Tensor>> {
