@@ -174,6 +174,7 @@ class Case:
     atol: Optional[float] = None
     known: str = ""
     reference: Optional[Callable] = None
+    trust: str = "reference"
     fp16: bool = False
     rewrite: Optional[Callable[[str], str]] = None
     text: Optional[Callable] = None
@@ -195,7 +196,8 @@ def net(op, version, tag, build, **options):
     Options: `repeat` (inferences in a row, the last one counts), `judge` (`values`; `shape`: only
     shapes and types; `rows`: rows of the output in any order), `rtol`, `atol`, `known` (why the CPU
     device is known to leave the reference here), `reference` (function of the inputs that returns
-    the reference outputs where constant folding cannot), `fp16` (save with compressed weights),
+    the reference outputs where constant folding cannot), `trust` (whose numbers become the fixture when
+    CPU and reference differ: `reference` or `cpu`), `fp16` (save with compressed weights),
     `rewrite` (edit of the saved XML text), `fixture` (belongs to the selection for `cargo test`).
     """
     return Case(op, version, tag, build, **options)

@@ -97,7 +97,7 @@ def proposal():
     for opset in (1, 4):
         for tag, change in [("caffe", {}), ("tensorflow", {"framework": "tensorflow", "box_size_scale": 5.0, "box_coordinate_scale": 10.0}),
                             ("normalize", {"normalize": True}), ("clip-after", {"clip_before_nms": False, "clip_after_nms": True}),
-                            ("few", {"pre_nms_topn": 4, "post_nms_topn": 8})]:
+                            ("few", {"pre_nms_topn": 8, "post_nms_topn": 3})]:
             yield one("Proposal", opset, [probabilities, deltas, const("f32", [24.0, 32.0, 1.0])], {**base, **change}, tag=tag,
                       fixture=opset == 4 and tag in ("caffe", "tensorflow"))
     yield one("Proposal", 4, [scores(2, 2 * a, h, w), uniform("f32", 2, 4 * a, h, w, lo=-0.5, hi=0.5), literal("f32", [24.0, 32.0, 1.0, 1.0])], base,

@@ -31,7 +31,8 @@ def gather():
         yield one("Gather", opset, [batched, const("i64", [[0, 4], [2, 2]]), const("i64", 1)], {"batch_dims": -1}, tag="batch-negative")
     yield one("Gather", 8, [literal("f32", [1, 2, 3]), literal("i64", [-1, 5, 0, -3, -4]), const("i64", 0)], {"batch_dims": 0},
               tag="negative-and-beyond", fixture=True)
-    yield one("Gather", 8, [data, const("i64", np.zeros((0,))), const("i64", 0)], {"batch_dims": 0}, tag="no-indices")
+    yield one("Gather", 8, [data, const("i64", np.zeros((0,))), const("i64", 0)], {"batch_dims": 0}, tag="no-indices",
+              reference=lambda x: [x[:0]])
     yield one("Gather", 8, [const("string", ["a", "bb", "ccc"]), literal("i64", [2, 0]), const("i64", 0)], {"batch_dims": 0}, tag="string")
 
 
@@ -61,7 +62,8 @@ def gather_more():
 def scatter():
     data = counting("f32", 4, 3, 2)
     yield one("ScatterUpdate", 3, [data, const("i64", [3, 0]), uniform("f32", 2, 3, 2), const("i64", 0)], tag="axis0", fixture=True)
-    yield one("ScatterUpdate", 3, [data, const("i64", [[2], [0]]), uniform("f32", 4, 2, 1, 2), const("i64", 1)], tag="2d-indices", fixture=True)
+    yield one("ScatterUpdate", 3, [data, const("i64", [[2], [0]]), uniform("f32", 4, 2, 1, 2), const("i64", 1)], tag="2d-indices", fixture=True,
+              trust="cpu", known="the reference kernel misplaces the updates of a multi-dimensional index")
     yield one("ScatterUpdate", 3, [data, literal("i32", [1]), uniform("f32", 4, 3, 1), const("i64", -1)], tag="negative-axis")
     yield one("ScatterUpdate", 3, [dynamic(data), literal("i64", [1]), dynamic(uniform("f32", 1, 3, 2)), const("i64", 0)], tag="dynamic")
     yield one("ScatterUpdate", 3, [data, literal("i64", [-1, -4]), uniform("f32", 2, 3, 2), const("i64", 0)], tag="negative-indices")

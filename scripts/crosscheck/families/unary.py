@@ -42,7 +42,7 @@ def cases():
                                                   else [1, 2, 3] if name == "Log" else [-1, 0, 1])], tag="i32")
     yield one("Abs", 1, [uniform("f32", 0, 3)], tag="f32-empty")
     yield one("Identity", 16, [uniform("boolean", 6)], tag="boolean")
-    yield one("Identity", 16, [literal("string", ["ab", "", "xyz"])], tag="string")
+    yield one("Identity", 16, [literal("string", ["ab", "", "xyz"])], tag="string", reference=lambda x: [x])
     yield from rounding()
     yield from predicates()
     yield from activations()
@@ -94,10 +94,12 @@ def activations():
     yield one("Elu", 1, [uniform("f16", 3, 4)], {"alpha": 1.0}, tag="f16")
     yield one("HardSigmoid", 1, [wide, const("f32", 0.2), const("f32", 0.5)], tag="f32", fixture=True)
     yield one("HardSigmoid", 1, [uniform("f16", 7), const("f16", 0.3), const("f16", 0.4)], tag="f16")
-    yield one("HardSigmoid", 1, [wide, literal("f32", 0.25), literal("f32", 0.1)], tag="run-time-slopes")
+    yield one("HardSigmoid", 1, [wide, literal("f32", 0.25), literal("f32", 0.1)], tag="run-time-slopes",
+              reference=lambda x, a, b: [np.clip(a * x + b, 0, 1)])
     yield one("Selu", 1, [wide, const("f32", [1.67]), const("f32", [1.05])], tag="f32", fixture=True)
     yield one("Selu", 1, [uniform("f16", 7), const("f16", [1.67]), const("f16", [1.05])], tag="f16")
-    yield one("Selu", 1, [wide, literal("f32", [1.5]), literal("f32", [1.1])], tag="run-time-slopes")
+    yield one("Selu", 1, [wide, literal("f32", [1.5]), literal("f32", [1.1])], tag="run-time-slopes",
+              reference=lambda x, a, b: [b * np.where(x > 0, x, a * np.expm1(x))])
     yield one("Swish", 4, [wide], tag="plain", fixture=True)
     yield one("Swish", 4, [wide, const("f32", 0.7)], tag="beta", fixture=True)
     yield one("Swish", 4, [wide, literal("f32", 1.3)], tag="run-time-beta")
