@@ -146,6 +146,9 @@ fn case(path: &Path, scan: &mut Scan<'_>) -> Result<Case, CaseError> {
     while !scan.take(")") {
         let label = scan.name("an input `name: type[shape]`, an attribute `name=value`, or `)`")?.to_string();
         if scan.take(":") {
+            if inputs.iter().any(|i: &Input| i.label == label) {
+                return Err(scan.fail(format!("input `{label}` is given twice")));
+            }
             inputs.push(input(label, scan)?);
         } else if scan.take("=") {
             if attrs.iter().any(|(n, _)| *n == label) {
@@ -323,6 +326,7 @@ mod tests {
         fails("abs(x: f33[2]) -> f32[2]", "element type `f33` is unknown");
         fails("abs(x: f32[2]) -> f32[2] tolerance=1", "found `tolerance`");
         fails("abs(x: f32[2], a=1, a=2) -> f32[2]", "attribute `a` is given twice");
+        fails("add(x: f32[2], x: f32[2]) -> f32[2]", "input `x` is given twice");
         fails("abs(x: f32[2]", "expected `,` or `)`, found the end of the line");
         fails("abs(x: f32[2 -> f32", "expected a closing `]`");
         fails("abs(x: string[1] = [\"a]) -> f32[2]", "expected a closing `\"`");
