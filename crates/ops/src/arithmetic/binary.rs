@@ -3,7 +3,7 @@
 
 use crate::index::offsets;
 use carafe_graph::{Content, EvalCx, InferCx, Result};
-use carafe_tensor::{Dim, ElementType, Number, PartialShape, strides};
+use carafe_tensor::{Dim, ElementType, Number, PartialShape, elements, strides};
 
 carafe_graph::attr_enum! {
     /// How two shapes meet.
@@ -170,7 +170,12 @@ pub(crate) fn pairs<A, B, U>(
     // Equal shapes were handled above, so at least one axis exists.
     let (outer, row) = (&shape[..shape.len() - 1], shape[shape.len() - 1]);
     let (sa, sb) = (ta[outer.len()], tb[outer.len()]);
-    let mut out = Vec::with_capacity(shape.iter().product());
+    // Two small tensors can span an absurd one.
+    let mut out = Vec::new();
+    let reserved = elements(shape).is_some_and(|n| out.try_reserve_exact(n).is_ok());
+    if !reserved {
+        return Err(cx.fail(format!("there is no memory for an output of shape {shape:?}")));
+    }
     for (i, j) in offsets(outer, &ta[..outer.len()]).zip(offsets(outer, &tb[..outer.len()])) {
         out.extend((0..row).map(|k| f(&a[i + k * sa], &b[j + k * sb])));
     }
