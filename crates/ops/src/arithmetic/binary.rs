@@ -198,6 +198,43 @@ pub(crate) fn any_integer() -> Dim {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arithmetic::{Add, Divide, FloorMod, Maximum, Minimum, Mod, Multiply, Subtract};
+    use crate::convert::Convert;
+    use crate::reduce::{ReduceMax, ReduceProd, ReduceSum};
+    use carafe_graph::{Fact, NodeId, Op, infer_op};
+    use carafe_tensor::Tensor;
+
+    /// What is known of the output when the first input is a shape read from `dims` and the second a constant.
+    fn known(op: &dyn Op, dims: &str, second: &[i64]) -> String {
+        let dims = dims.parse::<PartialShape>().unwrap().dims().unwrap().to_vec();
+        let mut first = Fact::new(ElementType::I64, PartialShape::of(&[dims.len()]));
+        first.content = Content::Partial(dims);
+        let second = Fact::of(&Tensor::from_slice(&[second.len()], second).unwrap());
+        let inputs = [&first, &second];
+        let inputs = &inputs[..op.info().inputs.len()];
+        let out = infer_op("", NodeId(0), op, inputs, false).unwrap();
+        PartialShape::new(out[0].dims().unwrap()).to_string()
+    }
+
+    #[test]
+    fn shape_arithmetic_keeps_what_is_known() {
+        assert_eq!(known(&Add::default(), "?,2..5,7", &[1]), "1..,3..6,8");
+        assert_eq!(known(&Subtract::default(), "5..9,7", &[2, 3]), "3..7,4");
+        assert_eq!(known(&Multiply::default(), "?,2..5,7", &[2]), "?,4..10,14");
+        assert_eq!(known(&Divide::default(), "?,2..5,7", &[2]), "?,1..2,3");
+        assert_eq!(known(&Mod::default(), "?,2..3,7", &[4]), "..3,2..3,3");
+        assert_eq!(known(&FloorMod::default(), "?,2..3,7", &[4]), "..3,2..3,3");
+        assert_eq!(known(&Maximum::default(), "?,2..5,7", &[3]), "3..,3..5,7");
+        assert_eq!(known(&Minimum::default(), "?,2..5,7", &[3]), "..3,2..3,3");
+    }
+
+    #[test]
+    fn shapes_stay_known_through_conversion_and_reduction() {
+        assert_eq!(known(&Convert { destination_type: ElementType::I32 }, "?,2..5", &[]), "?,2..5");
+        assert_eq!(known(&ReduceProd { keep_dims: true }, "2..5,7", &[0]), "14..35");
+        assert_eq!(known(&ReduceSum { keep_dims: false }, "2..5,7", &[0]), "9..12");
+        assert_eq!(known(&ReduceMax { keep_dims: false }, "2..5,3", &[0]), "3..5");
+    }
 
     fn meet(mode: AutoBroadcast, axis: i64, a: &str, b: &str) -> Option<String> {
         let shape = |text: &str| text.parse::<PartialShape>().unwrap();
