@@ -15,7 +15,7 @@ carafe_graph::attr_enum! {
         Explicit = "explicit",
         /// Aligned at the last axis, both are stretched.
         Bidirectional = "bidirectional",
-        /// Aligned at an axis; trailing ones of the data are dropped.
+        /// Aligned at the first axis; trailing ones of the data are dropped.
         Pdpd = "pdpd",
     }
 }
@@ -36,10 +36,10 @@ impl Op for Broadcast {
             let needed = if explicit { "needs" } else { "does not take" };
             format!("mode {} {needed} the input `axes_mapping`", self.mode.text())
         })?;
-        infer(cx, self.mode, -1)
+        infer(cx, self.mode, 0)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        eval(cx, self.mode, -1)
+        eval(cx, self.mode, 0)
     }
 }
 
@@ -62,7 +62,7 @@ pub struct BroadcastV1 {
     /// How data axes meet target axes.
     #[attr(default = BroadcastModeV1::Explicit)]
     pub mode: BroadcastModeV1,
-    /// Target axis of the first data axis in mode `pdpd`; -1 aligns the last axes.
+    /// Target axis of the first data axis in mode `pdpd`: 0 when left out, -1 aligns the last axes.
     #[attr(name = "mode.auto_broadcast_axis", default = None)]
     pub axis: Option<i64>,
 }
@@ -79,10 +79,10 @@ impl BroadcastV1 {
 
 impl Op for BroadcastV1 {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
-        infer(cx, self.mode(cx.has(2)), self.axis.unwrap_or(-1))
+        infer(cx, self.mode(cx.has(2)), self.axis.unwrap_or(0))
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        eval(cx, self.mode(cx.has(2)), self.axis.unwrap_or(-1))
+        eval(cx, self.mode(cx.has(2)), self.axis.unwrap_or(0))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Col2Im: adds the columns of an unfolded image back into it. Several columns may meet in one pixel; pixels no column
 //! reaches are zero.
 
+use crate::buffer::filled;
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, Number, PartialShape};
 
@@ -69,10 +70,10 @@ impl Op for Col2Im {
         let out = cx.out_shape(0)?;
         let kernel: Vec<usize> = cx.ints(2)?.iter().map(|&k| usize::try_from(k).unwrap_or(0)).collect();
         if cx.ty(0).is_float() {
-            let image = self.fold::<f64>(&cx.get(0)?, &out, &kernel);
+            let image = self.fold::<f64>(&cx.get(0)?, &out, &kernel)?;
             cx.put(0, &out, image)
         } else {
-            let image = self.fold::<i64>(&cx.get(0)?, &out, &kernel);
+            let image = self.fold::<i64>(&cx.get(0)?, &out, &kernel)?;
             cx.put(0, &out, image)
         }
     }
@@ -91,9 +92,9 @@ impl Col2Im {
         rows.checked_mul(self.positions(1, size[1].get()?, kernel[1].get()?)?)
     }
 
-    fn fold<T: Number>(&self, data: &[T], out: &[usize], kernel: &[usize]) -> Vec<T> {
+    fn fold<T: Number>(&self, data: &[T], out: &[usize], kernel: &[usize]) -> Result<Vec<T>> {
         let (planes, h, w) = (out[..out.len() - 2].iter().product::<usize>(), out[out.len() - 2], out[out.len() - 1]);
-        let mut image = vec![T::zero(); planes * h * w];
+        let mut image = filled(out, T::zero())?;
         let positions = |i: usize, n: usize| self.positions(i, n as i64, kernel[i] as i64).unwrap_or(0) as usize;
         let (rows, columns) = (positions(0, h), positions(1, w));
         // Place in the image of kernel element `k` at a position; outside of it the value is dropped.
@@ -116,7 +117,7 @@ impl Col2Im {
                 }
             }
         }
-        image
+        Ok(image)
     }
 }
 

@@ -1,3 +1,9 @@
-//! resize.
+//! Sampling an image at other places than its pixels.
 
-opset! {}
+mod resample;
+mod taps;
+
+opset! {
+    grid_sample::{GridSample},
+    interpolate::{Interpolate, InterpolateV1, InterpolateV4},
+}

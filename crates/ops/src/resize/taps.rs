@@ -1,0 +1,221 @@
+//! Which pixels of an axis make an output pixel, and with which weights. Every mode is separable, so an axis is planned on
+//! its own. Coordinates are computed in f32: another precision would choose other neighbours at exact halves.
+
+carafe_graph::attr_enum! {
+    /// How pixels are blended.
+    pub enum Mode {
+        /// The nearest one.
+        Nearest = "nearest",
+        /// A triangle filter, as wide as the pixels get with antialias.
+        Linear = "linear",
+        /// The two neighbours, as ONNX defines it.
+        LinearOnnx = "linear_onnx",
+        /// Four neighbours with a cubic filter.
+        Cubic = "cubic",
+        /// The triangle filter of Pillow.
+        BilinearPillow = "bilinear_pillow",
+        /// The cubic filter of Pillow.
+        BicubicPillow = "bicubic_pillow",
+    }
+}
+
+carafe_graph::attr_enum! {
+    /// Where an output pixel lies in the input.
+    pub enum Coordinates {
+        /// Pixels have their centre at half.
+        HalfPixel = "half_pixel",
+        /// As `HalfPixel`, but 0 for a single output pixel.
+        PytorchHalfPixel = "pytorch_half_pixel",
+        /// Pixels have their centre at 0.
+        Asymmetric = "asymmetric",
+        /// As `HalfPixel` without the way back.
+        TfHalfPixelForNn = "tf_half_pixel_for_nn",
+        /// First and last pixels fall together.
+        AlignCorners = "align_corners",
+    }
+}
+
+carafe_graph::attr_enum! {
+    /// Which pixel is the nearest.
+    pub enum NearestMode {
+        /// The lower one of two equally near.
+        RoundPreferFloor = "round_prefer_floor",
+        /// The one farther from 0 of two equally near.
+        RoundPreferCeil = "round_prefer_ceil",
+        /// Always the lower one.
+        Floor = "floor",
+        /// Always the upper one.
+        Ceil = "ceil",
+        /// The upper one when the axis shrinks, else the integer part.
+        Simple = "simple",
+    }
+}
+
+/// An axis before and after.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    /// Size with pads.
+    pub from: usize,
+    pub to: usize,
+    /// As given, or the quotient of the sizes.
+    pub scale: f32,
+}
+
+impl Axis {
+    /// Whether every pixel stays where it is, whatever the coordinates say.
+    pub(super) fn unchanged(&self) -> bool {
+        self.from == self.to
+    }
+
+    fn coordinate(&self, x: usize, coordinates: Coordinates) -> f32 {
+        let (x, from, to) = (x as f32, self.from as f32, self.to as f32);
+        if self.scale == 1.0 || self.unchanged() {
+            return x;
+        }
+        match coordinates {
+            Coordinates::PytorchHalfPixel if self.to <= 1 => 0.0,
+            Coordinates::HalfPixel | Coordinates::PytorchHalfPixel => (x + 0.5) / self.scale - 0.5,
+            Coordinates::Asymmetric => x / self.scale,
+            Coordinates::TfHalfPixelForNn => (x + 0.5) / self.scale,
+            Coordinates::AlignCorners if self.to == 1 => 0.0,
+            Coordinates::AlignCorners => x * (from - 1.0) / (to - 1.0),
+        }
+    }
+
+    fn clip(&self, at: i64) -> usize {
+        at.clamp(0, self.from as i64 - 1) as usize
+    }
+}
+
+/// The source pixel of each output pixel.
+pub(super) fn nearest(axis: Axis, coordinates: Coordinates, mode: NearestMode) -> Vec<usize> {
+    let pick = |x: usize| {
+        let c = axis.coordinate(x, coordinates);
+        let at = match mode {
+            NearestMode::RoundPreferFloor if c == c.trunc() + 0.5 => c.floor(),
+            NearestMode::RoundPreferFloor | NearestMode::RoundPreferCeil => c.round(),
+            NearestMode::Floor => c.floor(),
+            NearestMode::Ceil => c.ceil(),
+            NearestMode::Simple if axis.scale < 1.0 => c.ceil(),
+            NearestMode::Simple => c.trunc(),
+        };
+        axis.clip(at as i64)
+    };
+    (0..axis.to).map(pick).collect()
+}
+
+/// Weighted pixels for each output pixel.
+pub(super) type Taps = Vec<Vec<(usize, f64)>>;
+
+/// The triangle filter. `widening` is the scale of the axis when the filter is to cover all pixels of a smaller image, else 1.
+pub(super) fn linear(axis: Axis, coordinates: Coordinates, widening: f32) -> Taps {
+    let reach = if axis.scale > 1.0 { 2 } else { (2.0 / widening).ceil() as i64 };
+    let one = |x: usize| {
+        let c = axis.coordinate(x, coordinates);
+        let middle = c.round() as i64;
+        let (first, last) = (middle.saturating_sub(reach).max(0), middle.saturating_add(reach).min(axis.from as i64 - 1));
+        let weight = |t: i64| f64::from((1.0 - (widening * (c - t as f32)).abs()).max(0.0));
+        normalized((first..=last).map(|t| (t as usize, weight(t))).filter(|(_, w)| *w > 0.0).collect())
+    };
+    (0..axis.to).map(one).collect()
+}
+
+/// The two neighbours of a coordinate inside of the axis.
+pub(super) fn linear_onnx(axis: Axis, coordinates: Coordinates) -> Taps {
+    let one = |x: usize| {
+        let c = axis.coordinate(x, coordinates).clamp(0.0, axis.from as f32 - 1.0);
+        let low = axis.clip(c as i64);
+        let high = axis.clip(low as i64 + 1);
+        if low == high {
+            return vec![(low, 1.0)];
+        }
+        vec![(low, f64::from((c - high as f32).abs())), (high, f64::from((c - low as f32).abs()))]
+    };
+    (0..axis.to).map(one).collect()
+}
+
+/// Four neighbours; the border pixel stands for those beyond.
+pub(super) fn cubic(axis: Axis, coordinates: Coordinates, a: f32) -> Taps {
+    let one = |x: usize| {
+        let c = axis.coordinate(x, coordinates);
+        let base = c.floor();
+        let weights = cubic_weights(f64::from(c - base), f64::from(a));
+        (0..4).map(|i| (axis.clip(base as i64 + i - 1), weights[i as usize])).collect()
+    };
+    (0..axis.to).map(one).collect()
+}
+
+/// Weights of the four neighbours around a point at `f` of the way between the middle two.
+pub(super) fn cubic_weights(f: f64, a: f64) -> [f64; 4] {
+    let near = |d: f64| ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0;
+    let far = |d: f64| ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a;
+    [far(f + 1.0), near(f), near(1.0 - f), far(2.0 - f)]
+}
+
+/// The filters of Pillow, which widen on their own when the axis shrinks; `cubic` is the coefficient of the cubic one.
+pub(super) fn pillow(axis: Axis, cubic: Option<f64>) -> Taps {
+    let step = axis.from as f64 / axis.to as f64;
+    let widening = step.max(1.0);
+    let support = widening * if cubic.is_some() { 2.0 } else { 1.0 };
+    let filter = |d: f64| {
+        let d = d.abs();
+        match cubic {
+            None => (1.0 - d).max(0.0),
+            Some(a) if d < 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+            Some(a) if d < 2.0 => (((d - 5.0) * d + 8.0) * d - 4.0) * a,
+            Some(_) => 0.0,
+        }
+    };
+    let one = |x: usize| {
+        let centre = (x as f64 + 0.5) * step;
+        let first = ((centre - support + 0.5) as i64).max(0) as usize;
+        let last = ((centre + support + 0.5) as i64).clamp(0, axis.from as i64) as usize;
+        normalized((first..last).map(|t| (t, filter((t as f64 - centre + 0.5) / widening))).collect())
+    };
+    (0..axis.to).map(one).collect()
+}
+
+fn normalized(mut taps: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
+    let sum: f64 = taps.iter().map(|(_, w)| w).sum();
+    if sum != 0.0 {
+        taps.iter_mut().for_each(|(_, w)| *w /= sum);
+    }
+    taps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOWN: Axis = Axis { from: 4, to: 2, scale: 0.5 };
+
+    #[test]
+    fn exact_halves_go_where_the_mode_says() {
+        let with = |mode| nearest(DOWN, Coordinates::HalfPixel, mode);
+        assert_eq!(with(NearestMode::RoundPreferFloor), [0, 2]);
+        assert_eq!(with(NearestMode::RoundPreferCeil), [1, 3]);
+        assert_eq!(with(NearestMode::Simple), [1, 3]);
+    }
+
+    #[test]
+    fn an_unchanged_axis_ignores_the_coordinates() {
+        let axis = Axis { from: 3, to: 3, scale: 1.1 };
+        assert_eq!(nearest(axis, Coordinates::TfHalfPixelForNn, NearestMode::Ceil), [0, 1, 2]);
+    }
+
+    #[test]
+    fn weights_sum_to_one() {
+        let axis = Axis { from: 5, to: 3, scale: 0.6 };
+        let c = Coordinates::HalfPixel;
+        let all = [
+            linear(axis, c, 0.6),
+            linear_onnx(axis, c),
+            cubic(axis, c, -0.75),
+            pillow(axis, None),
+            pillow(axis, Some(-0.5)),
+        ];
+        for taps in all.iter().flatten() {
+            assert!((taps.iter().map(|(_, w)| w).sum::<f64>() - 1.0).abs() < 1e-6);
+        }
+    }
+}
