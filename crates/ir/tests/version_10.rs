@@ -169,3 +169,10 @@ fn a_pre_process_that_does_not_fit_is_refused() {
 fn channels_without_a_mean_change_nothing() {
     assert_eq!(good(&file("f32", &channels("", ""))).len(), 3);
 }
+
+#[test]
+fn an_input_that_nothing_reads_gets_no_dangling_nodes() {
+    let pre = channels(r#"<mean value="3"/>"#, r#"<mean value="5"/>"#);
+    let model = good(&net(10, &typed(0, "x", "f16", "1,2,1,2"), &[], &pre));
+    assert_eq!((model.len(), model.fact(model.parameters()[0].into()).ty.to_string()), (1, "f32".to_string()));
+}

@@ -4,7 +4,12 @@
 //! # scales only the negatives
 //! leaky_relu@opset1(x: f32[4] = [-2, -0.5, 0, 3], alpha=0.5) -> f32[4] = [-1, -0.25, 0, 3]  tol=0
 //! ```
-//! An input without `=` has no value; then the case is about inference alone, and its other inputs count as constants.
+//! - Inputs are `label: type[shape] = value`, in the order of the operation; attributes are `name=value` as IR spells them.
+//! - A value is a literal, a list (nesting is flattened), or `iota`, `fill(v)`, `seq(start, step)`, `wave(seed)`.
+//! - An input without `=` has no value; then the case is about inference alone, its other inputs count as constants, and
+//!   outputs are compared as text: `f32[?,1..10]`, `f32[...]`.
+//! - `-> error "text"` expects a failure that says so. `model("file.xml", ...)` runs a file of the folder `models`.
+//! - Behind the outputs, on their line: `tol=`, `rtol=`, `atol=`, `static_only`.
 
 use crate::compare::Tolerance;
 use crate::scan::Scan;

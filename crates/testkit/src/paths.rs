@@ -95,16 +95,22 @@ fn reread(case: &Case, inputs_as: InputsAs) -> Result<Vec<Tensor>> {
     model.evaluate(&feed(case, &model)?)
 }
 
-/// The model of a case after it was written and read; it must be the same one.
+/// The model of a case after it was written and read. Written once more it must give the same bytes; the model itself may
+/// differ in attributes that have no effect, such as pads beside an automatic padding.
 fn through_ir(case: &Case, inputs_as: InputsAs) -> Result<Model> {
-    let model = build(case, inputs_as)?;
-    let (xml, weights) = carafe_ir::write_to(&model, &carafe_ir::WriteOptions::default())?;
-    let again = carafe_ir::read(&xml, SharedBytes::from_vec(weights), registry(), &carafe_ir::ReadOptions::default())
+    let written = carafe_ir::write_to(&build(case, inputs_as)?, &carafe_ir::WriteOptions::default())?;
+    let weights = SharedBytes::from_vec(written.1.clone());
+    let model = carafe_ir::read(&written.0, weights, registry(), &carafe_ir::ReadOptions::default())
         .map_err(|e| e.at("the written IR"))?;
-    if !again.same_as(&model) {
-        return Err(Error::invalid(format!("the model differs after it was written as IR and read again:\n{xml}")));
+    let again = carafe_ir::write_to(&model, &carafe_ir::WriteOptions::default())?;
+    if let Some((one, two)) = written.0.lines().zip(again.0.lines()).find(|(one, two)| one != two) {
+        let (one, two) = (one.trim(), two.trim());
+        return Err(Error::invalid(format!("the IR written is `{one}`, and after it was read `{two}`")));
     }
-    Ok(again)
+    if written != again {
+        return Err(Error::invalid("the IR written, and written again after it was read, differ in length or weights"));
+    }
+    Ok(model)
 }
 
 fn folded(case: &Case) -> Result<Vec<Tensor>> {

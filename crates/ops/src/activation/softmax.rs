@@ -1,4 +1,5 @@
-//! Softmax: `e^x` along an axis, divided by its sum. Before opset 8 the axis could not be counted from the end.
+//! Softmax: `e^x` along an axis, divided by its sum. Before opset 8 the axis could not be counted from the end,
+//! and a missing one was 0, not 1.
 
 use super::along_axis;
 use carafe_graph::{EvalCx, InferCx, Op, Result};
@@ -26,7 +27,7 @@ impl Op for Softmax {
 #[op(name = "Softmax", since = 1, until = 7, xml = "SoftMax")]
 pub struct SoftmaxV1 {
     /// The axis, not negative.
-    #[attr(default = 1)]
+    #[attr(default = 0)]
     pub axis: i64,
 }
 

@@ -66,8 +66,8 @@ impl ConvertPromoteTypes {
         match (ka, kb) {
             (Kind::Boolean, _) => Ok(b),
             (_, Kind::Boolean) => Ok(a),
-            (Kind::Integer, Kind::Float) => self.into_float(a, b),
-            (Kind::Float, Kind::Integer) => self.into_float(b, a),
+            (Kind::Integer, Kind::Float) => self.integer_to_float(a, b),
+            (Kind::Float, Kind::Integer) => self.integer_to_float(b, a),
             _ if self.pytorch_scalar_promotion => match scalars {
                 [Some(false), Some(true)] => self.scalar_into(b, a),
                 [Some(true), Some(false)] => self.scalar_into(a, b),
@@ -79,7 +79,7 @@ impl ConvertPromoteTypes {
         }
     }
 
-    fn into_float(&self, integer: ElementType, float: ElementType) -> Result<ElementType, String> {
+    fn integer_to_float(&self, integer: ElementType, float: ElementType) -> Result<ElementType, String> {
         if self.promote_unsafe || integer.bits() < float.bits() {
             Ok(float)
         } else {

@@ -349,21 +349,17 @@ fn decode_image(
 ) -> Vec<Corners> {
     let size = op.prior_size();
     let variances = &priors[layout.priors * size..];
-    let scale = if op.normalized { (1.0, 1.0) } else { (op.input_width as f32, op.input_height as f32) };
+    let (w, h) = if op.normalized { (1.0, 1.0) } else { (op.input_width as f32, op.input_height as f32) };
+    let scaled = |b: Corners| Corners { x1: b.x1 / w, y1: b.y1 / h, x2: b.x2 / w, y2: b.y2 / h };
     let mut boxes = vec![Corners::default(); layout.priors * layout.locations];
     for p in 0..layout.priors {
-        let prior = &priors[p * size + size - 4..(p + 1) * size];
-        let prior = Corners {
-            x1: prior[0] / scale.0,
-            y1: prior[1] / scale.1,
-            x2: prior[2] / scale.0,
-            y2: prior[3] / scale.1,
-        };
+        let prior = scaled(Corners::at(&priors[p * size + size - 4..(p + 1) * size], 0));
         let variance = if op.variance_encoded_in_target { [1.0; 4] } else { four(variances, p) };
         for location in 0..layout.locations {
             let at = p * layout.locations + location;
             let prior = match aux {
-                Some(aux) => op.decoded(prior, variance, four(aux, at)),
+                // Boxes of the first stage are scaled down once more, although they are no pixels.
+                Some(aux) => scaled(op.decoded(prior, variance, four(aux, at))),
                 None => prior,
             };
             boxes[location * layout.priors + p] = op.decoded(prior, variance, four(logits, at));

@@ -62,7 +62,7 @@ impl Op for ExperimentalDetectronDetectionOutput {
         let mut classes = zeros(&[most])?;
         let mut scores = zeros(&[most])?;
         {
-            let found = self.detect(&cx.get::<f32>(0)?, &cx.get::<f32>(1)?, &cx.get::<f32>(2)?, &cx.get::<f32>(3)?);
+            let found = self.detect(&cx.get::<f32>(0)?, &cx.get::<f32>(1)?, &cx.get::<f32>(2)?);
             let (boxes, classes) = (boxes.as_slice_mut::<f32>()?, classes.as_slice_mut::<f32>()?);
             let rows = boxes.chunks_exact_mut(4).zip(classes).zip(scores.as_slice_mut::<f32>()?);
             for (((corners, class), score), d) in rows.zip(found) {
@@ -85,10 +85,9 @@ struct Detection {
 }
 
 impl ExperimentalDetectronDetectionOutput {
-    fn detect(&self, rois: &[f32], deltas: &[f32], scores: &[f32], info: &[f32]) -> Vec<Detection> {
+    fn detect(&self, rois: &[f32], deltas: &[f32], scores: &[f32]) -> Vec<Detection> {
         let n_classes = self.num_classes as usize;
         let n_rois = rois.len() / 4;
-        let _ = info;
         let mut found = Vec::new();
         for class in 1..n_classes {
             let refined: Vec<Option<Corners>> =

@@ -22,7 +22,7 @@ pub struct GenerateProposals {
     /// Coordinates are parts of the image; otherwise pixels, and boxes are one larger.
     #[attr(default = true)]
     pub normalized: bool,
-    /// Kept for the file; suppression does not adapt its threshold.
+    /// Must be 1: the threshold does not adapt.
     #[attr(default = 1.0)]
     pub nms_eta: f32,
     /// Type of the counts: i64 or i32.
@@ -35,6 +35,8 @@ impl Op for GenerateProposals {
         index_type(cx, "roi_num_type", self.roi_num_type)?;
         at_least(cx, "pre_nms_count", self.pre_nms_count, 0)?;
         at_least(cx, "post_nms_count", self.post_nms_count, 0)?;
+        let eta = self.nms_eta;
+        cx.require(eta == 1.0, || format!("attribute `nms_eta` must be 1, found {eta}"))?;
         let ty = same_float(cx, &[0, 1, 2, 3])?;
         cx.require_rank(0, &[2])?;
         for input in 1..4 {

@@ -219,9 +219,7 @@ impl MulticlassNms {
         let mut kept: Vec<usize> = Vec::new();
         for candidate in ranked(scores, |s| s >= self.score_threshold, limit(self.nms_top_k)) {
             let b = Corners::at(corners, candidate);
-            // A score at the threshold is compared with the last kept box only.
-            let met = if scores[candidate] <= self.score_threshold { 1 } else { usize::MAX };
-            if kept.iter().rev().take(met).any(|&k| b.iou(Corners::at(corners, k), offset) >= threshold) {
+            if kept.iter().any(|&k| b.iou(Corners::at(corners, k), offset) >= threshold) {
                 continue;
             }
             if self.nms_eta < 1.0 && threshold > 0.5 {

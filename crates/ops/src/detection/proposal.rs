@@ -209,9 +209,11 @@ fn eval(op: &Proposal, cx: &mut EvalCx<'_>) -> Result<()> {
         let (scores, deltas, info) = (cx.get::<f32>(0)?, cx.get::<f32>(1)?, cx.get::<f32>(2)?);
         let &[images, _, height, width] = cx.shape(0) else { return Err(cx.fail("class_probs must have rank 4")) };
         let scale_w = if info.len() > 3 { info[3] } else { info[2] };
+        // TensorFlow's x runs down the image.
+        let (image_h, image_w) = if op.convention().tensorflow { (info[1], info[0]) } else { (info[0], info[1]) };
         let image = Image {
-            height: info[0],
-            width: info[1],
+            height: image_h,
+            width: image_w,
             least_height: op.min_size as f32 * info[2],
             least_width: op.min_size as f32 * scale_w,
         };

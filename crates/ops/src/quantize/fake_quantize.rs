@@ -1,10 +1,11 @@
 //! FakeQuantize: limits data to an input range, rounds it to one of `levels` equal steps, and stretches the steps over an
-//! output range. Every step is computed in f32 in the order written here: in f64, ties such as 0.015 in 0..2.55 fall the
+//! output range. Every step is rounded to f32 in the order written here: in f64, ties such as 0.015 in 0..2.55 fall the
 //! other way. The input range may be inverted or empty.
 
 use crate::arithmetic::{AutoBroadcast, Meeting};
 use crate::index::offsets;
 use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_tensor::Number;
 
 /// Rounds data to equal steps of a range.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -44,7 +45,8 @@ impl Op for FakeQuantize {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
         let levels = self.levels;
         cx.require(levels >= 2, || format!("attribute `levels` must be at least 2, found {levels}"))?;
-        for input in 0..5 {
+        cx.require_number(0)?;
+        for input in 1..5 {
             cx.require_number(input)?;
             let (data, limit) = (cx.shape(0), cx.shape(input));
             let fits = match (data.to_static(), limit.to_static()) {
@@ -61,34 +63,42 @@ impl Op for FakeQuantize {
 
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let shape = cx.shape(0).to_vec();
-        let mut walks = Vec::with_capacity(4);
-        for input in 1..5 {
-            let steps = self.steps(&shape, cx.shape(input)).ok_or_else(|| {
-                cx.fail(format!("limits of shape {:?} do not fit data of shape {shape:?}", cx.shape(input)))
-            })?;
-            walks.push((cx.get::<f32>(input)?.into_owned(), offsets(&shape, &steps)));
-        }
-        let steps = (self.levels - 1) as f32;
-        let data: Vec<f32> = cx
-            .get::<f32>(0)?
-            .iter()
-            .map(|&x| {
-                // All walks are as long as the data.
-                let mut limit = |i: usize| walks[i].1.next().map_or(f32::NAN, |at| walks[i].0[at]);
-                quantize(x, [limit(0), limit(1)], [limit(2), limit(3)], steps)
-            })
-            .collect();
-        cx.put(0, &shape, data)
+        with_float!(cx.ty(0), T => {
+            let data = self.quantized::<T>(cx, &shape)?;
+            cx.put(0, &shape, data)
+        })
     }
 }
 
-fn quantize(x: f32, [il, ih]: [f32; 2], [ol, oh]: [f32; 2], steps: f32) -> f32 {
-    if x <= il.min(ih) {
+impl FakeQuantize {
+    fn quantized<T: Number>(&self, cx: &EvalCx<'_>, shape: &[usize]) -> Result<Vec<T>> {
+        let mut limits = Vec::with_capacity(4);
+        for input in 1..5 {
+            let steps = self.steps(shape, cx.shape(input)).ok_or_else(|| {
+                cx.fail(format!("limits of shape {:?} do not fit data of shape {shape:?}", cx.shape(input)))
+            })?;
+            limits.push((cx.get::<T>(input)?, offsets(shape, &steps)));
+        }
+        let steps = T::from_u64(self.levels - 1);
+        let data = cx.get::<T>(0)?;
+        let quantized = data.iter().map(|&x| {
+            // Every walk is as long as the data.
+            let mut next = |i: usize| limits[i].1.next().map_or(x, |at| limits[i].0[at]);
+            quantize(x, [next(0), next(1)], [next(2), next(3)], steps)
+        });
+        Ok(quantized.collect())
+    }
+}
+
+fn quantize<T: Number>(x: T, [il, ih]: [T; 2], [ol, oh]: [T; 2], steps: T) -> T {
+    let (low, high) = if il < ih { (il, ih) } else { (ih, il) };
+    if x <= low {
         ol
-    } else if x > il.max(ih) {
+    } else if x > high {
         oh
     } else {
-        ((x - il) / (ih - il) * steps).round_ties_even() / steps * (oh - ol) + ol
+        let step = ((x - il) / (ih - il) * steps).to_f64().round_ties_even();
+        T::from_f64(step) / steps * (oh - ol) + ol
     }
 }
 
@@ -100,7 +110,7 @@ mod tests {
     fn ties_go_to_the_even_step() {
         let y = [0.5, 1.5, 2.5, -1.0, 3.5].map(|x| quantize(x, [0.0, 3.0], [10.0, 40.0], 3.0));
         assert_eq!(y, [10.0, 30.0, 30.0, 10.0, 40.0]);
-        assert_eq!(quantize(0.015, [0.0, 2.55], [0.0, 2.55], 255.0), 0.02);
+        assert_eq!(quantize(0.015, [0.0, 2.55], [0.0, 2.55], 255.0), 0.020000001f32);
     }
 
     #[test]
