@@ -4,7 +4,12 @@
 //! # scales only the negatives
 //! leaky_relu@opset1(x: f32[4] = [-2, -0.5, 0, 3], alpha=0.5) -> f32[4] = [-1, -0.25, 0, 3]  tol=0
 //! ```
-//! An input without `=` has no value; then the case is about inference alone, and its other inputs count as constants.
+//! - Inputs are `label: type[shape] = value`, in the order of the operation; attributes are `name=value` as IR spells them.
+//! - A value is a literal, a list (nesting is flattened), or `iota`, `fill(v)`, `seq(start, step)`, `wave(seed)`.
+//! - An input without `=` has no value; then the case is about inference alone, its other inputs count as constants, and
+//!   outputs are compared as text: `f32[?,1..10]`, `f32[...]`.
+//! - `-> error "text"` expects a failure that says so. `model("file.xml", ...)` runs a file of the folder `models`.
+//! - Behind the outputs, on their line: `tol=`, `rtol=`, `atol=`, `static_only`.
 
 use crate::compare::Tolerance;
 use crate::scan::Scan;
@@ -146,6 +151,9 @@ fn case(path: &Path, scan: &mut Scan<'_>) -> Result<Case, CaseError> {
     while !scan.take(")") {
         let label = scan.name("an input `name: type[shape]`, an attribute `name=value`, or `)`")?.to_string();
         if scan.take(":") {
+            if inputs.iter().any(|i: &Input| i.label == label) {
+                return Err(scan.fail(format!("input `{label}` is given twice")));
+            }
             inputs.push(input(label, scan)?);
         } else if scan.take("=") {
             if attrs.iter().any(|(n, _)| *n == label) {
@@ -323,6 +331,7 @@ mod tests {
         fails("abs(x: f33[2]) -> f32[2]", "element type `f33` is unknown");
         fails("abs(x: f32[2]) -> f32[2] tolerance=1", "found `tolerance`");
         fails("abs(x: f32[2], a=1, a=2) -> f32[2]", "attribute `a` is given twice");
+        fails("add(x: f32[2], x: f32[2]) -> f32[2]", "input `x` is given twice");
         fails("abs(x: f32[2]", "expected `,` or `)`, found the end of the line");
         fails("abs(x: f32[2 -> f32", "expected a closing `]`");
         fails("abs(x: string[1] = [\"a]) -> f32[2]", "expected a closing `\"`");

@@ -1,8 +1,8 @@
 //! Checks over all case files together: no operation is forgotten, and attributes survive being written and read.
 
-use crate::case::{CaseFile, Subject};
-use crate::runner::{find_op, make_op, registry};
-use carafe_graph::{AttrMap, AttrValue, Op, OpInfo};
+use crate::case::{Case, CaseFile, Subject};
+use crate::runner::{InputsAs, build, find_op, make_op, registry};
+use carafe_graph::{AttrMap, AttrValue, Model, Op, OpInfo};
 use std::collections::HashMap;
 
 /// Fewest cases of an operation, all its versions together.
@@ -13,11 +13,9 @@ pub fn every_op_has_three_cases(files: &[CaseFile]) -> Result<(), String> {
     let mut by_class: HashMap<*const OpInfo, usize> = HashMap::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     for case in files.iter().flat_map(|f| &f.cases) {
-        if let Subject::Op { name, opset } = &case.subject
-            && let Ok(factory) = find_op(name, opset.as_deref())
-        {
-            *by_class.entry(factory.info).or_default() += 1;
-            *by_name.entry(factory.info.name).or_default() += 1;
+        for info in ops_of(case) {
+            *by_class.entry(info).or_default() += 1;
+            *by_name.entry(info.name).or_default() += 1;
         }
     }
     let mut lacking = Vec::new();
@@ -34,6 +32,27 @@ pub fn every_op_has_three_cases(files: &[CaseFile]) -> Result<(), String> {
         }
     }
     if lacking.is_empty() { Ok(()) } else { Err(lacking.join("\n")) }
+}
+
+/// The operations a case runs, each once. A model that cannot be read counts for none; its case fails elsewhere.
+fn ops_of(case: &Case) -> Vec<&'static OpInfo> {
+    let mut infos = match &case.subject {
+        Subject::Op { name, opset } => find_op(name, opset.as_deref()).map(|f| vec![f.info]).unwrap_or_default(),
+        Subject::Model { .. } => build(case, InputsAs::Parameters).map(|m| ops_in(&m)).unwrap_or_default(),
+    };
+    infos.sort_by_key(|i| *i as *const OpInfo);
+    infos.dedup_by_key(|i| *i as *const OpInfo);
+    infos
+}
+
+/// Operations of a model and of its bodies.
+fn ops_in(model: &Model) -> Vec<&'static OpInfo> {
+    let mut infos = Vec::new();
+    for (_, node) in model.nodes() {
+        infos.push(node.op().info());
+        infos.extend(node.op().bodies().iter().flat_map(|(_, body)| ops_in(&body.model)));
+    }
+    infos
 }
 
 /// Each operation made by a case equals the one made from its own attributes, as values and as IR text.

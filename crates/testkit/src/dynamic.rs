@@ -5,8 +5,8 @@
 use crate::case::{Case, Expect};
 use crate::guard::caught;
 use crate::paths::direct;
-use crate::runner::{any_dims, make_op};
-use carafe_graph::{ErrorKind, Fact, NodeId, Op, infer_op};
+use crate::runner::{InputsAs, any_dims, build, feed, make_op};
+use carafe_graph::{ErrorKind, Fact, Model, NodeId, OpRef, infer_op};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
 /// How much is taken away from an input.
@@ -26,26 +26,54 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
     if matches!(case.expect, Expect::Error(_)) || case.options.static_only {
         return Ok(());
     }
-    let Some(op) = make_op(case).map_err(|e| e.to_string())? else { return Ok(()) };
+    let target = match make_op(case).map_err(|e| e.to_string())? {
+        Some(op) => Target::Op(op),
+        None => Target::Model(build(case, InputsAs::Parameters).map_err(|e| e.to_string())?),
+    };
     let real = real_outputs(case)?;
-    let facts: Vec<Fact> = case
-        .inputs
-        .iter()
-        .map(|i| match &i.value {
-            Some(t) => Fact::of(t),
-            None => Fact::new(i.ty, i.shape.clone()),
-        })
-        .collect();
+    let facts = target.facts(case)?;
     for less in [Less::Intervals, Less::Dims, Less::Rank, Less::Type] {
         let all: Vec<Fact> = facts.iter().map(|f| lessen(f, less)).collect();
-        try_one(&*op, &all, &real, less, "all inputs")?;
+        try_one(&target, &all, &real, less, "all inputs")?;
         for i in 0..facts.len() {
             let mut some = facts.clone();
             some[i] = lessen(&facts[i], less);
-            try_one(&*op, &some, &real, less, &format!("input {i}"))?;
+            try_one(&target, &some, &real, less, &format!("input {i}"))?;
         }
     }
     Ok(())
+}
+
+/// What is inferred again.
+enum Target {
+    Op(OpRef),
+    Model(Model),
+}
+
+impl Target {
+    /// All that is known of the inputs.
+    fn facts(&self, case: &Case) -> Result<Vec<Fact>, String> {
+        match self {
+            Target::Op(_) => Ok(case
+                .inputs
+                .iter()
+                .map(|i| match &i.value {
+                    Some(t) => Fact::of(t),
+                    None => Fact::new(i.ty, i.shape.clone()),
+                })
+                .collect()),
+            Target::Model(model) if case.is_inference() => {
+                Ok(model.parameters().iter().map(|&p| model.fact(p.into()).clone()).collect())
+            }
+            Target::Model(model) => Ok(feed(case, model).map_err(|e| e.to_string())?.iter().map(Fact::of).collect()),
+        }
+    }
+    fn infer(&self, facts: &[Fact]) -> carafe_graph::Result<Vec<Fact>> {
+        match self {
+            Target::Op(op) => infer_op("op", NodeId(1000), &**op, &facts.iter().collect::<Vec<_>>(), false),
+            Target::Model(model) => model.infer_with(facts),
+        }
+    }
 }
 
 fn real_outputs(case: &Case) -> Result<Vec<(ElementType, PartialShape)>, String> {
@@ -72,18 +100,17 @@ fn lessen(fact: &Fact, less: Less) -> Fact {
 }
 
 fn try_one(
-    op: &dyn Op,
+    target: &Target,
     facts: &[Fact],
     real: &[(ElementType, PartialShape)],
     less: Less,
     which: &str,
 ) -> Result<(), String> {
-    let inputs: Vec<&Fact> = facts.iter().collect();
     let shown = || {
         let list: Vec<String> = facts.iter().map(|f| f.to_string()).collect();
         format!("with less known ({less:?}) of {which}: ({})", list.join(", "))
     };
-    let inferred = caught(|| match infer_op("op", NodeId(1000), op, &inputs, false) {
+    let inferred = caught(|| match target.infer(facts) {
         Ok(facts) => Ok(Some(facts)),
         Err(e) if e.kind() == ErrorKind::Unsupported => Ok(None),
         Err(e) => Err(e.to_string()),

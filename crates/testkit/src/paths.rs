@@ -3,9 +3,11 @@
 use crate::case::{Case, CaseFile};
 use crate::dynamic;
 use crate::guard::caught;
-use crate::runner::{InputsAs, build, check_facts, check_outputs, feed, is_unfoldable, result_facts};
-use carafe_graph::{Constant, Error, EvalEnv, Model, Result, Value, eval_node};
-use carafe_tensor::Tensor;
+use crate::runner::{InputsAs, build, check_facts, check_outputs, feed, is_unfoldable, registry, result_facts};
+use carafe_graph::{Constant, Error, Model, Notes, Result, run_passes};
+use carafe_passes::{FoldConstants, RemoveUnused};
+use carafe_tensor::{SharedBytes, Tensor};
+use std::sync::LazyLock;
 
 /// Larger outputs may stay unfolded.
 const ALWAYS_FOLDED_BYTES: usize = 1 << 20;
@@ -17,17 +19,23 @@ pub enum Path {
     Direct,
     /// Inputs are constants, and folding must leave constants alone.
     Folded,
+    /// As `Direct` and as `Folded`, but the model is written as IR and read again before it is evaluated.
+    Ir,
+    /// Compiled for the TEMPLATE device and run by a request.
+    Template,
     /// Inference with shapes made unknown must agree with the real ones.
     Dynamic,
 }
 
 impl Path {
-    pub const ALL: &[Path] = &[Path::Direct, Path::Folded, Path::Dynamic];
+    pub const ALL: &[Path] = &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Dynamic];
 
     pub fn name(self) -> &'static str {
         match self {
             Path::Direct => "direct",
             Path::Folded => "folded",
+            Path::Ir => "ir",
+            Path::Template => "template",
             Path::Dynamic => "dynamic",
         }
     }
@@ -35,12 +43,22 @@ impl Path {
     /// Runs one case; the error says what was expected and found. A panic is a failure too.
     pub fn run(self, case: &Case) -> Result<(), String> {
         caught(|| match self {
-            Path::Direct | Path::Folded if case.is_inference() => {
+            Path::Dynamic => dynamic::check(case),
+            Path::Direct if case.is_inference() => {
                 check_facts(case, build(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
+            Path::Ir if case.is_inference() => {
+                check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
+            }
+            // Nothing is evaluated, so these paths add nothing.
+            Path::Folded | Path::Template if case.is_inference() => Ok(()),
             Path::Direct => check_outputs(case, direct(case)),
             Path::Folded => check_outputs(case, folded(case)),
-            Path::Dynamic => dynamic::check(case),
+            Path::Template => check_outputs(case, on_device(case, "TEMPLATE")),
+            Path::Ir => {
+                check_outputs(case, reread(case, InputsAs::Parameters)).map_err(|e| format!("with parameters: {e}"))?;
+                check_outputs(case, reread(case, InputsAs::Constants)).map_err(|e| format!("with constants: {e}"))
+            }
         })
     }
 
@@ -58,12 +76,50 @@ pub fn direct(case: &Case) -> Result<Vec<Tensor>> {
     model.evaluate(&feed(case, &model)?)
 }
 
+/// Parameters, compiled for a device and run by a request.
+pub fn on_device(case: &Case, device: &str) -> Result<Vec<Tensor>> {
+    static CORE: LazyLock<carafe::Core> = LazyLock::new(carafe::core);
+    let model = build(case, InputsAs::Parameters)?;
+    let compiled = CORE.compile_model(&model, device, &carafe::Properties::new())?;
+    let count = compiled.outputs().len();
+    let mut request = compiled.create_request();
+    for (index, tensor) in feed(case, &model)?.into_iter().enumerate() {
+        request.set_input(index, tensor)?;
+    }
+    request.infer()?;
+    (0..count).map(|index| request.output(index).cloned()).collect()
+}
+
+fn reread(case: &Case, inputs_as: InputsAs) -> Result<Vec<Tensor>> {
+    let model = through_ir(case, inputs_as)?;
+    model.evaluate(&feed(case, &model)?)
+}
+
+/// The model of a case after it was written and read. Written once more it must give the same bytes; the model itself may
+/// differ in attributes that have no effect, such as pads beside an automatic padding.
+fn through_ir(case: &Case, inputs_as: InputsAs) -> Result<Model> {
+    let written = carafe_ir::write_to(&build(case, inputs_as)?, &carafe_ir::WriteOptions::default())?;
+    let weights = SharedBytes::from_vec(written.1.clone());
+    let model = carafe_ir::read(&written.0, weights, registry(), &carafe_ir::ReadOptions::default())
+        .map_err(|e| e.at("the written IR"))?;
+    let again = carafe_ir::write_to(&model, &carafe_ir::WriteOptions::default())?;
+    if let Some((one, two)) = written.0.lines().zip(again.0.lines()).find(|(one, two)| one != two) {
+        let (one, two) = (one.trim(), two.trim());
+        return Err(Error::invalid(format!("the IR written is `{one}`, and after it was read `{two}`")));
+    }
+    if written != again {
+        return Err(Error::invalid("the IR written, and written again after it was read, differ in length or weights"));
+    }
+    Ok(model)
+}
+
 fn folded(case: &Case) -> Result<Vec<Tensor>> {
     let mut model = build(case, InputsAs::Constants)?;
     if is_unfoldable(&model) {
         return model.evaluate(&[]);
     }
-    fold(&mut model)?;
+    run_passes(&mut model, &[&FoldConstants { decompression: true }, &RemoveUnused], &mut Notes::default())?;
+    // A node that cannot be evaluated is left by the pass; this tells its error.
     let outputs = model.evaluate(&[])?;
     for (&r, tensor) in model.results().iter().zip(&outputs) {
         let producer = model.node(model.result_value(r).node);
@@ -72,23 +128,4 @@ fn folded(case: &Case) -> Result<Vec<Tensor>> {
         }
     }
     Ok(outputs)
-}
-
-// Replaces every node whose inputs are constants by its outputs.
-fn fold(model: &mut Model) -> Result<()> {
-    for id in model.topological_order()? {
-        let node = model.node(id);
-        let value = |v: &Value| model.node(v.node).op().get::<Constant>().map(|c| c.tensor().clone());
-        let tensors: Option<Vec<Tensor>> = node.inputs().iter().map(value).collect();
-        let Some(tensors) = tensors.filter(|_| !node.op().is::<Constant>() && !model.results().contains(&id)) else {
-            continue;
-        };
-        let outputs = eval_node(model, id, tensors, &mut EvalEnv::default())?;
-        for (port, tensor) in outputs.into_iter().enumerate() {
-            let constant = model.constant(&format!("folded.{port}"), tensor)?;
-            model.replace_value(Value { node: id, port }, constant);
-        }
-    }
-    model.prune();
-    Ok(())
 }

@@ -5,6 +5,7 @@ use crate::case::{Case, Expect, Expected, Subject};
 use crate::compare::compare;
 use carafe_graph::{AttrMap, AttrValue, Error, Fact, Model, OpFactory, OpRef, Registry, Result, Value};
 use carafe_tensor::{PartialShape, Tensor};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Everything the library has.
@@ -72,13 +73,11 @@ pub fn make_op(case: &Case) -> Result<Option<OpRef>> {
     factory.create(&attrs).map(Some)
 }
 
-/// The model of a case; its parameters are the inputs in the order of the case.
+/// The model of a case.
 pub fn build(case: &Case, inputs_as: InputsAs) -> Result<Model> {
-    let Some(op) = make_op(case)? else {
-        return Err(Error::unsupported("model files are read by the `ir` crate"));
-    };
-    let mut model = Model::new("case");
     let constants = inputs_as == InputsAs::Constants || case.is_inference();
+    let Some(op) = make_op(case)? else { return load_model(case, constants) };
+    let mut model = Model::new("case");
     let mut inputs: Vec<Value> = Vec::new();
     for input in &case.inputs {
         inputs.push(match &input.value {
@@ -93,13 +92,43 @@ pub fn build(case: &Case, inputs_as: InputsAs) -> Result<Model> {
     Ok(model)
 }
 
+/// Reads the model file of a case. Inputs without a value get their shape from the case.
+fn load_model(case: &Case, constants: bool) -> Result<Model> {
+    let Subject::Model { file } = &case.subject else { return Err(Error::usage("the case is not about a model")) };
+    let mut model = carafe_ir::read_file(file, registry(), &carafe_ir::ReadOptions::default())?;
+    let known: Vec<String> = model.parameters().iter().map(|&p| model.parameter_name(p)).collect();
+    let mut shapes = HashMap::new();
+    let mut stored = Vec::new();
+    for input in &case.inputs {
+        let index = model.find_parameter(&input.label).ok_or_else(|| {
+            Error::not_found(format!("the model has no input `{}`; it has: {}", input.label, known.join(", ")))
+        })?;
+        match &input.value {
+            Some(tensor) if constants => stored.push((model.parameters()[index], &input.label, tensor)),
+            Some(_) => {}
+            None => drop(shapes.insert(index, input.shape.clone())),
+        }
+    }
+    model.reshape(&shapes)?;
+    for (parameter, label, tensor) in stored {
+        let value = model.constant(&format!("{label}/value"), tensor.clone())?;
+        model.replace_value(parameter.into(), value);
+        model.remove(parameter)?;
+    }
+    model.infer()?;
+    Ok(model)
+}
+
 /// The values for the parameters of a model made by `build`.
 pub fn feed(case: &Case, model: &Model) -> Result<Vec<Tensor>> {
-    let named = |name: String| {
-        let input = case.inputs.iter().find(|i| i.label == name);
-        input.and_then(|i| i.value.clone()).ok_or_else(|| Error::usage(format!("the case has no value for `{name}`")))
+    let value = |index: usize| {
+        let input = case.inputs.iter().find(|i| model.find_parameter(&i.label) == Some(index));
+        input.and_then(|i| i.value.clone()).ok_or_else(|| {
+            let name = model.parameter_name(model.parameters()[index]);
+            Error::usage(format!("the case has no value for input `{name}`"))
+        })
     };
-    model.parameters().iter().map(|&p| named(model.parameter_name(p))).collect()
+    (0..model.parameters().len()).map(value).collect()
 }
 
 /// What is known of the results of a model before it runs.

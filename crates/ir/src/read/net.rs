@@ -10,7 +10,7 @@ use carafe_tensor::{Dim, ElementType};
 use std::collections::HashMap;
 
 /// Bodies inside bodies deeper than this are refused.
-pub(crate) const MAX_BODY_DEPTH: usize = 16;
+pub(crate) const MAX_BODY_DEPTH: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Layer<'a> {

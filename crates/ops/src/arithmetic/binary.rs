@@ -3,7 +3,7 @@
 
 use crate::index::offsets;
 use carafe_graph::{Content, EvalCx, InferCx, Result};
-use carafe_tensor::{Dim, ElementType, Number, PartialShape, strides};
+use carafe_tensor::{Dim, ElementType, Number, PartialShape, elements, strides};
 
 carafe_graph::attr_enum! {
     /// How two shapes meet.
@@ -170,7 +170,12 @@ pub(crate) fn pairs<A, B, U>(
     // Equal shapes were handled above, so at least one axis exists.
     let (outer, row) = (&shape[..shape.len() - 1], shape[shape.len() - 1]);
     let (sa, sb) = (ta[outer.len()], tb[outer.len()]);
-    let mut out = Vec::with_capacity(shape.iter().product());
+    // Two small tensors can span an absurd one.
+    let mut out = Vec::new();
+    let reserved = elements(shape).is_some_and(|n| out.try_reserve_exact(n).is_ok());
+    if !reserved {
+        return Err(cx.fail(format!("there is no memory for an output of shape {shape:?}")));
+    }
     for (i, j) in offsets(outer, &ta[..outer.len()]).zip(offsets(outer, &tb[..outer.len()])) {
         out.extend((0..row).map(|k| f(&a[i + k * sa], &b[j + k * sb])));
     }
@@ -198,6 +203,43 @@ pub(crate) fn any_integer() -> Dim {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arithmetic::{Add, Divide, FloorMod, Maximum, Minimum, Mod, Multiply, Subtract};
+    use crate::convert::Convert;
+    use crate::reduce::{ReduceMax, ReduceProd, ReduceSum};
+    use carafe_graph::{Fact, NodeId, Op, infer_op};
+    use carafe_tensor::Tensor;
+
+    /// What is known of the output when the first input is a shape read from `dims` and the second a constant.
+    fn known(op: &dyn Op, dims: &str, second: &[i64]) -> String {
+        let dims = dims.parse::<PartialShape>().unwrap().dims().unwrap().to_vec();
+        let mut first = Fact::new(ElementType::I64, PartialShape::of(&[dims.len()]));
+        first.content = Content::Partial(dims);
+        let second = Fact::of(&Tensor::from_slice(&[second.len()], second).unwrap());
+        let inputs = [&first, &second];
+        let inputs = &inputs[..op.info().inputs.len()];
+        let out = infer_op("", NodeId(0), op, inputs, false).unwrap();
+        PartialShape::new(out[0].dims().unwrap()).to_string()
+    }
+
+    #[test]
+    fn shape_arithmetic_keeps_what_is_known() {
+        assert_eq!(known(&Add::default(), "?,2..5,7", &[1]), "1..,3..6,8");
+        assert_eq!(known(&Subtract::default(), "5..9,7", &[2, 3]), "3..7,4");
+        assert_eq!(known(&Multiply::default(), "?,2..5,7", &[2]), "?,4..10,14");
+        assert_eq!(known(&Divide::default(), "?,2..5,7", &[2]), "?,1..2,3");
+        assert_eq!(known(&Mod::default(), "?,2..3,7", &[4]), "..3,2..3,3");
+        assert_eq!(known(&FloorMod::default(), "?,2..3,7", &[4]), "..3,2..3,3");
+        assert_eq!(known(&Maximum::default(), "?,2..5,7", &[3]), "3..,3..5,7");
+        assert_eq!(known(&Minimum::default(), "?,2..5,7", &[3]), "..3,2..3,3");
+    }
+
+    #[test]
+    fn shapes_stay_known_through_conversion_and_reduction() {
+        assert_eq!(known(&Convert { destination_type: ElementType::I32 }, "?,2..5", &[]), "?,2..5");
+        assert_eq!(known(&ReduceProd { keep_dims: true }, "2..5,7", &[0]), "14..35");
+        assert_eq!(known(&ReduceSum { keep_dims: false }, "2..5,7", &[0]), "9..12");
+        assert_eq!(known(&ReduceMax { keep_dims: false }, "2..5,3", &[0]), "3..5");
+    }
 
     fn meet(mode: AutoBroadcast, axis: i64, a: &str, b: &str) -> Option<String> {
         let shape = |text: &str| text.parse::<PartialShape>().unwrap();

@@ -22,7 +22,8 @@ impl Op for FloorMod {
 
 fn remainder<T: Number>(a: T, b: T) -> T {
     if T::IS_FLOAT {
-        a - b * T::from_f64((a / b).to_f64().floor())
+        let (a, b) = (a.to_f64(), b.to_f64());
+        T::from_f64(a - b * (a / b).floor())
     } else if T::TYPE.is_signed() {
         let (a, b) = (a.to_i64(), b.to_i64());
         let rest = a.wrapping_rem(b);

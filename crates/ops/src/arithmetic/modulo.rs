@@ -1,5 +1,5 @@
 //! Mod: the remainder of truncated division, with the sign of the dividend. Floats follow `a - b * trunc(a / b)`, which
-//! differs from `fmod` where the quotient is rounded or infinite.
+//! differs from `fmod` where the divisor is infinite.
 
 use super::binary::{self, any_integer, broadcasting};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
@@ -23,7 +23,8 @@ impl Op for Mod {
 
 fn remainder<T: Number>(a: T, b: T) -> T {
     if T::IS_FLOAT {
-        a - b * T::from_f64((a / b).to_f64().trunc())
+        let (a, b) = (a.to_f64(), b.to_f64());
+        T::from_f64(a - b * (a / b).trunc())
     } else if T::TYPE.is_signed() {
         T::from_i64(a.to_i64().wrapping_rem(b.to_i64()))
     } else {

@@ -34,8 +34,8 @@ impl Op for If {
         }
         let known = cx.tensor(0).and_then(|t| t.to_vec::<u8>().ok()?.first().map(|&b| b != 0));
         let facts = match known {
-            Some(true) => branch_facts(cx, &self.then_body)?,
-            Some(false) => branch_facts(cx, &self.else_body)?,
+            Some(true) => chosen_facts(cx, &self.then_body, &self.else_body)?,
+            Some(false) => chosen_facts(cx, &self.else_body, &self.then_body)?,
             None => {
                 let (then, other) = (branch_facts(cx, &self.then_body)?, branch_facts(cx, &self.else_body)?);
                 then.iter().zip(&other).enumerate().map(|(i, (a, b))| merge(cx, i, a, b)).collect::<Result<_>>()?
@@ -61,19 +61,30 @@ impl Op for If {
         let results = cx.run_body(&body.model, &parameters)?;
         for output in &body.outputs {
             let mut value = results[output.result].clone();
-            // A branch that gives a scalar where the other gives a vector was inferred as a vector.
-            let beside = other.outputs.iter().find(|o| o.outer == output.outer);
-            let rank = beside.and_then(|o| {
-                let result = *other.model.results().get(o.result)?;
-                other.model.fact(other.model.result_value(result)).shape.rank()
-            });
-            if value.rank() == 0 && rank == Some(1) {
+            if value.rank() == 0 && is_vector(other, output.outer) {
                 value = value.reshaped(&[1])?;
             }
             cx.set(output.outer, value)?;
         }
         Ok(())
     }
+}
+
+// Facts of the outer outputs when it is known that `body` runs and `other` does not.
+fn chosen_facts(cx: &InferCx<'_>, body: &Body, other: &Body) -> Result<Vec<Fact>> {
+    let mut facts = branch_facts(cx, body)?;
+    for (i, fact) in facts.iter_mut().enumerate() {
+        if fact.shape.rank() == Some(0) && is_vector(other, i) {
+            *fact = Fact::new(fact.ty, PartialShape::of(&[1]));
+        }
+    }
+    Ok(facts)
+}
+
+// A branch that gives a scalar where the other gives a vector gives a vector of one, whichever of them runs.
+fn is_vector(body: &Body, output: usize) -> bool {
+    let result = body.outputs.iter().find(|o| o.outer == output).and_then(|o| body.model.results().get(o.result));
+    result.is_some_and(|&r| body.model.fact(body.model.result_value(r)).shape.rank() == Some(1))
 }
 
 // Facts of the outer outputs, in order, if this branch is taken.

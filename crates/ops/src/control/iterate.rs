@@ -22,8 +22,13 @@ pub(super) fn leave_outputs_open(cx: &mut InferCx<'_>, n: usize) {
     }
 }
 
-/// Facts of parameters and results that hold in every iteration.
-pub(super) fn infer_iterations(cx: &InferCx<'_>, body: &Body) -> Result<Iterated> {
+/// Facts of parameters and results that hold in every iteration. `once` says, from the results of the first iteration, that
+/// no other follows; then nothing has to be widened.
+pub(super) fn infer_iterations(
+    cx: &InferCx<'_>,
+    body: &Body,
+    once: impl FnOnce(&[Fact]) -> Result<bool>,
+) -> Result<Iterated> {
     check_ports(body, cx.n_inputs())?;
     let mut parameters = declared_parameters(&body.model);
     for input in &body.inputs {
@@ -31,11 +36,15 @@ pub(super) fn infer_iterations(cx: &InferCx<'_>, body: &Body) -> Result<Iterated
             parameters[input.parameter] = parameter_fact(cx, body, input, outer, &parameters[input.parameter])?;
         }
     }
+    let mut results = infer_body(&body.model, &parameters)?;
+    if once(&results)? {
+        return Ok(Iterated { parameters, results });
+    }
     for _ in 0..MAX_ROUNDS {
-        let results = infer_body(&body.model, &parameters)?;
         if !widen(body, &mut parameters, &results)? {
             return Ok(Iterated { parameters, results });
         }
+        results = infer_body(&body.model, &parameters)?;
     }
     for (p, _) in carried(body) {
         parameters[p].shape = PartialShape::dynamic();

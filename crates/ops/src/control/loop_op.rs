@@ -1,7 +1,7 @@
 //! Loop: runs its body while the condition holds and the trip count is not reached. A negative trip count is no bound; the
 //! condition input decides about the first iteration, the body's condition result about each further one.
 
-use super::iterate::{Iterated, infer_iterations, leave_outputs_open, run, set_outputs};
+use super::iterate::{infer_iterations, leave_outputs_open, run, set_outputs};
 use carafe_graph::{Body, Content, EvalCx, Fact, InferCx, Op, Result};
 use carafe_tensor::Dim;
 
@@ -27,12 +27,12 @@ impl Op for Loop {
             leave_outputs_open(cx, self.body.outputs.len());
             return Ok(());
         }
-        let iterated = infer_iterations(cx, &self.body)?;
+        let iterated = infer_iterations(cx, &self.body, |results| Ok(self.count(cx, results)?.max() == Some(1)))?;
         if let Some(p) = self.body.current_iteration {
             let rank = iterated.parameters[p].shape.rank();
             cx.require(rank.is_none_or(|r| r <= 1), || "the iteration counter must have rank 0 or 1".to_string())?;
         }
-        let count = self.count(cx, &iterated)?;
+        let count = self.count(cx, &iterated.results)?;
         set_outputs(cx, &self.body, &iterated, count, false)
     }
 
@@ -44,7 +44,7 @@ impl Op for Loop {
 }
 
 impl Loop {
-    fn count(&self, cx: &InferCx<'_>, iterated: &Iterated) -> Result<Dim> {
+    fn count(&self, cx: &InferCx<'_>, results: &[Fact]) -> Result<Dim> {
         let trip = cx.int(0);
         let bound = match trip {
             Some(t) if t >= 0 => Dim::known(t),
@@ -52,7 +52,7 @@ impl Loop {
         };
         let first = cx.tensor(1).and_then(|t| t.to_vec::<u8>().ok()?.first().map(|&b| b != 0));
         let goes_on = match self.body.execution_condition {
-            Some(result) => self.fixed_condition(cx, &iterated.results[result], result),
+            Some(result) => self.fixed_condition(cx, &results[result], result),
             None => Some(true),
         };
         let count = match goes_on {

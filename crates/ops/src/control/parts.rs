@@ -21,7 +21,11 @@ pub(super) fn count(s: &Slicing, n: i64) -> Result<i64> {
     if !(0..n).contains(&start) || !(0..n).contains(&end) {
         return Err(Error::invalid(format!("slicing from {} to {} leaves an axis of {n}", s.start, s.end)));
     }
-    Ok(((end - start).abs() + 1) / s.part_size)
+    let length = (end - start).abs() + 1;
+    if length % s.part_size != 0 {
+        return Err(Error::invalid(format!("{length} elements do not divide into parts of {}", s.part_size)));
+    }
+    Ok(length / s.part_size)
 }
 
 /// The part of one iteration.

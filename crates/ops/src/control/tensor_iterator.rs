@@ -1,6 +1,7 @@
 //! TensorIterator: runs its body once for every part of its sliced inputs. Without a sliced input the joined outputs say
 //! how often; without either it runs once.
 
+use super::bodies::check_ports;
 use super::iterate::{infer_iterations, leave_outputs_open, run, set_outputs};
 use super::parts;
 use carafe_graph::{Body, EvalCx, InferCx, Op, Result, Slicing, normalize_axis};
@@ -20,20 +21,19 @@ impl Op for TensorIterator {
             leave_outputs_open(cx, self.body.outputs.len());
             return Ok(());
         }
-        let iterated = infer_iterations(cx, &self.body)?;
+        check_ports(&self.body, cx.n_inputs())?;
         let count = self.count(|outer, s| {
             let Some(rank) = cx.rank(outer) else { return Ok(None) };
             Ok(cx.dim(outer, normalize_axis(s.axis, rank)?).get())
         })?;
+        let iterated = infer_iterations(cx, &self.body, |_| Ok(count == Some(1)))?;
         let count = count.map_or(Dim::ANY, Dim::known);
         set_outputs(cx, &self.body, &iterated, count, true)
     }
 
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        check_ports(&self.body, cx.n_inputs())?;
         let count = self.count(|outer, s| {
-            if outer >= cx.n_inputs() {
-                return Ok(None);
-            }
             let shape = cx.shape(outer);
             Ok(Some(shape[normalize_axis(s.axis, shape.len())?] as i64))
         })?;

@@ -1,3 +1,5 @@
-//! convert.
+//! Changing the element type of a tensor.
 
-opset! {}
+mod casting;
+
+opset! { convert::{Convert}, convert_like::{ConvertLike}, convert_promote_types::{ConvertPromoteTypes} }

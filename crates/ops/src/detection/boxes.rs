@@ -3,30 +3,30 @@
 
 /// A box; not necessarily with `x1 <= x2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Corners {
-    pub x1: f32,
-    pub y1: f32,
-    pub x2: f32,
-    pub y2: f32,
+pub(super) struct Corners {
+    pub(super) x1: f32,
+    pub(super) y1: f32,
+    pub(super) x2: f32,
+    pub(super) y2: f32,
 }
 
 impl Corners {
     /// The `i`-th group of four numbers `x1, y1, x2, y2`.
-    pub fn at(data: &[f32], i: usize) -> Corners {
+    pub(super) fn at(data: &[f32], i: usize) -> Corners {
         let b = &data[4 * i..4 * i + 4];
         Corners { x1: b[0], y1: b[1], x2: b[2], y2: b[3] }
     }
-    pub fn to_array(self) -> [f32; 4] {
+    pub(super) fn to_array(self) -> [f32; 4] {
         [self.x1, self.y1, self.x2, self.y2]
     }
-    pub fn width(self, offset: f32) -> f32 {
+    pub(super) fn width(self, offset: f32) -> f32 {
         self.x2 - self.x1 + offset
     }
-    pub fn height(self, offset: f32) -> f32 {
+    pub(super) fn height(self, offset: f32) -> f32 {
         self.y2 - self.y1 + offset
     }
     /// Each corner brought into `0..=width` and `0..=height`.
-    pub fn clipped(self, width: f32, height: f32) -> Corners {
+    pub(super) fn clipped(self, width: f32, height: f32) -> Corners {
         let clip = |v: f32, high: f32| v.min(high).max(0.0);
         Corners {
             x1: clip(self.x1, width),
@@ -35,15 +35,12 @@ impl Corners {
             y2: clip(self.y2, height),
         }
     }
-    pub fn scaled(self, x: f32, y: f32) -> Corners {
-        Corners { x1: self.x1 * x, y1: self.y1 * y, x2: self.x2 * x, y2: self.y2 * y }
-    }
     /// Whether the two share at least an edge, the offset not counted.
-    pub fn touches(self, other: Corners) -> bool {
+    pub(super) fn touches(self, other: Corners) -> bool {
         self.x1 <= other.x2 && other.x1 <= self.x2 && self.y1 <= other.y2 && other.y1 <= self.y2
     }
     /// Intersection over union; 0 when either box is empty.
-    pub fn iou(self, other: Corners, offset: f32) -> f32 {
+    pub(super) fn iou(self, other: Corners, offset: f32) -> f32 {
         let w = self.x2.min(other.x2) - self.x1.max(other.x1) + offset;
         let h = self.y2.min(other.y2) - self.y1.max(other.y1) + offset;
         let both = w.max(0.0) * h.max(0.0);
@@ -54,12 +51,12 @@ impl Corners {
         both / (area(self) + area(other) - both)
     }
     /// As `iou`, but boxes that do not touch have none even if less than the offset apart.
-    pub fn iou_touching(self, other: Corners, offset: f32) -> f32 {
+    pub(super) fn iou_touching(self, other: Corners, offset: f32) -> f32 {
         if self.touches(other) { self.iou(other, offset) } else { 0.0 }
     }
     /// Moves the centre by parts of the size and scales the size by exponentials: `d = [dx, dy, log w, log h]`.
     /// `end_offset` is taken off the far corner again by operations that count pixels inclusively.
-    pub fn refined(self, d: [f32; 4], max_log: f32, offset: f32, end_offset: f32) -> Corners {
+    pub(super) fn refined(self, d: [f32; 4], max_log: f32, offset: f32, end_offset: f32) -> Corners {
         let (w, h) = (self.width(offset), self.height(offset));
         let (cx, cy) = (self.x1 + 0.5 * w, self.y1 + 0.5 * h);
         let (cx, cy) = (d[0] * w + cx, d[1] * h + cy);

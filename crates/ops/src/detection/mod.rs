@@ -1,11 +1,35 @@
 //! Finding boxes: anchors and priors, decoding and suppression, and pooling over regions of interest.
 
 mod boxes;
+mod class_rows;
 mod expect;
 mod nms_core;
+mod roi_grid;
+mod rotated_boxes;
+mod rpn;
 
 opset! {
+    deformable_psroi_pooling::{DeformablePSROIPooling},
+    detection_output::{DetectionOutput, DetectionOutputV1},
+    detectron_detection_output::{ExperimentalDetectronDetectionOutput},
+    detectron_generate_proposals::{ExperimentalDetectronGenerateProposalsSingleImage},
+    detectron_prior_grid_generator::{ExperimentalDetectronPriorGridGenerator},
+    detectron_roi_feature_extractor::{ExperimentalDetectronROIFeatureExtractor},
+    detectron_topk_rois::{ExperimentalDetectronTopKROIs},
+    generate_proposals::{GenerateProposals},
+    matrix_nms::{MatrixNms},
+    multiclass_nms::{MulticlassNms, MulticlassNmsV8},
+    nms_rotated::{NMSRotated},
     non_max_suppression::{
         NonMaxSuppression, NonMaxSuppressionV1, NonMaxSuppressionV3, NonMaxSuppressionV4, NonMaxSuppressionV5,
     },
+    prior_box::{PriorBox, PriorBoxV1},
+    prior_box_clustered::{PriorBoxClustered},
+    region_yolo::{RegionYolo},
+    proposal::{Proposal, ProposalV1},
+    psroi_pooling::{PSROIPooling},
+    reorg_yolo::{ReorgYolo},
+    roi_align::{ROIAlign, ROIAlignV3},
+    roi_align_rotated::{ROIAlignRotated},
+    roi_pooling::{ROIPooling},
 }

@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// Greater scores first, NaN last; equal scores are `Equal`, so that a stable sort keeps their order.
-pub(crate) fn descending(a: f32, b: f32) -> Ordering {
+pub(super) fn descending(a: f32, b: f32) -> Ordering {
     b.partial_cmp(&a).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 /// Indices of the wanted scores, best first, ties in index order, at most `top` of them.
-pub(crate) fn ranked(scores: &[f32], wanted: impl Fn(f32) -> bool, top: Option<usize>) -> Vec<usize> {
+pub(super) fn ranked(scores: &[f32], wanted: impl Fn(f32) -> bool, top: Option<usize>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..scores.len()).filter(|&i| wanted(scores[i])).collect();
     order.sort_by(|&a, &b| descending(scores[a], scores[b]));
     if let Some(n) = top {
@@ -20,12 +20,12 @@ pub(crate) fn ranked(scores: &[f32], wanted: impl Fn(f32) -> bool, top: Option<u
 }
 
 /// A limit where every negative number means "no limit".
-pub(crate) fn limit(n: i64) -> Option<usize> {
+pub(super) fn limit(n: i64) -> Option<usize> {
     usize::try_from(n).ok()
 }
 
 /// Walks the ranked boxes and keeps those that no kept one suppresses, until `most` are kept.
-pub(crate) fn greedy(order: &[usize], most: usize, suppressed: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+pub(super) fn greedy(order: &[usize], most: usize, suppressed: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for &candidate in order {
         if kept.len() >= most {
@@ -41,7 +41,7 @@ pub(crate) fn greedy(order: &[usize], most: usize, suppressed: impl Fn(usize, us
 /// Selects up to `most` boxes by decaying scores. `decay` maps an overlap to the factor for the lower score, or `None`
 /// to drop that box for good. A box whose score fell goes back into the queue and later meets only the boxes selected
 /// in between.
-pub(crate) fn select_decaying(
+pub(super) fn select_decaying(
     scores: &[f32],
     score_threshold: f32,
     most: usize,

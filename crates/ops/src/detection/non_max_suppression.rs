@@ -213,22 +213,22 @@ pub(super) fn row_bound(cx: &InferCx<'_>) -> Dim {
 
 /// A selected box.
 pub(super) struct Selected {
-    pub image: usize,
-    pub class: usize,
-    pub index: usize,
-    pub score: f32,
+    pub(super) image: usize,
+    pub(super) class: usize,
+    pub(super) index: usize,
+    pub(super) score: f32,
 }
 
 /// The numbers that steer a selection, with the defaults of absent inputs.
 pub(super) struct Limits {
-    pub most: usize,
-    pub iou: f32,
-    pub score: f32,
-    pub sigma: f32,
+    pub(super) most: usize,
+    pub(super) iou: f32,
+    pub(super) score: f32,
+    pub(super) sigma: f32,
 }
 
 impl Limits {
-    pub fn read(cx: &EvalCx<'_>) -> Result<Limits> {
+    pub(super) fn read(cx: &EvalCx<'_>) -> Result<Limits> {
         let number = |i: usize| if cx.has(i) { cx.float(i).map(|x| x as f32) } else { Ok(0.0) };
         let most = if cx.has(2) { limit(cx.int(2)?).unwrap_or(usize::MAX) } else { 0 };
         Ok(Limits { most, iou: number(3)?, score: number(4)?, sigma: number(5)? })

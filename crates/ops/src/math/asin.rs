@@ -1,4 +1,5 @@
-//! Asin: the arc sine. Outside of [-1, 1] floats give NaN and integers the lowest value; integers round.
+//! Asin: the arc sine. Outside of [-1, 1] floats give NaN and integers the lowest value; integers are cut,
+//! unlike those of Acos.
 
 use super::unary;
 use carafe_graph::{EvalCx, InferCx, Op, Result};
@@ -13,6 +14,6 @@ impl Op for Asin {
         unary::infer(cx)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        unary::map_rounded(cx, f64::asin)
+        unary::map_truncated(cx, f64::asin)
     }
 }

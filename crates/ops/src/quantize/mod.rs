@@ -1,3 +1,3 @@
-//! quantize.
+//! Operations that round numbers to fewer levels and keep their float type.
 
-opset! {}
+opset! { fake_convert::{FakeConvert}, fake_quantize::{FakeQuantize} }

@@ -38,7 +38,7 @@ pub struct AugruCell {
 
 impl Op for AugruCell {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
-        infer_cell(cx, self.kind()?)?;
+        infer_cell(cx, self.kind()?, None)?;
         float_type(cx, &[0, 5])?;
         cx.require_rank(5, &[2])?;
         merge(cx, &mut cx.dim(0, 0), cx.dim(5, 0), "batch")?;

@@ -10,8 +10,8 @@ pub(super) enum Kind {
     Rnn { f: Activation },
     /// Gates z, r, h. With `linear_before_reset` the reset gate scales the product `h R`, and the bias has a fourth block.
     Gru { f: Activation, g: Activation, linear_before_reset: bool },
-    /// Gates f, i, c, o, taken from the blocks named in `order`. `input_forget` couples the input gate: `i = 1 - f`.
-    Lstm { f: Activation, g: Activation, h: Activation, order: [usize; 4], input_forget: bool },
+    /// Gates f, i, c, o. `input_forget` couples the input gate: `i = 1 - f`.
+    Lstm { f: Activation, g: Activation, h: Activation, input_forget: bool },
 }
 
 impl Kind {
@@ -80,10 +80,10 @@ impl Cell<'_> {
                     h[i] = (1.0 - z[i]) * g.apply(self.clipped(pre)) + z[i] * h[i];
                 }
             }
-            Kind::Lstm { f, g, h: out, order, input_forget } => {
+            Kind::Lstm { f, g, h: out, input_forget } => {
                 let peep = |block: usize, i: usize| self.p.map_or(0.0, |p| p[block * n + i]);
                 for i in 0..n {
-                    let [forget, enter, new, leave] = order.map(|block| sum(block * n + i));
+                    let [forget, enter, new, leave] = [0, 1, 2, 3].map(|block| sum(block * n + i));
                     let forget = f.apply(self.clipped(forget + peep(0, i) * c[i]));
                     let enter = match input_forget {
                         true => 1.0 - forget,

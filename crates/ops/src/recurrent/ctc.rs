@@ -35,14 +35,14 @@ pub(super) fn loss(
 ) -> f64 {
     // States: blank, label 0, blank, label 1, ..., blank.
     let states = 2 * labels.len() + 1;
-    let class = |s: usize| if s % 2 == 0 { blank } else { labels[s / 2] };
+    let class = |s: usize| if s % 2 == 1 { labels[s / 2] } else { blank };
     let mut before = vec![f64::NEG_INFINITY; states];
     // Where every alignment starts: it stays at the first blank or goes on to the first label.
     before[0] = 0.0;
     for t in 0..steps {
         let mut now = vec![f64::NEG_INFINITY; states];
         for (s, slot) in now.iter_mut().enumerate() {
-            let stays = s % 2 == 0 || merge_repeated;
+            let stays = s % 2 != 1 || merge_repeated;
             // Between equal labels that would merge, the blank cannot be left out.
             let skips = s >= 2 && s % 2 == 1 && (!merge_repeated || class(s) != class(s - 2));
             let mut total = f64::NEG_INFINITY;

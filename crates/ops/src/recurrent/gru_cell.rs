@@ -31,7 +31,7 @@ pub struct GruCell {
 
 impl Op for GruCell {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
-        infer_cell(cx, self.kind()?)
+        infer_cell(cx, self.kind()?, None)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_cell(cx, self.kind()?, self.clip, None, None)

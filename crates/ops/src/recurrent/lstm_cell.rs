@@ -1,5 +1,5 @@
-//! LSTMCell: one step of a long short-term memory; gates f, i, c, o. The first version also knows peepholes, coupled gates
-//! and other gate orders.
+//! LSTMCell: one step of a long short-term memory; gates f, i, c, o. The first version also knows peepholes and coupled
+//! gates. It names a gate order too, which must not be believed: see `weights_format`.
 
 use super::activation::Activation;
 use super::cell::Kind;
@@ -29,7 +29,7 @@ pub struct LstmCell {
 
 impl Op for LstmCell {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
-        infer_cell(cx, self.kind()?)
+        infer_cell(cx, self.kind()?, Some(self.hidden_size))
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_cell(cx, self.kind()?, self.clip, None, None)
@@ -48,15 +48,15 @@ pub(super) fn default_activations() -> Vec<String> {
 
 pub(super) fn lstm_kind(names: &[String], alpha: &[f32], beta: &[f32]) -> Result<Kind> {
     let [f, g, h] = Activation::list(names, alpha, beta, ["sigmoid", "tanh", "tanh"])?;
-    Ok(Kind::Lstm { f, g, h, order: [0, 1, 2, 3], input_forget: false })
+    Ok(Kind::Lstm { f, g, h, input_forget: false })
 }
 
 carafe_graph::attr_enum! {
-    /// Order of the gates in the weights.
+    /// Names of gate orders.
     pub enum WeightsFormat { Fico = "fico", Icof = "icof", Ifco = "ifco", Ifoc = "ifoc", Iofc = "iofc" }
 }
 
-/// One LSTM step with peepholes (input 6: gates f, i, o) and a choice of gate order.
+/// One LSTM step with peepholes (input 6: gates f, i, o).
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(
     name = "LSTMCell",
@@ -83,7 +83,8 @@ pub struct LstmCellV1 {
     /// Couples the gates: `i = 1 - f`.
     #[attr(default = false)]
     pub input_forget: bool,
-    /// Order of the gates in W, R and B. Converters always wrote fico and left the attribute out.
+    /// Kept, not used: converters write fico weights without saying so, OpenVINO then saves them as `ifco` and still
+    /// computes with fico.
     #[attr(default = WeightsFormat::Fico)]
     pub weights_format: WeightsFormat,
 }
@@ -91,7 +92,7 @@ pub struct LstmCellV1 {
 impl Op for LstmCellV1 {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
         let kind = self.kind()?;
-        infer_cell(cx, kind)?;
+        infer_cell(cx, kind, Some(self.hidden_size))?;
         if cx.has(6) {
             cx.require_float(6)?;
             cx.require_rank(6, &[1])?;
@@ -115,13 +116,6 @@ impl LstmCellV1 {
             &self.activations_beta,
             ["sigmoid", "tanh", "tanh"],
         )?;
-        let order = match self.weights_format {
-            WeightsFormat::Fico => [0, 1, 2, 3],
-            WeightsFormat::Icof => [3, 0, 1, 2],
-            WeightsFormat::Ifco => [1, 0, 2, 3],
-            WeightsFormat::Ifoc => [1, 0, 3, 2],
-            WeightsFormat::Iofc => [2, 0, 3, 1],
-        };
-        Ok(Kind::Lstm { f, g, h, order, input_forget: self.input_forget })
+        Ok(Kind::Lstm { f, g, h, input_forget: self.input_forget })
     }
 }

@@ -28,7 +28,7 @@ pub struct RnnCell {
 
 impl Op for RnnCell {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
-        infer_cell(cx, self.kind()?)
+        infer_cell(cx, self.kind()?, None)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_cell(cx, self.kind()?, self.clip, None, None)

@@ -1,5 +1,5 @@
-//! Shapes of cells and sequences. The `hidden_size` attribute is not consulted: old files carry wrong ones, the tensors
-//! decide.
+//! Shapes of cells and sequences. The tensors decide; the `hidden_size` attribute, which old files have wrong, is asked by
+//! LSTM cells alone and only when no tensor knows.
 
 use super::Direction;
 use super::cell::Kind;
@@ -7,7 +7,7 @@ use carafe_graph::{InferCx, Result};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Inputs X, the states, W, R, B?. Every output is `[batch, hidden]`.
-pub(super) fn infer_cell(cx: &mut InferCx<'_>, kind: Kind) -> Result<()> {
+pub(super) fn infer_cell(cx: &mut InferCx<'_>, kind: Kind, hidden_size: Option<u64>) -> Result<()> {
     let states = kind.states();
     let n = (3 + states + usize::from(cx.has(3 + states))).min(cx.n_inputs());
     let typed: Vec<usize> = (0..n).collect();
@@ -29,6 +29,9 @@ pub(super) fn infer_cell(cx: &mut InferCx<'_>, kind: Kind) -> Result<()> {
     if cx.has(b) {
         cx.require_rank(b, &[1])?;
         blocks(cx, cx.dim(b, 0), hidden, kind.bias_blocks(), "bias")?;
+    }
+    if let (false, Some(n)) = (hidden.is_known(), hidden_size.and_then(|n| i64::try_from(n).ok())) {
+        hidden = Dim::known(n);
     }
     for i in 0..states {
         cx.set(i, ty, PartialShape::new([batch, hidden]));

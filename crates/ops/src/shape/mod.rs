@@ -1,3 +1,3 @@
-//! Operations about shapes themselves.
+//! Operations about shapes themselves, and tensors made from a few numbers.
 
-opset! { shape_of::{ShapeOf, ShapeOfV1} }
+opset! { eye::{Eye}, range::{Range, RangeV1}, shape_of::{ShapeOf, ShapeOfV1} }

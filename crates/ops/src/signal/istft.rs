@@ -43,7 +43,7 @@ impl Op for Istft {
         }
         let whole = match (frames.size, frames.step) {
             (Some(size), Some(step)) => {
-                let length = count.sub(Dim::known(1)).mul(Dim::known(step)).add(Dim::known(size));
+                let length = count.sub(Dim::known(1)).clamp_shape().mul(Dim::known(step)).add(Dim::known(size));
                 length.sub(Dim::known(if self.center { size & !1 } else { 0 })).clamp_shape()
             }
             _ => Dim::ANY,

@@ -27,7 +27,7 @@ impl Op for ReadValue {
             cx.require(ty.is_dynamic() || init.ty.is_dynamic() || init.ty == ty, || {
                 format!("the variable is of type {ty}, its initial value of {}", init.ty)
             })?;
-            cx.require(relaxes(shape, &init.shape), || {
+            cx.require(shape.compatible(&init.shape), || {
                 format!("the variable has shape [{shape}], which does not hold its initial value [{}]", init.shape)
             })?;
             if ty.is_dynamic() && shape.rank().is_none() {
@@ -81,14 +81,6 @@ fn infer_like_init(cx: &mut InferCx<'_>) -> Result<()> {
     }
     cx.set_fact(0, Fact::new(cx.ty(0), shape));
     Ok(())
-}
-
-fn relaxes(wide: &PartialShape, narrow: &PartialShape) -> bool {
-    let Some(wide) = wide.dims() else { return true };
-    let holds = |w: Dim, n: Dim| w.min() <= n.min() && w.max().is_none_or(|w| n.max().is_some_and(|n| n <= w));
-    narrow.dims().is_some_and(|narrow| {
-        wide.len() == narrow.len() && wide.iter().zip(narrow).all(|(w, n)| holds(*w, *n))
-    })
 }
 
 fn zeros(ty: ElementType, shape: &PartialShape) -> Result<Tensor> {

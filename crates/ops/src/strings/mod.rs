@@ -1,3 +1,3 @@
-//! strings.
+//! String tensors from and to bytes.
 
-opset! {}
+opset! { string_tensor_pack::{StringTensorPack}, string_tensor_unpack::{StringTensorUnpack} }

@@ -1,0 +1,26 @@
+//! `carafe devices`: what is here to run on.
+
+use super::{print, print_json};
+use crate::args::DevicesArgs;
+use carafe::{Core, Mutability, Result};
+use serde_json::json;
+use std::fmt::Write;
+
+pub(crate) fn run(core: &Core, args: &DevicesArgs) -> Result<()> {
+    let (mut out, mut list) = (String::new(), Vec::new());
+    for name in core.available_devices() {
+        let full = core.get_property(&name, "FULL_DEVICE_NAME").unwrap_or_default();
+        let _ = writeln!(out, "{name:<10} {full}");
+        let mut properties = serde_json::Map::new();
+        for info in core.device(&name)?.properties() {
+            let value = core.get_property(&name, info.name).unwrap_or_default();
+            if args.properties {
+                let mode = if info.mutability == Mutability::ReadOnly { "ro" } else { "rw" };
+                let _ = writeln!(out, "  {mode} {:<34} {value:<20} {}", info.name, info.doc);
+            }
+            properties.insert(info.name.into(), json!(value));
+        }
+        list.push(json!({"name": name, "full_name": full, "properties": properties}));
+    }
+    if args.json { print_json(&json!({"devices": list})) } else { print(&out) }
+}

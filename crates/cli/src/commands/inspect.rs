@@ -1,0 +1,90 @@
+//! `carafe inspect`: what a model is made of. Works for models with unknown operations too.
+
+use super::{print, print_json, read};
+use crate::args::InspectArgs;
+use crate::outputs::port_json;
+use carafe::{Core, Port, Result, Summary, dump, summarize};
+use serde_json::json;
+use std::fmt::Write;
+
+pub(crate) fn run(core: &Core, args: &InspectArgs) -> Result<()> {
+    let model = read(core, &args.model, true)?;
+    if args.graph {
+        return print(&dump::text(&model));
+    }
+    if args.dot {
+        return print(&dump::dot(&model));
+    }
+    let summary = summarize(&model);
+    if args.json { print_json(&as_json(&summary)) } else { print(&as_text(&summary)) }
+}
+
+fn as_json(s: &Summary) -> serde_json::Value {
+    let unknown: Vec<_> =
+        s.unknown.iter().map(|((t, o), nodes)| json!({"type": t, "opset": o, "nodes": nodes})).collect();
+    json!({
+        "name": s.name,
+        "inputs": s.inputs.iter().map(port_json).collect::<Vec<_>>(),
+        "outputs": s.outputs.iter().map(port_json).collect::<Vec<_>>(),
+        "ops": s.ops,
+        "opsets": s.opsets,
+        "extensions_needed": unknown,
+        "parameters": s.parameters,
+        "weight_bytes": s.weight_bytes,
+        "macs": s.macs,
+        "variables": s.variables,
+    })
+}
+
+fn as_text(s: &Summary) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "model       {}", s.name);
+    ports(&mut out, "input", &s.inputs);
+    ports(&mut out, "output", &s.outputs);
+    let _ = writeln!(out, "parameters  {} ({} bytes of weights)", grouped(s.parameters), grouped(s.weight_bytes));
+    match s.macs {
+        Some(n) => {
+            let _ = writeln!(out, "macs        {}", grouped(n));
+        }
+        None => out.push_str("macs        unknown, a shape is dynamic\n"),
+    }
+    if !s.variables.is_empty() {
+        let _ = writeln!(out, "variables   {}", s.variables.join(", "));
+    }
+    let opsets: Vec<String> = s.opsets.iter().map(|(o, n)| format!("{o} ({n})")).collect();
+    let _ = writeln!(out, "opsets      {}", opsets.join(", "));
+    let _ = writeln!(out, "operations  {}", s.ops.values().sum::<usize>());
+    let mut ops: Vec<_> = s.ops.iter().collect();
+    ops.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), name.as_str()));
+    for (name, n) in ops {
+        let _ = writeln!(out, "  {n:>6}  {name}");
+    }
+    if s.unknown.is_empty() {
+        out.push_str("extensions  none needed\n");
+    } else {
+        out.push_str("extensions  needed for:\n");
+        for ((name, opset), nodes) in &s.unknown {
+            let _ = writeln!(out, "  {:>6}  {name} from `{opset}`: {}", nodes.len(), nodes.join(", "));
+        }
+    }
+    out
+}
+
+fn ports(out: &mut String, what: &str, ports: &[Port]) {
+    for p in ports {
+        let _ = writeln!(out, "{what:<11} {}: {}[{}]", p.name, p.ty, p.shape);
+    }
+}
+
+// 12345678 as `12 345 678`.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}

@@ -1,0 +1,41 @@
+//! One file a command.
+
+mod convert;
+mod devices;
+mod inspect;
+mod manuals;
+mod query;
+mod run;
+
+use crate::args::{Cli, Command, ModelArgs};
+use carafe::{Core, Error, Model, ReadRequest, Result};
+use std::io::Write;
+
+pub(crate) fn run(cli: Cli) -> Result<()> {
+    let core = carafe::core();
+    match cli.command {
+        Command::Run(args) => run::run(&core, &args),
+        Command::Convert(args) => convert::run(&core, &args),
+        Command::Inspect(args) => inspect::run(&core, &args),
+        Command::Query(args) => query::run(&core, &args),
+        Command::Devices(args) => devices::run(&core, &args),
+        Command::Completions(args) => manuals::completions(&args),
+        Command::Man(args) => manuals::man(&args),
+    }
+}
+
+fn read(core: &Core, args: &ModelArgs, keep_unknown: bool) -> Result<Model> {
+    core.read(&ReadRequest { path: &args.model, weights: args.weights.as_deref(), keep_unknown })
+}
+
+/// Prints to standard output; a closed pipe (`| head`) is not an error.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("cannot print", &e)),
+        _ => Ok(()),
+    }
+}
+
+fn print_json(value: &serde_json::Value) -> Result<()> {
+    print(&format!("{value:#}\n"))
+}

@@ -1,0 +1,33 @@
+//! `carafe query`: which node runs where.
+
+use super::{print, print_json, read};
+use crate::args::QueryArgs;
+use carafe::{Core, Properties, Result};
+use serde_json::json;
+use std::fmt::Write;
+
+pub(crate) fn run(core: &Core, args: &QueryArgs) -> Result<()> {
+    let model = read(core, &args.model, true)?;
+    let query = core.query_model(&model, &args.device, &Properties::new())?;
+    if args.json {
+        let supported: serde_json::Map<_, _> =
+            query.supported.iter().map(|n| (n.clone(), json!(args.device))).collect();
+        let unsupported: Vec<_> = query
+            .unsupported
+            .iter()
+            .map(|u| json!({"name": u.name, "type": u.type_name, "reason": u.reason}))
+            .collect();
+        return print_json(&json!({"device": args.device, "supported": supported, "unsupported": unsupported}));
+    }
+    let mut out = String::new();
+    for (_, node) in model.nodes() {
+        let place = if query.supported.iter().any(|n| n == node.name()) { args.device.as_str() } else { "-" };
+        let _ = writeln!(out, "{place:<10} {} ({})", node.name(), node.op().type_name());
+    }
+    let total = query.supported.len() + query.unsupported.len();
+    let _ = writeln!(out, "{} of {total} nodes run on {}", query.supported.len(), args.device);
+    for u in &query.unsupported {
+        let _ = writeln!(out, "unsupported: `{}` ({}): {}", u.name, u.type_name, u.reason);
+    }
+    print(&out)
+}

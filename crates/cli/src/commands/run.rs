@@ -1,0 +1,189 @@
+//! `carafe run`: one model once, or a list of them in one process.
+
+use super::{convert, print, print_json};
+use crate::args::{Fill, RunArgs};
+use crate::inputs::{Filler, bind};
+use crate::outputs;
+use carafe::{CompiledModel, Core, Error, InferRequest, NodeProfile, NodeStatus, Notes, Properties, ReadRequest, Result};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(crate) fn run(core: &Core, args: &RunArgs) -> Result<()> {
+    if let Some(lib) = args.extension.first() {
+        return Err(Error::unsupported(format!(
+            "extension `{}`: this version cannot load extension libraries",
+            lib.display()
+        )));
+    }
+    let properties = properties(args)?;
+    match (&args.batch, &args.model) {
+        (Some(list), _) => run_batch(core, args, list, &properties),
+        (None, Some(model)) => run_one(core, args, model, &properties),
+        (None, None) => Err(Error::usage("no model given")),
+    }
+}
+
+fn properties(args: &RunArgs) -> Result<Properties> {
+    let mut properties = Properties::new();
+    for text in &args.property {
+        let (key, value) = text
+            .split_once('=')
+            .ok_or_else(|| Error::usage(format!("property `{text}` must have the form KEY=VALUE")))?;
+        properties.set(key.trim(), value);
+    }
+    if args.perf {
+        properties.set("PERF_COUNT", true);
+    }
+    Ok(properties)
+}
+
+fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) -> Result<()> {
+    let model = core.read(&ReadRequest { path, weights: args.weights.as_deref(), keep_unknown: false })?;
+    let compiled = core.compile_model(&model, &args.device, properties)?;
+    let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
+    let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();
+    let request = infer(&compiled, &model, &given, &filler, args.repeat)?;
+    let results = outputs::collect(&compiled, &*request)?;
+    let files = match &args.output {
+        Some(dir) => Some(outputs::write(dir, &results)?),
+        None => None,
+    };
+    let labels = args.labels.as_deref().map(read_labels).transpose()?;
+    if args.json {
+        let mut list = Vec::new();
+        for (i, r) in results.iter().enumerate() {
+            let mut row = outputs::result_json(r, files.as_ref().map(|f| f[i].as_str()));
+            if let Some(k) = args.top {
+                row["top"] = outputs::top_json(&r.tensor, k, labels.as_deref())?;
+            }
+            list.push(row);
+        }
+        let profile: Vec<_> = request.profile().iter().map(profile_json).collect();
+        return print_json(&json!({"model": path, "device": args.device, "outputs": list, "profile": profile}));
+    }
+    let mut out = String::new();
+    for r in &results {
+        out.push_str(&match args.top {
+            Some(k) => outputs::top_text(r, k, labels.as_deref())?,
+            None => outputs::result_text(r)?,
+        });
+    }
+    if args.perf {
+        out.push_str(&profile_text(&request.profile()));
+    }
+    if let Some(dir) = &args.output {
+        let _ = writeln!(out, "written to {}", dir.join("outputs.json").display());
+    }
+    print(&out)
+}
+
+fn infer(
+    compiled: &Arc<dyn CompiledModel>,
+    model: &carafe::Model,
+    given: &[(Option<String>, PathBuf)],
+    filler: &Filler,
+    repeat: usize,
+) -> Result<Box<dyn InferRequest>> {
+    let mut request = compiled.clone().create_request();
+    for (i, tensor) in bind(compiled.inputs(), model, given, filler)?.into_iter().enumerate() {
+        request.set_input(i, tensor)?;
+    }
+    for _ in 0..repeat.max(1) {
+        request.infer()?;
+    }
+    Ok(request)
+}
+
+// `NAME=FILE`, or `FILE` alone. A path may hold `=` itself, so an existing file wins.
+fn split_input(text: &str) -> (Option<String>, PathBuf) {
+    match text.split_once('=') {
+        Some((name, file)) if !Path::new(text).exists() => (Some(name.to_string()), file.into()),
+        _ => (None, text.into()),
+    }
+}
+
+fn read_labels(path: &Path) -> Result<Vec<String>> {
+    let text =
+        std::fs::read_to_string(path).map_err(|e| Error::io(format!("cannot read labels `{}`", path.display()), &e))?;
+    Ok(text.lines().map(str::to_string).collect())
+}
+
+fn profile_json(p: &NodeProfile) -> serde_json::Value {
+    json!({
+        "name": p.name, "type": p.type_name, "kernel": p.kernel, "status": status(p.status),
+        "real_us": p.real_time.as_micros() as u64, "cpu_us": p.cpu_time.as_micros() as u64,
+    })
+}
+
+fn status(s: NodeStatus) -> &'static str {
+    match s {
+        NodeStatus::NotRun => "NOT_RUN",
+        NodeStatus::OptimizedOut => "OPTIMIZED_OUT",
+        NodeStatus::Executed => "EXECUTED",
+    }
+}
+
+fn profile_text(profile: &[NodeProfile]) -> String {
+    let mut out = String::new();
+    for p in profile.iter().filter(|p| p.status == NodeStatus::Executed) {
+        let _ = writeln!(out, "{:>10} us  {:<12} {} ({})", p.real_time.as_micros(), p.kernel, p.name, p.type_name);
+    }
+    let total: std::time::Duration = profile.iter().map(|p| p.real_time).sum();
+    let _ = writeln!(out, "{:>10} us  total", total.as_micros());
+    out
+}
+
+/// One line of a batch list.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchItem {
+    model: PathBuf,
+    #[serde(default)]
+    inputs: BTreeMap<String, PathBuf>,
+    /// Folder for outputs.json and the tensors, or error.txt.
+    out: PathBuf,
+    #[serde(default = "once")]
+    repeat: usize,
+    /// Also write the model, uncompressed, to this .xml.
+    #[serde(default)]
+    convert: Option<PathBuf>,
+}
+
+fn once() -> usize {
+    1
+}
+
+fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) -> Result<()> {
+    let shown = list.display();
+    let text = std::fs::read_to_string(list).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
+    let items: Vec<BatchItem> =
+        serde_json::from_str(&text).map_err(|e| Error::invalid(format!("batch list `{shown}`: {e}")))?;
+    let (total, mut failed) = (items.len(), 0);
+    for item in items {
+        if let Err(e) = run_item(core, args, &item, properties) {
+            failed += 1;
+            let file = item.out.join("error.txt");
+            std::fs::create_dir_all(&item.out)
+                .and_then(|()| std::fs::write(&file, format!("{e}\n")))
+                .map_err(|e| Error::io(format!("cannot write `{}`", file.display()), &e))?;
+        }
+    }
+    print(&format!("{} of {total} models ran\n", total - failed))
+}
+
+fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properties) -> Result<()> {
+    let model = core.read_model(&item.model)?;
+    if let Some(to) = &item.convert {
+        convert::convert(model.clone(), to, false, &mut Notes::default())?;
+    }
+    let compiled = core.compile_model(&model, &args.device, properties)?;
+    let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();
+    let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
+    let request = infer(&compiled, &model, &given, &filler, item.repeat)?;
+    outputs::write(&item.out, &outputs::collect(&compiled, &*request)?)?;
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! From files to input tensors. What a file is, its first bytes decide.
+
+use crate::image;
+use carafe::{Error, Model, Port, Result, Tensor};
+use std::path::{Path, PathBuf};
+
+/// Fills inputs that got no file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filler {
+    pub random: bool,
+    pub seed: u64,
+}
+
+/// One tensor for each input: from its file, or filled.
+pub(crate) fn bind(
+    ports: &[Port],
+    model: &Model,
+    given: &[(Option<String>, PathBuf)],
+    filler: &Filler,
+) -> Result<Vec<Tensor>> {
+    let mut tensors: Vec<Option<Tensor>> = vec![None; ports.len()];
+    for (name, path) in given {
+        let bytes =
+            std::fs::read(path).map_err(|e| Error::io(format!("cannot read input file `{}`", path.display()), &e))?;
+        if name.is_none() && bytes.starts_with(b"PK\x03\x04") {
+            for (key, tensor) in npz(path, &bytes)? {
+                let i = find(ports, model, &key)?;
+                tensors[i] = Some(fit(tensor, &ports[i]).map_err(|e| e.at(shown(path)))?);
+            }
+            continue;
+        }
+        let i = match name {
+            Some(name) => find(ports, model, name)?,
+            None => the_only(ports, path)?,
+        };
+        tensors[i] = Some(decode(path, &bytes, &ports[i], model, i).map_err(|e| e.at(shown(path)))?);
+    }
+    let fill = |(i, t): (usize, Option<Tensor>)| t.map_or_else(|| filler.fill(&ports[i], i), Ok);
+    tensors.into_iter().enumerate().map(fill).collect()
+}
+
+fn shown(path: &Path) -> String {
+    format!("input file `{}`", path.display())
+}
+
+fn find(ports: &[Port], model: &Model, name: &str) -> Result<usize> {
+    let by_port = ports.iter().position(|p| p.name == name || p.names.contains(name));
+    by_port.or_else(|| model.find_parameter(name)).ok_or_else(|| {
+        let known: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
+        Error::usage(format!("the model has no input `{name}`; it has: {}", known.join(", ")))
+    })
+}
+
+fn the_only(ports: &[Port], path: &Path) -> Result<usize> {
+    if ports.len() == 1 {
+        return Ok(0);
+    }
+    let names: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
+    Err(Error::usage(format!(
+        "{}: the model has {} inputs, say which with NAME=FILE: {}",
+        shown(path),
+        ports.len(),
+        names.join(", ")
+    )))
+}
+
+fn npz(path: &Path, bytes: &[u8]) -> Result<Vec<(String, Tensor)>> {
+    carafe_npy::read_npz(bytes).map_err(|e| Error::invalid(e.to_string()).at(shown(path)))
+}
+
+fn decode(path: &Path, bytes: &[u8], port: &Port, model: &Model, index: usize) -> Result<Tensor> {
+    if bytes.starts_with(b"\x93NUMPY") {
+        let tensor = carafe_npy::read_npy(bytes).map_err(|e| Error::invalid(e.to_string()))?;
+        return fit(tensor, port);
+    }
+    if bytes.starts_with(b"PK\x03\x04") {
+        let mut arrays = npz(path, bytes)?;
+        return match arrays.len() {
+            1 => fit(arrays.remove(0).1, port),
+            n => Err(Error::invalid(format!("holds {n} arrays for one input; leave NAME= out to bind them by name"))),
+        };
+    }
+    if image::is_image(bytes) {
+        return image::to_tensor(bytes, port, &layout(model, index));
+    }
+    raw(bytes, port)
+}
+
+// Same element type as the port where that loses nothing a user would miss: numpy has no bf16, f8 or 4-bit types.
+fn fit(tensor: Tensor, port: &Port) -> Result<Tensor> {
+    let (have, want) = (tensor.element_type(), port.ty);
+    let narrow = have.is_float() && want.is_float() || have.is_integer() && want.is_sub_byte();
+    if have != want && !want.is_dynamic() && narrow {
+        return Ok(tensor.cast(want)?);
+    }
+    Ok(tensor)
+}
+
+fn raw(bytes: &[u8], port: &Port) -> Result<Tensor> {
+    let shape = port.shape.to_static().ok_or_else(|| {
+        Error::usage(format!("raw bytes need a static shape, `{}` has [{}]; use .npy", port.name, port.shape))
+    })?;
+    let needed = port.shape.elements().and_then(|n| port.ty.byte_len(n));
+    if needed != Some(bytes.len()) {
+        return Err(Error::invalid(format!(
+            "`{}` takes {}[{}], which is {} bytes, found {}",
+            port.name,
+            port.ty,
+            port.shape,
+            needed.map_or("no fixed number of".into(), |n| n.to_string()),
+            bytes.len()
+        )));
+    }
+    Ok(Tensor::from_bytes(port.ty, &shape, bytes)?)
+}
+
+// `[N,C,H,W]` from the model, without its brackets; empty when it says nothing.
+fn layout(model: &Model, index: usize) -> String {
+    let Some(&p) = model.parameters().get(index) else { return String::new() };
+    let info = model.node(p).outputs()[0].rt_info.get("layout");
+    let text = info.and_then(|a| a.fields.iter().find(|(k, _)| k == "layout")).map(|(_, v)| v.as_str());
+    text.unwrap_or("").chars().filter(|c| c.is_ascii_alphabetic()).collect()
+}
+
+impl Filler {
+    /// Dynamic dimensions become 1, or their lower bound if that is greater.
+    fn fill(&self, port: &Port, index: usize) -> Result<Tensor> {
+        let dims = port.shape.dims().ok_or_else(|| {
+            Error::usage(format!("input `{}` has no known rank; give it a file", port.name))
+        })?;
+        let shape: Vec<usize> = dims.iter().map(|d| d.size().unwrap_or(d.min().max(1) as usize)).collect();
+        if port.ty.is_dynamic() {
+            return Err(Error::usage(format!("input `{}` has no known element type; give it a file", port.name)));
+        }
+        let zeros = Tensor::zeros(port.ty, &shape)?;
+        if !self.random || port.ty == carafe::ElementType::String {
+            return Ok(zeros);
+        }
+        let mut state = self.seed ^ (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut next = || {
+            // splitmix64
+            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            (z ^ (z >> 31)) >> 11
+        };
+        let unit = (1u64 << 53) as f64;
+        let values: Vec<f64> = (0..zeros.len())
+            .map(|_| match port.ty {
+                carafe::ElementType::Boolean => (next() % 2) as f64,
+                ty if ty.is_float() => next() as f64 / unit,
+                _ => (next() % 10) as f64,
+            })
+            .collect();
+        Ok(Tensor::from_f64(port.ty, &shape, &values)?)
+    }
+}

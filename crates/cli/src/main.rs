@@ -1,0 +1,24 @@
+//! The `carafe` command. Exit codes: 0 success, 1 bad input or model, 2 wrong usage.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod image;
+mod inputs;
+mod outputs;
+
+use carafe::ErrorKind;
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    match commands::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("carafe: {e}");
+            ExitCode::from(if e.kind() == ErrorKind::Usage { 2 } else { 1 })
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The command as a user types it, on the demo model.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn repo() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn carafe(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_carafe")).args(args).current_dir(repo()).output().unwrap()
+}
+
+fn ok(args: &[&str]) -> String {
+    let done = carafe(args);
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Exit code and message of a command that must fail.
+fn fails(args: &[&str]) -> (i32, String) {
+    let done = carafe(args);
+    assert!(!done.status.success(), "{args:?} succeeded");
+    (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
+}
+
+fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+const MODEL: &str = "demo/digits/digits.xml";
+
+#[test]
+fn every_sample_image_is_classified_right() {
+    let words = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    for word in words {
+        let image = format!("demo/digits/{word}.png");
+        let text = ok(&["run", MODEL, "-i", &image, "--top", "1", "--labels", "demo/digits/labels.txt"]);
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn run_writes_tensors_and_a_list_of_them() {
+    let dir = folder("run_writes");
+    ok(&["run", MODEL, "--fill", "random", "--seed", "3", "-o", dir.to_str().unwrap()]);
+    let list: serde_json::Value = serde_json::from_slice(&std::fs::read(dir.join("outputs.json")).unwrap()).unwrap();
+    let row = &list["outputs"][0];
+    assert_eq!((row["name"].as_str(), row["element_type"].as_str()), (Some("probabilities"), Some("f32")));
+    let file = std::fs::read(dir.join(row["file"].as_str().unwrap())).unwrap();
+    assert_eq!(carafe_npy::read_npy(&file).unwrap().shape(), [1, 10]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_outputs() {
+    let run = |seed| ok(&["run", MODEL, "--fill", "random", "--seed", seed]);
+    assert_eq!(run("5"), run("5"));
+    assert_ne!(run("5"), run("6"));
+}
+
+#[test]
+fn inputs_come_from_npy_npz_and_raw_files_alike() {
+    let dir = folder("inputs");
+    let tensor = carafe::Tensor::from_f64(carafe::ElementType::F32, &[1, 1, 8, 8], &[7.0; 64]).unwrap();
+    let path = |name: &str| dir.join(name).to_str().unwrap().to_string();
+    std::fs::write(path("a.npy"), carafe_npy::write_npy(&tensor).unwrap()).unwrap();
+    std::fs::write(path("a.npz"), carafe_npy::write_npz(&[("image".into(), tensor.clone())]).unwrap()).unwrap();
+    let named = ok(&["run", MODEL, "-i", &format!("image={}", path("a.npy"))]);
+    assert_eq!(named, ok(&["run", MODEL, "-i", &path("a.npy")]));
+    assert_eq!(named, ok(&["run", MODEL, "-i", &path("a.npz")]));
+}
+
+#[test]
+fn a_raw_file_of_the_wrong_size_says_both_sizes() {
+    let dir = folder("raw");
+    let converted = dir.join("static.xml");
+    // The demo has a dynamic batch, so raw bytes are refused with the way out.
+    std::fs::write(dir.join("x.raw"), [0u8; 12]).unwrap();
+    let (code, text) = fails(&["run", MODEL, "-i", dir.join("x.raw").to_str().unwrap()]);
+    assert_eq!(code, 2);
+    assert!(text.contains("raw bytes need a static shape") && text.contains("use .npy"), "{text}");
+    assert!(!converted.exists());
+}
+
+#[test]
+fn convert_writes_a_model_that_gives_the_same_numbers() {
+    let dir = folder("convert");
+    let plain = dir.join("plain.xml");
+    let small = dir.join("small.xml");
+    ok(&["convert", MODEL, "-o", plain.to_str().unwrap(), "--compress_to_fp16=False"]);
+    ok(&["convert", MODEL, "-o", small.to_str().unwrap()]);
+    let run = |m: &str| ok(&["run", m, "-i", "demo/digits/four.png"]);
+    assert_eq!(run(MODEL), run(plain.to_str().unwrap()));
+    assert!(ok(&["run", small.to_str().unwrap(), "-i", "demo/digits/four.png", "--top", "1"]).contains("     4  "));
+    let size = |p: &Path| std::fs::metadata(p.with_extension("bin")).unwrap().len();
+    assert!(size(&small) * 10 < size(&plain) * 6, "{} {}", size(&small), size(&plain));
+}
+
+#[test]
+fn converting_a_model_onto_itself_is_safe() {
+    let dir = folder("onto_itself");
+    for name in ["digits.xml", "digits.bin"] {
+        std::fs::copy(repo().join("demo/digits").join(name), dir.join(name)).unwrap();
+    }
+    let model = dir.join("digits.xml");
+    let model = model.to_str().unwrap();
+    let before = ok(&["run", model, "-i", "demo/digits/nine.png"]);
+    ok(&["convert", model, "-o", model, "--compress_to_fp16=False"]);
+    assert_eq!(before, ok(&["run", model, "-i", "demo/digits/nine.png"]));
+}
+
+#[test]
+fn inspect_tells_what_a_model_is_made_of() {
+    let text = ok(&["inspect", MODEL]);
+    for part in ["input       image: f32[?,1,8,8]", "output      probabilities: f32[?,10]", "MatMul", "opset8 (1)"] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&ok(&["inspect", MODEL, "--json"])).unwrap();
+    assert_eq!(json["ops"]["MatMul"], 2);
+    assert!(ok(&["inspect", MODEL, "--graph"]).contains("MatMul(%"));
+    assert!(ok(&["inspect", MODEL, "--dot"]).starts_with("digraph"));
+}
+
+#[test]
+fn devices_and_query_name_the_reference_device() {
+    assert!(ok(&["devices"]).starts_with("TEMPLATE"));
+    assert!(ok(&["devices", "--properties"]).contains("PERF_COUNT"));
+    assert!(ok(&["query", MODEL, "-d", "TEMPLATE"]).contains("nodes run on TEMPLATE"));
+}
+
+#[test]
+fn an_unknown_device_lists_the_known_ones() {
+    let (code, text) = fails(&["run", MODEL, "-d", "TPU"]);
+    assert_eq!((code, text.as_str()), (1, "carafe: device `TPU` is not registered; registered: TEMPLATE\n"));
+}
+
+#[test]
+fn an_unknown_input_lists_the_known_ones() {
+    let (code, text) = fails(&["run", MODEL, "-i", "picture=demo/digits/one.png"]);
+    assert_eq!((code, text.as_str()), (2, "carafe: the model has no input `picture`; it has: image\n"));
+}
+
+#[test]
+fn a_bad_property_says_what_it_takes() {
+    let (code, text) = fails(&["run", MODEL, "--property", "PERF_COUNT=maybe"]);
+    assert_eq!(code, 2);
+    assert!(text.contains("property `PERF_COUNT` takes true or false, found `maybe`"), "{text}");
+}
+
+#[test]
+fn a_missing_file_and_a_file_of_another_kind_are_told_apart() {
+    let (_, text) = fails(&["run", "no/such/model.xml"]);
+    assert!(text.contains("cannot open `no/such/model.xml`"), "{text}");
+    let (_, text) = fails(&["run", "Cargo.toml"]);
+    assert!(text.contains("is of no known format; known: OpenVINO IR"), "{text}");
+}
+
+#[test]
+fn wrong_usage_ends_with_two() {
+    assert_eq!(fails(&["run"]).0, 2);
+    assert_eq!(fails(&["convert", MODEL]).0, 2);
+    assert_eq!(fails(&["convert", MODEL, "-o", "x.bin"]).0, 2);
+}
+
+#[test]
+fn a_batch_runs_every_item_and_keeps_errors_apart() {
+    let dir = folder("batch");
+    let list = serde_json::json!([
+        {"model": MODEL, "inputs": {"image": "demo/digits/two.png"}, "out": dir.join("good"), "convert": dir.join("good/again.xml")},
+        {"model": "Cargo.toml", "out": dir.join("bad")},
+    ]);
+    std::fs::write(dir.join("list.json"), list.to_string()).unwrap();
+    assert_eq!(ok(&["run", "--batch", dir.join("list.json").to_str().unwrap()]), "1 of 2 models ran\n");
+    assert!(dir.join("good/outputs.json").exists() && dir.join("good/again.bin").exists());
+    assert!(std::fs::read_to_string(dir.join("bad/error.txt")).unwrap().contains("no known format"));
+}
+
+#[test]
+fn completions_and_manual_pages_come_from_the_same_options() {
+    assert!(ok(&["completions", "bash"]).contains("--compress_to_fp16"));
+    assert!(ok(&["man"]).contains(".TH carafe"));
+    let dir = folder("man");
+    ok(&["man", "-o", dir.to_str().unwrap()]);
+    assert!(dir.join("carafe-run.1").exists());
+}
