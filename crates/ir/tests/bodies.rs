@@ -131,6 +131,15 @@ fn one_outer_input_for_two_parameters_is_written_as_two_ports() {
     round_trip(&again, &registry());
 }
 
+#[test]
+fn two_entries_for_one_outer_port_are_read_as_two_inputs() {
+    let second = r#"<input external_port_id="3" internal_layer_id="20"/>"#;
+    let model = good(&repeat(&format!("{IN}{second}{OUT}"), ""));
+    let outer: Vec<_> = the_body(&model).inputs.iter().map(|i| i.outer).collect();
+    assert_eq!(outer, [Some(0), Some(1)]);
+    round_trip(&model, &registry());
+}
+
 #[track_caller]
 fn check(map: &str, extra: &str, parts: &[&str]) {
     let error = refused(&repeat(map, extra));

@@ -3,10 +3,10 @@
 
 use super::Reader;
 use super::lookup::Class;
-use super::net::{Layer, Net};
+use super::net::{Layer, Net, Source};
 use crate::xml::{Xml, child, elements, named, number, required_number, shorten};
 use carafe_graph::{AttrKind, BodyInput, BodyOutput, Error, Result, Slicing};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A body that is checked but not built.
 #[derive(Debug)]
@@ -19,23 +19,29 @@ pub(crate) struct BodyXml<'a> {
     pub(crate) execution_condition: Option<usize>,
 }
 
-/// The bodies that the class of a layer asks for.
-pub(crate) fn bodies_of<'a>(reader: &mut Reader<'a>, layer: &Layer<'a>, depth: usize) -> Result<Vec<BodyXml<'a>>> {
+/// The bodies that the class of a layer asks for, and the layer's inputs: one that two parameters of a body share is
+/// given to the second through an input of its own, as most readers know only one entry a port.
+pub(crate) fn bodies_of<'a>(
+    reader: &mut Reader<'a>,
+    layer: &Layer<'a>,
+    depth: usize,
+) -> Result<(Vec<BodyXml<'a>>, Vec<Source>)> {
+    let mut sources = layer.sources.clone();
     let Class::Known(factory) = layer.class else {
         let holds_layers = |e: Xml<'_>| child(e, "layers").is_some();
         if reader.options.keep_unknown && elements(layer.xml).any(holds_layers) {
             return Err(Error::unsupported("the type is not known and has a body, so it cannot be kept as it is"));
         }
-        return Ok(vec![]);
+        return Ok((vec![], sources));
     };
     let mut bodies = vec![];
     for attribute in factory.info.attrs.iter().filter(|a| a.kind == AttrKind::Body) {
         if let Some(xml) = child(layer.xml, attribute.name) {
-            let body = body(reader, layer, attribute.name, xml, depth);
+            let body = body(reader, layer, &mut sources, attribute.name, xml, depth);
             bodies.push(body.map_err(|e| e.at(format!("`{}`", attribute.name)))?);
         }
     }
-    Ok(bodies)
+    Ok((bodies, sources))
 }
 
 /// The elements beside a body: `then_body` has its ports in `then_port_map`.
@@ -46,6 +52,7 @@ pub(crate) fn beside(attribute: &str, element: &str) -> String {
 fn body<'a>(
     reader: &mut Reader<'a>,
     layer: &Layer<'a>,
+    sources: &mut Vec<Source>,
     attribute: &'static str,
     xml: Xml<'a>,
     depth: usize,
@@ -55,7 +62,7 @@ fn body<'a>(
     let mut body =
         BodyXml { attribute, net, inputs: vec![], outputs: vec![], current_iteration: None, execution_condition: None };
     if let Some(map) = child(layer.xml, &beside(attribute, "port_map")) {
-        body.connect(layer, map, &ids).map_err(|e| e.at("port map"))?;
+        body.connect(layer, sources, map, &ids).map_err(|e| e.at("port map"))?;
     }
     if let Some(edges) = child(layer.xml, &beside(attribute, "back_edges")) {
         for edge in named(edges, "edge") {
@@ -72,7 +79,8 @@ fn body<'a>(
 }
 
 impl BodyXml<'_> {
-    fn connect(&mut self, layer: &Layer<'_>, map: Xml<'_>, ids: &Ids) -> Result<()> {
+    fn connect(&mut self, layer: &Layer<'_>, sources: &mut Vec<Source>, map: Xml<'_>, ids: &Ids) -> Result<()> {
+        let mut used = HashSet::new();
         let mut outputs: Vec<(i64, BodyOutput)> = vec![];
         for entry in elements(map) {
             let side = entry.tag_name().name();
@@ -89,8 +97,12 @@ impl BodyXml<'_> {
                     self.current_iteration = Some(parameter);
                 }
                 if outer >= 0 {
-                    let outer = Some(outer_input(layer, outer)?);
-                    self.inputs.push(BodyInput { outer, parameter, slicing, back_edge: None });
+                    let mut outer = outer_input(layer, outer)?;
+                    if !used.insert(outer) {
+                        sources.push(sources[outer]);
+                        outer = sources.len() - 1;
+                    }
+                    self.inputs.push(BodyInput { outer: Some(outer), parameter, slicing, back_edge: None });
                 }
             } else {
                 let result = ids.result(inner)?;

@@ -75,8 +75,8 @@ impl<'a> Net<'a> {
             if matches!(layer.class, Class::Unknown) {
                 reader.problems.add(reader.registry, layer.kind, layer.version, layer.name);
             }
-            let bodies = bodies_of(reader, layer, depth).map_err(|e| e.at(layer.place()))?;
-            net.layers[i].bodies = bodies;
+            let (bodies, sources) = bodies_of(reader, layer, depth).map_err(|e| e.at(layer.place()))?;
+            (net.layers[i].bodies, net.layers[i].sources) = (bodies, sources);
         }
         Ok(net)
     }

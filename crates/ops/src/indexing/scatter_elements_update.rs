@@ -84,10 +84,9 @@ fn eval_targets(cx: &EvalCx<'_>) -> Result<Vec<usize>> {
 }
 
 fn targets(data: &[usize], shape: &[usize], indices: &[i64], axis: usize) -> Result<Vec<usize>, String> {
-    if let Some(other) = (0..data.len()).find(|&a| a != axis && shape[a] > data[a]) {
-        if elements(shape) != Some(0) {
-            return Err(format!("indices {shape:?} reach beyond axis {other} of data {data:?}"));
-        }
+    let beyond = (0..data.len()).find(|&a| a != axis && shape[a] > data[a]);
+    if let Some(other) = beyond.filter(|_| elements(shape) != Some(0)) {
+        return Err(format!("indices {shape:?} reach beyond axis {other} of data {data:?}"));
     }
     let steps = strides(data);
     let place = |(flat, &index): (usize, &i64)| {

@@ -131,7 +131,10 @@ fn stretched(cx: &InferCx<'_>, mode: BroadcastMode, axis: i64, target: &[Dim], d
             }
         }
         BroadcastMode::Pdpd => {
-            let kept = without_ones(data);
+            let Some(kept) = without_ones(data) else {
+                // A 1 in the target gives way to the data.
+                return Ok(PartialShape::new(target.iter().map(|d| if d.contains(1) { Dim::ANY } else { *d })));
+            };
             pdpd_axes(axis, kept, data.len(), target.len()).ok_or_else(mismatch)?
         }
         _ => {
@@ -155,9 +158,12 @@ fn mapping(axes: &[i64], rank: usize) -> Option<Vec<usize>> {
     (axes.is_sorted_by(|a, b| a < b) && axes.last().is_none_or(|&a| a < rank)).then_some(axes)
 }
 
-// Number of data axes left when trailing ones are dropped.
-fn without_ones(data: &[Dim]) -> usize {
-    data.iter().rposition(|d| d.get() != Some(1)).map_or(0, |i| i + 1)
+// Number of data axes left when trailing ones are dropped; `None` when a dimension decides that is not known.
+fn without_ones(data: &[Dim]) -> Option<usize> {
+    match data.iter().rposition(|d| d.get() != Some(1)) {
+        Some(i) => (!data[i].contains(1)).then_some(i + 1),
+        None => Some(0),
+    }
 }
 
 fn pdpd_axes(axis: i64, kept: usize, rank: usize, target: usize) -> Option<Vec<usize>> {
@@ -175,7 +181,7 @@ fn eval(cx: &mut EvalCx<'_>, mode: BroadcastMode, axis: i64) -> Result<()> {
         }
         BroadcastMode::Pdpd => {
             let dims: Vec<Dim> = shape.iter().map(|&n| Dim::from(n)).collect();
-            let kept = without_ones(&dims);
+            let kept = without_ones(&dims).unwrap_or(dims.len());
             let axes = pdpd_axes(axis, kept, shape.len(), out.len()).ok_or_else(|| cx.fail("axes do not fit"))?;
             (&shape[..kept], axes)
         }

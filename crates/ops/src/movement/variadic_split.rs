@@ -22,9 +22,10 @@ impl Op for VariadicSplit {
         let n = match cx.dim(2, 0).size() {
             Some(n) if n <= MAX_OUTPUTS => n,
             _ => {
-                return Err(
-                    cx.fail(format!("the number of split lengths must be known, found shape [{}]", cx.shape(2)))
-                );
+                return Err(Error::unsupported(format!(
+                    "the number of split lengths must be known, found shape [{}]",
+                    cx.shape(2)
+                )));
             }
         };
         let shapes: Vec<PartialShape> = match cx.shape(0).dims() {
