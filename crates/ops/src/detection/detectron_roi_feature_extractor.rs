@@ -85,7 +85,7 @@ impl ExperimentalDetectronROIFeatureExtractor {
 /// A region of 224 pixels a side belongs to level 2; one without an area to none.
 fn level_of(roi: &[f32], levels: usize) -> Option<usize> {
     let area = (roi[2] - roi[0]) * (roi[3] - roi[1]);
-    if !(area > 0.0) {
+    if area.is_nan() || area <= 0.0 {
         return None;
     }
     let level = ((area.sqrt() / 224.0 + 1e-6).log2() + 2.0).floor();

@@ -143,8 +143,8 @@ impl PriorBox {
     /// Boxes a cell as the shape rule counts them, after checking that as many are really placed.
     fn checked_cell(&self, cx: &InferCx<'_>) -> Result<usize> {
         let dense = self.density.iter().take(self.fixed_size.len());
-        if let Some(bad) = dense.clone().find(|&&d| !(1.0..=1000.0).contains(&d)) {
-            return Err(cx.fail(format!("attribute `density` must be from 1 to 1000, found {bad}")));
+        if let Some(bad) = dense.clone().find(|&&d| !(1.0..=100.0).contains(&d)) {
+            return Err(cx.fail(format!("attribute `density` must be from 1 to 100, found {bad}")));
         }
         cx.require(self.fixed_size.is_empty() || dense.len() == self.fixed_size.len(), || {
             format!("{} boxes of `fixed_size` need as many of `density`, found {}", self.fixed_size.len(), dense.len())
@@ -248,7 +248,7 @@ impl PriorBox {
             if b.clipped {
                 box_ = [box_[0].max(0.0), box_[1].max(0.0), box_[2].min(1.0), box_[3].min(1.0)];
             }
-            if self.clip { box_.map(|v| v.max(0.0).min(1.0)) } else { box_ }
+            if self.clip { box_.map(|v| v.clamp(0.0, 1.0)) } else { box_ }
         })
     }
 }

@@ -49,7 +49,7 @@ impl Op for PriorBoxClustered {
             let (x, y) = ((column + self.offset) * step_w, (row + self.offset) * step_h);
             let (w, h) = (self.width[n] / 2.0, self.height[n] / 2.0);
             let b = [(x - w) / image_w, (y - h) / image_h, (x + w) / image_w, (y + h) / image_h];
-            if self.clip { b.map(|v| v.max(0.0).min(1.0)) } else { b }
+            if self.clip { b.map(|v| v.clamp(0.0, 1.0)) } else { b }
         })
     }
 }

@@ -112,7 +112,7 @@ pub(super) fn interpolate(map: &[f32], height: usize, width: usize, y: f32, x: f
     if !inside(y, height) || !inside(x, width) {
         return None;
     }
-    let (top, left) = (y.floor() as usize, x.floor() as usize);
+    let (top, left) = ((y as usize).min(height - 1), (x as usize).min(width - 1));
     let (bottom, right) = ((y.ceil() as usize).min(height - 1), (x.ceil() as usize).min(width - 1));
     let (dy, dx) = (y - top as f32, x - left as f32);
     let along = |row: usize| {
