@@ -244,11 +244,11 @@ impl PriorBox {
             let b = &cell[n];
             let x = (column + offset) * step_x + b.move_x;
             let y = (row + offset) * step_y + b.move_y;
-            let mut box_ = [(x - b.half_w) * per_x, (y - b.half_h) * per_y, (x + b.half_w) * per_x, (y + b.half_h) * per_y];
+            let mut corners = [(x - b.half_w) * per_x, (y - b.half_h) * per_y, (x + b.half_w) * per_x, (y + b.half_h) * per_y];
             if b.clipped {
-                box_ = [box_[0].max(0.0), box_[1].max(0.0), box_[2].min(1.0), box_[3].min(1.0)];
+                corners = [corners[0].max(0.0), corners[1].max(0.0), corners[2].min(1.0), corners[3].min(1.0)];
             }
-            if self.clip { box_.map(|v| v.clamp(0.0, 1.0)) } else { box_ }
+            if self.clip { corners.map(|v| v.clamp(0.0, 1.0)) } else { corners }
         })
     }
 }
