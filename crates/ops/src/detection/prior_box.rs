@@ -2,7 +2,7 @@
 //! the output shape is known as soon as the layer size is. Boxes of `fixed_size` are always clipped, the others only
 //! with `clip`.
 
-use super::expect::{put_f32, zeros};
+use super::expect::{dim_is, put_f32, zeros};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
@@ -274,7 +274,7 @@ pub(super) fn infer_grid(cx: &mut InferCx<'_>, variance: &[f32], cell: usize) ->
     for input in [0, 1] {
         cx.require_integer(input)?;
         cx.require_rank(input, &[1])?;
-        super::expect::dim_is(cx, input, 0, 2)?;
+        dim_is(cx, input, 0, 2)?;
     }
     let columns = match cx.dims_value(0).as_deref() {
         Some(&[h, w]) => {
