@@ -156,8 +156,9 @@ impl Window<'_> {
         let count = |n: i64, k: i64| self.axis(i, n, k).windows(n, self.rounding);
         if stride == 1 && kernel.is_known() {
             let axis = self.axis(i, data.min(), kernel.min());
+            // The size stays, so the symbol does too; no data at all would leave no room for a window.
             if axis.pad_begin + axis.pad_end + 1 == axis.extent() {
-                return Ok(data);
+                return Ok(data.merge(Dim::range(1, None)).unwrap_or(data));
             }
         }
         Ok(match (data.get(), kernel.get()) {

@@ -89,49 +89,58 @@ impl<'a, T> Rows<'a, T> {
 
 /// `out[i, j] += sum over p of a[i, p] * b[p, j]` for `m` rows, `n` columns and `k` products; `out` has stride `n`.
 pub(crate) fn add_product<T: Factor>(out: &mut [T::Sum], a: Rows<'_, T>, b: Rows<'_, T>, m: usize, k: usize, n: usize) {
-    for start in (0..n).step_by(COLUMNS) {
+    let mut start = 0;
+    while start < n {
         let len = COLUMNS.min(n - start);
-        let mut i = 0;
-        for rows in out[..m * n].chunks_mut(4 * n) {
-            if let Some([r0, r1, r2, r3]) = four_rows(rows, n) {
-                let (r0, r1) = (&mut r0[start..start + len], &mut r1[start..start + len]);
-                let (r2, r3) = (&mut r2[start..start + len], &mut r3[start..start + len]);
-                let (a0, a1, a2, a3) = (a.row(i, 0, k), a.row(i + 1, 0, k), a.row(i + 2, 0, k), a.row(i + 3, 0, k));
-                for p in 0..k {
-                    let (w0, w1, w2, w3) = (a0[p].wide(), a1[p].wide(), a2[p].wide(), a3[p].wide());
-                    let rows = r0.iter_mut().zip(r1.iter_mut()).zip(r2.iter_mut()).zip(r3.iter_mut());
-                    for ((((y0, y1), y2), y3), &x) in rows.zip(b.row(p, start, len)) {
-                        let x = x.wide();
-                        *y0 = T::add_product(*y0, w0, x);
-                        *y1 = T::add_product(*y1, w1, x);
-                        *y2 = T::add_product(*y2, w2, x);
-                        *y3 = T::add_product(*y3, w3, x);
-                    }
+        for (block, rows) in out[..m * n].chunks_mut(4 * n).enumerate() {
+            let row = |i: usize| a.row(4 * block + i, 0, k);
+            if m - 4 * block >= 4 {
+                let (first, second) = rows.split_at_mut(2 * n);
+                let ((r0, r1), (r2, r3)) = (first.split_at_mut(n), second.split_at_mut(n));
+                let sums = [r0, r1, r2, r3].map(|r| &mut r[start..start + len]);
+                add_to_four(sums, [row(0), row(1), row(2), row(3)], b, start);
+            } else {
+                for i in 0..m - 4 * block {
+                    add_to_one(&mut rows[i * n + start..][..len], row(i), b, start);
                 }
-                i += 4;
-                continue;
             }
-            for row in rows.chunks_mut(n) {
-                let row = &mut row[start..start + len];
-                for (p, w) in a.row(i, 0, k).iter().enumerate() {
-                    let w = w.wide();
-                    for (y, &x) in row.iter_mut().zip(b.row(p, start, len)) {
-                        *y = T::add_product(*y, w, x.wide());
-                    }
-                }
-                i += 1;
-            }
+        }
+        start += len;
+    }
+}
+
+// The two innermost loops count by hand: in builds with little optimisation, which tests use, chains of iterators are
+// calls that cost twenty times as much.
+
+fn add_to_four<T: Factor>(sums: [&mut [T::Sum]; 4], a: [&[T]; 4], b: Rows<'_, T>, start: usize) {
+    let [s0, s1, s2, s3] = sums;
+    let len = s0.len();
+    let (s1, s2, s3) = (&mut s1[..len], &mut s2[..len], &mut s3[..len]);
+    for p in 0..a[0].len() {
+        let [a0, a1, a2, a3] = [a[0][p].wide(), a[1][p].wide(), a[2][p].wide(), a[3][p].wide()];
+        let row = b.row(p, start, len);
+        let mut j = 0;
+        while j < len {
+            let x = row[j].wide();
+            s0[j] = T::add_product(s0[j], a0, x);
+            s1[j] = T::add_product(s1[j], a1, x);
+            s2[j] = T::add_product(s2[j], a2, x);
+            s3[j] = T::add_product(s3[j], a3, x);
+            j += 1;
         }
     }
 }
 
-fn four_rows<S>(rows: &mut [S], n: usize) -> Option<[&mut [S]; 4]> {
-    if rows.len() != 4 * n {
-        return None;
+fn add_to_one<T: Factor>(sums: &mut [T::Sum], a: &[T], b: Rows<'_, T>, start: usize) {
+    let len = sums.len();
+    for p in 0..a.len() {
+        let (w, row) = (a[p].wide(), b.row(p, start, len));
+        let mut j = 0;
+        while j < len {
+            sums[j] = T::add_product(sums[j], w, row[j].wide());
+            j += 1;
+        }
     }
-    let (low, high) = rows.split_at_mut(2 * n);
-    let ((r0, r1), (r2, r3)) = (low.split_at_mut(n), high.split_at_mut(n));
-    Some([r0, r1, r2, r3])
 }
 
 /// As [`add_product`] with the second matrix given by its columns: `out[i, j] += sum over p of a[i, p] * b[j, p]`.
@@ -156,20 +165,21 @@ pub(crate) fn add_product_of_rows<T: Factor>(
 
 /// Sum of products of two rows of equal length.
 pub(crate) fn dot<T: Factor>(a: &[T], b: &[T]) -> T::Sum {
-    const LANES: usize = 8;
-    let mut sums = [T::Sum::default(); LANES];
-    let (whole_a, whole_b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest = whole_a.remainder().iter().zip(whole_b.remainder());
-    let mut sum = rest.fold(T::Sum::default(), |s, (x, y)| T::add_product(s, x.wide(), y.wide()));
-    for (x, y) in whole_a.zip(whole_b) {
-        for lane in 0..LANES {
-            sums[lane] = T::add_product(sums[lane], x[lane].wide(), y[lane].wide());
-        }
+    let b = &b[..a.len()];
+    let [mut s0, mut s1, mut s2, mut s3] = [T::Sum::default(); 4];
+    let mut i = 0;
+    while i + 4 <= a.len() {
+        s0 = T::add_product(s0, a[i].wide(), b[i].wide());
+        s1 = T::add_product(s1, a[i + 1].wide(), b[i + 1].wide());
+        s2 = T::add_product(s2, a[i + 2].wide(), b[i + 2].wide());
+        s3 = T::add_product(s3, a[i + 3].wide(), b[i + 3].wide());
+        i += 4;
     }
-    for s in sums {
-        sum = T::Sum::wrapping_add(sum, s);
+    while i < a.len() {
+        s0 = T::add_product(s0, a[i].wide(), b[i].wide());
+        i += 1;
     }
-    sum
+    s0.wrapping_add(s1).wrapping_add(s2.wrapping_add(s3))
 }
 
 /// The transposed copy of an `m` by `n` matrix.

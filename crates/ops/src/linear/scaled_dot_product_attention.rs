@@ -109,8 +109,12 @@ impl ScaledDotProductAttention {
                 _ => (s, e_v) = (s.merge(rows).ok_or_else(|| fail(2))?, columns),
             }
         }
-        let mask = if cx.has(3) && !self.causal { cx.shape(3).dims() } else { None };
-        if let Some(dims) = mask.filter(|d| !d.is_empty()) {
+        let mask = (cx.has(3) && !self.causal).then(|| cx.shape(3));
+        if mask.is_some_and(|m| m.rank().is_none()) {
+            // It may stretch the batch and even have more axes than the query.
+            batch = PartialShape::dynamic();
+        }
+        if let Some(dims) = mask.and_then(PartialShape::dims).filter(|d| !d.is_empty()) {
             let [own @ .., rows, columns] = dims else { return Err(fail(3)) };
             l = l.broadcast(*rows).ok_or_else(|| fail(3))?;
             // Only the mask stretches here: it cannot bring keys that are not there.

@@ -1,7 +1,7 @@
 //! What the pools with a kernel share. The kernel is an attribute, so that even data of unknown rank gives a shape.
 
 use crate::convolution::unfold::Grid;
-use crate::convolution::window::{Rounding, Window, check_list};
+use crate::convolution::window::{PadType, Rounding, Window, check_list};
 use carafe_graph::{EvalCx, InferCx, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
@@ -29,6 +29,14 @@ impl Pool<'_> {
         self.window.check(n)?;
         check_list("pads_begin", self.window.pads_begin, 0, n)?;
         check_list("pads_end", self.window.pads_end, 0, n)?;
+        for i in 0..n {
+            let axis = self.window.axis(i, 1, self.kernel[i]);
+            let (extent, before, after) = (axis.extent(), axis.pad_begin, axis.pad_end);
+            let explicit = self.window.auto_pad == PadType::Explicit;
+            cx.require(!explicit || (before < extent && after < extent), || {
+                format!("pads {before} and {after} on axis {i} must be smaller than the window of {extent}")
+            })?;
+        }
         let kernel = PartialShape::new(self.kernel.iter().map(|&k| Dim::known(k)));
         let mut dims = vec![cx.dim(0, 0), cx.dim(0, 1)];
         dims.extend(self.window.all_windows(cx.shape(0), &kernel, n)?);
