@@ -1,0 +1,15 @@
+//! The rules, one file a family. Each file has its table in front: operation, first version, translator.
+
+use carafe_frontend::StaticRule;
+
+macro_rules! families {
+    ($($family:ident),* $(,)?) => {
+        $(mod $family;)*
+        /// Every built-in rule.
+        pub(crate) fn all() -> Vec<StaticRule> {
+            [$($family::RULES),*].concat()
+        }
+    };
+}
+
+families! { elementwise }
