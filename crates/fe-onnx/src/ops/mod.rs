@@ -2,6 +2,9 @@
 
 use carafe_frontend::StaticRule;
 
+mod compose;
+mod recurrent_steps;
+
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
         $(mod $family;)*
@@ -12,4 +15,4 @@ macro_rules! families {
     };
 }
 
-families! { elementwise }
+families! { control, elementwise, optional, recurrent, scan, sequence }
