@@ -15,4 +15,4 @@ macro_rules! families {
     };
 }
 
-families! { control, elementwise, optional, recurrent, scan, sequence }
+families! { control, elementwise, optional, recurrent, scan, sequence, signal }
