@@ -15,5 +15,5 @@ macro_rules! families {
 }
 
 families! {
-    activation, casts, constants, elementwise, logic, reduce,
+    activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
 }
