@@ -4,6 +4,7 @@ use carafe_frontend::StaticRule;
 
 mod compose;
 mod recurrent_steps;
+mod shapes;
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -15,4 +16,7 @@ macro_rules! families {
     };
 }
 
-families! { control, elementwise, optional, recurrent, scan, sequence, signal }
+families! {
+    activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
+    control, optional, recurrent, scan, sequence, signal,
+}
