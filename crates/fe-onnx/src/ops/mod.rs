@@ -18,5 +18,5 @@ macro_rules! families {
 
 families! {
     activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
-    control, optional, recurrent, scan, sequence, signal,
+    contrib, control, optional, recurrent, scan, sequence, signal,
 }
