@@ -2,6 +2,7 @@
 
 use carafe_frontend::StaticRule;
 
+mod attend;
 mod compose;
 mod recurrent_steps;
 mod shapes;
@@ -18,5 +19,5 @@ macro_rules! families {
 
 families! {
     activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
-    contrib, control, optional, recurrent, scan, sequence, signal,
+    contrib, contrib_attention, contrib_quantized, control, optional, recurrent, scan, sequence, signal,
 }
