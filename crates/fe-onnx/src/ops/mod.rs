@@ -2,6 +2,8 @@
 
 use carafe_frontend::StaticRule;
 
+mod shapes;
+
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
         $(mod $family;)*
@@ -12,4 +14,6 @@ macro_rules! families {
     };
 }
 
-families! { elementwise }
+families! {
+    activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
+}

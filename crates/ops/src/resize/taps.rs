@@ -140,7 +140,7 @@ pub(super) fn cubic(axis: Axis, coordinates: Coordinates, a: f32) -> Taps {
         let c = axis.coordinate(x, coordinates);
         let base = c.floor();
         let weights = cubic_weights(f64::from(c - base), f64::from(a));
-        (0..4).map(|i| (axis.clip(base as i64 + i - 1), weights[i as usize])).collect()
+        (0..4).map(|i| (axis.clip((base as i64).saturating_add(i - 1)), weights[i as usize])).collect()
     };
     (0..axis.to).map(one).collect()
 }
