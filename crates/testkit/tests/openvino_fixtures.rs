@@ -31,7 +31,8 @@ fn check(dir: &Path) -> Result<(), Failed> {
     let (xml, weights) = carafe::ir::write_to(&model, &Default::default())?;
     let options = carafe::ir::ReadOptions { old_api: false, ..Default::default() };
     let again = carafe::ir::read(&xml, SharedBytes::from_vec(weights), &core.registry(), &options)?;
-    run(&core, &again, dir, &case).map_err(|e| Failed::from(format!("after writing and reading: {}", e.message().unwrap_or(""))))
+    run(&core, &again, dir, &case)
+        .map_err(|e| Failed::from(format!("after writing and reading: {}", e.message().unwrap_or(""))))
 }
 
 fn run(core: &Core, model: &Model, dir: &Path, case: &Json) -> Result<(), Failed> {
