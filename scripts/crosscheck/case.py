@@ -175,6 +175,7 @@ class Case:
     known: str = ""
     reference: Optional[Callable] = None
     trust: str = "reference"
+    cpu: bool = True
     fp16: bool = False
     rewrite: Optional[Callable[[str], str]] = None
     text: Optional[Callable] = None
@@ -197,7 +198,8 @@ def net(op, version, tag, build, **options):
     shapes and types; `rows`: rows of the output in any order), `rtol`, `atol`, `known` (why the CPU
     device is known to leave the reference here), `reference` (function of the inputs that returns
     the reference outputs where constant folding cannot), `trust` (whose numbers become the fixture when
-    CPU and reference differ: `reference` or `cpu`), `fp16` (save with compressed weights),
+    CPU and reference differ: `reference` or `cpu`), `cpu` (False when the CPU device must not be asked: it reads or
+    writes outside of its memory there, and its answer differs from run to run), `fp16` (save with compressed weights),
     `rewrite` (edit of the saved XML text), `fixture` (belongs to the selection for `cargo test`).
     """
     return Case(op, version, tag, build, **options)

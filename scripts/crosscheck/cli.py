@@ -15,6 +15,7 @@ from . import families, fixtures, oracle, store
 from .compare import difference
 from .engine import Engine
 from .opsets import OPERATIONS
+from .workers import run_tasks
 
 HELP = """
 Checks Carafe against OpenVINO, operation by operation, in both directions.
@@ -43,7 +44,7 @@ examples:
   scripts/crosscheck-openvino --networks nets              real networks made by scripts/fixtures/real-networks
 
 To look at one case, keep the directory: DIR/<case>/ has model.xml, model.bin, in_*.npy, out_*.npy (CPU), ref_*.npy
-(reference), case.json, and carafe/ with Carafe's outputs, its converted model, or error.txt.
+(reference), case.json, carafe.xml (the model as Carafe wrote it), and carafe/ with Carafe's outputs or error.txt.
 
 Needs Python 3.9 or newer with `pip install openvino numpy`.
 Exit code: 0 all agree or are explained, 1 an unexplained difference, 2 wrong usage.
@@ -81,7 +82,8 @@ def main(argv=None):
         if not names:
             return complain(f"no networks in {args.networks}: make them with scripts/fixtures/real-networks {args.networks}")
         records = {n: network_record(args.networks / n, n) for n in names}
-        return check(args, args.networks, records)
+        with tempfile.TemporaryDirectory(prefix="crosscheck-") as scratch:
+            return check(args, args.networks, args.keep or Path(scratch), records)
     cases = families.all_cases()
     chosen = {n: c for n, c in cases.items() if wanted(c, args.only)}
     if not chosen:
@@ -99,7 +101,7 @@ def main(argv=None):
             return 0
         if args.prepare:
             return prepared(records)
-        return check(args, keep, records)
+        return check(args, keep, keep, records)
 
 
 def wanted(case, patterns):
@@ -139,7 +141,7 @@ def expected(args, keep, cases):
     handlers = {"compute": compute, "reference": reference_only}
     tasks = [(n, "compute", n) for n in missing]
     again = []
-    for name, status, result in oracle.run_tasks(tasks, handlers, args.jobs, progress("expected"), fresh=True):
+    for name, status, result in run_tasks(tasks, handlers, args.jobs, progress("expected"), fresh=True):
         if status == "done":
             records[name] = result
         elif status in ("crashed", "timeout") and result.startswith("cpu"):
@@ -147,7 +149,7 @@ def expected(args, keep, cases):
         else:
             # The CPU part may be complete when only the reference died.
             records[name] = cached(keep / name, keys[name]) or failed_record(cases[name], f"{status}: {result}")
-    for name, status, result in oracle.run_tasks(again, handlers, args.jobs, fresh=True):
+    for name, status, result in run_tasks(again, handlers, args.jobs, fresh=True):
         records[name] = result if status == "done" else failed_record(cases[name], f"{status}: {result}")
     return {n: records[n] for n in cases}
 
@@ -190,27 +192,29 @@ def prepared(records):
     lost = sum(1 for r in silent if not r.get("reference"))
     print(f"\n{len(records)} cases of {len({r['op'] for r in records.values()})} operations: {len(records) - len(silent)} answered by the "
           f"CPU device, {second} with a second opinion, {lost} without any answer")
-    return 0
+    return 1 if any(r.get("build_failed") for r in records.values()) else 0
 
 
 # ---------------------------------------------------------------------------------------------
 # Comparison
 # ---------------------------------------------------------------------------------------------
 
-def check(args, keep, records):
+def check(args, keep, work, records):
+    """Compares all records, whose files lie under `keep`; Carafe's files go under `work`."""
     if not args.carafe.exists():
         return complain(f"no binary at {args.carafe}; build it with `cargo build --release`, or give --carafe PATH")
     engine = Engine(args.carafe, args.device, args.seconds, batch=not args.single)
     usable = {n: r for n, r in records.items() if r["outputs"] or r.get("reference")}
     items = {}
     for name, record in usable.items():
-        folder = (keep / name).resolve()
+        folder, mine = (keep / name).resolve(), (work / name).resolve()
         items[name] = {"model": str(folder / "model.xml"), "inputs": {k: str(folder / f) for k, f in record["inputs"].items()},
-                       "out": str(folder / "carafe"), "repeat": record["repeat"], "convert": str(folder / "carafe_model.xml")}
+                       "out": str(mine / "carafe"), "repeat": record["repeat"], "convert": str(mine / "carafe.xml")}
     started = time.monotonic()
     answers = engine.work(list(items.values()), args.jobs)
     spent = time.monotonic() - started
-    results = {n: {"op": r["op"], "version": r["version"], "a": "unavailable", "b": "unavailable", "why": r["cpu"]} for n, r in records.items()}
+    results = {n: {"op": r["op"], "version": r["version"], "why": r["cpu"],
+                   **dict.fromkeys("ab", "failed" if r.get("build_failed") else "unavailable")} for n, r in records.items()}
     for name, record in usable.items():
         state, why = judge_a(record, keep / name, answers[items[name]["out"]])
         results[name].update(a=state, why=why or "")
@@ -253,17 +257,19 @@ def judge_b(args, keep, records, items, answers):
     def rerun(name, tell):
         tell("rerun")
         found = oracle.rerun(records[name], keep / name, items[name]["convert"])
-        return ("agree", None) if found is None else judge(records[name], keep / name, found)
+        if found is None:
+            return ("agree" if records[name]["readable"] else "unavailable"), None
+        return judge(records[name], keep / name, found)
 
     handlers = {"rerun": rerun}
     doubtful = []
-    for name, status, result in oracle.run_tasks(tasks, handlers, args.jobs, progress("direction B")):
+    for name, status, result in run_tasks(tasks, handlers, args.jobs, progress("direction B")):
         if status == "done" and result[0] != "failed":
             yield name, *result
         else:
             doubtful.append((name, "rerun", name))
     # A neighbour in the same process may have spoilt the memory: only a fresh process counts.
-    for name, status, result in oracle.run_tasks(doubtful, handlers, args.jobs, fresh=True):
+    for name, status, result in run_tasks(doubtful, handlers, args.jobs, fresh=True):
         if status == "done":
             yield name, *result
         else:

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod ir_format;
+mod onnx_format;
 pub mod prelude;
 mod summary;
 
@@ -36,6 +37,7 @@ pub fn core() -> Core {
     let core = Core::empty();
     core.add_ops(carafe_ops::factories());
     core.add_reader(Arc::new(ir_format::IrFormat));
+    core.add_reader(Arc::new(onnx_format::OnnxFormat::new()));
     core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice))
         .expect("built-in device names are valid and distinct");
     core

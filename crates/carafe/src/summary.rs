@@ -87,11 +87,18 @@ fn macs(model: &Model, id: NodeId, node: &Node) -> Option<u64> {
         "GroupConvolutionBackpropData" => product(&input(0)?)?.checked_mul(product(input(1)?.get(2..)?)?),
         "MatMul" => {
             let a = input(0)?;
-            let transposed = node.op().attrs().iter().any(|(k, v)| k == "transpose_a" && v.to_text().as_deref() == Some("true"));
+            let transposed =
+                node.op().attrs().iter().any(|(k, v)| k == "transpose_a" && v.to_text().as_deref() == Some("true"));
             let k = match a.as_slice() {
                 [] => 1,
                 [n] => *n,
-                [.., m, n] => if transposed { *m } else { *n },
+                [.., m, n] => {
+                    if transposed {
+                        *m
+                    } else {
+                        *n
+                    }
+                }
             };
             product(&output()?)?.checked_mul(k as u64)
         }

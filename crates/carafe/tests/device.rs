@@ -2,7 +2,8 @@
 
 use carafe::ops::{activation::Sigmoid, arithmetic::Add, convert::Convert, shape::ShapeOf, state};
 use carafe::{
-    Constant, ElementType, ErrorKind, InferRequest, Model, NodeStatus, PartialShape, Properties, SharedBytes, Tensor, Value,
+    Constant, ElementType, ErrorKind, InferRequest, Model, NodeStatus, PartialShape, Properties, SharedBytes, Tensor,
+    Value,
 };
 use std::sync::atomic::Ordering;
 
@@ -30,11 +31,8 @@ fn accumulator() -> Model {
     let mut m = Model::new("accumulator");
     let x = m.parameter("x", ElementType::F32, shape("2")).unwrap();
     let zero = m.constant("zero", floats(&[0.0, 0.0])).unwrap();
-    let read = state::ReadValue {
-        variable_id: "sum".into(),
-        variable_type: ElementType::F32,
-        variable_shape: shape("2"),
-    };
+    let read =
+        state::ReadValue { variable_id: "sum".into(), variable_type: ElementType::F32, variable_shape: shape("2") };
     let old: Value = m.add("old", read, &[zero]).unwrap().into();
     let new: Value = m.add("new", Add::default(), &[old, x]).unwrap().into();
     m.add("store", state::Assign { variable_id: "sum".into() }, &[new]).unwrap();
@@ -106,7 +104,10 @@ fn profiling_names_every_node_and_is_off_by_default() {
     let mut r = request(&sigmoid(), &Properties::new().with("PERF_COUNT", true));
     infer(&mut *r, &[0.0]);
     let row = r.profile().into_iter().find(|p| p.name == "y").unwrap();
-    assert_eq!((row.type_name.as_str(), row.kernel.as_str(), row.status), ("Sigmoid", "reference", NodeStatus::Executed));
+    assert_eq!(
+        (row.type_name.as_str(), row.kernel.as_str(), row.status),
+        ("Sigmoid", "reference", NodeStatus::Executed)
+    );
     let mut r = request(&sigmoid(), &Properties::new());
     infer(&mut *r, &[0.0]);
     assert!(r.profile().is_empty());

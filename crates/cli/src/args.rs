@@ -40,7 +40,8 @@ pub(crate) struct ModelArgs {
 
 /// Run a model once and write or print its outputs.
 #[derive(Args, Debug)]
-#[command(after_long_help = "Inputs: NAME is a tensor name or the name of the input node; with one input NAME= may be left
+#[command(
+    after_long_help = "Inputs: NAME is a tensor name or the name of the input node; with one input NAME= may be left
 out. FILE is told by its content: .npy, .npz (one array, or one per input when NAME is left out), a PNG or JPEG image
 for inputs shaped like images (resized to fit, values 0..255), anything else as raw little-endian elements.
 
@@ -50,7 +51,8 @@ real names, element types and shapes to the files. Types numpy does not have (bf
 Examples:
   carafe run digits.xml -i seven.png --top 3
   carafe run bert.xml -i input_ids=ids.npy -i attention_mask=mask.npy -o out
-  carafe run model.xml --fill random --seed 7 --json")]
+  carafe run model.xml --fill random --seed 7 --json"
+)]
 pub(crate) struct RunArgs {
     /// Model file; the format is told by its content (OpenVINO IR .xml)
     #[arg(required_unless_present = "batch")]
@@ -107,11 +109,13 @@ pub(crate) enum Fill {
 
 /// Read a model, clean its graph and write it as OpenVINO IR (.xml and .bin).
 #[derive(Args, Debug)]
-#[command(after_long_help = "Cleaning folds constants, drops what nothing needs and makes names unique. By default f32 weights
+#[command(
+    after_long_help = "Cleaning folds constants, drops what nothing needs and makes names unique. By default f32 weights
 are stored as f16 and widened again by a Convert, as OpenVINO's own converter does; --compress_to_fp16=False keeps them.
 
 Example:
-  carafe convert model.xml -o out/model.xml --compress_to_fp16=False")]
+  carafe convert model.xml -o out/model.xml --compress_to_fp16=False"
+)]
 pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub model: ModelArgs,

@@ -93,7 +93,8 @@ impl Place {
         let (h, w) = (at('H').ok_or_else(no)?, at('W').ok_or_else(no)?);
         let c = at('C');
         let channels = c.map_or(Some(1), |c| dims[c]).unwrap_or(3);
-        let others_are_one = (0..dims.len()).all(|i| [Some(h), Some(w), c].contains(&Some(i)) || matches!(dims[i], None | Some(1)));
+        let others_are_one =
+            (0..dims.len()).all(|i| [Some(h), Some(w), c].contains(&Some(i)) || matches!(dims[i], None | Some(1)));
         if !matches!(channels, 1 | 3) || !others_are_one {
             return Err(no());
         }
@@ -103,7 +104,8 @@ impl Place {
 
 fn decode(bytes: &[u8]) -> Result<Pixels> {
     let bad = |e: &dyn std::fmt::Debug| Error::invalid(format!("the image cannot be decoded: {e:?}"));
-    let options = DecoderOptions::default().set_max_width(MAX_SIDE).set_max_height(MAX_SIDE).png_set_strip_to_8bit(true);
+    let options =
+        DecoderOptions::default().set_max_width(MAX_SIDE).set_max_height(MAX_SIDE).png_set_strip_to_8bit(true);
     if bytes.starts_with(b"\x89PNG") {
         let mut decoder = zune_png::PngDecoder::new_with_options(ZCursor::new(bytes), options);
         let data = decoder.decode_raw().map_err(|e| bad(&e))?;

@@ -155,7 +155,7 @@ fn a_missing_file_and_a_file_of_another_kind_are_told_apart() {
     let (_, text) = fails(&["run", "no/such/model.xml"]);
     assert!(text.contains("cannot open `no/such/model.xml`"), "{text}");
     let (_, text) = fails(&["run", "Cargo.toml"]);
-    assert!(text.contains("is of no known format; known: OpenVINO IR"), "{text}");
+    assert!(text.contains("is of no known format; known: OpenVINO IR, ONNX"), "{text}");
 }
 
 #[test]

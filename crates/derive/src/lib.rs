@@ -209,21 +209,25 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             }
         }
         impl carafe_graph::OpNew for #ident {
-            const INFO: &'static carafe_graph::OpInfo = &carafe_graph::OpInfo {
-                name: #name,
-                xml_name: #xml,
-                opset: #opset,
-                since: #since,
-                until: #until,
-                inputs: #inputs,
-                outputs: #outputs,
-                attrs: &[#(#infos),*],
-                doc: #doc,
-                moves: &[#(#moves),*],
-                commutative: #commutative,
-                random: #random,
-                stateful: #stateful,
-                sink: #sink,
+            // A static, because a promoted constant may have several addresses, and declarations are told apart by theirs.
+            const INFO: &'static carafe_graph::OpInfo = {
+                static INFO: carafe_graph::OpInfo = carafe_graph::OpInfo {
+                    name: #name,
+                    xml_name: #xml,
+                    opset: #opset,
+                    since: #since,
+                    until: #until,
+                    inputs: #inputs,
+                    outputs: #outputs,
+                    attrs: &[#(#infos),*],
+                    doc: #doc,
+                    moves: &[#(#moves),*],
+                    commutative: #commutative,
+                    random: #random,
+                    stateful: #stateful,
+                    sink: #sink,
+                };
+                &INFO
             };
             #[allow(unused_variables)]
             fn from_attrs(attrs: &carafe_graph::AttrMap) -> carafe_graph::Result<Self> { Ok(#make) }

@@ -1,24 +1,43 @@
 """Fourier transforms."""
 
+import numpy as np
+
 from ..case import const, dynamic, one, uniform
+
+OVERREAD = "the CPU kernel reads past the signal when it must be lengthened"
+
+
+def transform(function, axes, size, real_input, real_output):
+    """The same transform by numpy, with OpenVINO's trailing pair of real and imaginary parts."""
+    def reference(data):
+        values = data if real_input else data[..., 0] + 1j * data[..., 1]
+        at = [a % values.ndim for a in axes]
+        sizes = size and [values.shape[a] if n == -1 else n for a, n in zip(at, size)]
+        result = function(values.astype(np.float64 if real_input else np.complex128), s=sizes, axes=at)
+        return [result if real_output else np.stack([result.real, result.imag], -1)]
+    return reference
 
 
 def cases():
-    for name, opset in (("DFT", 7), ("IDFT", 7)):
+    for name, opset, function in (("DFT", 7, np.fft.fftn), ("IDFT", 7, np.fft.ifftn)):
         data = uniform("f32", 2, 4, 5, 2)
         for tag, axes, size in [("one-axis", [2], None), ("two-axes", [1, 2], None), ("negative", [-1], None), ("longer", [1, 2], [6, 7]),
                                 ("shorter", [1, 2], [3, -1]), ("power-of-two", [1], [8]), ("three", [0, 1, 2], None)]:
             ins = [data, const("i64", axes)] + ([const("i64", size)] if size else [])
-            yield one(name, opset, ins, tag=tag, fixture=tag in ("one-axis", "longer"))
+            yield one(name, opset, ins, tag=tag, reference=transform(function, axes, size, False, False), fixture=tag in ("one-axis", "longer"))
         yield one(name, opset, [dynamic(data), const("i64", [1])], tag="dynamic")
         yield one(name, opset, [uniform("f16", 4, 2), const("i64", [0])], tag="f16")
     for tag, axes, size in [("one-axis", [1], None), ("two-axes", [0, 1], None), ("negative", [-1], None), ("longer", [1], [8]), ("odd", [0], None),
                             ("shorter", [0, 1], [2, 4])]:
         ins = [uniform("f32", 3, 6), const("i64", axes)] + ([const("i64", size)] if size else [])
-        yield one("RDFT", 9, ins, tag=tag, fixture=tag in ("two-axes", "longer"))
+        longer = tag == "longer"
+        yield one("RDFT", 9, ins, tag=tag, reference=transform(np.fft.rfftn, axes, size, True, False), fixture=tag in ("two-axes", "longer"),
+                  cpu=not longer, known=OVERREAD if longer else "")
         half = [uniform("f32", 3, 4, 2), const("i64", axes)] + ([const("i64", size)] if size else [])
-        yield one("IRDFT", 9, half, tag=tag, fixture=tag in ("two-axes", "longer"))
-    yield one("IRDFT", 9, [uniform("f32", 4, 2), const("i64", [0]), const("i64", [7])], tag="odd-size")
+        yield one("IRDFT", 9, half, tag=tag, reference=transform(np.fft.irfftn, axes, size, False, True), fixture=tag in ("two-axes", "longer"),
+                  cpu=not longer, known=OVERREAD if longer else "")
+    yield one("IRDFT", 9, [uniform("f32", 4, 2), const("i64", [0]), const("i64", [7])], tag="odd-size",
+              reference=transform(np.fft.irfftn, [0], [7], False, True))
     yield one("RDFT", 9, [dynamic(uniform("f32", 3, 6)), const("i64", [1])], tag="dynamic")
     yield one("IRDFT", 9, [dynamic(uniform("f32", 3, 4, 2)), const("i64", [1])], tag="dynamic")
     yield from frames()

@@ -26,6 +26,10 @@ pub(crate) fn convert(mut model: Model, output: &Path, compress_to_fp16: bool, n
     if compress_to_fp16 {
         run_passes(&mut model, &[&CompressToFp16], notes)?;
     }
+    if let Some(folder) = output.parent().filter(|p| !p.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Error::io(format!("cannot create folder `{}`", folder.display()), &e))?;
+    }
     let options = carafe::ir::WriteOptions { runtime_version: Some(format!("carafe {}", carafe::VERSION)) };
     carafe::ir::write_file(&model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))
 }

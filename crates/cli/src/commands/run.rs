@@ -4,7 +4,9 @@ use super::{convert, print, print_json};
 use crate::args::{Fill, RunArgs};
 use crate::inputs::{Filler, bind};
 use crate::outputs;
-use carafe::{CompiledModel, Core, Error, InferRequest, NodeProfile, NodeStatus, Notes, Properties, ReadRequest, Result};
+use carafe::{
+    CompiledModel, Core, Error, InferRequest, NodeProfile, NodeStatus, Notes, Properties, ReadRequest, Result,
+};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;

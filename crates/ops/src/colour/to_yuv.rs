@@ -48,7 +48,7 @@ pub(super) fn eval(cx: &mut EvalCx<'_>, single_plane: bool, order: Order) -> Res
     uv_plane.iter_mut().for_each(|c| *c = rounded(*c));
     if single_plane {
         let mut joined = Vec::with_capacity(y_plane.len() + uv_plane.len());
-        for n in 0..batch {
+        for n in 0..if luma == 0 { 0 } else { batch } {
             joined.extend_from_slice(&y_plane[n * luma..(n + 1) * luma]);
             joined.extend_from_slice(&uv_plane[n * luma / 2..(n + 1) * luma / 2]);
         }

@@ -60,6 +60,7 @@ fn parameter_fact(cx: &InferCx<'_>, body: &Body, input: &BodyInput, outer: usize
     fact.ty = parameter_type(declared.ty, found.ty, input.parameter)?;
     if let (Some(s), Some(dims)) = (&input.slicing, fact.shape.dims_mut()) {
         let axis = normalize_axis(s.axis, dims.len())?;
+        parts::check(s)?;
         if let Some(n) = dims[axis].get() {
             parts::count(s, n)?;
         }

@@ -5,15 +5,21 @@ use crate::index::around;
 use carafe_graph::{Error, Result, Slicing, normalize_axis};
 use carafe_tensor::Tensor;
 
-/// How many parts an axis of `n` elements has. `end` is included; negative bounds count from the end.
-pub(super) fn count(s: &Slicing, n: i64) -> Result<i64> {
-    let at = |bound: i64| if bound < 0 { bound.saturating_add(n) } else { bound };
+/// Refuses parts without elements and steps that lead nowhere.
+pub(super) fn check(s: &Slicing) -> Result<()> {
     if s.part_size <= 0 || s.stride == 0 {
         return Err(Error::invalid(format!(
             "slicing needs a part_size above 0 and a stride, found {} and {}",
             s.part_size, s.stride
         )));
     }
+    Ok(())
+}
+
+/// How many parts an axis of `n` elements has. `end` is included; negative bounds count from the end.
+pub(super) fn count(s: &Slicing, n: i64) -> Result<i64> {
+    check(s)?;
+    let at = |bound: i64| if bound < 0 { bound.saturating_add(n) } else { bound };
     if n == 0 {
         return Ok(0);
     }
@@ -43,7 +49,7 @@ pub(super) fn take(t: &Tensor, s: &Slicing, iteration: i64) -> Result<Tensor> {
     let mut shape = t.shape().to_vec();
     shape[axis] = size;
     let mut part = Tensor::zeros(t.element_type(), &shape)?;
-    for i in 0..before {
+    for i in 0..if part.is_empty() { 0 } else { before } {
         part.copy_elements(i * size * after, t, (i * n + first) * after, size * after)?;
     }
     Ok(part)
@@ -76,6 +82,9 @@ pub(super) fn join(parts: &[Tensor], s: &Slicing) -> Result<Tensor> {
     shape[axis] = total;
     let (before, _, after) = around(&shape, axis);
     let mut out = Tensor::zeros(one.element_type(), &shape)?;
+    if out.is_empty() {
+        return Ok(out);
+    }
     let mut at = 0;
     let ordered: Box<dyn Iterator<Item = &Tensor>> =
         if s.stride < 0 { Box::new(parts.iter().rev()) } else { Box::new(parts.iter()) };

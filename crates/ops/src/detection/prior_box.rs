@@ -2,7 +2,7 @@
 //! the output shape is known as soon as the layer size is. Boxes of `fixed_size` are always clipped, the others only
 //! with `clip`.
 
-use super::expect::{put_f32, zeros};
+use super::expect::{dim_is, put_f32, zeros};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
@@ -244,11 +244,11 @@ impl PriorBox {
             let b = &cell[n];
             let x = (column + offset) * step_x + b.move_x;
             let y = (row + offset) * step_y + b.move_y;
-            let mut box_ = [(x - b.half_w) * per_x, (y - b.half_h) * per_y, (x + b.half_w) * per_x, (y + b.half_h) * per_y];
+            let mut corners = [(x - b.half_w) * per_x, (y - b.half_h) * per_y, (x + b.half_w) * per_x, (y + b.half_h) * per_y];
             if b.clipped {
-                box_ = [box_[0].max(0.0), box_[1].max(0.0), box_[2].min(1.0), box_[3].min(1.0)];
+                corners = [corners[0].max(0.0), corners[1].max(0.0), corners[2].min(1.0), corners[3].min(1.0)];
             }
-            if self.clip { box_.map(|v| v.clamp(0.0, 1.0)) } else { box_ }
+            if self.clip { corners.map(|v| v.clamp(0.0, 1.0)) } else { corners }
         })
     }
 }
@@ -274,7 +274,7 @@ pub(super) fn infer_grid(cx: &mut InferCx<'_>, variance: &[f32], cell: usize) ->
     for input in [0, 1] {
         cx.require_integer(input)?;
         cx.require_rank(input, &[1])?;
-        super::expect::dim_is(cx, input, 0, 2)?;
+        dim_is(cx, input, 0, 2)?;
     }
     let columns = match cx.dims_value(0).as_deref() {
         Some(&[h, w]) => {

@@ -3,7 +3,7 @@
 //! one with image -1 and the rest zero. A box below the minimum size only loses its score, it is not removed.
 
 use super::boxes::Corners;
-use super::expect::{put_f32, same_dim, same_float, zeros};
+use super::expect::{dim_is, put_f32, same_dim, same_float, zeros};
 use super::nms_core::{greedy, ranked};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
@@ -138,8 +138,8 @@ fn infer_rois(op: &Proposal, cx: &mut InferCx<'_>) -> Result<(ElementType, Dim)>
     same_dim(cx, (0, 2), (1, 2))?;
     same_dim(cx, (0, 3), (1, 3))?;
     let anchors = (op.ratio.len() as i64).saturating_mul(op.scale.len() as i64);
-    super::expect::dim_is(cx, 0, 1, anchors.saturating_mul(2))?;
-    super::expect::dim_is(cx, 1, 1, anchors.saturating_mul(4))?;
+    dim_is(cx, 0, 1, anchors.saturating_mul(2))?;
+    dim_is(cx, 1, 1, anchors.saturating_mul(4))?;
     let numbers = cx.dim(2, 0);
     cx.require(numbers.contains(3) || numbers.contains(4), || {
         format!("{} must be height, width and one or two scales, found [{}]", cx.port_name(2), cx.shape(2))

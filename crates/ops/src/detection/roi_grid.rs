@@ -1,7 +1,7 @@
 //! Pooling of bilinear samples over the bins of a region. Samples more than a pixel outside count as zeros: they take
 //! part in the average, and a maximum never falls below zero.
 
-use super::expect::{at_least, dim_is, same_dim};
+use super::expect::{at_least, dim_is, same_dim, same_float};
 use carafe_graph::{Error, InferCx, Result};
 use carafe_tensor::{Dim, PartialShape};
 
@@ -10,8 +10,8 @@ carafe_graph::attr_enum! {
     pub enum PoolMode { Avg = "avg", Max = "max" }
 }
 
-/// A region with a sampling grid beyond this is refused: no feature map is that large.
-const MOST_SAMPLES: usize = 1 << 24;
+/// Bins with more samples are refused: no feature map is that large.
+const MOST_SAMPLES: usize = 1 << 20;
 
 /// One image of feature maps.
 pub(super) struct Features<'a> {
@@ -56,7 +56,7 @@ pub(super) fn infer_align(
     at_least(cx, "pooled_h", pooled_h, 1)?;
     at_least(cx, "pooled_w", pooled_w, 1)?;
     at_least(cx, "sampling_ratio", sampling, 0)?;
-    let ty = super::expect::same_float(cx, &[0, 1])?;
+    let ty = same_float(cx, &[0, 1])?;
     cx.require_integer(2)?;
     cx.require_rank(0, &[4])?;
     cx.require_rank(1, &[2])?;
@@ -70,7 +70,7 @@ pub(super) fn infer_align(
 /// Pools an upright region into `out`, which has `channels * bins` elements.
 pub(super) fn pool_upright(f: &Features<'_>, r: Region, bins: Bins, mode: PoolMode, out: &mut [f32]) -> Result<()> {
     let (bin_w, bin_h) = (r.width / bins.width as f32, r.height / bins.height as f32);
-    let (nx, ny) = (samples(bin_w, bins)?, samples(bin_h, bins)?);
+    let (nx, ny) = samples(bin_w, bin_h, bins)?;
     let columns = axis_taps(r.x, bin_w, bins.width, nx, f.width);
     let rows = axis_taps(r.y, bin_h, bins.height, ny, f.height);
     pool(f, bins, nx as f64 * ny as f64, mode, out, |by, bx, points| {
@@ -90,10 +90,7 @@ pub(super) fn pool_turned(
     turn: impl Fn(f32, f32) -> (f32, f32),
 ) -> Result<()> {
     let (bin_w, bin_h) = (r.width / bins.width as f32, r.height / bins.height as f32);
-    let (nx, ny) = (samples(bin_w, bins)?, samples(bin_h, bins)?);
-    if nx.saturating_mul(ny) > MOST_SAMPLES {
-        return Err(too_large());
-    }
+    let (nx, ny) = samples(bin_w, bin_h, bins)?;
     let (step_x, step_y) = (bin_w / nx as f32, bin_h / ny as f32);
     pool(f, bins, nx as f64 * ny as f64, PoolMode::Avg, out, |by, bx, points| {
         for iy in 0..ny {
@@ -110,14 +107,15 @@ pub(super) fn pool_turned(
     Ok(())
 }
 
-fn samples(bin: f32, bins: Bins) -> Result<usize> {
+/// Samples of a row and of a column of a bin.
+fn samples(bin_w: f32, bin_h: f32, bins: Bins) -> Result<(usize, usize)> {
     // A negative or undefined size casts to 0.
-    let n = if bins.sampling > 0 { bins.sampling } else { bin.ceil() as usize };
-    if n > MOST_SAMPLES { Err(too_large()) } else { Ok(n) }
-}
-
-fn too_large() -> Error {
-    Error::invalid(format!("a region needs more than {MOST_SAMPLES} samples a bin"))
+    let along = |bin: f32| if bins.sampling > 0 { bins.sampling } else { bin.ceil() as usize };
+    let (nx, ny) = (along(bin_w), along(bin_h));
+    if nx.max(1).saturating_mul(ny.max(1)) > MOST_SAMPLES {
+        return Err(Error::invalid(format!("a region needs more than {MOST_SAMPLES} samples a bin")));
+    }
+    Ok((nx, ny))
 }
 
 /// For each bin of an axis, the samples that fall on the feature map.

@@ -1,7 +1,7 @@
 //! Shared by the scatter operations: every update element has a target position in the data, and is stored there or
 //! joined with what is there. Updates are applied in row-major order, so the last one wins where several meet.
 
-use carafe_graph::{EvalCx, InferCx, Result};
+use carafe_graph::{Content, EvalCx, InferCx, Result};
 use carafe_tensor::{ElementType, Number, Tensor};
 
 carafe_graph::attr_enum! {
@@ -29,6 +29,11 @@ pub(super) fn infer_output(cx: &mut InferCx<'_>, updates: usize) -> Result<()> {
     let ty = cx.same_type(&[0, updates])?;
     cx.set(0, ty, cx.shape(0).clone());
     Ok(())
+}
+
+/// Whether data or updates are partly known values; exact ones are followed by evaluating.
+pub(super) fn is_partial(cx: &InferCx<'_>, updates: usize) -> bool {
+    !cx.exact() && [0, updates].iter().any(|&i| matches!(cx.fact(i).content, Content::Partial(_)))
 }
 
 /// Follows partly known values: each update replaces the element at its target.

@@ -2,7 +2,7 @@
 //! updates may be joined with the data instead of replacing it.
 
 use super::gather::in_axis;
-use super::scatter::{Reduction, follow, infer_output, reduce, store};
+use super::scatter::{Reduction, follow, infer_output, is_partial, reduce, store};
 use crate::index::unravel;
 use crate::movement::axes::{axis_input, require_one};
 use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
@@ -31,6 +31,7 @@ impl Op for ScatterElementsUpdate {
         })?;
         infer(cx)?;
         if self.reduction == Reduction::None
+            && is_partial(cx, 2)
             && let Some(targets) = known_targets(cx)
         {
             follow(cx, 2, &targets);

@@ -1,7 +1,7 @@
 //! ScatterNDUpdate: updates elements or slices of the data at index tuples, the last axis of the indices.
 
 use super::gather_nd::tuple_starts;
-use super::scatter::{Reduction, follow, infer_output, reduce};
+use super::scatter::{Reduction, follow, infer_output, is_partial, reduce};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::PartialShape;
 
@@ -21,6 +21,7 @@ impl Op for ScatterNDUpdate {
         })?;
         infer(cx)?;
         if self.reduction == Reduction::None
+            && is_partial(cx, 2)
             && let (Some(data), Some(shape), Some(indices)) =
                 (cx.shape(0).to_static(), cx.shape(1).to_static(), cx.ints(1))
             && let Ok(targets) = targets(&data, &shape, &indices)

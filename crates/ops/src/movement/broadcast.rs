@@ -144,8 +144,8 @@ fn stretched(cx: &InferCx<'_>, mode: BroadcastMode, axis: i64, target: &[Dim], d
     };
     let mut out = target.to_vec();
     for (&axis, &dim) in axes.iter().zip(data) {
-        if mode == BroadcastMode::Pdpd && out[axis].get() == Some(1) {
-            out[axis] = dim;
+        if mode == BroadcastMode::Pdpd && out[axis].contains(1) {
+            out[axis] = if out[axis].is_known() { dim } else { Dim::ANY };
         } else if !dim.contains(1) {
             out[axis] = out[axis].merge(dim).ok_or_else(mismatch)?;
         }

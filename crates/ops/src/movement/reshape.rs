@@ -79,7 +79,8 @@ fn resolve(data: &PartialShape, pattern: &[Dim], special_zero: bool) -> Result<P
             match unknown[..] {
                 [] if input.total().compatible(others(None)) => {}
                 [] => return Err(mismatch()),
-                [i] => {
+                // A count of 0 says nothing about a factor.
+                [i] if !others(Some(i)).contains(0) => {
                     let found = input.divide(others(Some(i))).ok_or_else(mismatch)?;
                     out[i] = out[i].merge(found).ok_or_else(mismatch)?;
                 }
@@ -152,6 +153,8 @@ impl Count {
                 Some(k) if k % p == 0 => Some(self.unknown.mul(Dim::known(k / p))),
                 _ => Some(Dim::range(total.ceil_div(p).min(), total.floor_div(p).max())),
             },
+            // An entry that turns out to be 0 leaves the rest open.
+            _ if total.contains(0) => Some(Dim::ANY),
             _ => {
                 let low = others.max().filter(|&m| m > 0).map_or(0, |m| total.ceil_div(m).min());
                 Some(Dim::range(low.max(0), total.floor_div(others.min().max(1)).max()))

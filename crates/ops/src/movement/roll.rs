@@ -4,6 +4,7 @@
 use super::axes::axes_input;
 use super::view::map_axes;
 use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_tensor::Dim;
 
 /// Shifts cyclically.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -17,7 +18,8 @@ impl Op for Roll {
             cx.require_rank(i, &[0, 1])?;
         }
         if cx.rank(1) == Some(1) {
-            let fits = cx.shape(1).compatible(cx.shape(2)) || cx.shape(1).elements() == cx.shape(2).elements();
+            let axes = if cx.rank(2) == Some(0) { Dim::known(1) } else { cx.dim(2, 0) };
+            let fits = cx.dim(1, 0).compatible(axes);
             cx.require(fits, || {
                 format!("shift and axes must have one length, found [{}] and [{}]", cx.shape(1), cx.shape(2))
             })?;

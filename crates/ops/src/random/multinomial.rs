@@ -65,7 +65,7 @@ impl Op for Multinomial {
         fill_floats(&mut generator, Alignment::Tensorflow, ty, (0.0, 1.0), &mut uniform);
         let mut out = filled(&shape, 0i64)?;
         let probs = cx.get::<f64>(0)?;
-        for n in 0..batch {
+        for n in 0..if out.is_empty() { 0 } else { batch } {
             let mut cdf = self.cumulative(ty, &probs[n * classes..(n + 1) * classes]);
             for at in n * samples..(n + 1) * samples {
                 // A row without any probability has no class to draw; it gives 0.

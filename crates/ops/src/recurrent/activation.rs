@@ -13,16 +13,14 @@ pub(super) enum Activation {
 }
 
 impl Activation {
-    /// One function per entry of `defaults`; an entry the lists leave out is the default.
+    /// One function per entry of `defaults`. An entry the lists leave out is the default; more than are needed, as for a
+    /// second direction, are not looked at.
     pub(super) fn list<const N: usize>(
         names: &[String],
         alpha: &[f32],
         beta: &[f32],
         defaults: [&str; N],
     ) -> Result<[Activation; N]> {
-        if names.len() > N {
-            return Err(Error::invalid(format!("attribute `activations` takes {N} names, found {}", names.len())));
-        }
         let mut list = [Activation::Tanh; N];
         for (i, slot) in list.iter_mut().enumerate() {
             let name = names.get(i).map_or(defaults[i], String::as_str).to_ascii_lowercase();

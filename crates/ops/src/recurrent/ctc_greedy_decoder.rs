@@ -35,7 +35,7 @@ impl Op for CtcGreedyDecoder {
         let shape = [batch, time, 1, 1];
         let mut out = filled(&shape, -1.0)?;
         let (data, mask) = (cx.get::<f64>(0)?, cx.get::<f64>(1)?);
-        for n in 0..batch {
+        for n in 0..if out.is_empty() { 0 } else { batch } {
             let length = (0..time).position(|t| mask[t * batch + n] == 0.0).unwrap_or(time);
             let steps = (0..length).map(|t| best_class(&data[(t * batch + n) * classes..][..classes]));
             let labels = decode(steps, classes as i64 - 1, self.ctc_merge_repeated);

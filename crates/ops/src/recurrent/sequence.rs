@@ -26,7 +26,7 @@ pub(super) fn eval_cell(
     let mut h = read(1)?.into_owned();
     let mut c = if states == 2 { read(2)?.into_owned() } else { vec![0.0; h.len()] };
     let cell = Cell { kind, hidden, input, clip: clip as f64, w: &w, r: &r, b: b.as_deref(), p: p.as_deref() };
-    for n in 0..batch {
+    for n in 0..if h.is_empty() { 0 } else { batch } {
         let at = n * hidden..(n + 1) * hidden;
         let scale = a.as_ref().map(|a| a[n]);
         cell.step(&x[n * input..(n + 1) * input], &mut h[at.clone()], &mut c[at], scale);

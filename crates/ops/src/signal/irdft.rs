@@ -39,7 +39,7 @@ impl Op for Irdft {
         let axes = eval_axes(cx, rank)?;
         let Some((&last, outer)) = axes.split_last() else { return Err(cx.fail("axes must not be empty")) };
         let mut whole = from.clone();
-        whole[last] = from[last].saturating_sub(1) * 2;
+        whole[last] = from[last].saturating_sub(1).saturating_mul(2);
         let to = sized(cx, &whole, &axes)?;
         let mut half = to.clone();
         half[last] = from[last];
@@ -56,6 +56,9 @@ impl Op for Irdft {
 /// Completes half of a spectrum: missing bins are 0, and bin `n - k` is the conjugate of bin `k`.
 pub(super) fn mirrored(half: &[Complex], from: &[usize], to: &[usize], axis: usize) -> Result<Vec<Complex>> {
     let mut out = filled(to, Complex::default())?;
+    if out.is_empty() {
+        return Ok(out);
+    }
     let (before, given, after) = around(from, axis);
     let n = to[axis];
     for i in 0..before {

@@ -1,7 +1,7 @@
 //! ExperimentalDetectronROIFeatureExtractor: ROIAlign over a feature pyramid. The level follows from the size of a
 //! region; one without an area gets zeros. Regions are at least one pixel large also when `aligned`, unlike in ROIAlign.
 
-use super::expect::{at_least, between, dim_is, put_f32, zeros};
+use super::expect::{at_least, dim_is, put_f32, same_float, zeros};
 use super::roi_grid::{Bins, Features, PoolMode, Region, pool_upright};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, PartialShape};
@@ -24,7 +24,7 @@ pub struct ExperimentalDetectronROIFeatureExtractor {
 impl Op for ExperimentalDetectronROIFeatureExtractor {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
         at_least(cx, "output_size", self.output_size, 1)?;
-        between(cx, "sampling_ratio", self.sampling_ratio, 0, 1 << 20)?;
+        at_least(cx, "sampling_ratio", self.sampling_ratio, 0)?;
         let levels = cx.n_inputs() - 1;
         cx.require(levels >= 1, || "needs at least one pyramid level".to_string())?;
         let scales = self.pyramid_scales.len();
@@ -33,7 +33,7 @@ impl Op for ExperimentalDetectronROIFeatureExtractor {
             return Err(cx.fail(format!("attribute `pyramid_scales` must be positive, found {bad}")));
         }
         let inputs: Vec<usize> = (0..=levels).collect();
-        let ty = super::expect::same_float(cx, &inputs)?;
+        let ty = same_float(cx, &inputs)?;
         cx.require_rank(0, &[2])?;
         dim_is(cx, 0, 1, 4)?;
         let mut channels = Dim::ANY;

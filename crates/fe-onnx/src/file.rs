@@ -1,0 +1,93 @@
+//! The file itself: mapped bytes, and the external data files beside it. A location outside of the model's folder is
+//! refused, be it by `..`, an absolute path or a link.
+
+use crate::wire::StringStringEntryProto;
+use bytes::Bytes;
+use carafe_graph::{Error, Result};
+use carafe_tensor::SharedBytes;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Component, Path, PathBuf};
+
+/// Where tensors may lie.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    /// Folder of the model; `None` for a model that came as bytes.
+    folder: Option<PathBuf>,
+    mapped: RefCell<HashMap<PathBuf, SharedBytes>>,
+}
+
+/// Bytes of the model as `prost` slices them, and the place of external data.
+pub(crate) fn open(path: &Path) -> Result<(Bytes, Source)> {
+    let bytes = map(path)?;
+    let folder = path.parent().map(|p| if p.as_os_str().is_empty() { PathBuf::from(".") } else { p.to_path_buf() });
+    Ok((Bytes::from_owner(Owner(bytes)), Source { folder, mapped: RefCell::default() }))
+}
+
+struct Owner(SharedBytes);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+fn map(path: &Path) -> Result<SharedBytes> {
+    let failed = |e: &std::io::Error| Error::io(format!("cannot open `{}`", path.display()), e);
+    let file = File::open(path).map_err(|e| failed(&e))?;
+    SharedBytes::map_file(&file).map_err(|e| failed(&e))
+}
+
+impl Source {
+    /// Bytes, offset and length of an external tensor.
+    pub(crate) fn external(&self, entries: &[StringStringEntryProto]) -> Result<(SharedBytes, usize, usize)> {
+        let get = |key: &str| entries.iter().find(|e| e.key.as_deref() == Some(key)).and_then(|e| e.value.as_deref());
+        let location = get("location").ok_or_else(|| Error::invalid("external data has no `location`"))?;
+        let number = |key: &str| match get(key) {
+            None => Ok(None),
+            Some(text) => text.trim().parse::<usize>().map(Some).map_err(|_| {
+                Error::invalid(format!("external data `{location}`: `{key}` must be a number, found `{text}`"))
+            }),
+        };
+        let offset = number("offset")?.unwrap_or(0);
+        let bytes = self.mapped(location)?;
+        let left = bytes.len().checked_sub(offset).ok_or_else(|| {
+            Error::invalid(format!(
+                "external data `{location}` has {} bytes, offset {offset} is past its end",
+                bytes.len()
+            ))
+        })?;
+        let length = number("length")?.filter(|n| *n > 0).unwrap_or(left);
+        if length > left {
+            return Err(Error::invalid(format!(
+                "external data `{location}` is too short: {length} bytes at {offset} needed, the file has {}",
+                bytes.len()
+            )));
+        }
+        Ok((bytes, offset, length))
+    }
+
+    fn mapped(&self, location: &str) -> Result<SharedBytes> {
+        let relative = Path::new(location);
+        if let Some(bytes) = self.mapped.borrow().get(relative) {
+            return Ok(bytes.clone());
+        }
+        let folder = self.folder.as_ref().ok_or_else(|| {
+            Error::invalid(format!("external data `{location}` needs the model as a file, not as bytes"))
+        })?;
+        let outside = || Error::invalid(format!("external data `{location}` lies outside of the model's folder"));
+        if relative.components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir)) {
+            return Err(outside());
+        }
+        let path = folder.join(relative);
+        let real = path.canonicalize().map_err(|e| Error::io(format!("external data `{location}`"), &e))?;
+        let base = folder.canonicalize().map_err(|e| Error::io(format!("folder `{}`", folder.display()), &e))?;
+        if !real.starts_with(&base) {
+            return Err(outside());
+        }
+        let bytes = map(&real)?;
+        self.mapped.borrow_mut().insert(relative.to_path_buf(), bytes.clone());
+        Ok(bytes)
+    }
+}

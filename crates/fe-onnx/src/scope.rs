@@ -1,0 +1,272 @@
+//! Translates a graph node by node. A sub-graph is a scope inside a scope: a name it does not have itself is looked up
+//! outside; a constant found there is shared, anything else becomes a further parameter of the body.
+
+use crate::attributes;
+use crate::file::Source;
+use crate::functions::Functions;
+use crate::imports::Imports;
+use crate::order::in_order;
+use crate::tensor::{dense, tensor};
+use crate::types;
+use crate::wire::{AttributeProto, GraphProto, NodeProto};
+use carafe_frontend::{Host, Item, NodeCx, Outputs, RuleSet, SourceNode, SubModel};
+use carafe_graph::{Constant, Error, Fact, Model, Result, Value};
+use std::collections::HashMap;
+
+/// Functions that call functions deeper than this are refused; a recursive one would never end.
+const MAX_CALLS: usize = 64;
+
+/// What all scopes of one file share.
+pub(crate) struct Context<'f> {
+    pub source: &'f Source,
+    pub rules: &'f RuleSet,
+    pub functions: &'f Functions<'f>,
+}
+
+/// One graph being translated.
+pub(crate) struct Scope<'f, 'o> {
+    cx: &'f Context<'f>,
+    imports: Imports,
+    outer: Option<&'o mut (dyn Host + 'o)>,
+    model: Model,
+    names: HashMap<String, Item>,
+    captured: Vec<(Value, usize)>,
+    /// Sub-graphs of the node at hand, by attribute name.
+    graphs: Vec<(String, GraphProto)>,
+    calls: usize,
+}
+
+impl<'f, 'o> Scope<'f, 'o> {
+    pub(crate) fn new(cx: &'f Context<'f>, imports: Imports, outer: Option<&'o mut (dyn Host + 'o)>) -> Scope<'f, 'o> {
+        Scope {
+            cx,
+            imports,
+            outer,
+            model: Model::default(),
+            names: HashMap::new(),
+            captured: vec![],
+            graphs: vec![],
+            calls: 0,
+        }
+    }
+
+    /// Translates a whole graph; parameters get the given facts where there are any.
+    pub(crate) fn graph(mut self, graph: &GraphProto, facts: &[Fact]) -> Result<SubModel> {
+        self.model.name = graph.name.clone().unwrap_or_default();
+        self.initializers(graph)?;
+        let free = graph.input.iter().filter(|i| !self.names.contains_key(i.name.as_deref().unwrap_or("")));
+        for (i, input) in free.collect::<Vec<_>>().into_iter().enumerate() {
+            let name = input.name.as_deref().unwrap_or("");
+            let (ty, shape) = match facts.get(i) {
+                Some(f) => (f.ty, f.shape.clone()),
+                None => types::of_value(input)?,
+            };
+            let v = self.model.parameter(name, ty, shape)?;
+            self.names.insert(name.to_string(), v.into());
+        }
+        self.nodes(&graph.node)?;
+        let mut outputs = vec![];
+        for output in &graph.output {
+            let name = output.name.as_deref().unwrap_or("");
+            let item = self.resolve(name)?;
+            let item = item.ok_or_else(|| Error::invalid(format!("output `{name}` is produced by nothing")))?;
+            outputs.push(item.clone());
+            self.output(name, item)?;
+        }
+        Ok(SubModel { model: self.model, captured: self.captured, outputs })
+    }
+
+    fn initializers(&mut self, graph: &GraphProto) -> Result<()> {
+        for t in &graph.initializer {
+            let name = t.name.as_deref().unwrap_or("");
+            let v = self.model.constant(name, tensor(t, self.cx.source)?)?;
+            self.model.add_tensor_name(v, name);
+            self.names.insert(name.to_string(), v.into());
+        }
+        for t in &graph.sparse_initializer {
+            let name = t.values.as_ref().and_then(|v| v.name.as_deref()).unwrap_or("");
+            let v = self.model.constant(name, dense(t, self.cx.source)?)?;
+            self.names.insert(name.to_string(), v.into());
+        }
+        Ok(())
+    }
+
+    fn nodes(&mut self, nodes: &[NodeProto]) -> Result<()> {
+        for i in in_order(nodes)? {
+            let node = &nodes[i];
+            self.node(node).map_err(|e| e.at(place(node, &self.imports)))?;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &NodeProto) -> Result<()> {
+        let source = self.source_node(node)?;
+        let translate = self.cx.rules.find(&source.domain, &source.op_type, source.version);
+        // A user's rule stands in front of the model's own function of that name, a built-in rule behind it.
+        if self.cx.functions.get(node).is_some() && !self.cx.rules.is_user(&source.domain, &source.op_type) {
+            return self.call(node, &source);
+        }
+        let translate = translate.ok_or_else(|| Error::unsupported("there is no rule for this operation"))?;
+        let mut cx = NodeCx::new(self, &source);
+        let outputs = translate(&mut cx)?;
+        cx.finish(&outputs)?;
+        self.bind(&source, outputs)
+    }
+
+    fn bind(&mut self, node: &SourceNode, outputs: Outputs) -> Result<()> {
+        let wanted = node.outputs.iter().rposition(|n| !n.is_empty()).map_or(0, |i| i + 1);
+        if outputs.0.len() < wanted {
+            return Err(Error::unsupported(format!("gives {} outputs, the model reads {wanted}", outputs.0.len())));
+        }
+        for (name, item) in node.outputs.iter().zip(outputs.0).filter(|(n, _)| !n.is_empty()) {
+            if let Item::Tensor(v) = item {
+                self.model.add_tensor_name(v, name);
+            }
+            self.names.insert(name.clone(), item);
+        }
+        Ok(())
+    }
+
+    fn source_node(&mut self, node: &NodeProto) -> Result<SourceNode> {
+        let domain = types::domain(node.domain.as_deref());
+        let op_type = node.op_type.clone().unwrap_or_default();
+        let mut source = SourceNode {
+            name: node.name.clone().unwrap_or_default(),
+            version: self.imports.version(&domain),
+            domain,
+            op_type,
+            inputs: node.input.clone(),
+            outputs: node.output.clone(),
+            ..SourceNode::default()
+        };
+        self.graphs.clear();
+        for a in &node.attribute {
+            let name = a.name.clone().unwrap_or_default();
+            let value = attributes::value(a, self.cx.source).map_err(|e| e.at(format!("attribute `{name}`")))?;
+            match value {
+                Some(v) => source.attrs.set(name, v),
+                None => {
+                    if let Some(g) = &a.g {
+                        self.graphs.push((name.clone(), (**g).clone()));
+                        source.graphs.push(name);
+                    }
+                }
+            }
+        }
+        Ok(source)
+    }
+
+    // Translates the body of a model-local function in place of its call.
+    fn call(&mut self, node: &NodeProto, source: &SourceNode) -> Result<()> {
+        let Some(function) = self.cx.functions.get(node) else { return Ok(()) };
+        if self.calls >= MAX_CALLS {
+            return Err(Error::invalid(format!("functions call each other deeper than {MAX_CALLS}")));
+        }
+        let mut names = HashMap::new();
+        for (formal, actual) in function.input.iter().zip(&node.input) {
+            let item = if actual.is_empty() { Some(Item::Nothing) } else { self.resolve(actual)? };
+            let item = item.ok_or_else(|| Error::invalid(format!("reads `{actual}`, which nothing produces")))?;
+            names.insert(formal.clone(), item);
+        }
+        for formal in function.input.iter().skip(node.input.len()) {
+            names.insert(formal.clone(), Item::Nothing);
+        }
+        let prefix = if source.name.is_empty() { &source.op_type } else { &source.name };
+        let nodes = crate::functions::bound(function, &node.attribute, prefix);
+        let imports = std::mem::replace(&mut self.imports, Imports::of(&function.opset_import));
+        let names = std::mem::replace(&mut self.names, names);
+        self.calls += 1;
+        let done = self.nodes(&nodes);
+        self.calls -= 1;
+        let inner = std::mem::replace(&mut self.names, names);
+        self.imports = imports;
+        done?;
+        let outputs = function.output.iter().take(node.output.len()).map(|name| {
+            inner.get(name).cloned().ok_or_else(|| Error::invalid(format!("function output `{name}` is not produced")))
+        });
+        let outputs = outputs.collect::<Result<Vec<_>>>()?;
+        self.bind(source, Outputs(outputs))
+    }
+
+    fn output(&mut self, name: &str, item: Item) -> Result<()> {
+        match item {
+            Item::Tensor(v) => {
+                let id = self.model.result(&format!("{name}/sink_port_0"), v)?;
+                self.model.add_tensor_name(id.into(), name);
+                Ok(())
+            }
+            Item::Sequence(items) => {
+                items.into_iter().enumerate().try_for_each(|(i, item)| self.output(&format!("{name}/{i}"), item))
+            }
+            Item::Nothing if self.outer.is_some() => Ok(()),
+            Item::Nothing => Err(Error::unsupported(format!("output `{name}` is an optional without content"))),
+        }
+    }
+
+    fn import(&mut self, item: Item) -> Result<Item> {
+        Ok(match item {
+            Item::Nothing => Item::Nothing,
+            Item::Sequence(items) => Item::Sequence(items.into_iter().map(|i| self.import(i)).collect::<Result<_>>()?),
+            Item::Tensor(v) => {
+                let Some(outer) = self.outer.as_deref() else { return Ok(Item::Nothing) };
+                let node = outer.model().node(v.node);
+                if let Some(c) = node.op().get::<Constant>() {
+                    let (name, tensor) = (node.name().to_string(), c.tensor().clone());
+                    return Ok(self.model.constant(&name, tensor)?.into());
+                }
+                let fact = outer.model().fact(v).clone();
+                let name = format!("captured/{}", self.captured.len());
+                let parameter = self.model.parameter(&name, fact.ty, fact.shape)?;
+                self.captured.push((v, self.model.parameters().len() - 1));
+                parameter.into()
+            }
+        })
+    }
+}
+
+impl Host for Scope<'_, '_> {
+    fn model(&self) -> &Model {
+        &self.model
+    }
+    fn model_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
+    fn resolve(&mut self, name: &str) -> Result<Option<Item>> {
+        if let Some(item) = self.names.get(name) {
+            return Ok(Some(item.clone()));
+        }
+        // Inside a function only its own names exist.
+        let outer = if self.calls == 0 { self.outer.as_deref_mut() } else { None };
+        let Some(found) = outer.map(|o| o.resolve(name)).transpose()?.flatten() else { return Ok(None) };
+        let item = self.import(found)?;
+        self.names.insert(name.to_string(), item.clone());
+        Ok(Some(item))
+    }
+    fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel> {
+        let at = self.graphs.iter().position(|(n, _)| n == attribute);
+        let at = at.ok_or_else(|| Error::invalid(format!("attribute `{attribute}` is required and missing")))?;
+        let graph = self.graphs[at].1.clone();
+        let graphs = std::mem::take(&mut self.graphs);
+        let (cx, imports) = (self.cx, self.imports.clone());
+        let done = Scope::new(cx, imports, Some(self)).graph(&graph, parameters);
+        self.graphs = graphs;
+        done.map_err(|e| e.at(format!("`{attribute}`")))
+    }
+}
+
+/// `node `name` (Op, opset N)`, the way errors speak of it.
+pub(crate) fn place(node: &NodeProto, imports: &Imports) -> String {
+    let domain = types::domain(node.domain.as_deref());
+    let op_type = node.op_type.as_deref().unwrap_or("");
+    let name = node.name.as_deref().filter(|n| !n.is_empty()).or(node.output.first().map(String::as_str)).unwrap_or("");
+    let version = imports.version(&domain);
+    match domain.as_str() {
+        "" => format!("node `{name}` ({op_type}, opset {version})"),
+        d => format!("node `{name}` ({op_type}, {d} {version})"),
+    }
+}
+
+/// A reference to an attribute of the calling node stands where a value is expected.
+pub(crate) fn is_reference(a: &AttributeProto) -> bool {
+    a.ref_attr_name.as_deref().is_some_and(|n| !n.is_empty())
+}

@@ -1,0 +1,383 @@
+//! What a rule sees: one source node with its inputs and attributes, and the means to emit operations. Shapes are inferred
+//! as nodes are emitted. An attribute that no rule reads is an error, so that nothing is dropped in silence.
+
+use carafe_graph::{Attr, AttrMap, AttrValue, Error, Fact, Model, NodeId, Op, Result, Value};
+use carafe_ops::convert::{Convert, ConvertLike};
+use carafe_ops::movement::{Concat, Reshape, Squeeze, Transpose, Unsqueeze};
+use carafe_ops::shape::ShapeOf;
+use carafe_tensor::{ElementType, PartialShape, Tensor};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+
+/// A node as the source file has it.
+#[derive(Clone, Debug, Default)]
+pub struct SourceNode {
+    pub name: String,
+    pub op_type: String,
+    pub domain: String,
+    /// Version of the operation set the model imports for this domain.
+    pub version: i64,
+    pub inputs: Vec<String>,
+    pub outputs: Vec<String>,
+    pub attrs: AttrMap,
+    /// Attributes that hold a sub-graph; reached by `NodeCx::body`.
+    pub graphs: Vec<String>,
+}
+
+/// A value of a source model: a tensor, or what formats wrap tensors in.
+#[derive(Clone, Debug)]
+pub enum Item {
+    Tensor(Value),
+    Sequence(Vec<Item>),
+    /// An optional without content, or an omitted output.
+    Nothing,
+}
+
+impl Item {
+    /// The same structure over other values.
+    pub fn map(&self, f: &mut impl FnMut(&Value) -> Result<Value>) -> Result<Item> {
+        Ok(match self {
+            Item::Tensor(v) => Item::Tensor(f(v)?),
+            Item::Sequence(items) => Item::Sequence(items.iter().map(|i| i.map(f)).collect::<Result<_>>()?),
+            Item::Nothing => Item::Nothing,
+        })
+    }
+}
+
+impl From<Value> for Item {
+    fn from(v: Value) -> Item {
+        Item::Tensor(v)
+    }
+}
+
+/// What a rule returns, one for each output of the node.
+#[derive(Clone, Debug, Default)]
+pub struct Outputs(pub Vec<Item>);
+
+impl From<Value> for Outputs {
+    fn from(v: Value) -> Outputs {
+        Outputs(vec![v.into()])
+    }
+}
+impl From<Item> for Outputs {
+    fn from(i: Item) -> Outputs {
+        Outputs(vec![i])
+    }
+}
+impl From<Vec<Value>> for Outputs {
+    fn from(v: Vec<Value>) -> Outputs {
+        Outputs(v.into_iter().map(Item::Tensor).collect())
+    }
+}
+
+/// A sub-graph translated into a model of its own.
+#[derive(Clone, Debug)]
+pub struct SubModel {
+    pub model: Model,
+    /// Outer values the sub-graph reads, and the body parameter (by position) each became. They follow the parameters
+    /// that the sub-graph declares itself.
+    pub captured: Vec<(Value, usize)>,
+    /// What the sub-graph gives, one for each output it declares. The values are those of `model`; its results are the
+    /// tensors of this list from the first to the last, those inside of sequences included.
+    pub outputs: Vec<Item>,
+}
+
+/// What a format gives its rules beyond the node itself.
+pub trait Host {
+    fn model(&self) -> &Model;
+    fn model_mut(&mut self) -> &mut Model;
+    /// The value of a name in the scope of the node.
+    fn resolve(&mut self, name: &str) -> Result<Option<Item>>;
+    /// Translates a sub-graph attribute. Its parameters get these facts, in order; further ones keep what they declare.
+    fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel>;
+}
+
+/// One node being translated.
+pub struct NodeCx<'a> {
+    host: &'a mut dyn Host,
+    node: &'a SourceNode,
+    read: RefCell<BTreeSet<String>>,
+    emitted: Vec<NodeId>,
+}
+
+impl std::fmt::Debug for NodeCx<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NodeCx({:?})", self.node)
+    }
+}
+
+impl<'a> NodeCx<'a> {
+    pub fn new(host: &'a mut dyn Host, node: &'a SourceNode) -> NodeCx<'a> {
+        NodeCx { host, node, read: RefCell::default(), emitted: vec![] }
+    }
+
+    /// Ends the translation: refuses unread attributes, and gives the node's name to what makes its first output.
+    pub fn finish(self, outputs: &Outputs) -> Result<()> {
+        let read = self.read.borrow();
+        let left: Vec<String> =
+            self.node.attrs.iter().filter(|(n, _)| !read.contains(*n)).map(|(n, v)| format!("`{n}` = {v}")).collect();
+        if !left.is_empty() {
+            return Err(Error::unsupported(format!("attributes {} are not understood", left.join(", "))));
+        }
+        if let Some(Item::Tensor(v)) = outputs.0.first()
+            && self.emitted.contains(&v.node)
+        {
+            let name = self.base_name().to_string();
+            self.host.model_mut().set_name(v.node, name);
+        }
+        Ok(())
+    }
+
+    // The node.
+
+    pub fn op_type(&self) -> &str {
+        &self.node.op_type
+    }
+    pub fn domain(&self) -> &str {
+        &self.node.domain
+    }
+    pub fn version(&self) -> i64 {
+        self.node.version
+    }
+    pub fn name(&self) -> &str {
+        &self.node.name
+    }
+    pub fn n_outputs(&self) -> usize {
+        self.node.outputs.len()
+    }
+    /// Whether anything wants this output.
+    pub fn wants_output(&self, output: usize) -> bool {
+        self.node.outputs.get(output).is_some_and(|n| !n.is_empty())
+    }
+    pub fn output_name(&self, output: usize) -> &str {
+        self.node.outputs.get(output).map_or("", String::as_str)
+    }
+    fn base_name(&self) -> &str {
+        if self.node.name.is_empty() { self.output_name(0) } else { &self.node.name }
+    }
+    pub fn fail(&self, message: impl Into<String>) -> Error {
+        Error::invalid(message)
+    }
+    pub fn unsupported(&self, message: impl Into<String>) -> Error {
+        Error::unsupported(message)
+    }
+
+    // Inputs.
+
+    pub fn n_inputs(&self) -> usize {
+        self.node.inputs.len()
+    }
+    pub fn has(&self, input: usize) -> bool {
+        self.node.inputs.get(input).is_some_and(|n| !n.is_empty())
+    }
+    /// Any kind of input; `None` when it was left out.
+    pub fn item(&mut self, input: usize) -> Result<Option<Item>> {
+        let Some(name) = self.node.inputs.get(input).filter(|n| !n.is_empty()) else { return Ok(None) };
+        match self.host.resolve(name)? {
+            Some(item) => Ok(Some(item)),
+            None => Err(self.fail(format!("input {input} reads `{name}`, which nothing produces"))),
+        }
+    }
+    /// A tensor input that may be left out (also an empty optional).
+    pub fn opt(&mut self, input: usize) -> Result<Option<Value>> {
+        match self.item(input)? {
+            None | Some(Item::Nothing) => Ok(None),
+            Some(Item::Tensor(v)) => Ok(Some(v)),
+            Some(Item::Sequence(_)) => Err(self.fail(format!("input {input} must be a tensor, found a sequence"))),
+        }
+    }
+    /// A tensor input.
+    pub fn input(&mut self, input: usize) -> Result<Value> {
+        self.opt(input)?.ok_or_else(|| self.fail(format!("input {input} is required and missing")))
+    }
+    /// All inputs, each a tensor.
+    pub fn inputs(&mut self) -> Result<Vec<Value>> {
+        (0..self.n_inputs()).map(|i| self.input(i)).collect()
+    }
+
+    // Attributes.
+
+    /// An attribute with a default.
+    pub fn attr<T: Attr>(&self, name: &str, default: T) -> Result<T> {
+        self.read.borrow_mut().insert(name.to_string());
+        self.node.attrs.read(name, Some(default))
+    }
+    /// An attribute that must be there.
+    pub fn required<T: Attr>(&self, name: &str) -> Result<T> {
+        self.read.borrow_mut().insert(name.to_string());
+        self.node.attrs.read(name, None)
+    }
+    /// An attribute that may be absent.
+    pub fn opt_attr<T: Attr>(&self, name: &str) -> Result<Option<T>> {
+        self.read.borrow_mut().insert(name.to_string());
+        match self.node.attrs.get(name) {
+            Some(_) => self.node.attrs.read(name, None).map(Some),
+            None => Ok(None),
+        }
+    }
+    pub fn attr_value(&self, name: &str) -> Option<&AttrValue> {
+        self.read.borrow_mut().insert(name.to_string());
+        self.node.attrs.get(name)
+    }
+    /// Says that an attribute has no effect on the result.
+    pub fn ignore(&self, names: &[&str]) {
+        self.read.borrow_mut().extend(names.iter().map(|n| n.to_string()));
+    }
+    /// Translates a sub-graph attribute.
+    pub fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel> {
+        if !self.node.graphs.iter().any(|g| g == attribute) {
+            return Err(self.fail(format!("attribute `{attribute}` is required and missing")));
+        }
+        self.host.body(attribute, parameters)
+    }
+    /// Puts the operations of a translated sub-graph into the model itself, with these values for its own parameters.
+    pub fn inline(&mut self, sub: &SubModel, arguments: &[Value]) -> Result<Vec<Item>> {
+        let mut places: HashMap<Value, Value> = HashMap::new();
+        for (i, &p) in sub.model.parameters().iter().enumerate() {
+            let captured = sub.captured.iter().find(|(_, at)| *at == i).map(|(v, _)| v);
+            let value = captured.or(arguments.get(i)).copied();
+            let value = value.ok_or_else(|| self.fail(format!("parameter {i} of the sub-graph has no value")))?;
+            places.insert(p.into(), value);
+        }
+        let at = |places: &HashMap<Value, Value>, v: &Value| {
+            places.get(v).copied().ok_or_else(|| Error::invalid("the sub-graph is not in order"))
+        };
+        for id in sub.model.topological_order()? {
+            let node = sub.model.node(id);
+            if places.contains_key(&id.into()) || sub.model.results().contains(&id) {
+                continue;
+            }
+            let inputs = node.inputs().iter().map(|v| at(&places, v)).collect::<Result<Vec<_>>>()?;
+            let name = format!("{}/{}", self.base_name(), node.name());
+            let new = self.host.model_mut().add_ref(name, node.op_ref().clone(), &inputs)?;
+            self.emitted.push(new);
+            for port in 0..node.outputs().len() {
+                places.insert(Value { node: id, port }, Value { node: new, port });
+            }
+        }
+        sub.outputs.iter().map(|item| item.map(&mut |v| at(&places, v))).collect()
+    }
+    pub fn has_graph(&self, attribute: &str) -> bool {
+        self.node.graphs.iter().any(|g| g == attribute)
+    }
+
+    // Facts.
+
+    pub fn model(&self) -> &Model {
+        self.host.model()
+    }
+    pub fn fact(&self, v: Value) -> &Fact {
+        self.host.model().fact(v)
+    }
+    pub fn ty(&self, v: Value) -> ElementType {
+        self.fact(v).ty
+    }
+    pub fn shape(&self, v: Value) -> &PartialShape {
+        &self.fact(v).shape
+    }
+    pub fn rank(&self, v: Value) -> Option<usize> {
+        self.shape(v).rank()
+    }
+    /// The rank, for rules that cannot do without it.
+    pub fn known_rank(&self, v: Value) -> Result<usize> {
+        self.rank(v).ok_or_else(|| self.unsupported("the rank of an input must be known"))
+    }
+    /// Value as integers, where known.
+    pub fn ints(&self, v: Value) -> Option<Vec<i64>> {
+        self.fact(v).ints()
+    }
+    /// The whole tensor, where known.
+    pub fn tensor(&self, v: Value) -> Option<&Tensor> {
+        self.fact(v).tensor()
+    }
+    /// An axis that may count from the end, as an index.
+    pub fn axis(&self, axis: i64, rank: usize) -> Result<usize> {
+        carafe_graph::normalize_axis(axis, rank)
+    }
+
+    // Emitting.
+
+    /// Emits an operation and gives its first output.
+    pub fn emit<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Value> {
+        Ok(self.emit_node(op, inputs)?.into())
+    }
+    /// Emits an operation and gives all of its outputs.
+    pub fn emit_all<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Vec<Value>> {
+        let node = self.emit_node(op, inputs)?;
+        let n = self.host.model().node(node).outputs().len();
+        Ok((0..n).map(|port| Value { node, port }).collect())
+    }
+    fn emit_node<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<NodeId> {
+        let name = format!("{}/{}_{}", self.base_name(), op.info().name, self.emitted.len());
+        let id = self.host.model_mut().add(name, op, inputs)?;
+        self.emitted.push(id);
+        Ok(id)
+    }
+    pub fn constant(&mut self, tensor: Tensor) -> Result<Value> {
+        let name = format!("{}/const_{}", self.base_name(), self.emitted.len());
+        let v = self.host.model_mut().constant(&name, tensor)?;
+        self.emitted.push(v.node);
+        Ok(v)
+    }
+    /// An i64 vector.
+    pub fn i64s(&mut self, values: &[i64]) -> Result<Value> {
+        self.constant(Tensor::from_slice(&[values.len()], values)?)
+    }
+    /// An i64 scalar.
+    pub fn i64(&mut self, value: i64) -> Result<Value> {
+        self.constant(Tensor::scalar(value))
+    }
+    /// A scalar of the given type.
+    pub fn scalar(&mut self, ty: ElementType, value: f64) -> Result<Value> {
+        self.constant(Tensor::from_f64(ty, &[], &[value])?)
+    }
+    /// A scalar of the element type that `like` has.
+    pub fn scalar_like(&mut self, like: Value, value: f64) -> Result<Value> {
+        match self.ty(like) {
+            ElementType::Dynamic => {
+                let c = self.scalar(ElementType::F32, value)?;
+                self.emit(ConvertLike, &[c, like])
+            }
+            ty => self.scalar(ty, value),
+        }
+    }
+    /// The shape of a value as an i64 vector.
+    pub fn shape_of(&mut self, v: Value) -> Result<Value> {
+        self.emit(ShapeOf { output_type: ElementType::I64 }, &[v])
+    }
+    /// The value in another element type; itself when it has that already.
+    pub fn convert(&mut self, v: Value, ty: ElementType) -> Result<Value> {
+        if self.ty(v) == ty { Ok(v) } else { self.emit(Convert { destination_type: ty }, &[v]) }
+    }
+    /// The value in the element type of another.
+    pub fn convert_like(&mut self, v: Value, like: Value) -> Result<Value> {
+        match (self.ty(v), self.ty(like)) {
+            (_, ElementType::Dynamic) | (ElementType::Dynamic, _) => self.emit(ConvertLike, &[v, like]),
+            (a, b) if a == b => Ok(v),
+            (_, ty) => self.convert(v, ty),
+        }
+    }
+    /// Reshape to a fixed pattern; 0 copies, -1 is what is left.
+    pub fn reshape(&mut self, v: Value, pattern: &[i64]) -> Result<Value> {
+        let shape = self.i64s(pattern)?;
+        self.emit(Reshape { special_zero: true }, &[v, shape])
+    }
+    pub fn transpose(&mut self, v: Value, order: &[i64]) -> Result<Value> {
+        let order = self.i64s(order)?;
+        self.emit(Transpose, &[v, order])
+    }
+    pub fn unsqueeze(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
+        let axes = self.i64s(axes)?;
+        self.emit(Unsqueeze, &[v, axes])
+    }
+    pub fn squeeze(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
+        let axes = self.i64s(axes)?;
+        self.emit(Squeeze { allow_axis_skip: false }, &[v, axes])
+    }
+    pub fn concat(&mut self, values: &[Value], axis: i64) -> Result<Value> {
+        match values {
+            [one] => Ok(*one),
+            _ => self.emit(Concat { axis }, values),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Rules: which translator handles a source operation. The user's stand in front of the built-in ones; among rules of one
+//! layer the greatest `since` not above the model's version wins.
+
+use crate::node_cx::{NodeCx, Outputs};
+use carafe_graph::Result;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// From one source node to values.
+pub type Translate = dyn Fn(&mut NodeCx<'_>) -> Result<Outputs> + Send + Sync;
+
+/// A built-in rule, for tables.
+#[derive(Clone, Copy)]
+pub struct StaticRule {
+    pub domain: &'static str,
+    pub op_type: &'static str,
+    pub since: i64,
+    pub translate: fn(&mut NodeCx<'_>) -> Result<Outputs>,
+}
+
+/// A rule of the default domain.
+pub const fn rule(op_type: &'static str, since: i64, translate: fn(&mut NodeCx<'_>) -> Result<Outputs>) -> StaticRule {
+    StaticRule { domain: "", op_type, since, translate }
+}
+
+/// A rule of a named domain.
+pub const fn rule_in(
+    domain: &'static str,
+    op_type: &'static str,
+    since: i64,
+    translate: fn(&mut NodeCx<'_>) -> Result<Outputs>,
+) -> StaticRule {
+    StaticRule { domain, op_type, since, translate }
+}
+
+impl std::fmt::Debug for StaticRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "rule({}::{} since {})", self.domain, self.op_type, self.since)
+    }
+}
+
+/// A rule a user adds at run time.
+#[derive(Clone)]
+pub struct Rule {
+    /// `None` matches every domain.
+    pub domain: Option<String>,
+    pub op_type: String,
+    pub since: i64,
+    pub translate: Arc<Translate>,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Rule({:?}::{} since {})", self.domain, self.op_type, self.since)
+    }
+}
+
+/// All rules of one format.
+#[derive(Clone, Debug, Default)]
+pub struct RuleSet {
+    user: Vec<Rule>,
+    built_in: Vec<StaticRule>,
+}
+
+impl RuleSet {
+    pub fn new(built_in: impl IntoIterator<Item = StaticRule>) -> RuleSet {
+        RuleSet { user: vec![], built_in: built_in.into_iter().collect() }
+    }
+    /// Adds a user's rule in front of everything.
+    pub fn add(&mut self, rule: Rule) {
+        self.user.insert(0, rule);
+    }
+    /// The translator for an operation of a domain at a version.
+    pub fn find(&self, domain: &str, op_type: &str, version: i64) -> Option<Arc<Translate>> {
+        let user = self
+            .user
+            .iter()
+            .filter(|r| r.op_type == op_type && r.domain.as_deref().is_none_or(|d| d == domain) && r.since <= version)
+            .max_by_key(|r| r.since);
+        if let Some(r) = user {
+            return Some(r.translate.clone());
+        }
+        let best = self
+            .built_in
+            .iter()
+            .filter(|r| r.op_type == op_type && r.domain == domain && r.since <= version)
+            .max_by_key(|r| r.since)?;
+        let translate = best.translate;
+        Some(Arc::new(translate))
+    }
+    /// Whether a user's rule answers for this operation.
+    pub fn is_user(&self, domain: &str, op_type: &str) -> bool {
+        self.user.iter().any(|r| r.op_type == op_type && r.domain.as_deref().is_none_or(|d| d == domain))
+    }
+    /// Known operation names, for suggestions.
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.user.iter().map(|r| r.op_type.as_str()).chain(self.built_in.iter().map(|r| r.op_type)).collect()
+    }
+    /// The lowest version that a rule of this name needs, when there is one at all.
+    pub fn first_version(&self, domain: &str, op_type: &str) -> Option<i64> {
+        self.built_in.iter().filter(|r| r.op_type == op_type && r.domain == domain).map(|r| r.since).min()
+    }
+}
