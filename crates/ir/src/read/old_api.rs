@@ -37,9 +37,9 @@ pub(crate) fn adjust(reader: &Reader<'_>, net: Xml<'_>, model: &mut Model) -> Re
     model.infer()
 }
 
-// A list of tensor names can hold only one name that ends in a backslash.
+// A list of tensor names cannot hold an empty one, and only one that ends in a backslash.
 fn add_name(model: &mut Model, value: Value, name: String) {
-    if !name.ends_with('\\') {
+    if !name.is_empty() && !name.ends_with('\\') {
         model.add_tensor_name(value, name);
     }
 }
