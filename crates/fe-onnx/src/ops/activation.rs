@@ -41,7 +41,8 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule("Softmax", 13, |n| on_axis(n, softmax)),
     rule("Softplus", 1, |n| same(n, activation::SoftPlus)),
     rule("Softsign", 1, |n| same(n, activation::SoftSign)),
-    rule("Swish", 24, swish),
+    rule("SwiGLU", 28, swi_glu),
+    rule("Swish", 24, |n| Ok(swish(n)?.into())),
     rule("ThresholdedRelu", 1, thresholded_relu),
 ];
 
@@ -128,11 +129,16 @@ fn shrink(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(n.convert_like(y, data)?.into())
 }
 
-fn swish(n: &mut NodeCx<'_>) -> Result<Outputs> {
+fn swi_glu(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let (gate, x) = (swish(n)?, n.input(1)?);
+    Ok(n.emit(Multiply::default(), &[gate, x])?.into())
+}
+
+fn swish(n: &mut NodeCx<'_>) -> Result<Value> {
     let alpha: f64 = n.attr("alpha", 1.0)?;
     let x = n.input(0)?;
     let alpha = n.scalar_like(x, alpha)?;
-    Ok(n.emit(activation::Swish, &[x, alpha])?.into())
+    n.emit(activation::Swish, &[x, alpha])
 }
 
 fn thresholded_relu(n: &mut NodeCx<'_>) -> Result<Outputs> {
