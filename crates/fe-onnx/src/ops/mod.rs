@@ -12,4 +12,6 @@ macro_rules! families {
     };
 }
 
-families! { elementwise }
+mod arith;
+
+families! { convolution, elementwise, linear, normalization, pooling, quantized }
