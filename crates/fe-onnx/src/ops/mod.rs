@@ -16,7 +16,29 @@ macro_rules! families {
     };
 }
 
+mod arith;
+
 families! {
-    activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
-    control, optional, recurrent, scan, sequence, signal,
+    activation,
+    casts,
+    constants,
+    control,
+    convolution,
+    elementwise,
+    indexing,
+    legacy,
+    linear,
+    logic,
+    movement,
+    normalization,
+    optional,
+    pooling,
+    quantized,
+    random,
+    recurrent,
+    reduce,
+    scan,
+    sequence,
+    signal,
+    slicing,
 }
