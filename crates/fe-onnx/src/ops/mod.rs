@@ -2,6 +2,8 @@
 
 use carafe_frontend::StaticRule;
 
+mod compose;
+mod recurrent_steps;
 mod shapes;
 
 macro_rules! families {
@@ -16,4 +18,5 @@ macro_rules! families {
 
 families! {
     activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
+    control, optional, recurrent, scan, sequence, signal,
 }
