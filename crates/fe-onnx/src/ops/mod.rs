@@ -22,6 +22,7 @@ families! {
     activation,
     casts,
     constants,
+    contrib,
     control,
     convolution,
     elementwise,
