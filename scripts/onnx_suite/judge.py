@@ -4,6 +4,8 @@ A verdict is (state, why). States: `pass`, `fail`, and `not expressible` for tes
 model can have: sequences and empty optionals as inputs, element types that only ONNX knows.
 """
 
+import re
+
 from crosscheck.compare import difference
 
 from . import values
@@ -28,6 +30,11 @@ def leaves(entry):
     if isinstance(entry, list):
         return [leaf for e in entry for leaf in leaves(e)]
     return [] if entry is None else [entry]
+
+
+def short(error):
+    """An error of Carafe without the path of the model, which the report names anyway."""
+    return re.sub(r"^model `[^`]*`[:,] ", "", error)
 
 
 def items(case, folder, work, convert=False):

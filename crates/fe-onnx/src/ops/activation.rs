@@ -14,7 +14,7 @@ use carafe_ops::search::{
     TopK,
     topk::{TopKMode, TopKSort},
 };
-use carafe_tensor::ElementType;
+use carafe_tensor::{Dim, ElementType};
 
 pub(crate) const RULES: &[StaticRule] = &[
     rule("Celu", 12, celu),
@@ -41,7 +41,8 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule("Softmax", 13, |n| on_axis(n, softmax)),
     rule("Softplus", 1, |n| same(n, activation::SoftPlus)),
     rule("Softsign", 1, |n| same(n, activation::SoftSign)),
-    rule("Swish", 24, swish),
+    rule("SwiGLU", 28, swi_glu),
+    rule("Swish", 24, |n| Ok(swish(n)?.into())),
     rule("ThresholdedRelu", 1, thresholded_relu),
 ];
 
@@ -94,12 +95,19 @@ fn prelu_of_channels(n: &mut NodeCx<'_>) -> Result<Outputs> {
 // show it by a length that fits nothing else.
 fn prelu(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, mut slope) = (n.input(0)?, n.input(1)?);
-    if let (Some(rank), Some(1)) = (n.rank(x), n.rank(slope))
-        && rank >= 2
-    {
-        let (last, len) = (n.shape(x).dim(rank - 1), n.shape(slope).dim(0));
-        if len.contains(1) || last.compatible(len) {
-            slope = n.unsqueeze(slope, &[0])?;
+    match n.rank(slope) {
+        Some(1) => {
+            let len = n.shape(slope).dim(0);
+            let last = n.shape(x).dims().map(|d| d.last().copied().unwrap_or(Dim::known(1)));
+            if len.contains(1) || last.is_none_or(|last| last.compatible(len)) {
+                slope = n.unsqueeze(slope, &[0])?;
+            }
+        }
+        Some(_) => {}
+        None => {
+            let (scaled, zero) = (n.emit(Multiply::default(), &[x, slope])?, n.scalar_like(x, 0.0)?);
+            let below = n.emit(Less::default(), &[x, zero])?;
+            return Ok(n.emit(select(), &[below, scaled, x])?.into());
         }
     }
     Ok(n.emit(activation::PRelu, &[x, slope])?.into())
@@ -128,11 +136,16 @@ fn shrink(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(n.convert_like(y, data)?.into())
 }
 
-fn swish(n: &mut NodeCx<'_>) -> Result<Outputs> {
+fn swi_glu(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let (gate, x) = (swish(n)?, n.input(1)?);
+    Ok(n.emit(Multiply::default(), &[gate, x])?.into())
+}
+
+fn swish(n: &mut NodeCx<'_>) -> Result<Value> {
     let alpha: f64 = n.attr("alpha", 1.0)?;
     let x = n.input(0)?;
     let alpha = n.scalar_like(x, alpha)?;
-    Ok(n.emit(activation::Swish, &[x, alpha])?.into())
+    n.emit(activation::Swish, &[x, alpha])
 }
 
 fn thresholded_relu(n: &mut NodeCx<'_>) -> Result<Outputs> {

@@ -10,7 +10,6 @@ use carafe_ops::logic::{
     LogicalOr, LogicalXor,
 };
 use carafe_ops::math::{IsFinite, IsInf, IsNaN};
-use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] = &[
     rule("And", 1, |n| legacy(n, |mode, axis| LogicalAnd { auto_broadcast: mode, auto_broadcast_axis: axis })),
@@ -39,26 +38,39 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule("Xor", 7, |n| binary(n, LogicalXor::default())),
 ];
 
-// Our shifts look only at the low bits of the distance; here everything is shifted out by a distance as wide as the type.
+// Our shifts look only at the low bits of the distance. Here a distance that is negative or as wide as the type leaves only
+// copies of what moves in: the sign on the way to the right, zeros otherwise.
 fn bit_shift(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let direction: String = n.required("direction")?;
     let (a, b) = (n.input(0)?, n.input(1)?);
-    let shifted = match direction.as_str() {
-        "LEFT" => n.emit(BitwiseLeftShift::default(), &[a, b])?,
-        "RIGHT" => n.emit(BitwiseRightShift::default(), &[a, b])?,
+    let right = match direction.as_str() {
+        "LEFT" => false,
+        "RIGHT" => true,
         other => return Err(n.fail(format!("attribute `direction` must be LEFT or RIGHT, found {other}"))),
     };
-    let bits = match n.ty(a) {
-        ElementType::Dynamic => return Ok(shifted.into()),
-        ty => ty.bits(),
+    let shifted = match right {
+        true => n.emit(BitwiseRightShift::default(), &[a, b])?,
+        false => n.emit(BitwiseLeftShift::default(), &[a, b])?,
     };
+    let ty = n.ty(a);
+    let bits = ty.bits();
     let known = n.ints(b).is_some_and(|by| by.iter().all(|d| (0..bits as i64).contains(d)));
-    if known {
+    if known || ty.is_dynamic() {
         return Ok(shifted.into());
     }
-    let (bits, zero) = (n.scalar_like(b, bits as f64)?, n.scalar_like(a, 0.0)?);
-    let inside = n.emit(Less::default(), &[b, bits])?;
-    Ok(n.emit(Select { auto_broadcast: Default::default(), auto_broadcast_axis: None }, &[inside, shifted, zero])?.into())
+    let (width, zero) = (n.scalar_like(b, bits as f64)?, n.scalar_like(b, 0.0)?);
+    let mut inside = n.emit(Less::default(), &[b, width])?;
+    let mut filled = zero;
+    if ty.is_signed() {
+        let forward = n.emit(GreaterEqual::default(), &[b, zero])?;
+        inside = n.emit(LogicalAnd::default(), &[inside, forward])?;
+        if right {
+            let all = n.scalar_like(b, bits as f64 - 1.0)?;
+            filled = n.emit(BitwiseRightShift::default(), &[a, all])?;
+        }
+    }
+    let op = Select { auto_broadcast: Default::default(), auto_broadcast_axis: None };
+    Ok(n.emit(op, &[inside, shifted, filled])?.into())
 }
 
 fn is_inf(n: &mut NodeCx<'_>) -> Result<Outputs> {

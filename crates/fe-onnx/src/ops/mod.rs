@@ -17,7 +17,32 @@ macro_rules! families {
     };
 }
 
+mod arith;
+
 families! {
-    activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
-    contrib, contrib_attention, contrib_quantized, control, optional, recurrent, scan, sequence, signal,
+    activation,
+    casts,
+    constants,
+    contrib,
+    contrib_attention,
+    contrib_quantized,
+    control,
+    convolution,
+    elementwise,
+    indexing,
+    legacy,
+    linear,
+    logic,
+    movement,
+    normalization,
+    optional,
+    pooling,
+    quantized,
+    random,
+    recurrent,
+    reduce,
+    scan,
+    sequence,
+    signal,
+    slicing,
 }

@@ -4,11 +4,11 @@
 use super::shapes::{all_axes, count_to, dim, rank, scalar};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Op, Result, Value};
-use carafe_ops::arithmetic::{Add, Multiply, Subtract};
+use carafe_ops::arithmetic::{Add, FloorMod, Multiply, Subtract};
 use carafe_ops::compare::{Equal, GreaterEqual, Less, LessEqual, Greater};
-use carafe_ops::indexing::Select;
+use carafe_ops::indexing::{Reduction, ScatterElementsUpdate, Select};
 use carafe_ops::math::{Exp, Log};
-use carafe_ops::movement::{Broadcast, Slice, broadcast::BroadcastMode};
+use carafe_ops::movement::{Broadcast, Slice, Transpose, broadcast::BroadcastMode};
 use carafe_ops::reduce::{
     ReduceL1, ReduceL2, ReduceLogicalAnd, ReduceLogicalOr, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum,
 };
@@ -16,7 +16,7 @@ use carafe_ops::search::{
     CumSum, TopK,
     topk::{TopKMode, TopKSort},
 };
-use carafe_tensor::{ElementType, Tensor};
+use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] = &[
     rule("ArgMax", 1, |n| arg(n, TopKMode::Max)),
@@ -179,33 +179,38 @@ fn cum_sum(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(n.emit(CumSum { exclusive, reverse }, &[x, axis])?.into())
 }
 
-// Each element becomes the product over a new axis of everything that counts for it, the rest taken as 1.
+// The axis changes places with the last one; then each element becomes the product over a new axis of everything that
+// counts for it, the rest taken as 1.
 fn cum_prod(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (exclusive, reverse): (bool, bool) = (n.attr("exclusive", false)?, n.attr("reverse", false)?);
     let (x, axis) = (n.input(0)?, n.input(1)?);
-    let rank = n.known_rank(x)?;
-    let axis = n.ints(axis).and_then(|a| a.first().copied());
-    let axis = axis.ok_or_else(|| n.unsupported("the axis must be a constant"))?;
-    let axis = n.axis(axis, rank)?;
-    let size = dim(n, x, axis as i64)?;
+    let rank = n.known_rank(x)? as i64;
+    if rank == 0 {
+        return Err(n.fail("data must not be a scalar"));
+    }
+    let axis = n.convert(axis, ElementType::I64)?;
+    let axis = n.reshape(axis, &[1])?;
+    let (ranks, last, first) = (n.i64s(&[rank])?, n.i64s(&[rank - 1])?, n.i64(0)?);
+    let axis = n.emit(FloorMod::default(), &[axis, ranks])?;
+    let (places, axes) = (n.concat(&[axis, last], 0)?, n.concat(&[last, axis], 0)?);
+    let straight = all_axes(n, x)?;
+    let swap = ScatterElementsUpdate { reduction: Reduction::None, use_init_val: true };
+    let order = n.emit(swap, &[straight, places, axes, first])?;
+    let x = n.emit(Transpose, &[x, order])?;
+
+    let size = dim(n, x, -1)?;
     let from = count_to(n, size)?;
-    // [.., to, from, ..]: `from` stands behind `to`.
-    let shaped = |place: usize| {
-        let mut pattern = vec![1i64; rank + 1];
-        pattern[place] = -1;
-        pattern
-    };
-    let (to, from) = (n.reshape(from, &shaped(axis))?, n.reshape(from, &shaped(axis + 1))?);
+    let to = n.unsqueeze(from, &[1])?;
     let counts = match (exclusive, reverse) {
         (false, false) => n.emit(LessEqual::default(), &[from, to])?,
         (true, false) => n.emit(Less::default(), &[from, to])?,
         (false, true) => n.emit(GreaterEqual::default(), &[from, to])?,
         (true, true) => n.emit(Greater::default(), &[from, to])?,
     };
-    let factors = n.unsqueeze(x, &[axis as i64])?;
-    let one = n.scalar_like(x, 1.0)?;
+    let (factors, one) = (n.unsqueeze(x, &[-2])?, n.scalar_like(x, 1.0)?);
     let op = Select { auto_broadcast: Default::default(), auto_broadcast_axis: None };
     let factors = n.emit(op, &[counts, factors, one])?;
-    let over = n.constant(Tensor::scalar(axis as i64 + 1))?;
-    Ok(n.emit(ReduceProd { keep_dims: false }, &[factors, over])?.into())
+    let over = n.i64(-1)?;
+    let y = n.emit(ReduceProd { keep_dims: false }, &[factors, over])?;
+    Ok(n.emit(Transpose, &[y, order])?.into())
 }

@@ -28,7 +28,9 @@ pub(crate) const RULES: &[StaticRule] = &[
 fn split_attribute(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let lengths = match (n.opt_attr::<Vec<i64>>("split")?, n.opt(1)?) {
         (Some(lengths), _) => Some(n.i64s(&lengths)?),
-        (None, lengths) => lengths,
+        // The first version had lengths of the type of the data.
+        (None, Some(lengths)) => Some(n.convert(lengths, ElementType::I64)?),
+        (None, None) => None,
     };
     split(n, lengths)
 }

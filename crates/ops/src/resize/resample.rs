@@ -89,7 +89,7 @@ impl Resize<'_> {
             data = along(&data, &shape, axis, &taps)?;
             shape[axis] = plan.to;
             if by_pillow && ty.is_integer() {
-                data.iter_mut().for_each(|x| *x = saturated(x.round(), ty));
+                data.iter_mut().for_each(|x| *x = saturated((*x + 0.5f64.copysign(*x)).trunc(), ty));
             }
         }
         if ty.is_integer() && !by_pillow {

@@ -1,0 +1,192 @@
+//! Pooling. With `ceil_mode` a last window that begins beyond the data is dropped, which is our `ceil_torch`. Indices of
+//! MaxPool count over the whole tensor.
+
+use super::arith::Arith;
+use super::convolution::Windows;
+use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_graph::{Op, Result, Value};
+use carafe_ops::convolution::window::{PadType, Rounding};
+use carafe_ops::indexing::{Reduction, ScatterElementsUpdate};
+use carafe_ops::movement::broadcast::BroadcastMode;
+use carafe_ops::movement::pad::PadMode;
+use carafe_ops::movement::{Broadcast, Pad};
+use carafe_ops::pooling::{AvgPool, MaxPool};
+use carafe_ops::reduce::{ReduceL1, ReduceL2, ReduceMax, ReduceMean, ReduceProd};
+use carafe_tensor::ElementType;
+
+pub(crate) const RULES: &[StaticRule] = &[
+    rule("AveragePool", 1, average_pool),
+    rule("GlobalAveragePool", 1, |n| global(n, ReduceMean { keep_dims: true })),
+    rule("GlobalLpPool", 1, global_lp_pool),
+    rule("GlobalMaxPool", 1, |n| global(n, ReduceMax { keep_dims: true })),
+    rule("LpPool", 1, lp_pool),
+    rule("MaxPool", 1, max_pool),
+    rule("MaxUnpool", 9, max_unpool),
+];
+
+fn windows(n: &NodeCx<'_>) -> Result<(Windows, Rounding)> {
+    let windows = Windows::read(n, None)?;
+    let ceil: bool = n.attr("ceil_mode", false)?;
+    Ok((windows, if ceil { Rounding::CeilTorch } else { Rounding::Floor }))
+}
+
+fn average_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let x = n.input(0)?;
+    let (windows, rounding_type) = windows(n)?;
+    let include: bool = n.attr("count_include_pad", false)?;
+    Ok(average(n, x, windows, rounding_type, !include)?.into())
+}
+
+fn average(n: &mut NodeCx<'_>, x: Value, w: Windows, rounding_type: Rounding, exclude_pad: bool) -> Result<Value> {
+    let op = AvgPool {
+        dilations: w.dilations,
+        strides: w.strides,
+        pads_begin: w.pads_begin,
+        pads_end: w.pads_end,
+        kernel: w.kernel,
+        exclude_pad,
+        auto_pad: w.auto_pad,
+        rounding_type,
+    };
+    n.emit(op, &[x])
+}
+
+fn max_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let x = n.input(0)?;
+    let (w, rounding_type) = windows(n)?;
+    let column_major: bool = n.attr("storage_order", false)?;
+    let op = MaxPool {
+        strides: w.strides,
+        dilations: w.dilations,
+        pads_begin: w.pads_begin,
+        pads_end: w.pads_end,
+        kernel: w.kernel,
+        rounding_type,
+        auto_pad: w.auto_pad,
+        index_element_type: ElementType::I64,
+        axis: 0,
+    };
+    let mut outputs = n.emit_all(op, &[x])?;
+    if !n.wants_output(1) {
+        outputs.truncate(1);
+    } else if column_major {
+        outputs[1] = column_major_indices(n, x, outputs[1])?;
+    }
+    Ok(outputs.into())
+}
+
+// From row-major to column-major positions within each image; images stay in order.
+fn column_major_indices(n: &mut NodeCx<'_>, x: Value, indices: Value) -> Result<Value> {
+    let rank = n.known_rank(x)?;
+    let mut rest = indices;
+    let mut step = n.i64(1)?;
+    let mut coordinates = vec![];
+    for axis in (2..rank).rev() {
+        let size = n.size(x, axis)?;
+        let whole = n.div(rest, size)?;
+        let used = n.mul(whole, size)?;
+        coordinates.push((n.sub(rest, used)?, size));
+        rest = whole;
+        step = n.mul(step, size)?;
+    }
+    let mut position = n.mul(rest, step)?;
+    let mut step = n.i64(1)?;
+    for (coordinate, size) in coordinates.into_iter().rev() {
+        let offset = n.mul(coordinate, step)?;
+        position = n.add(position, offset)?;
+        step = n.mul(step, size)?;
+    }
+    Ok(position)
+}
+
+fn global<O: Op>(n: &mut NodeCx<'_>, op: O) -> Result<Outputs> {
+    let x = n.input(0)?;
+    let axes = n.axes_from(x, 2)?;
+    Ok(n.emit(op, &[x, axes])?.into())
+}
+
+// Version 1 has a float, later ones an integer.
+fn exponent(n: &NodeCx<'_>) -> Result<f64> {
+    let p: f64 = n.attr("p", 2.0)?;
+    if p > 0.0 { Ok(p) } else { Err(n.fail(format!("attribute `p` must be above 0, found {p}"))) }
+}
+
+fn global_lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let p = exponent(n)?;
+    if p == 1.0 {
+        return global(n, ReduceL1 { keep_dims: true });
+    }
+    if p == 2.0 {
+        return global(n, ReduceL2 { keep_dims: true });
+    }
+    let x = n.input(0)?;
+    let axes = n.axes_from(x, 2)?;
+    let x = n.abs(x)?;
+    let x = n.power(x, p)?;
+    let y = n.sum(x, axes)?;
+    Ok(n.power(y, 1.0 / p)?.into())
+}
+
+fn lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let p = exponent(n)?;
+    let x = n.input(0)?;
+    let (mut w, rounding) = windows(n)?;
+    let volume: f64 = w.kernel.iter().map(|&k| k as f64).product();
+    let powers = n.abs(x)?;
+    let mut powers = if p == 1.0 { powers } else { n.power(powers, p)? };
+    let keep = if rounding == Rounding::Floor { None } else { Some(windows_that_begin_inside(n, x, &w)) };
+    if keep.is_some() {
+        // Zeros make every window whole, also the last one.
+        let slack = |(&pad, &stride): (&i64, &i64)| pad + stride - 1;
+        let end: Vec<i64> = w.pads_end.iter().zip(&w.strides).map(slack).collect();
+        let begin = n.i64s(&[&[0, 0], &w.pads_begin[..]].concat())?;
+        let end = n.i64s(&[&[0, 0], &end[..]].concat())?;
+        let zero = n.scalar_like(powers, 0.0)?;
+        powers = n.emit(Pad { pad_mode: PadMode::Constant }, &[powers, begin, end, zero])?;
+        (w.pads_begin, w.pads_end) = (vec![0; w.n_spatial()], vec![0; w.n_spatial()]);
+        w.auto_pad = PadType::Explicit;
+    }
+    let mut y = average(n, powers, w, Rounding::Floor, false)?;
+    for (i, count) in keep.into_iter().flatten().enumerate() {
+        if let Some(count) = count {
+            y = n.part(y, i as i64 + 2, 0, count)?;
+        }
+    }
+    let y = n.times(y, volume)?;
+    Ok(if p == 1.0 { y } else { n.power(y, 1.0 / p)? }.into())
+}
+
+// How many windows of each axis begin in the data or before it, where sizes are known.
+fn windows_that_begin_inside(n: &NodeCx<'_>, x: Value, w: &Windows) -> Vec<Option<i64>> {
+    let size = |i: usize| n.shape(x).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
+    let count = |i: usize| size(i).map(|s| (s + w.pads_begin[i] - 1).max(0) / w.strides[i].max(1) + 1);
+    (0..w.n_spatial()).map(count).collect()
+}
+
+fn max_unpool(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let (x, indices, asked) = (n.input(0)?, n.input(1)?, n.opt(2)?);
+    let w = Windows::read(n, None)?;
+    let (mut strides, mut offsets) = (vec![1, 1], vec![0, 0]);
+    for i in 0..w.n_spatial() {
+        strides.push(w.strides[i]);
+        offsets.push(w.kernel[i] - w.strides[i] - w.pads_begin[i] - w.pads_end[i]);
+    }
+    let shape = n.shape_of(x)?;
+    let (strides, offsets) = (n.i64s(&strides)?, n.i64s(&offsets)?);
+    let shape = n.mul(shape, strides)?;
+    let shape = n.add(shape, offsets)?;
+    let first = n.i64s(&[0])?;
+    let length = n.emit(ReduceProd { keep_dims: true }, &[shape, first])?;
+    let zero = n.scalar_like(x, 0.0)?;
+    let zeros = n.emit(Broadcast { mode: BroadcastMode::Numpy }, &[zero, length])?;
+    let (x, indices) = (n.reshape(x, &[-1])?, n.reshape(indices, &[-1])?);
+    let axis = n.i64(0)?;
+    let op = ScatterElementsUpdate { reduction: Reduction::None, use_init_val: true };
+    let flat = n.emit(op, &[zeros, indices, x, axis])?;
+    let y = n.reshape_to(flat, shape)?;
+    let Some(asked) = asked else { return Ok(y.into()) };
+    // A larger result has zeros behind.
+    let begin = n.sub(shape, shape)?;
+    let end = n.sub(asked, shape)?;
+    Ok(n.emit(Pad { pad_mode: PadMode::Constant }, &[y, begin, end, zero])?.into())
+}
