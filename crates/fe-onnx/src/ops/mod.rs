@@ -36,6 +36,7 @@ families! {
     movement,
     normalization,
     optional,
+    own_domain,
     pooling,
     quantized,
     random,
