@@ -132,9 +132,8 @@ fn generate_proposals(n: &mut NodeCx<'_>) -> Result<Outputs> {
     ];
     let renamed =
         [("nms_thresh", "nms_threshold"), ("pre_nms_topN", "pre_nms_count"), ("post_nms_topN", "post_nms_count")];
-    n.ignore(&["spatial_scale", "angle_bound_on", "angle_bound_hi", "angle_bound_lo", "clip_angle_thresh"]);
-    let mut op: GenerateProposals = op(n, &defaults, &renamed)?;
-    op.normalized = n.attr("legacy_plus_one", 0i64)? == 0;
+    n.ignore(&["spatial_scale", "legacy_plus_one", "angle_bound_on", "angle_bound_hi", "angle_bound_lo", "clip_angle_thresh"]);
+    let op: GenerateProposals = op(n, &defaults, &renamed)?;
     let (scores, deltas, sizes, anchors) = (n.input(0)?, n.input(1)?, n.input(2)?, n.input(3)?);
     // Anchors come as [anchors, 4] and hold for every place.
     let (height, width) = (n.size(scores, 2)?, n.size(scores, 3)?);
