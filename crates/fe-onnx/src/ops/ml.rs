@@ -6,7 +6,7 @@ use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::{Sigmoid, Softmax};
 use carafe_ops::compare::NotEqual;
-use carafe_ops::math::{Abs, ErfInv, Exp, IsNaN};
+use carafe_ops::math::{ErfInv, Exp, IsNaN};
 use carafe_ops::reduce::{ReduceL1, ReduceL2};
 use carafe_ops::search::TopK;
 use carafe_ops::search::topk::{TopKMode, TopKSort};
@@ -51,10 +51,7 @@ fn normalizer(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.convert(x, ElementType::F32)?;
     let axes = n.i64s(&[-1])?;
     let size = match norm.as_str() {
-        "MAX" => {
-            let size = n.emit(Abs, &[x])?;
-            n.max_over(size, &[-1], true)?
-        }
+        "MAX" => n.max_over(x, &[-1], true)?,
         "L1" => n.emit(ReduceL1 { keep_dims: true }, &[x, axes])?,
         "L2" => n.emit(ReduceL2 { keep_dims: true }, &[x, axes])?,
         _ => return Err(n.fail(format!("norm must be MAX, L1 or L2, found `{norm}`"))),
@@ -204,22 +201,13 @@ fn linear_classifier(n: &mut NodeCx<'_>) -> Result<Outputs> {
         let label = labels.pick(n, at)?;
         return Ok(vec![label, post_transformed(n, scores, &post)?].into());
     }
-    let limit = n.number(scores, if post == "LOGISTIC" { 0.0 } else { 0.5 })?;
+    let limit = n.number(scores, 0.0)?;
     let positive = n.greater(scores, limit)?;
     let at = n.convert(positive, ElementType::I64)?;
     let at = n.squeeze(at, &[-1])?;
     let label = labels.pick(n, at)?;
-    let both = match post.as_str() {
-        "LOGISTIC" => {
-            let p = n.emit(Sigmoid, &[scores])?;
-            let q = n.sub_from(1.0, p)?;
-            n.concat(&[q, p], -1)?
-        }
-        _ => {
-            let q = n.sub_from(1.0, scores)?;
-            let all = n.concat(&[q, scores], -1)?;
-            post_transformed(n, all, &post)?
-        }
-    };
+    let score = if post == "LOGISTIC" { n.emit(Sigmoid, &[scores])? } else { scores };
+    let rest = n.sub_from(1.0, score)?;
+    let both = n.concat(&[rest, score], -1)?;
     Ok(vec![label, both].into())
 }

@@ -3,10 +3,10 @@
 
 use super::compose::Compose;
 use super::ml::{ML, best, floats, post_transformed, rows};
-use super::ml_labels::labels;
+use super::ml_labels::{Labels, labels};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
-use carafe_ops::activation::Sigmoid;
+use carafe_ops::activation::{Clamp, Sigmoid};
 use carafe_ops::math::{Exp, Tanh};
 use carafe_tensor::ElementType;
 
@@ -144,29 +144,26 @@ fn classifier(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn two_classes(
     n: &mut NodeCx<'_>,
     decision: Value,
-    labels: &super::ml_labels::Labels,
+    labels: &Labels,
     prob: Option<(f32, f32)>,
     post: &str,
 ) -> Result<Outputs> {
+    let zero = n.number(decision, 0.0)?;
+    let at = n.less_equal(decision, zero)?;
+    let at = n.convert(at, ElementType::I64)?;
+    let at = n.squeeze(at, &[-1])?;
+    let label = labels.pick(n, at)?;
     let Some((a, b)) = prob else {
-        let zero = n.number(decision, 0.0)?;
-        let at = n.less_equal(decision, zero)?;
-        let at = n.convert(at, ElementType::I64)?;
-        let at = n.squeeze(at, &[-1])?;
-        let label = labels.pick(n, at)?;
         let against = n.times_number(decision, -1.0)?;
-        let both = n.concat(&[decision, against], 1)?;
+        let both = n.concat(&[against, decision], 1)?;
         return Ok(vec![label, post_transformed(n, both, post)?].into());
     };
     // Platt's sigmoid, kept away from 0 and 1.
-    let y = n.times_number(decision, f64::from(a))?;
-    let y = n.plus_number(y, f64::from(b))?;
-    let y = n.times_number(y, -1.0)?;
+    let y = n.times_number(decision, -f64::from(a))?;
+    let y = n.plus_number(y, -f64::from(b))?;
     let p = n.emit(Sigmoid, &[y])?;
-    let p = n.emit(carafe_ops::activation::Clamp { min: 1e-7, max: 1.0 - 1e-7 }, &[p])?;
+    let p = n.emit(Clamp { min: 1e-7, max: 1.0 - 1e-7 }, &[p])?;
     let q = n.sub_from(1.0, p)?;
     let both = n.concat(&[p, q], 1)?;
-    let at = best(n, both)?;
-    let label = labels.pick(n, at)?;
     Ok(vec![label, post_transformed(n, both, post)?].into())
 }

@@ -12,7 +12,7 @@ use carafe_ops::indexing::GatherElements;
 use carafe_ops::math::IsNaN;
 use carafe_ops::reduce::{ReduceMax, ReduceMean, ReduceMin, ReduceSum};
 use carafe_tensor::{ElementType, Tensor};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub(crate) const RULES: &[StaticRule] = &[
     rule_in(ML, "TreeEnsembleClassifier", 1, classifier),
@@ -252,7 +252,9 @@ fn forest(n: &NodeCx<'_>, weights_of: &str, targets: usize) -> Result<Forest> {
             reached[f.no[i]] = true;
         }
     }
-    f.roots = (0..count).filter(|&i| !reached[i]).collect();
+    // A tree starts at the first of its nodes that nothing leads to.
+    let mut rooted = HashSet::new();
+    f.roots = (0..count).filter(|&i| !reached[i] && rooted.insert(trees[i])).collect();
     let list = |part: &str| ints(&format!("{weights_of}_{part}"));
     let (trees, nodes, ids) = (list("treeids")?, list("nodeids")?, list("ids")?);
     let weights = numbers(n, &format!("{weights_of}_weights"))?;
@@ -290,7 +292,9 @@ fn regressor(n: &mut NodeCx<'_>) -> Result<Outputs> {
         scores = n.plus(scores, base)?;
     }
     let scores = n.convert(scores, ElementType::F32)?;
-    Ok(post_transformed(n, scores, &post)?.into())
+    // A single score is no distribution: there is nothing to transform but a probability.
+    let post = if targets == 1 && post != "PROBIT" { "NONE" } else { &post };
+    Ok(post_transformed(n, scores, post)?.into())
 }
 
 fn classifier(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -317,7 +321,7 @@ fn classifier(n: &mut NodeCx<'_>) -> Result<Outputs> {
         let label = labels.pick(n, at)?;
         return Ok(vec![label, post_transformed(n, scores, &post)?].into());
     }
-    // One weight a leaf: the score of the positive class, or the margin between both.
+    // One class has all weights: its score, or the margin between both.
     let score = n.sum_over(scores, &[1], true)?;
     let score = match base.as_slice() {
         [] => score,
@@ -329,21 +333,17 @@ fn classifier(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let at = n.convert(at, ElementType::I64)?;
     let at = n.squeeze(at, &[-1])?;
     let label = labels.pick(n, at)?;
-    let both = match (positive, post.as_str()) {
-        (true, _) => {
-            let rest = n.sub_from(1.0, score)?;
-            n.concat(&[rest, score], 1)?
-        }
-        (false, "LOGISTIC") => {
-            let against = n.times_number(score, -1.0)?;
-            let all = n.concat(&[against, score], 1)?;
-            n.emit(Sigmoid, &[all])?
-        }
-        (false, _) => {
-            let against = n.times_number(score, -1.0)?;
-            let all = n.concat(&[against, score], 1)?;
-            post_transformed(n, all, &post)?
-        }
+    let both = if ids.first() == Some(&1) {
+        let nothing = n.times_number(score, 0.0)?;
+        let all = n.concat(&[nothing, score], 1)?;
+        post_transformed(n, all, &post)?
+    } else {
+        let score = if post == "LOGISTIC" { n.emit(Sigmoid, &[score])? } else { score };
+        let rest = match positive || post == "LOGISTIC" {
+            true => n.sub_from(1.0, score)?,
+            false => n.times_number(score, -1.0)?,
+        };
+        n.concat(&[rest, score], 1)?
     };
     Ok(vec![label, both].into())
 }
