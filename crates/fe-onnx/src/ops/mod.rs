@@ -13,5 +13,6 @@ macro_rules! families {
 }
 
 mod arith;
+mod resize_axis;
 
-families! { convolution, elementwise, linear, normalization, pooling, quantized }
+families! { attention, convolution, elementwise, linear, losses, normalization, pooling, quantized, resize }
