@@ -5,8 +5,15 @@
 use carafe_graph::{Model, Registry};
 use carafe_ir::{ReadOptions, WriteOptions};
 use carafe_tensor::SharedBytes;
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use std::sync::LazyLock;
+
+mod mutate;
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let structured = if seed % 4 == 0 { None } else { mutate::mutate(data, size, max_size, seed) };
+    structured.unwrap_or_else(|| fuzzer_mutate(data, size, max_size))
+});
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(carafe_ops::registry);
 

@@ -6,6 +6,7 @@ The package is the body of `scripts/crosscheck-openvino`:
 - `case`        what a case is, and the small language the families are written in;
 - `dtypes`      element types, and how tensors of types numpy does not have travel in .npy files;
 - `oracle`      runs a case on OpenVINO (CPU, and constant folding as second opinion) in a worker process;
+- `workers`     forked processes that may die;
 - `engine`      drives the `carafe` binary through its batch protocol;
 - `compare`     tolerances and the comparison of two tensors;
 - `store`       the directory form of a case (`case.json`, model, inputs, outputs), shared with `cargo test`;

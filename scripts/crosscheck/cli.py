@@ -15,6 +15,7 @@ from . import families, fixtures, oracle, store
 from .compare import difference
 from .engine import Engine
 from .opsets import OPERATIONS
+from .workers import run_tasks
 
 HELP = """
 Checks Carafe against OpenVINO, operation by operation, in both directions.
@@ -140,7 +141,7 @@ def expected(args, keep, cases):
     handlers = {"compute": compute, "reference": reference_only}
     tasks = [(n, "compute", n) for n in missing]
     again = []
-    for name, status, result in oracle.run_tasks(tasks, handlers, args.jobs, progress("expected"), fresh=True):
+    for name, status, result in run_tasks(tasks, handlers, args.jobs, progress("expected"), fresh=True):
         if status == "done":
             records[name] = result
         elif status in ("crashed", "timeout") and result.startswith("cpu"):
@@ -148,7 +149,7 @@ def expected(args, keep, cases):
         else:
             # The CPU part may be complete when only the reference died.
             records[name] = cached(keep / name, keys[name]) or failed_record(cases[name], f"{status}: {result}")
-    for name, status, result in oracle.run_tasks(again, handlers, args.jobs, fresh=True):
+    for name, status, result in run_tasks(again, handlers, args.jobs, fresh=True):
         records[name] = result if status == "done" else failed_record(cases[name], f"{status}: {result}")
     return {n: records[n] for n in cases}
 
@@ -262,13 +263,13 @@ def judge_b(args, keep, records, items, answers):
 
     handlers = {"rerun": rerun}
     doubtful = []
-    for name, status, result in oracle.run_tasks(tasks, handlers, args.jobs, progress("direction B")):
+    for name, status, result in run_tasks(tasks, handlers, args.jobs, progress("direction B")):
         if status == "done" and result[0] != "failed":
             yield name, *result
         else:
             doubtful.append((name, "rerun", name))
     # A neighbour in the same process may have spoilt the memory: only a fresh process counts.
-    for name, status, result in oracle.run_tasks(doubtful, handlers, args.jobs, fresh=True):
+    for name, status, result in run_tasks(doubtful, handlers, args.jobs, fresh=True):
         if status == "done":
             yield name, *result
         else:

@@ -5,8 +5,8 @@ The fast way is one process for many models::
     carafe run --batch LIST.json -d DEVICE
 
 LIST.json is a list of {"model": xml, "inputs": {name: npy}, "out": folder, "repeat": n, "convert": xml}. For every
-item Carafe first writes the model to `convert` as IR with uncompressed weights, then runs it and writes
-`out/outputs.json`; when either fails it writes `out/error.txt`. The items are worked off in order, so that after a
+item Carafe first writes the model to `convert`, where the item has it, as IR with uncompressed weights, then runs it and
+writes `out/outputs.json`; when either fails it writes `out/error.txt`. The items are worked off in order, so that after a
 crash the first item without an answer is the one to blame; the rest goes to a new process.
 
 With `batch=False` the plain commands `carafe run` and `carafe convert` are used, one process per model.
@@ -40,7 +40,8 @@ class Engine:
         for item in items:
             shutil.rmtree(item["out"], ignore_errors=True)
             Path(item["out"]).mkdir(parents=True)
-            Path(item["convert"]).unlink(missing_ok=True)
+            if "convert" in item:
+                Path(item["convert"]).unlink(missing_ok=True)
         shares = [items[i::jobs] for i in range(jobs)]
         process = self._batches if self.batch else self._singles
         with ThreadPoolExecutor(jobs) as pool:
@@ -49,7 +50,8 @@ class Engine:
                 lost.update(part)
         answers = {i["out"]: Answer(i, lost.get(i["out"])) for i in items}
         # A model that could not be written back may still run: ask again without the conversion.
-        again = [i for i in items if not Path(i["convert"]).exists() and i["out"] not in lost and answers[i["out"]].error]
+        again = [i for i in items if "convert" in i and not Path(i["convert"]).exists() and i["out"] not in lost
+                 and answers[i["out"]].error]
         if again and self.batch:
             runs = [{k: v for k, v in i.items() if k != "convert"} for i in again]
             for item in runs:
@@ -102,11 +104,12 @@ class Engine:
         lost = {}
         for item in items:
             out = Path(item["out"])
-            convert = [self.binary, "convert", item["model"], "-o", item["convert"], "--compress_to_fp16=False"]
+            convert = [self.binary, "convert", item["model"], "-o", item.get("convert"), "--compress_to_fp16=False"]
             run = [self.binary, "run", item["model"], "-d", self.device, "-o", out, "--repeat", str(item["repeat"])]
             for name, file in item["inputs"].items():
                 run += ["-i", f"{name}={file}"]
-            for command, note in ((convert, "convert_error.txt"), (run, "error.txt")):
+            commands = [(convert, "convert_error.txt")] if "convert" in item else []
+            for command, note in [*commands, (run, "error.txt")]:
                 try:
                     done = subprocess.run(command, capture_output=True, text=True, timeout=self.seconds, check=False)
                     if done.returncode:
@@ -121,7 +124,7 @@ class Answer:
 
     def __init__(self, item, lost):
         self.out = Path(item["out"])
-        self.converted = Path(item["convert"]) if Path(item["convert"]).exists() else None
+        self.converted = Path(item["convert"]) if "convert" in item and Path(item["convert"]).exists() else None
         self.convert_error = read_text(self.out / "convert_error.txt")
         self.error = lost or read_text(self.out / "error.txt")
         if not self.error and not (self.out / "outputs.json").exists():

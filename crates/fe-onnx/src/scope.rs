@@ -65,13 +65,15 @@ impl<'f, 'o> Scope<'f, 'o> {
             self.names.insert(name.to_string(), v.into());
         }
         self.nodes(&graph.node)?;
+        let mut outputs = vec![];
         for output in &graph.output {
             let name = output.name.as_deref().unwrap_or("");
             let item = self.resolve(name)?;
             let item = item.ok_or_else(|| Error::invalid(format!("output `{name}` is produced by nothing")))?;
+            outputs.push(item.clone());
             self.output(name, item)?;
         }
-        Ok(SubModel { model: self.model, captured: self.captured })
+        Ok(SubModel { model: self.model, captured: self.captured, outputs })
     }
 
     fn initializers(&mut self, graph: &GraphProto) -> Result<()> {
@@ -196,6 +198,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             Item::Sequence(items) => {
                 items.into_iter().enumerate().try_for_each(|(i, item)| self.output(&format!("{name}/{i}"), item))
             }
+            Item::Nothing if self.outer.is_some() => Ok(()),
             Item::Nothing => Err(Error::unsupported(format!("output `{name}` is an optional without content"))),
         }
     }

@@ -7,7 +7,7 @@ use carafe_ops::movement::{Concat, Reshape, Squeeze, Transpose, Unsqueeze};
 use carafe_ops::shape::ShapeOf;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// A node as the source file has it.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,17 @@ pub enum Item {
     Sequence(Vec<Item>),
     /// An optional without content, or an omitted output.
     Nothing,
+}
+
+impl Item {
+    /// The same structure over other values.
+    pub fn map(&self, f: &mut impl FnMut(&Value) -> Result<Value>) -> Result<Item> {
+        Ok(match self {
+            Item::Tensor(v) => Item::Tensor(f(v)?),
+            Item::Sequence(items) => Item::Sequence(items.iter().map(|i| i.map(f)).collect::<Result<_>>()?),
+            Item::Nothing => Item::Nothing,
+        })
+    }
 }
 
 impl From<Value> for Item {
@@ -66,6 +77,9 @@ pub struct SubModel {
     /// Outer values the sub-graph reads, and the body parameter (by position) each became. They follow the parameters
     /// that the sub-graph declares itself.
     pub captured: Vec<(Value, usize)>,
+    /// What the sub-graph gives, one for each output it declares. The values are those of `model`; its results are the
+    /// tensors of this list from the first to the last, those inside of sequences included.
+    pub outputs: Vec<Item>,
 }
 
 /// What a format gives its rules beyond the node itself.
@@ -215,6 +229,33 @@ impl<'a> NodeCx<'a> {
             return Err(self.fail(format!("attribute `{attribute}` is required and missing")));
         }
         self.host.body(attribute, parameters)
+    }
+    /// Puts the operations of a translated sub-graph into the model itself, with these values for its own parameters.
+    pub fn inline(&mut self, sub: &SubModel, arguments: &[Value]) -> Result<Vec<Item>> {
+        let mut places: HashMap<Value, Value> = HashMap::new();
+        for (i, &p) in sub.model.parameters().iter().enumerate() {
+            let captured = sub.captured.iter().find(|(_, at)| *at == i).map(|(v, _)| v);
+            let value = captured.or(arguments.get(i)).copied();
+            let value = value.ok_or_else(|| self.fail(format!("parameter {i} of the sub-graph has no value")))?;
+            places.insert(p.into(), value);
+        }
+        let at = |places: &HashMap<Value, Value>, v: &Value| {
+            places.get(v).copied().ok_or_else(|| Error::invalid("the sub-graph is not in order"))
+        };
+        for id in sub.model.topological_order()? {
+            let node = sub.model.node(id);
+            if places.contains_key(&id.into()) || sub.model.results().contains(&id) {
+                continue;
+            }
+            let inputs = node.inputs().iter().map(|v| at(&places, v)).collect::<Result<Vec<_>>>()?;
+            let name = format!("{}/{}", self.base_name(), node.name());
+            let new = self.host.model_mut().add_ref(name, node.op_ref().clone(), &inputs)?;
+            self.emitted.push(new);
+            for port in 0..node.outputs().len() {
+                places.insert(Value { node: id, port }, Value { node: new, port });
+            }
+        }
+        sub.outputs.iter().map(|item| item.map(&mut |v| at(&places, v))).collect()
     }
     pub fn has_graph(&self, attribute: &str) -> bool {
         self.node.graphs.iter().any(|g| g == attribute)

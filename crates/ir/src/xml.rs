@@ -123,6 +123,11 @@ pub(crate) fn child<'a>(node: Xml<'a>, name: &str) -> Option<Xml<'a>> {
     elements(node).find(|c| c.tag_name().name() == name)
 }
 
+/// Attributes without a prefix; `xml:lang` and its like are nothing to an IR.
+pub(crate) fn plain_attributes<'a>(node: Xml<'a>) -> impl Iterator<Item = roxmltree::Attribute<'a, 'a>> {
+    node.attributes().filter(|a| a.namespace().is_none())
+}
+
 /// The attribute, or an error that names it and the element.
 pub(crate) fn required<'a>(node: Xml<'a>, name: &str) -> Result<&'a str> {
     node.attribute(name).ok_or_else(|| {

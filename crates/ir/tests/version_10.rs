@@ -176,3 +176,12 @@ fn an_input_that_nothing_reads_gets_no_dangling_nodes() {
     let model = good(&net(10, &typed(0, "x", "f16", "1,2,1,2"), &[], &pre));
     assert_eq!((model.len(), model.fact(model.parameters()[0].into()).ty.to_string()), (1, "f32".to_string()));
 }
+
+#[test]
+fn a_name_that_no_list_can_hold_is_not_made_a_tensor_name() {
+    for name in ["", "a\\"] {
+        let xml =
+            file("f32", "").replace("name=\"r\"", &format!("name=\"{name}\"")).replace("names=\"t\"", "names=\"t\\\"");
+        round_trip(&good(&xml), &registry());
+    }
+}

@@ -13,7 +13,7 @@ pub mod index;
 
 families! {
     activation, arithmetic, colour, compare, control, convert, convolution, detection, embedding, indexing, linear,
-    logic, math, movement, normalization, pooling, quantize, random, recurrent, reduce, resize, search, shape, signal,
+    logic, math, movement, normalization, own, pooling, quantize, random, recurrent, reduce, resize, search, shape, signal,
     state, strings,
 }
 

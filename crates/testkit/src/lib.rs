@@ -7,6 +7,7 @@ pub mod case;
 pub mod compare;
 pub mod coverage;
 pub mod dynamic;
+pub mod fixture;
 mod guard;
 pub mod paths;
 pub mod runner;

@@ -2,6 +2,12 @@
 
 use carafe_frontend::StaticRule;
 
+mod compose;
+mod recurrent_steps;
+mod resize_axis;
+mod shapes;
+mod volume_sample;
+
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
         $(mod $family;)*
@@ -12,7 +18,8 @@ macro_rules! families {
     };
 }
 
-mod arith;
-mod resize_axis;
-
-families! { attention, convolution, elementwise, linear, losses, normalization, pooling, quantized, resize }
+families! {
+    activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
+    control, optional, recurrent, scan, sequence, signal,
+    attention, convolution, linear, losses, normalization, pooling, quantized, resize, vision,
+}

@@ -2,7 +2,7 @@
 //! `keep_aspect_ratio_policy`) becomes one product with a matrix of weights, or one Gather, for each resized axis. Sizes,
 //! scales and crops may be computed by the model, so the weights are computed by operations as well.
 
-use super::arith::Arith;
+use super::compose::Compose;
 use super::resize_axis::{Axis, Kernel, Place, Sampling};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
@@ -235,12 +235,12 @@ fn plan(n: &mut NodeCx<'_>, x: Value, axes: &[i64], target: &Target, policy: &st
     let (new, scales) = match *target {
         Target::Scales(scales) => {
             let scales = f32s(n, scales)?;
-            let new = n.mul(old, scales)?;
+            let new = n.times(old, scales)?;
             (n.floor(new)?, scales)
         }
         Target::Sizes(sizes) => {
             let sizes = f32s(n, sizes)?;
-            let scales = n.div(sizes, old)?;
+            let scales = n.over(sizes, old)?;
             let first = n.i64s(&[0])?;
             let common = match policy {
                 "stretch" => None,
@@ -255,9 +255,9 @@ fn plan(n: &mut NodeCx<'_>, x: Value, axes: &[i64], target: &Target, policy: &st
                 None => (sizes, scales),
                 Some(common) => {
                     let ones = n_ones(n, axes.len())?;
-                    let scales = n.mul(common, ones)?;
-                    let new = n.mul(old, common)?;
-                    let new = n.plus(new, 0.5)?;
+                    let scales = n.times(common, ones)?;
+                    let new = n.times(old, common)?;
+                    let new = n.plus_number(new, 0.5)?;
                     (n.floor(new)?, scales)
                 }
             }

@@ -1,15 +1,13 @@
 //! Resizing one axis by operations: a Gather of the nearest pixels, or a product with a matrix of weights, one row for each
 //! new pixel. Pixels beyond the border stand for the border pixel, unless they are excluded.
 
-use super::arith::Arith;
+use super::compose::Compose;
 use carafe_frontend::NodeCx;
 use carafe_graph::{Result, Value};
-use carafe_ops::compare::Greater;
 use carafe_ops::indexing::OneHot;
 use carafe_ops::indexing::one_hot::NegativeIndices;
-use carafe_ops::logic::LogicalOr;
-use carafe_ops::math::Ceiling;
 use carafe_ops::resize::NearestMode;
+use carafe_ops::reduce::{ReduceMax, ReduceMin, ReduceSum};
 use carafe_ops::shape::Range;
 use carafe_tensor::ElementType;
 
@@ -85,61 +83,61 @@ impl Sampling {
         }
         let zero = n.scalar_like(at, 0.0)?;
         let below = n.less(at, zero)?;
-        let last = n.plus(axis.from, -1.0)?;
-        let above = n.emit(Greater::default(), &[at, last])?;
-        let outside = n.emit(LogicalOr::default(), &[below, above])?;
+        let last = n.plus_number(axis.from, -1.0)?;
+        let above = n.greater(at, last)?;
+        let outside = n.or(below, above)?;
         let behind = n.known_rank(x)? as i64 - 1 - axis.axis;
         let outside = n.reshape(outside, &[&[-1][..], &vec![1; behind as usize]].concat())?;
         let value = n.scalar_like(y, self.extrapolation)?;
-        n.select(outside, value, y)
+        n.choose(outside, value, y)
     }
 
     fn coordinates(&self, n: &mut NodeCx<'_>, new: Value, axis: &Axis) -> Result<Value> {
         match self.place {
-            Place::Asymmetric => n.div(new, axis.scale),
+            Place::Asymmetric => n.over(new, axis.scale),
             Place::HalfPixel | Place::PytorchHalfPixel => {
                 let at = centred(n, new, axis.scale)?;
                 if self.place == Place::HalfPixel {
                     return Ok(at);
                 }
-                let single = n.equal(axis.to, 1.0)?;
+                let single = n.equal_number(axis.to, 1.0)?;
                 let zero = n.scalar_like(at, 0.0)?;
-                n.select(single, zero, at)
+                n.choose(single, zero, at)
             }
             Place::HalfPixelSymmetric => {
                 let at = centred(n, new, axis.scale)?;
-                let exact = n.mul(axis.scale, axis.from)?;
-                let part = n.div(axis.to, exact)?;
-                let gap = n.times(part, -1.0)?;
-                let gap = n.plus(gap, 1.0)?;
-                let middle = n.times(axis.from, 0.5)?;
-                let offset = n.mul(middle, gap)?;
-                n.add(at, offset)
+                let exact = n.times(axis.scale, axis.from)?;
+                let part = n.over(axis.to, exact)?;
+                let gap = n.times_number(part, -1.0)?;
+                let gap = n.plus_number(gap, 1.0)?;
+                let middle = n.times_number(axis.from, 0.5)?;
+                let offset = n.times(middle, gap)?;
+                n.plus(at, offset)
             }
             Place::TfHalfPixelForNn => {
-                let at = n.plus(new, 0.5)?;
-                n.div(at, axis.scale)
+                let at = n.plus_number(new, 0.5)?;
+                n.over(at, axis.scale)
             }
             Place::AlignCorners => {
-                let exact = n.mul(axis.scale, axis.from)?;
+                let exact = n.times(axis.scale, axis.from)?;
                 spread(n, new, exact, axis.from)
             }
             Place::Crop => {
                 let Some((begin, end)) = axis.crop else { return Err(n.fail("a crop needs a region")) };
-                let last = n.plus(axis.from, -1.0)?;
-                let span = n.sub(end, begin)?;
-                let span = n.mul(span, last)?;
-                let exact = n.mul(axis.scale, axis.from)?;
-                let single = n.equal(exact, 1.0)?;
-                let steps = n.plus(exact, -1.0)?;
+                let last = n.plus_number(axis.from, -1.0)?;
+                let span = n.minus(end, begin)?;
+                let span = n.times(span, last)?;
+                let exact = n.times(axis.scale, axis.from)?;
+                let single = n.equal_number(exact, 1.0)?;
+                let steps = n.plus_number(exact, -1.0)?;
                 let one = n.scalar_like(exact, 1.0)?;
-                let steps = n.select(single, one, steps)?;
-                let moved = n.mul(new, span)?;
-                let moved = n.div(moved, steps)?;
-                let half = n.times(span, 0.5)?;
-                let moved = n.select(single, half, moved)?;
-                let start = n.mul(begin, last)?;
-                n.add(moved, start)
+                let steps = n.choose(single, one, steps)?;
+                let moved = n.times(new, span)?;
+                let moved = n.over(moved, steps)?;
+                let half = n.times_number(span, 0.5)?;
+                let moved = n.choose(single, half, moved)?;
+                let start = n.times(begin, last)?;
+                n.plus(moved, start)
             }
         }
     }
@@ -148,41 +146,41 @@ impl Sampling {
     fn weights(&self, n: &mut NodeCx<'_>, at: Value, axis: &Axis) -> Result<Value> {
         let one = n.scalar_like(axis.scale, 1.0)?;
         // Antialias widens the filter as the image shrinks.
-        let squeeze = if self.antialias { n.minimum(axis.scale, one)? } else { one };
+        let squeeze = if self.antialias { n.min(axis.scale, one)? } else { one };
         let reach = if matches!(self.kernel, Kernel::Cubic(_)) { 2.0 } else { 1.0 };
         let (first, stop) = if self.exclude_outside {
             (n.scalar_like(one, 0.0)?, axis.from)
         } else {
             let most = n.scalar_like(one, reach)?;
-            let most = n.div(most, squeeze)?;
-            let most = n.emit(Ceiling, &[most])?;
+            let most = n.over(most, squeeze)?;
+            let most = n.ceiling(most)?;
             let (low, high) = self.span(n, at)?;
-            let low = n.sub(low, most)?;
-            let high = n.add(high, most)?;
+            let low = n.minus(low, most)?;
+            let high = n.plus(high, most)?;
             let zero = n.scalar_like(one, 0.0)?;
-            let low = n.minimum(low, zero)?;
-            let high = n.maximum(high, axis.from)?;
-            (n.floor(low)?, n.emit(Ceiling, &[high])?)
+            let low = n.min(low, zero)?;
+            let high = n.max(high, axis.from)?;
+            (n.floor(low)?, n.ceiling(high)?)
         };
         let old = n.emit(Range { output_type: ElementType::F32 }, &[first, stop, one])?;
         let column = n.unsqueeze(at, &[1])?;
-        let distance = n.sub(column, old)?;
-        let distance = n.mul(distance, squeeze)?;
+        let distance = n.minus(column, old)?;
+        let distance = n.times(distance, squeeze)?;
         let distance = n.abs(distance)?;
         let mut weights = match self.kernel {
             Kernel::Cubic(a) => cubic(n, distance, a)?,
             _ => {
-                let inside = n.times(distance, -1.0)?;
-                let inside = n.plus(inside, 1.0)?;
+                let inside = n.times_number(distance, -1.0)?;
+                let inside = n.plus_number(inside, 1.0)?;
                 n.emit(carafe_ops::activation::Relu, &[inside])?
             }
         };
         if self.antialias || self.exclude_outside {
             let last = n.i64s(&[1])?;
-            let sums = n.sum(weights, last)?;
-            let nothing = n.equal(sums, 0.0)?;
-            let sums = n.select(nothing, one, sums)?;
-            weights = n.div(weights, sums)?;
+            let sums = n.put(ReduceSum { keep_dims: true }, &[weights, last])?;
+            let nothing = n.equal_number(sums, 0.0)?;
+            let sums = n.choose(nothing, one, sums)?;
+            weights = n.over(weights, sums)?;
         }
         if self.exclude_outside {
             return Ok(weights);
@@ -194,54 +192,54 @@ impl Sampling {
         let (on, off) = (n.scalar(ElementType::F32, 1.0)?, n.scalar(ElementType::F32, 0.0)?);
         let op = OneHot { axis: -1, negative_indices_mode: NegativeIndices::Ignore };
         let fold = n.emit(op, &[border, depth, on, off])?;
-        n.matmul(weights, fold)
+        n.product(weights, fold, false)
     }
 
     // Lowest and highest coordinate.
     fn span(&self, n: &mut NodeCx<'_>, at: Value) -> Result<(Value, Value)> {
         let axes = n.i64s(&[0])?;
-        let low = n.emit(carafe_ops::reduce::ReduceMin { keep_dims: false }, &[at, axes])?;
-        let high = n.emit(carafe_ops::reduce::ReduceMax { keep_dims: false }, &[at, axes])?;
-        let high = n.plus(high, 1.0)?;
+        let low = n.emit(ReduceMin { keep_dims: false }, &[at, axes])?;
+        let high = n.emit(ReduceMax { keep_dims: false }, &[at, axes])?;
+        let high = n.plus_number(high, 1.0)?;
         Ok((low, high))
     }
 }
 
 fn centred(n: &mut NodeCx<'_>, new: Value, scale: Value) -> Result<Value> {
-    let at = n.plus(new, 0.5)?;
-    let at = n.div(at, scale)?;
-    n.plus(at, -0.5)
+    let at = n.plus_number(new, 0.5)?;
+    let at = n.over(at, scale)?;
+    n.plus_number(at, -0.5)
 }
 
 // First on first and last on last; a single pixel on the first.
 fn spread(n: &mut NodeCx<'_>, new: Value, to: Value, from: Value) -> Result<Value> {
-    let single = n.equal(to, 1.0)?;
+    let single = n.equal_number(to, 1.0)?;
     let one = n.scalar_like(to, 1.0)?;
-    let steps = n.plus(to, -1.0)?;
-    let steps = n.select(single, one, steps)?;
-    let last = n.plus(from, -1.0)?;
-    let at = n.mul(new, last)?;
-    let at = n.div(at, steps)?;
+    let steps = n.plus_number(to, -1.0)?;
+    let steps = n.choose(single, one, steps)?;
+    let last = n.plus_number(from, -1.0)?;
+    let at = n.times(new, last)?;
+    let at = n.over(at, steps)?;
     let zero = n.scalar_like(at, 0.0)?;
-    n.select(single, zero, at)
+    n.choose(single, zero, at)
 }
 
 fn clip(n: &mut NodeCx<'_>, pixel: Value, from: Value) -> Result<Value> {
-    let last = n.plus(from, -1.0)?;
-    let pixel = n.minimum(pixel, last)?;
+    let last = n.plus_number(from, -1.0)?;
+    let pixel = n.min(pixel, last)?;
     let zero = n.scalar_like(pixel, 0.0)?;
-    n.maximum(pixel, zero)
+    n.max(pixel, zero)
 }
 
 fn nearest(n: &mut NodeCx<'_>, at: Value, mode: NearestMode) -> Result<Value> {
     match mode {
-        NearestMode::Ceil => n.emit(Ceiling, &[at]),
+        NearestMode::Ceil => n.ceiling(at),
         NearestMode::RoundPreferFloor => {
-            let at = n.plus(at, -0.5)?;
-            n.emit(Ceiling, &[at])
+            let at = n.plus_number(at, -0.5)?;
+            n.ceiling(at)
         }
         NearestMode::RoundPreferCeil => {
-            let at = n.plus(at, 0.5)?;
+            let at = n.plus_number(at, 0.5)?;
             n.floor(at)
         }
         NearestMode::Floor | NearestMode::Simple => n.floor(at),
@@ -250,22 +248,22 @@ fn nearest(n: &mut NodeCx<'_>, at: Value, mode: NearestMode) -> Result<Value> {
 
 // The cubic filter at a distance.
 fn cubic(n: &mut NodeCx<'_>, d: Value, a: f64) -> Result<Value> {
-    let near = n.times(d, a + 2.0)?;
-    let near = n.plus(near, -(a + 3.0))?;
-    let near = n.mul(near, d)?;
-    let near = n.mul(near, d)?;
-    let near = n.plus(near, 1.0)?;
-    let far = n.plus(d, -5.0)?;
-    let far = n.mul(far, d)?;
-    let far = n.plus(far, 8.0)?;
-    let far = n.mul(far, d)?;
-    let far = n.plus(far, -4.0)?;
-    let far = n.times(far, a)?;
+    let near = n.times_number(d, a + 2.0)?;
+    let near = n.plus_number(near, -(a + 3.0))?;
+    let near = n.times(near, d)?;
+    let near = n.times(near, d)?;
+    let near = n.plus_number(near, 1.0)?;
+    let far = n.plus_number(d, -5.0)?;
+    let far = n.times(far, d)?;
+    let far = n.plus_number(far, 8.0)?;
+    let far = n.times(far, d)?;
+    let far = n.plus_number(far, -4.0)?;
+    let far = n.times_number(far, a)?;
     let (one, two, zero) = (n.scalar_like(d, 1.0)?, n.scalar_like(d, 2.0)?, n.scalar_like(d, 0.0)?);
     let is_far = n.less(d, two)?;
-    let far = n.select(is_far, far, zero)?;
+    let far = n.choose(is_far, far, zero)?;
     let is_near = n.less_equal(d, one)?;
-    n.select(is_near, near, far)
+    n.choose(is_near, near, far)
 }
 
 // Weights [to, from] on one axis of the data.

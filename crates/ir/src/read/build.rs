@@ -5,7 +5,7 @@ use super::lookup::Class;
 use super::net::{Layer, Net, Source, declared_dims, declared_type};
 use super::{constant, info};
 use crate::names;
-use crate::xml::child;
+use crate::xml::{child, plain_attributes};
 use carafe_graph::{
     AttrMap, AttrValue, Body, Constant, Error, FrameworkNode, Model, NodeId, OpNew, OpRef, Parameter, Result, ResultOp,
     Value,
@@ -77,7 +77,7 @@ fn attributes(layer: &Layer<'_>) -> AttrMap {
     let data = child(layer.xml, "data");
     let mut attrs: AttrMap = data
         .into_iter()
-        .flat_map(|d| d.attributes())
+        .flat_map(plain_attributes)
         .map(|a| (a.name().to_string(), AttrValue::Text(a.value().to_string())))
         .collect();
     if matches!(layer.class, Class::Known(_)) {

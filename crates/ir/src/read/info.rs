@@ -1,7 +1,7 @@
 //! Information that does not change what a model computes: `rt_info` of nodes, ports and the net, and the elements that
 //! stood in its place in v10. Unknown attributes are kept, so that a file can be written back whole.
 
-use crate::xml::{Xml, child, elements};
+use crate::xml::{Xml, child, elements, plain_attributes};
 use carafe_graph::{RtInfo, RtTree};
 
 /// `rt_info` below a layer or a port.
@@ -11,7 +11,7 @@ pub(crate) fn of_node(xml: Xml<'_>) -> RtInfo {
         let Some(name) = entry.attribute("name") else { continue };
         match entry.tag_name().name() {
             "attribute" => {
-                let fields = entry.attributes().filter(|a| !matches!(a.name(), "name" | "version"));
+                let fields = plain_attributes(entry).filter(|a| !matches!(a.name(), "name" | "version"));
                 let fields = fields.map(|a| (a.name().to_string(), a.value().to_string())).collect();
                 info.set(name, entry.attribute("version").unwrap_or("0"), fields);
             }

@@ -16,7 +16,7 @@ pub(crate) fn adjust(reader: &Reader<'_>, net: Xml<'_>, model: &mut Model) -> Re
     if reader.options.old_api {
         for parameter in model.parameters().to_vec() {
             let name = model.node(parameter).name().to_string();
-            model.add_tensor_name(parameter.into(), name);
+            add_name(model, parameter.into(), name);
         }
         for result in model.results().to_vec() {
             let source = model.result_value(result);
@@ -25,7 +25,7 @@ pub(crate) fn adjust(reader: &Reader<'_>, net: Xml<'_>, model: &mut Model) -> Re
                 1 => producer.name().to_string(),
                 _ => format!("{}.{}", producer.name(), source.port),
             };
-            model.add_tensor_name(source, name);
+            add_name(model, source, name);
         }
         for parameter in model.parameters().to_vec() {
             widen_input(reader, model, parameter)?;
@@ -35,6 +35,13 @@ pub(crate) fn adjust(reader: &Reader<'_>, net: Xml<'_>, model: &mut Model) -> Re
         }
     }
     model.infer()
+}
+
+// A list of tensor names cannot hold an empty one, and only one that ends in a backslash.
+fn add_name(model: &mut Model, value: Value, name: String) {
+    if !name.is_empty() && !name.ends_with('\\') {
+        model.add_tensor_name(value, name);
+    }
 }
 
 fn convert(reader: &Reader<'_>, to: ElementType) -> Result<OpRef> {

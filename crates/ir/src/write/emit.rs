@@ -57,7 +57,7 @@ impl Emitter {
         self.out.push('<');
         self.out.push_str(name);
         for (key, value) in attributes {
-            if !is_name(key) {
+            if !is_attribute_name(key) {
                 return Err(Error::unsupported(format!("`{key}` cannot be the name of an XML attribute")));
             }
             self.out.push(' ');
@@ -74,11 +74,15 @@ impl Emitter {
     }
 }
 
-/// Whether a key can be a tag or attribute name; stricter than XML, as OpenVINO is.
-pub(crate) fn is_name(key: &str) -> bool {
-    let first = |c: char| c.is_ascii_alphabetic() || c == '_';
-    let rest = |c: char| first(c) || c.is_ascii_digit() || matches!(c, '-' | '.');
-    key.starts_with(first) && key.chars().all(rest) && !key.get(..3).is_some_and(|s| s.eq_ignore_ascii_case("xml"))
+/// Whether a key can be a tag; stricter than XML, as OpenVINO is.
+pub(crate) fn is_tag(key: &str) -> bool {
+    key.is_ascii() && is_attribute_name(key) && !key.get(..3).is_some_and(|s| s.eq_ignore_ascii_case("xml"))
+}
+
+fn is_attribute_name(key: &str) -> bool {
+    let first = |c: char| c.is_alphabetic() || c == '_' || (c > '\u{bf}' && !c.is_whitespace());
+    let rest = |c: char| first(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | '\u{b7}');
+    key.starts_with(first) && key.chars().all(rest)
 }
 
 fn escape(text: &str, out: &mut String) -> Result<()> {
@@ -120,12 +124,19 @@ mod tests {
     }
 
     #[test]
-    fn names_are_checked() {
+    fn an_attribute_name_that_would_break_the_text_is_an_error() {
+        for bad in ["", "a b", "a=", "a>", "a:b", "1"] {
+            assert!(Emitter::new().empty("e", &[(bad, "")]).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tags_are_checked() {
         for good in ["a", "_x-1.b", "Runtime_version"] {
-            assert!(is_name(good), "{good}");
+            assert!(is_tag(good), "{good}");
         }
         for bad in ["", "1a", "a b", "xmlish", "é", "a:b"] {
-            assert!(!is_name(bad), "{bad}");
+            assert!(!is_tag(bad), "{bad}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Runtime information of nodes, ports and the net. A key that cannot be a tag is written as `<info name="the key">`.
 
-use super::emit::{Emitter, is_name};
+use super::emit::{Emitter, is_tag};
 use carafe_graph::{Result, RtInfo, RtTree};
 
 pub(super) fn write_node(xml: &mut Emitter, info: &RtInfo) -> Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn write_net(xml: &mut Emitter, tree: &[RtTree]) -> Result<()> {
 
 fn write_tree(xml: &mut Emitter, tree: &RtTree) -> Result<()> {
     let value = tree.value.as_deref().map(|v| ("value", v));
-    if is_name(&tree.key) {
+    if is_tag(&tree.key) {
         return write_children(xml, &tree.key, value.as_slice(), &tree.children, write_tree);
     }
     let attributes: Vec<(&str, &str)> = [("name", tree.key.as_str())].into_iter().chain(value).collect();

@@ -1,9 +1,11 @@
 //! BinaryConvolution: Convolution of signs. Bits and numbers above 0 stand for +1, all others for -1, so that the result
-//! is the number of equal signs less the number of different ones; a pad value of 0 takes no side.
+//! is the number of equal signs less the number of different ones; a pad value of 0 takes no side. Packed filters are
+//! read from the lowest bit of each byte, the other way round than u1 elements elsewhere: so does OpenVINO's kernel.
 
 use super::forward::{convolve, infer_shape};
 use super::window::{PadType, Rounding, Window};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_tensor::ElementType;
 
 carafe_graph::attr_enum! {
     /// How bits are multiplied and summed.
@@ -59,10 +61,15 @@ impl Op for BinaryConvolution {
     }
 
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        let signs = |cx: &EvalCx<'_>, input: usize| -> Result<Vec<f32>> {
-            Ok(cx.get::<f32>(input)?.iter().map(|&x| if x > 0.0 { 1.0 } else { -1.0 }).collect())
+        let sign = |is_set: bool| if is_set { 1.0 } else { -1.0 };
+        let data: Vec<f32> = cx.get::<f32>(0)?.iter().map(|&x| sign(x > 0.0)).collect();
+        let filters: Vec<f32> = match cx.ty(1) {
+            ElementType::U1 => {
+                let bytes = cx.input(1).bytes();
+                (0..cx.input(1).len()).map(|i| sign(bytes[i / 8] >> (i % 8) & 1 == 1)).collect()
+            }
+            _ => cx.get::<f32>(1)?.iter().map(|&x| sign(x > 0.0)).collect(),
         };
-        let (data, filters) = (signs(cx, 0)?, signs(cx, 1)?);
         let (shape, out) = convolve::<f32>(cx, &self.window(), false, &data, &filters, self.pad_value)?;
         cx.put(0, &shape, out)
     }

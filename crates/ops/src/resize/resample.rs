@@ -4,7 +4,7 @@ use super::taps::{Axis, Coordinates, Mode, NearestMode, Taps, cubic, linear, lin
 use crate::index::{around, offsets};
 use crate::linear::product::zeros;
 use carafe_graph::{EvalCx, Result};
-use carafe_tensor::{ElementType, strides};
+use carafe_tensor::{ElementType, Tensor, strides};
 
 /// A resize with everything known.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ impl Resize<'_> {
         if self.padded.contains(&0) {
             return Err(cx.fail(format!("data of shape {:?} has no pixel to resize", self.padded)));
         }
+        // Plans of the axes grow with the output, so a size past memory is refused before they are made.
+        Tensor::zeros(cx.ty(0), &out_shape)?;
         if self.mode == Mode::Nearest { self.pick(cx, &out_shape) } else { self.blend(cx, &out_shape) }
     }
 
@@ -87,7 +89,7 @@ impl Resize<'_> {
             data = along(&data, &shape, axis, &taps)?;
             shape[axis] = plan.to;
             if by_pillow && ty.is_integer() {
-                data.iter_mut().for_each(|x| *x = saturated(x.round(), ty));
+                data.iter_mut().for_each(|x| *x = saturated((*x + 0.5f64.copysign(*x)).trunc(), ty));
             }
         }
         if ty.is_integer() && !by_pillow {

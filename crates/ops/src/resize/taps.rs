@@ -140,7 +140,7 @@ pub(super) fn cubic(axis: Axis, coordinates: Coordinates, a: f32) -> Taps {
         let c = axis.coordinate(x, coordinates);
         let base = c.floor();
         let weights = cubic_weights(f64::from(c - base), f64::from(a));
-        (0..4).map(|i| (axis.clip(base as i64 + i - 1), weights[i as usize])).collect()
+        (0..4).map(|i| (axis.clip((base as i64).saturating_add(i - 1)), weights[i as usize])).collect()
     };
     (0..axis.to).map(one).collect()
 }
@@ -156,6 +156,8 @@ pub(super) fn cubic_weights(f: f64, a: f64) -> [f64; 4] {
 pub(super) fn pillow(axis: Axis, cubic: Option<f64>) -> Taps {
     let step = axis.from as f64 / axis.to as f64;
     let widening = step.max(1.0);
+    // A product as in Pillow, not a quotient: the last bit decides about halves of integers.
+    let narrowing = 1.0 / widening;
     let support = widening * if cubic.is_some() { 2.0 } else { 1.0 };
     let filter = |d: f64| {
         let d = d.abs();
@@ -170,7 +172,7 @@ pub(super) fn pillow(axis: Axis, cubic: Option<f64>) -> Taps {
         let centre = (x as f64 + 0.5) * step;
         let first = ((centre - support + 0.5) as i64).max(0) as usize;
         let last = ((centre + support + 0.5) as i64).clamp(0, axis.from as i64) as usize;
-        normalized((first..last).map(|t| (t, filter((t as f64 - centre + 0.5) / widening))).collect())
+        normalized((first..last).map(|t| (t, filter((t as f64 - centre + 0.5) * narrowing))).collect())
     };
     (0..axis.to).map(one).collect()
 }

@@ -1,0 +1,241 @@
+//! Short words for the operations that composed rules are made of, for a node being translated and for a body built by
+//! hand. Types must already agree; nothing is converted here.
+
+use carafe_frontend::NodeCx;
+use carafe_graph::{Model, Op, Result, Value};
+use carafe_ops::activation::Clamp;
+use carafe_ops::arithmetic::AutoBroadcast;
+use carafe_ops::arithmetic::{Add, Divide, Maximum, Minimum, Multiply, Power, Subtract};
+use carafe_ops::compare::{Equal, Greater, GreaterEqual, Less, LessEqual};
+use carafe_ops::indexing::{Gather, Select};
+use carafe_ops::linear::MatMul;
+use carafe_ops::logic::{LogicalAnd, LogicalNot, LogicalOr};
+use carafe_ops::math::{Abs, Ceiling, Floor, Round, Sqrt};
+use carafe_ops::movement::{Broadcast, Concat, Reshape, Slice, Split, Squeeze, Transpose, Unsqueeze};
+use carafe_ops::movement::broadcast::BroadcastMode;
+use carafe_ops::reduce::{ReduceMax, ReduceMean, ReduceSum};
+use carafe_ops::shape::{Range, ShapeOf};
+use carafe_tensor::{ElementType, Tensor};
+
+/// A place that takes operations.
+pub(crate) trait Compose {
+    fn put_all<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Vec<Value>>;
+    fn fixed(&mut self, tensor: Tensor) -> Result<Value>;
+    fn element(&self, v: Value) -> ElementType;
+
+    fn put<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Value> {
+        Ok(self.put_all(op, inputs)?[0])
+    }
+    /// A scalar in the type of `like`, which must be known.
+    fn number(&mut self, like: Value, value: f64) -> Result<Value> {
+        let ty = match self.element(like) {
+            ElementType::Dynamic => ElementType::F32,
+            ty => ty,
+        };
+        self.fixed(Tensor::from_f64(ty, &[], &[value])?)
+    }
+    fn index(&mut self, value: i64) -> Result<Value> {
+        self.fixed(Tensor::scalar(value))
+    }
+    fn indices(&mut self, values: &[i64]) -> Result<Value> {
+        self.fixed(Tensor::from_slice(&[values.len()], values)?)
+    }
+
+    fn plus(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Add::default(), &[a, b])
+    }
+    fn minus(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Subtract::default(), &[a, b])
+    }
+    fn times(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Multiply::default(), &[a, b])
+    }
+    fn over(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Divide::default(), &[a, b])
+    }
+    fn max(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Maximum::default(), &[a, b])
+    }
+    fn min(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Minimum::default(), &[a, b])
+    }
+    fn power(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Power::default(), &[a, b])
+    }
+    fn sqrt(&mut self, a: Value) -> Result<Value> {
+        self.put(Sqrt, &[a])
+    }
+    /// To the nearest integer, halves to the even one.
+    fn round(&mut self, a: Value) -> Result<Value> {
+        self.put(Round { mode: carafe_ops::math::round::RoundMode::HalfToEven }, &[a])
+    }
+    fn plus_number(&mut self, a: Value, b: f64) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.plus(a, b)
+    }
+    fn times_number(&mut self, a: Value, b: f64) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.times(a, b)
+    }
+    fn over_number(&mut self, a: Value, b: f64) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.over(a, b)
+    }
+    fn power_number(&mut self, a: Value, b: f64) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.power(a, b)
+    }
+    fn equal_number(&mut self, a: Value, b: f64) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.equal(a, b)
+    }
+    /// No less than one number and no more than another.
+    fn between(&mut self, a: Value, min: f64, max: f64) -> Result<Value> {
+        self.put(Clamp { min, max }, &[a])
+    }
+    fn abs(&mut self, a: Value) -> Result<Value> {
+        self.put(Abs, &[a])
+    }
+    fn floor(&mut self, a: Value) -> Result<Value> {
+        self.put(Floor, &[a])
+    }
+    fn ceiling(&mut self, a: Value) -> Result<Value> {
+        self.put(Ceiling, &[a])
+    }
+    /// `b - a` for a number `b`.
+    fn sub_from(&mut self, b: f64, a: Value) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.minus(b, a)
+    }
+    fn less(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Less::default(), &[a, b])
+    }
+    fn less_equal(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(LessEqual::default(), &[a, b])
+    }
+    fn greater(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Greater::default(), &[a, b])
+    }
+    fn greater_equal(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(GreaterEqual::default(), &[a, b])
+    }
+    fn equal(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(Equal::default(), &[a, b])
+    }
+    fn and(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(LogicalAnd::default(), &[a, b])
+    }
+    fn or(&mut self, a: Value, b: Value) -> Result<Value> {
+        self.put(LogicalOr::default(), &[a, b])
+    }
+    fn not(&mut self, a: Value) -> Result<Value> {
+        self.put(LogicalNot, &[a])
+    }
+    fn choose(&mut self, condition: Value, then: Value, other: Value) -> Result<Value> {
+        self.put(Select { auto_broadcast: AutoBroadcast::Numpy, auto_broadcast_axis: None }, &[condition, then, other])
+    }
+    fn product(&mut self, a: Value, b: Value, transpose_b: bool) -> Result<Value> {
+        self.put(MatMul { transpose_a: false, transpose_b }, &[a, b])
+    }
+
+    fn sum_over(&mut self, a: Value, axes: &[i64], keep_dims: bool) -> Result<Value> {
+        let axes = self.indices(axes)?;
+        self.put(ReduceSum { keep_dims }, &[a, axes])
+    }
+    fn mean_over(&mut self, a: Value, axes: &[i64], keep_dims: bool) -> Result<Value> {
+        let axes = self.indices(axes)?;
+        self.put(ReduceMean { keep_dims }, &[a, axes])
+    }
+    fn max_over(&mut self, a: Value, axes: &[i64], keep_dims: bool) -> Result<Value> {
+        let axes = self.indices(axes)?;
+        self.put(ReduceMax { keep_dims }, &[a, axes])
+    }
+
+    fn gather(&mut self, data: Value, indices: Value, axis: i64) -> Result<Value> {
+        let axis = self.index(axis)?;
+        self.put(Gather { batch_dims: 0 }, &[data, indices, axis])
+    }
+    /// One dimension of a value, as an i64 vector of one.
+    fn size(&mut self, v: Value, axis: i64) -> Result<Value> {
+        let shape = self.put(ShapeOf { output_type: ElementType::I64 }, &[v])?;
+        let at = self.indices(&[axis])?;
+        self.gather(shape, at, 0)
+    }
+    /// One dimension of a value, as an i64 scalar.
+    fn length(&mut self, v: Value, axis: i64) -> Result<Value> {
+        let shape = self.put(ShapeOf { output_type: ElementType::I64 }, &[v])?;
+        let at = self.index(axis)?;
+        self.gather(shape, at, 0)
+    }
+    /// `0, 1, ... stop - 1` for a scalar.
+    fn count_to(&mut self, stop: Value, ty: ElementType) -> Result<Value> {
+        let (start, step) = (self.index(0)?, self.index(1)?);
+        self.put(Range { output_type: ty }, &[start, stop, step])
+    }
+    fn stretch(&mut self, v: Value, shape: Value) -> Result<Value> {
+        self.put(Broadcast { mode: BroadcastMode::Bidirectional }, &[v, shape])
+    }
+    fn reshaped(&mut self, v: Value, shape: Value, special_zero: bool) -> Result<Value> {
+        self.put(Reshape { special_zero }, &[v, shape])
+    }
+    fn with_axes(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
+        let axes = self.indices(axes)?;
+        self.put(Unsqueeze, &[v, axes])
+    }
+    fn without_axes(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
+        let axes = self.indices(axes)?;
+        self.put(Squeeze { allow_axis_skip: false }, &[v, axes])
+    }
+    fn permute(&mut self, v: Value, order: &[i64]) -> Result<Value> {
+        let order = self.indices(order)?;
+        self.put(Transpose, &[v, order])
+    }
+    fn split_equally(&mut self, v: Value, axis: i64, parts: usize) -> Result<Vec<Value>> {
+        let axis = self.index(axis)?;
+        self.put_all(Split { num_splits: parts }, &[v, axis])
+    }
+    fn join(&mut self, values: &[Value], axis: i64) -> Result<Value> {
+        match values {
+            [one] => Ok(*one),
+            _ => self.put(Concat { axis }, values),
+        }
+    }
+    /// Elements `start..stop` of an axis; each bound is an i64 vector of one.
+    fn cut(&mut self, v: Value, start: Value, stop: Value, axis: i64) -> Result<Value> {
+        let (step, axis) = (self.indices(&[1])?, self.indices(&[axis])?);
+        self.put(Slice, &[v, start, stop, step, axis])
+    }
+    /// As `cut`, with bounds that are known.
+    fn part(&mut self, v: Value, start: i64, stop: i64, axis: i64) -> Result<Value> {
+        let (start, stop) = (self.indices(&[start])?, self.indices(&[stop])?);
+        self.cut(v, start, stop, axis)
+    }
+}
+
+impl Compose for NodeCx<'_> {
+    fn put_all<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Vec<Value>> {
+        self.emit_all(op, inputs)
+    }
+    fn fixed(&mut self, tensor: Tensor) -> Result<Value> {
+        self.constant(tensor)
+    }
+    fn element(&self, v: Value) -> ElementType {
+        self.ty(v)
+    }
+}
+
+/// A body under construction.
+impl Compose for Model {
+    fn put_all<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Vec<Value>> {
+        let name = format!("{}_{}", op.info().name, self.slots());
+        let node = self.add(name, op, inputs)?;
+        Ok((0..self.node(node).outputs().len()).map(|port| Value { node, port }).collect())
+    }
+    fn fixed(&mut self, tensor: Tensor) -> Result<Value> {
+        let name = format!("const_{}", self.slots());
+        self.constant(&name, tensor)
+    }
+    fn element(&self, v: Value) -> ElementType {
+        self.fact(v).ty
+    }
+}
