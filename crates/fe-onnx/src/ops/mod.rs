@@ -5,6 +5,7 @@ use carafe_frontend::StaticRule;
 mod compose;
 mod recurrent_steps;
 mod resize_axis;
+mod roi_align_max;
 mod shapes;
 mod volume_sample;
 
