@@ -4,7 +4,9 @@ use carafe_frontend::StaticRule;
 
 mod compose;
 mod recurrent_steps;
+mod resize_axis;
 mod shapes;
+mod volume_sample;
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -16,10 +18,9 @@ macro_rules! families {
     };
 }
 
-mod arith;
-
 families! {
     activation,
+    attention,
     casts,
     constants,
     contrib,
@@ -30,6 +31,7 @@ families! {
     legacy,
     linear,
     logic,
+    losses,
     movement,
     normalization,
     optional,
@@ -38,8 +40,10 @@ families! {
     random,
     recurrent,
     reduce,
+    resize,
     scan,
     sequence,
     signal,
     slicing,
+    vision,
 }
