@@ -2,6 +2,7 @@
 
 use carafe_frontend::StaticRule;
 
+mod attend;
 mod compose;
 mod recurrent_steps;
 mod resize_axis;
@@ -24,6 +25,8 @@ families! {
     casts,
     constants,
     contrib,
+    contrib_attention,
+    contrib_quantized,
     control,
     convolution,
     elementwise,
@@ -35,6 +38,7 @@ families! {
     movement,
     normalization,
     optional,
+    own_domain,
     pooling,
     quantized,
     random,
