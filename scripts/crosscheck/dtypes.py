@@ -24,6 +24,13 @@ NF4 = np.array([
 F4E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 
 
+def name_of(dtype):
+    """The element type of a numpy type."""
+    if dtype.kind == "U":
+        return "string"
+    return next(name for name, kind in NUMPY.items() if np.dtype(kind) == dtype)
+
+
 def travels_as_f32(name):
     """True when tensors of this type are written to .npy as f32."""
     return name not in NUMPY

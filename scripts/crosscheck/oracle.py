@@ -207,12 +207,13 @@ def is_readable(xml):
 def own_reference(case, inputs, cpu):
     arrays = case.reference(*[v for _, v in inputs.values()])
     if cpu is None:
-        return [(f"y{i}", None, narrow(a)) for i, a in enumerate(arrays)]
+        arrays = [narrow(a) for a in arrays]
+        return [(f"y{i}", dtypes.name_of(a.dtype), a) for i, a in enumerate(arrays)]
     return [(n, d, np.asarray(a).astype(c.dtype)) for (n, d, c), a in zip(cpu, arrays)]
 
 
 def narrow(array):
-    """f64 results of numpy as f32; the element type of an output nobody computed is not known."""
+    """numpy computes in f64 what the cases ask for in f32."""
     array = np.asarray(array)
     return array.astype(np.float32) if array.dtype == np.float64 else array
 

@@ -34,7 +34,7 @@ def leaves(entry):
 
 def short(error):
     """An error of Carafe without the path of the model, which the report names anyway."""
-    return re.sub(r"^model `[^`]*`: ", "", error)
+    return re.sub(r"^model `[^`]*`[:,] ", "", error)
 
 
 def items(case, folder, work, convert=False):

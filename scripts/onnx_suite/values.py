@@ -92,7 +92,7 @@ def flat(name, data):
 
 def packed(data):
     """The bytes of a tensor of a type that numpy lacks, the first element of a byte in its low bits."""
-    raw = data.array.astype(NUMPY[data.element_type]).view(np.uint8).ravel()
+    raw = data.array.astype(NUMPY[data.element_type]).reshape(-1).view(np.uint8)
     bits = BITS.get(data.element_type)
     if not bits:
         return raw

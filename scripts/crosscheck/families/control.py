@@ -117,7 +117,8 @@ def loops():
     yield net("Loop", 5, "one-trip", lambda g: counting(g, 1, False))
     yield net("Loop", 5, "condition-stops", lambda g: counting(g, 10, True, stop_at=2), fixture=True)
     yield net("Loop", 5, "infinite-until-condition", lambda g: counting(g, -1, False, stop_at=3))
-    yield net("Loop", 5, "never-starts", lambda g: counting(g, 3, True, first=False))
+    yield net("Loop", 5, "never-starts", lambda g: counting(g, 3, True, first=False), reference=lambda x, trips: [x],
+              known="the CPU device returns an empty tensor instead of the initial value")
 
     def sliced(g):
         """Slices an input over axis 1, carries a sum, adds an invariant."""

@@ -151,16 +151,22 @@ def deformable():
 
 
 def binary_convolution():
-    bits = const("u1", uniform("u1", 2, 8, 3, 3, lo=0, hi=1))
+    pattern = np.random.default_rng(3).integers(0, 2, (2, 8, 3, 3))
     data = uniform("boolean", 1, 8, 5, 5)
     for value in (0.0, 1.0, -1.0):
         attrs = window([1, 1], [1, 1], [1, 1], [1, 1])
         attrs.update(mode="xnor-popcount", pad_value=value)
 
-        def build(g, attrs=attrs):
+        def build(g, attrs=attrs, bits=const("u1", literal("u1", pattern))):
             x = g.op("Convert", 1, [g.input(data)], {"destination_type": "f32"})
             return [g.op("BinaryConvolution", 1, [x, bits], attrs)]
-        yield net("BinaryConvolution", 1, f"pad{value:g}", build)
+
+        def reference(x, value=value):
+            padded = np.pad(2.0 * x - 1.0, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=value)
+            windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+            return [np.einsum("ncyxhw,ochw->noyx", windows, 2.0 * pattern - 1.0)]
+        yield net("BinaryConvolution", 1, f"pad{value:g}", build, reference=reference, fixture=True,
+                  known="the CPU kernel reads the filter bits of a byte from the low end, u1 tensors are packed from the high end")
 
 
 def inverse():

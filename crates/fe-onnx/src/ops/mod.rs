@@ -2,6 +2,7 @@
 
 use carafe_frontend::StaticRule;
 
+mod attend;
 mod compose;
 mod recurrent_steps;
 mod resize_axis;
@@ -20,7 +21,34 @@ macro_rules! families {
 }
 
 families! {
-    activation, casts, constants, elementwise, indexing, legacy, logic, movement, random, reduce, slicing,
-    control, optional, recurrent, scan, sequence, signal,
-    attention, convolution, linear, losses, normalization, pooling, quantized, resize, vision,
+    activation,
+    attention,
+    casts,
+    constants,
+    contrib,
+    contrib_attention,
+    contrib_quantized,
+    control,
+    convolution,
+    elementwise,
+    indexing,
+    legacy,
+    linear,
+    logic,
+    losses,
+    movement,
+    normalization,
+    optional,
+    own_domain,
+    pooling,
+    quantized,
+    random,
+    recurrent,
+    reduce,
+    resize,
+    scan,
+    sequence,
+    signal,
+    slicing,
+    vision,
 }

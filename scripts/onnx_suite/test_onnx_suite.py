@@ -1,0 +1,77 @@
+"""Tests of the parts that need neither a binary nor a peer: `python -m unittest onnx_suite.test_onnx_suite` in scripts/."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from . import judge, models, reasons, values
+
+
+class Values(unittest.TestCase):
+    def test_packing_and_unpacking_keep_every_type(self):
+        for name in values.SPECIAL:
+            array = np.array([[0, 1, 1], [0, 1, 0]]).astype(getattr(ml_dtypes, name)) if name != "float8_e8m0fnu" else \
+                np.array([[0.5, 1, 4]]).astype(ml_dtypes.float8_e8m0fnu)
+            first = values.tensor(array)
+            again = values.unpacked(first.element_type, values.packed(first), array.shape)
+            self.assertEqual(first.element_type, again.element_type)
+            np.testing.assert_array_equal(first.array, again.array, name)
+
+    def test_the_first_of_two_nibbles_is_the_low_one(self):
+        self.assertEqual(values.packed(values.Tensor("i4", np.array([1, -1, 3], np.int8))).tolist(), [0xF1, 0x03])
+
+    def test_scalars_of_rare_types_pack(self):
+        self.assertEqual(values.packed(values.Tensor("bf16", np.array(1.0, np.float32))).tolist(), [0x80, 0x3F])
+
+    def test_strings_become_unicode(self):
+        self.assertEqual(values.tensor(np.array(["ž", b"ok"], object)).array.tolist(), ["ž", "ok"])
+
+    def test_sequences_are_flattened_with_numbered_names(self):
+        one = values.tensor(np.float32(1))
+        self.assertEqual([n for n, _, _ in values.flat("y", [one, [one, None]])], ["y/0", "y/1/0"])
+
+
+class Judging(unittest.TestCase):
+    CASE = {"rtol": 1e-3, "atol": 1e-7}
+
+    def test_bf16_may_be_two_units_off(self):
+        want, have = np.float32([1.0]), np.float32([1.0078125])
+        self.assertIsNone(judge.mismatch(self.CASE, [("y", "bf16", want)], [("y", "bf16", have)]))
+        self.assertIsNotNone(judge.mismatch(self.CASE, [("y", "f32", want)], [("y", "f32", have)]))
+
+    def test_another_type_or_shape_is_a_mismatch(self):
+        y = np.zeros((2, 1), np.float32)
+        self.assertIn("element type", judge.mismatch(self.CASE, [("y", "f32", y)], [("y", "f16", y)]))
+        self.assertIn("shape", judge.mismatch(self.CASE, [("y", "f32", y)], [("y", "f32", y.ravel())]))
+
+    def test_sequences_as_inputs_cannot_be_put(self):
+        entry = {"file": "a.npy", "element_type": "f32"}
+        self.assertIn("sequence", judge.inexpressible({"sets": [{"inputs": {"x": [entry]}, "outputs": []}]}))
+        self.assertIsNone(judge.inexpressible({"sets": [{"inputs": {"x": entry}, "outputs": [["y", [entry]]]}]}))
+
+
+class Reasons(unittest.TestCase):
+    def test_a_line_without_reason_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "list"
+            file.write_text("# head\n\ntest_a: random numbers: not ours\n")
+            self.assertEqual(reasons.read(file), {"test_a": "random numbers: not ours"})
+            file.write_text("test_a\n")
+            self.assertRaises(ValueError, reasons.read, file)
+
+
+class Models(unittest.TestCase):
+    def test_relative_error_is_against_the_largest_magnitude(self):
+        want, have = np.float32([1, 10, np.nan]), np.float32([1.1, 10, np.nan])
+        self.assertAlmostEqual(models.errors([("y", "f32", want)], [("y", "f32", have)])["y"], 0.01, 6)
+
+    def test_pictures_may_be_of_any_size(self):
+        for height, width in ((24, 24), (48, 320), (33, 7)):
+            self.assertEqual(models.picture(height, width).shape, (height, width, 3))
+
+
+if __name__ == "__main__":
+    unittest.main()
