@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod conversion;
 mod ir_format;
 mod onnx_format;
 pub mod prelude;

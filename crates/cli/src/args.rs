@@ -107,21 +107,101 @@ pub(crate) enum Fill {
     Random,
 }
 
-/// Read a model, clean its graph and write it as OpenVINO IR (.xml and .bin).
+/// Read a model, change it as asked, clean its graph and write it as OpenVINO IR (.xml and .bin).
 #[derive(Args, Debug)]
 #[command(
     after_long_help = "Cleaning folds constants, drops what nothing needs and makes names unique. By default f32 weights
 are stored as f16 and widened again by a Convert, as OpenVINO's own converter does; --compress_to_fp16=False keeps them.
 
-Example:
-  carafe convert model.xml -o out/model.xml --compress_to_fp16=False"
+Names in --input and --output are names of tensors or nodes, also inside the graph, which cuts it there: `0:conv` is
+input port 0 of node conv, `conv:0` its output port 0. Names in all other options are inputs (for layouts also outputs).
+
+An input has its channels reversed first, then the mean subtracted, then is divided by the scale. --layout 'x(nhwc->nchw)'
+makes a model whose input is nhwc take nchw; the other options speak of the layout before that.
+
+Transformations: LowLatency2[use_const_initializer=False], MakeStateful[param_res_names={'in':'out'}], Pruning.
+
+Examples:
+  carafe convert model.xml -o out/model.xml --compress_to_fp16=False
+  carafe convert model.onnx --output_dir out --input 'image[1,3,224,224],flag->True' --output features
+  carafe convert model.onnx --output_dir out --mean_values '(123.7,116.3,103.5)' --scale 58.4 --reverse_input_channels
+  carafe convert model.onnx -o out/model.xml --layout 'image(nchw->nhwc)'"
 )]
 pub(crate) struct ConvertArgs {
-    #[command(flatten)]
-    pub model: ModelArgs,
+    /// Model file; the format is told by its content
+    #[arg(value_name = "MODEL", required_unless_present = "input_model")]
+    pub model: Option<PathBuf>,
+    /// The same as MODEL
+    #[arg(
+        short = 'm',
+        visible_short_alias = 'w',
+        long = "input_model",
+        value_name = "MODEL",
+        conflicts_with = "model"
+    )]
+    pub input_model: Option<PathBuf>,
+    /// Weights file, when it does not lie beside the model under the same name
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// Format the model must have: onnx, ir, tf, tflite, paddle, caffe, mxnet, kaldi
+    #[arg(long, value_name = "NAME")]
+    pub framework: Option<String>,
     /// Where to write the .xml; the .bin goes beside it
-    #[arg(short, long = "output_model", value_name = "OUT.xml")]
-    pub output: PathBuf,
+    #[arg(
+        short,
+        long = "output_model",
+        value_name = "OUT.xml",
+        required_unless_present = "output_dir",
+        conflicts_with = "output_dir"
+    )]
+    pub output: Option<PathBuf>,
+    /// Folder to write MODEL_NAME.xml and MODEL_NAME.bin to
+    #[arg(long = "output_dir", value_name = "DIR")]
+    pub output_dir: Option<PathBuf>,
+    /// Name of the written model; that of the file when left out
+    #[arg(short = 'n', long = "model_name", value_name = "NAME")]
+    pub model_name: Option<String>,
+    /// Inputs, as NAME[SHAPE]{TYPE}->VALUE with all but the name optional; a value freezes the input
+    #[arg(long = "input", value_name = "LIST", help_heading = "Inputs and outputs")]
+    pub inputs: Option<String>,
+    /// Outputs to keep or make, in order
+    #[arg(long = "output", value_name = "LIST", help_heading = "Inputs and outputs")]
+    pub outputs: Option<String>,
+    /// Shapes of --input or of all inputs, such as [1,3,224,224],[1..8,?]
+    #[arg(long = "input_shape", value_name = "SHAPES", help_heading = "Inputs and outputs")]
+    pub input_shape: Option<String>,
+    /// Batch size of every input
+    #[arg(short, long, value_name = "N", help_heading = "Inputs and outputs")]
+    pub batch: Option<i64>,
+    /// Fix what follows from the input shapes; the written model cannot be reshaped
+    #[arg(long = "static_shape", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "Inputs and outputs")]
+    pub static_shape: bool,
+    /// Order of axes, as nchw, NAME(nchw) or NAME(SOURCE->TARGET)
+    #[arg(long, value_name = "LIST", help_heading = "Preprocessing")]
+    pub layout: Option<String>,
+    /// Order of axes in the model that is read
+    #[arg(long = "source_layout", value_name = "LIST", help_heading = "Preprocessing")]
+    pub source_layout: Option<String>,
+    /// Order of axes in the model that is written
+    #[arg(long = "target_layout", value_name = "LIST", help_heading = "Preprocessing")]
+    pub target_layout: Option<String>,
+    /// Subtracted from the channels of an input: (1,2,3) or NAME(1,2,3)
+    #[arg(long = "mean_values", value_name = "LIST", help_heading = "Preprocessing")]
+    pub mean_values: Option<String>,
+    /// The channels of an input are divided by these
+    #[arg(long = "scale_values", value_name = "LIST", help_heading = "Preprocessing")]
+    pub scale_values: Option<String>,
+    /// All float inputs are divided by this
+    #[arg(short, long, value_name = "X", allow_negative_numbers = true, help_heading = "Preprocessing")]
+    pub scale: Option<f64>,
+    /// Exchange RGB and BGR on inputs of 3 channels
+    #[arg(long = "reverse_input_channels", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "Preprocessing")]
+    pub reverse_input_channels: bool,
+    /// Rewrites to run, as NAME[KEY=VALUE;KEY=VALUE]
+    #[arg(long, value_name = "LIST")]
+    pub transform: Option<String>,
     /// Store f32 weights as f16
     #[arg(long = "compress_to_fp16", default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = boolean)]
@@ -129,6 +209,10 @@ pub(crate) struct ConvertArgs {
     /// How much to tell; DEBUG says for every pass what it did and why it did not
     #[arg(long = "log_level", value_enum, ignore_case = true, default_value_t = LogLevel::Error)]
     pub log_level: LogLevel,
+    /// Print nothing but errors
+    #[arg(long, default_value = "false", default_missing_value = "true", num_args = 0..=1, require_equals = true,
+          value_parser = boolean, hide_default_value = true)]
+    pub silent: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,9 +220,11 @@ pub(crate) struct ConvertArgs {
 pub(crate) enum LogLevel {
     Critical,
     Error,
+    #[value(alias = "WARN")]
     Warning,
     Info,
     Debug,
+    NotSet,
 }
 
 fn boolean(text: &str) -> Result<bool, String> {

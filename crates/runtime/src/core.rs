@@ -71,17 +71,25 @@ impl Core {
 
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
         let shown = request.path.display();
-        let file = std::fs::File::open(request.path).map_err(|e| Error::io(format!("cannot open `{shown}`"), &e))?;
+        let reader = self.reader_of(request.path)?;
+        reader.read(request, &self.registry()).map_err(|e| e.at(format!("model `{shown}`")))
+    }
+
+    /// Name of the format of a file, told by its content.
+    pub fn format_of(&self, path: impl AsRef<Path>) -> Result<&'static str> {
+        Ok(self.reader_of(path.as_ref())?.format())
+    }
+
+    fn reader_of(&self, path: &Path) -> Result<Arc<dyn Reader>> {
+        let shown = path.display();
+        let file = std::fs::File::open(path).map_err(|e| Error::io(format!("cannot open `{shown}`"), &e))?;
         let mut head = Vec::new();
         file.take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
         let state = self.state();
-        let Some(reader) = state.readers.iter().find(|r| r.recognizes(&head)).cloned() else {
+        state.readers.iter().find(|r| r.recognizes(&head)).cloned().ok_or_else(|| {
             let known: Vec<&str> = state.readers.iter().map(|r| r.format()).collect();
-            return Err(Error::unsupported(format!("`{shown}` is of no known format; known: {}", known.join(", "))));
-        };
-        let registry = state.registry.clone();
-        drop(state);
-        reader.read(request, &registry).map_err(|e| e.at(format!("model `{shown}`")))
+            Error::unsupported(format!("`{shown}` is of no known format; known: {}", known.join(", ")))
+        })
     }
 
     pub fn compile_model(

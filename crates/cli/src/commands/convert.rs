@@ -1,28 +1,104 @@
-//! `carafe convert`: read, clean, write.
+//! `carafe convert`: read, change as asked, clean, write.
 
-use super::{print, read};
+use super::print;
 use crate::args::{ConvertArgs, LogLevel};
+use carafe::conversion::{self, ConversionOptions};
 use carafe::passes::{COMMON, CompressToFp16};
-use carafe::{Core, Error, Model, Notes, Result, run_passes};
-use std::path::Path;
+use carafe::{Core, Error, Model, Notes, ReadRequest, Result, run_passes};
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
-    let model = read(core, &args.model, false)?;
-    let mut notes = if args.log_level == LogLevel::Debug { Notes::enabled() } else { Notes::default() };
-    let written = convert(model, &args.output, args.compress_to_fp16, &mut notes);
-    for line in &notes.lines {
+    let path = args.model.as_ref().or(args.input_model.as_ref()).ok_or_else(|| Error::usage("no model given"))?;
+    if let Some(framework) = &args.framework {
+        check_framework(framework, core.format_of(path)?, path)?;
+    }
+    let mut model = core.read(&ReadRequest { path, weights: args.weights.as_deref(), keep_unknown: false })?;
+    conversion::apply(&mut model, &options(args))?;
+    if let Some(name) = &args.model_name {
+        model.name = name.clone();
+    }
+    let output = output(args, path)?;
+    let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
+    let mut notes = if debug { Notes::enabled() } else { Notes::default() };
+    let written = convert(model, &output, args.compress_to_fp16, &mut notes);
+    for line in notes.lines.iter().filter(|_| !args.silent) {
         eprintln!("[ DEBUG ] {line}");
     }
     written?;
-    print(&format!("{}\n{}\n", args.output.display(), args.output.with_extension("bin").display()))
+    if args.silent {
+        return Ok(());
+    }
+    print(&format!("{}\n{}\n", output.display(), output.with_extension("bin").display()))
 }
 
-/// Cleans a model and writes it.
+fn options(args: &ConvertArgs) -> ConversionOptions {
+    ConversionOptions {
+        input: args.inputs.clone(),
+        output: args.outputs.clone(),
+        input_shape: args.input_shape.clone(),
+        batch: args.batch,
+        layout: args.layout.clone(),
+        source_layout: args.source_layout.clone(),
+        target_layout: args.target_layout.clone(),
+        mean_values: args.mean_values.clone(),
+        scale_values: args.scale_values.clone(),
+        scale: args.scale,
+        reverse_input_channels: args.reverse_input_channels,
+        static_shape: args.static_shape,
+        transform: args.transform.clone(),
+    }
+}
+
+// The .xml to write: as given, or in the folder under the name of the model.
+fn output(args: &ConvertArgs, model: &Path) -> Result<PathBuf> {
+    if let Some(output) = &args.output {
+        return Ok(output.clone());
+    }
+    let folder = args.output_dir.as_ref().ok_or_else(|| Error::usage("no output given; use -o or --output_dir"))?;
+    let stem = model.file_stem().map(|s| s.to_string_lossy().into_owned());
+    let stem = stem.filter(|s| !s.is_empty() && !s.starts_with('.')).unwrap_or_else(|| "model".to_string());
+    let name = args.model_name.clone().unwrap_or(stem);
+    if name.is_empty() || name.contains(['/', '\\']) {
+        return Err(Error::usage(format!("model name `{name}` cannot be the name of a file; use -o to say where")));
+    }
+    Ok(folder.join(format!("{name}.xml")))
+}
+
+/// Names of formats as users type them, and how each begins when readers spell it out, in small letters without spaces.
+const FRAMEWORKS: &[(&str, &str)] = &[
+    ("onnx", "onnx"),
+    ("ir", "openvino"),
+    ("tf", "tensorflow"),
+    ("tflite", "tensorflowlite"),
+    ("paddle", "paddle"),
+    ("caffe", "caffe"),
+    ("mxnet", "mxnet"),
+    ("kaldi", "kaldi"),
+];
+
+fn check_framework(framework: &str, format: &str, path: &Path) -> Result<()> {
+    let wanted = framework.to_ascii_lowercase();
+    let Some((_, start)) = FRAMEWORKS.iter().find(|(name, _)| *name == wanted) else {
+        let known: Vec<&str> = FRAMEWORKS.iter().map(|(name, _)| *name).collect();
+        return Err(Error::usage(format!("framework `{framework}` is unknown; known: {}", known.join(", "))));
+    };
+    let found = format.to_ascii_lowercase().replace(' ', "");
+    let lite = |name: &str| name.contains("lite");
+    if found.starts_with(start) && lite(&found) == lite(start) {
+        return Ok(());
+    }
+    let shown = path.display();
+    Err(Error::usage(format!("`{shown}` is {format}, not {framework}; leave --framework out to read it as it is")))
+}
+
+/// Cleans a model and writes it. What depends on input shapes stays computed, so that the written model can be reshaped.
 pub(crate) fn convert(mut model: Model, output: &Path, compress_to_fp16: bool, notes: &mut Notes) -> Result<()> {
     if output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("xml")) {
         return Err(Error::usage(format!("output `{}` must end with .xml", output.display())));
     }
+    let kept = conversion::keep_shape_paths(&mut model);
     run_passes(&mut model, COMMON, notes)?;
+    conversion::release_shape_paths(&mut model, &kept);
     if compress_to_fp16 {
         run_passes(&mut model, &[&CompressToFp16], notes)?;
     }

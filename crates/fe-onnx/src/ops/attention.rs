@@ -1,18 +1,17 @@
 //! Attention and rotary embedding. The mask is built as numbers that are added to the scores; a query that may see no key
 //! at all gives zeros, where a softmax would give NaN.
 
-use super::arith::Arith;
+use super::compose::Compose;
 use crate::tensor::element_type;
 use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::Softmax;
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
-use carafe_ops::logic::LogicalAnd;
 use carafe_ops::math::Tanh;
 use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::movement::{Broadcast, Pad, Slice, Split};
-use carafe_ops::reduce::ReduceMax;
+use carafe_ops::reduce::ReduceLogicalOr;
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] =
@@ -74,24 +73,24 @@ fn attention(n: &mut NodeCx<'_>) -> Result<Outputs> {
         let root = match scale {
             Some(scale) => n.scalar_like(q, scale.sqrt())?,
             None => {
-                let size = n.size(q, 3)?;
+                let size = n.length(q, 3)?;
                 let size = n.convert(size, ElementType::F32)?;
-                let root = n.power(size, -0.25)?;
+                let root = n.power_number(size, -0.25)?;
                 n.convert_like(root, q)?
             }
         };
-        let (q, k) = (n.mul(q, root)?, n.mul(k, root)?);
+        let (q, k) = (n.times(q, root)?, n.times(k, root)?);
         let mut scores = n.emit(MatMul { transpose_a: false, transpose_b: true }, &[q, k])?;
         qk = Some(scores);
         if softcap > 0.0 {
-            let capped = n.over(scores, softcap)?;
+            let capped = n.over_number(scores, softcap)?;
             let capped = n.emit(Tanh, &[capped])?;
-            scores = n.times(capped, softcap)?;
+            scores = n.times_number(capped, softcap)?;
             // What mode 0 shows has the cap too.
             qk = Some(scores);
         }
         if let Some(bias) = bias {
-            scores = n.add(scores, bias)?;
+            scores = n.plus(scores, bias)?;
         }
         if shown == 2 {
             qk = Some(scores);
@@ -105,7 +104,7 @@ fn attention(n: &mut NodeCx<'_>) -> Result<Outputs> {
         if shown == 3 {
             qk = Some(weights);
         }
-        n.matmul(weights, v)?
+        n.product(weights, v, false)?
     };
     if flat {
         y = n.transpose(y, &[0, 2, 1, 3])?;
@@ -123,26 +122,27 @@ fn repeat_heads(n: &mut NodeCx<'_>, v: Value, q: Value) -> Result<Value> {
     if heads(v).is_some() && heads(v) == heads(q) {
         return Ok(v);
     }
-    let (own, wanted) = (n.dim(v, 1)?, n.dim(q, 1)?);
-    let times = n.div(wanted, own)?;
+    let (own, wanted) = (n.size(v, 1)?, n.size(q, 1)?);
+    let times = n.over(wanted, own)?;
     let one = n.i64s(&[1])?;
     let shape = n.concat(&[one, one, times, one, one], 0)?;
     let wide = n.unsqueeze(v, &[2])?;
     let wide = n.emit(Broadcast { mode: BroadcastMode::Bidirectional }, &[wide, shape])?;
-    let mut dims = vec![n.dim(v, 0)?, wanted];
-    dims.extend([n.dim(v, 2)?, n.dim(v, 3)?]);
+    let mut dims = vec![n.size(v, 0)?, wanted];
+    dims.extend([n.size(v, 2)?, n.size(v, 3)?]);
     let shape = n.concat(&dims, 0)?;
-    n.reshape_to(wide, shape)
+    n.reshaped(wide, shape, false)
 }
 
-// Zeros where no key may be seen.
+// Zeros where no key may be seen. A largest number cannot tell: over nothing but minus infinity it is finite.
 fn without_blind_rows(n: &mut NodeCx<'_>, y: Value, bias: Option<Value>) -> Result<Value> {
     let Some(bias) = bias else { return Ok(y) };
+    let never = n.scalar_like(bias, f64::NEG_INFINITY)?;
+    let seen = n.greater(bias, never)?;
     let last = n.i64s(&[-1])?;
-    let best = n.emit(ReduceMax { keep_dims: true }, &[bias, last])?;
-    let blind = n.equal(best, f64::NEG_INFINITY)?;
+    let seen = n.emit(ReduceLogicalOr { keep_dims: true }, &[seen, last])?;
     let zero = n.scalar_like(y, 0.0)?;
-    n.select(blind, zero, y)
+    n.choose(seen, y, zero)
 }
 
 /// Which keys a query may see.
@@ -171,26 +171,26 @@ impl Visible {
         let mut allowed: Option<Value> = None;
         let mut allow = |n: &mut NodeCx<'_>, rule: Value| -> Result<()> {
             allowed = Some(match allowed {
-                Some(a) => n.emit(LogicalAnd::default(), &[a, rule])?,
+                Some(a) => n.and(a, rule)?,
                 None => rule,
             });
             Ok(())
         };
-        let n_keys = n.size(self.k, 2)?;
+        let n_keys = n.length(self.k, 2)?;
         let keys = n.count_to(n_keys, ElementType::I64)?;
         if causal || left >= 0 || right >= 0 {
-            let n_queries = n.size(self.q, 2)?;
+            let n_queries = n.length(self.q, 2)?;
             let queries = n.count_to(n_queries, ElementType::I64)?;
             let queries = n.unsqueeze(queries, &[1])?;
             let positions = match (self.past, filled) {
                 (Some(past), _) => {
-                    let offset = n.size(past, 2)?;
-                    n.add(queries, offset)?
+                    let offset = n.length(past, 2)?;
+                    n.plus(queries, offset)?
                 }
                 (None, Some(filled)) => {
-                    let offset = n.sub(filled, n_queries)?;
+                    let offset = n.minus(filled, n_queries)?;
                     let offset = n.reshape(offset, &[-1, 1, 1, 1])?;
-                    n.add(queries, offset)?
+                    n.plus(queries, offset)?
                 }
                 (None, None) => queries,
             };
@@ -199,12 +199,12 @@ impl Visible {
                 allow(n, rule)?;
             }
             if left >= 0 {
-                let first = n.plus(positions, -left as f64)?;
+                let first = n.plus_number(positions, -left as f64)?;
                 let rule = n.less_equal(first, keys)?;
                 allow(n, rule)?;
             }
             if right >= 0 {
-                let last = n.plus(positions, right as f64)?;
+                let last = n.plus_number(positions, right as f64)?;
                 let rule = n.less_equal(keys, last)?;
                 allow(n, rule)?;
             }
@@ -217,7 +217,7 @@ impl Visible {
         if let Some(allowed) = allowed {
             let rules = as_bias(n, allowed, self.q)?;
             bias = Some(match bias {
-                Some(bias) => n.add(bias, rules)?,
+                Some(bias) => n.plus(bias, rules)?,
                 None => rules,
             });
         }
@@ -234,10 +234,10 @@ impl Visible {
         if have.is_some() && (have == want || have == Some(1)) {
             return Ok(mask);
         }
-        let (have, want) = (n.dim(mask, last)?, n.dim(self.k, 2)?);
-        let missing = n.sub(want, have)?;
+        let (have, want) = (n.size(mask, last as i64)?, n.size(self.k, 2)?);
+        let missing = n.minus(want, have)?;
         let none = n.i64s(&[0])?;
-        let missing = n.maximum(missing, none)?;
+        let missing = n.max(missing, none)?;
         let begin = n.i64s(&vec![0; rank])?;
         let end = if last == 0 {
             missing
@@ -256,7 +256,7 @@ fn windows(n: &NodeCx<'_>) -> Result<(i64, i64)> {
 
 fn as_bias(n: &mut NodeCx<'_>, allowed: Value, like: Value) -> Result<Value> {
     let (zero, never) = (n.scalar_like(like, 0.0)?, n.scalar_like(like, f64::NEG_INFINITY)?);
-    n.select(allowed, zero, never)
+    n.choose(allowed, zero, never)
 }
 
 fn rotary_embedding(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -273,7 +273,7 @@ fn rotary_embedding(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (cosines, sines) = (n.unsqueeze(cosines, &[1])?, n.unsqueeze(sines, &[1])?);
     let (moving, rest) = match turned {
         0 => (data, None),
-        turned => (n.part(data, 3, 0, turned)?, Some(n.part(data, 3, turned, i64::MAX)?)),
+        turned => (n.part(data, 0, turned, 3)?, Some(n.part(data, turned, i64::MAX, 3)?)),
     };
     let halves = if interleaved {
         let mut every_second = |first: i64| -> Result<Value> {
@@ -287,9 +287,9 @@ fn rotary_embedding(n: &mut NodeCx<'_>) -> Result<Outputs> {
         n.emit_all(Split { num_splits: 2 }, &[moving, axis])?
     };
     let [a, b] = halves[..] else { return Err(n.fail("the embedding must have two halves")) };
-    let (cos_a, sin_b) = (n.mul(cosines, a)?, n.mul(sines, b)?);
-    let (sin_a, cos_b) = (n.mul(sines, a)?, n.mul(cosines, b)?);
-    let (real, imaginary) = (n.sub(cos_a, sin_b)?, n.add(sin_a, cos_b)?);
+    let (cos_a, sin_b) = (n.times(cosines, a)?, n.times(sines, b)?);
+    let (sin_a, cos_b) = (n.times(sines, a)?, n.times(cosines, b)?);
+    let (real, imaginary) = (n.minus(cos_a, sin_b)?, n.plus(sin_a, cos_b)?);
     let mut y = if interleaved {
         let (real, imaginary) = (n.unsqueeze(real, &[-1])?, n.unsqueeze(imaginary, &[-1])?);
         let pairs = n.concat(&[real, imaginary], -1)?;

@@ -3,15 +3,16 @@
 
 use carafe_frontend::NodeCx;
 use carafe_graph::{Model, Op, Result, Value};
+use carafe_ops::activation::Clamp;
 use carafe_ops::arithmetic::AutoBroadcast;
 use carafe_ops::arithmetic::{Add, Divide, Maximum, Minimum, Multiply, Power, Subtract};
 use carafe_ops::compare::{Equal, Greater, GreaterEqual, Less, LessEqual};
 use carafe_ops::indexing::{Gather, Select};
 use carafe_ops::linear::MatMul;
 use carafe_ops::logic::{LogicalAnd, LogicalNot, LogicalOr};
-use carafe_ops::math::{Round, Sqrt};
-use carafe_ops::movement::{Broadcast, Concat, Reshape, Slice, Split, Squeeze, Transpose, Unsqueeze};
+use carafe_ops::math::{Abs, Ceiling, Floor, Round, Sqrt};
 use carafe_ops::movement::broadcast::BroadcastMode;
+use carafe_ops::movement::{Broadcast, Concat, Reshape, Slice, Split, Squeeze, Transpose, Unsqueeze};
 use carafe_ops::reduce::{ReduceMax, ReduceMean, ReduceSum};
 use carafe_ops::shape::{Range, ShapeOf};
 use carafe_tensor::{ElementType, Tensor};
@@ -75,6 +76,31 @@ pub(crate) trait Compose {
     fn times_number(&mut self, a: Value, b: f64) -> Result<Value> {
         let b = self.number(a, b)?;
         self.times(a, b)
+    }
+    fn over_number(&mut self, a: Value, b: f64) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.over(a, b)
+    }
+    fn power_number(&mut self, a: Value, b: f64) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.power(a, b)
+    }
+    fn equal_number(&mut self, a: Value, b: f64) -> Result<Value> {
+        let b = self.number(a, b)?;
+        self.equal(a, b)
+    }
+    /// No less than one number and no more than another.
+    fn between(&mut self, a: Value, min: f64, max: f64) -> Result<Value> {
+        self.put(Clamp { min, max }, &[a])
+    }
+    fn abs(&mut self, a: Value) -> Result<Value> {
+        self.put(Abs, &[a])
+    }
+    fn floor(&mut self, a: Value) -> Result<Value> {
+        self.put(Floor, &[a])
+    }
+    fn ceiling(&mut self, a: Value) -> Result<Value> {
+        self.put(Ceiling, &[a])
     }
     /// `b - a` for a number `b`.
     fn sub_from(&mut self, b: f64, a: Value) -> Result<Value> {

@@ -1,7 +1,7 @@
 //! Convolutions. ONNX keeps the groups inside of the filters' first axis, we have a group axis in front. An odd pad of a
 //! transposed convolution of asked size goes to the other end than in our operation.
 
-use super::arith::Arith;
+use super::compose::Compose;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::convolution::window::PadType;
@@ -102,10 +102,10 @@ fn grouped(n: &mut NodeCx<'_>, filters: Value, groups: i64) -> Result<Value> {
         }
     }
     let shape = n.shape_of(filters)?;
-    let rest = n.part(shape, 0, 1, i64::MAX)?;
+    let rest = n.part(shape, 1, i64::MAX, 0)?;
     let front = n.i64s(&[groups, -1])?;
     let shape = n.concat(&[front, rest], 0)?;
-    n.reshape_to(filters, shape)
+    n.reshaped(filters, shape, false)
 }
 
 /// A vector over channels so that it meets the channels of `[N, C, ...]`.
@@ -128,7 +128,7 @@ fn per_filter(n: &mut NodeCx<'_>, v: Value, n_spatial: usize) -> Result<Value> {
 fn with_bias(n: &mut NodeCx<'_>, y: Value, bias: Option<Value>, n_spatial: usize) -> Result<Value> {
     let Some(bias) = bias else { return Ok(y) };
     let bias = per_channel(n, bias, n_spatial)?;
-    n.add(y, bias)
+    n.plus(y, bias)
 }
 
 fn conv(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -157,9 +157,9 @@ fn conv_transpose(n: &mut NodeCx<'_>) -> Result<Outputs> {
         }
         _ if same => {
             let shape = n.shape_of(x)?;
-            let shape = n.part(shape, 0, 2, i64::MAX)?;
+            let shape = n.part(shape, 2, i64::MAX, 0)?;
             let strides = n.i64s(&windows.strides)?;
-            Some(n.mul(shape, strides)?)
+            Some(n.times(shape, strides)?)
         }
         _ => None,
     };
@@ -209,7 +209,7 @@ pub(super) fn centred(n: &mut NodeCx<'_>, v: Value, zero_point: Option<Value>, t
     let v = n.convert(v, ty)?;
     let Some(zero_point) = zero_point else { return Ok(v) };
     let zero_point = n.convert(zero_point, ty)?;
-    n.sub(v, zero_point)
+    n.minus(v, zero_point)
 }
 
 fn conv_integer(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -235,11 +235,11 @@ fn q_linear_conv(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let y = windows.convolve(n, x, w, groups)?;
     let bias = bias.map(|b| n.convert(b, ElementType::F32)).transpose()?;
     let y = with_bias(n, y, bias, axes)?;
-    let mut scale = n.mul(x_scale, w_scale)?;
-    scale = n.div(scale, y_scale)?;
+    let mut scale = n.times(x_scale, w_scale)?;
+    scale = n.over(scale, y_scale)?;
     if n.rank(scale) != Some(0) {
         scale = per_channel(n, scale, axes)?;
     }
-    let y = n.mul(y, scale)?;
+    let y = n.times(y, scale)?;
     Ok(super::quantized::to_integer(n, y, y_zero)?.into())
 }

@@ -1,6 +1,6 @@
 //! Matrix products. Integer products subtract the zero points first; the products themselves are then exact.
 
-use super::arith::Arith;
+use super::compose::Compose;
 use super::convolution::centred;
 use super::quantized::to_integer;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
@@ -18,7 +18,7 @@ pub(crate) const RULES: &[StaticRule] = &[
 
 fn mat_mul(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (a, b) = (n.input(0)?, n.input(1)?);
-    Ok(n.matmul(a, b)?.into())
+    Ok(n.product(a, b, false)?.into())
 }
 
 fn einsum(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -36,13 +36,13 @@ fn gemm(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (a, b, c) = (n.input(0)?, n.input(1)?, n.opt(2)?);
     let mut y = n.emit(MatMul { transpose_a, transpose_b }, &[a, b])?;
     if alpha != 1.0 {
-        y = n.times(y, alpha)?;
+        y = n.times_number(y, alpha)?;
     }
     let Some(mut c) = c.filter(|_| beta != 0.0) else { return Ok(y.into()) };
     if beta != 1.0 {
-        c = n.times(c, beta)?;
+        c = n.times_number(c, beta)?;
     }
-    Ok(n.add(y, c)?.into())
+    Ok(n.plus(y, c)?.into())
 }
 
 /// A vector over the rows of the left matrix stands as a column; everything else broadcasts as it is.
@@ -58,7 +58,7 @@ fn mat_mul_integer(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let a_zero = a_zero.map(|z| per_row(n, z, a)).transpose()?;
     let a = centred(n, a, a_zero, ElementType::I32)?;
     let b = centred(n, b, b_zero, ElementType::I32)?;
-    Ok(n.matmul(a, b)?.into())
+    Ok(n.product(a, b, false)?.into())
 }
 
 fn q_linear_mat_mul(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -70,11 +70,11 @@ fn q_linear_mat_mul(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let y_zero = per_row(n, y_zero, a)?;
     let a = centred(n, a, Some(a_zero), ElementType::F32)?;
     let b = centred(n, b, Some(b_zero), ElementType::F32)?;
-    let y = n.matmul(a, b)?;
+    let y = n.product(a, b, false)?;
     let mut factor = |v: Value| n.convert(v, ElementType::F32);
     let (a_scale, b_scale, y_scale) = (factor(a_scale)?, factor(b_scale)?, factor(y_scale)?);
-    let scale = n.mul(a_scale, b_scale)?;
-    let scale = n.div(scale, y_scale)?;
-    let y = n.mul(y, scale)?;
+    let scale = n.times(a_scale, b_scale)?;
+    let scale = n.over(scale, y_scale)?;
+    let y = n.times(y, scale)?;
     Ok(to_integer(n, y, y_zero)?.into())
 }

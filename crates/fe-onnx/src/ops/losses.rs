@@ -1,6 +1,7 @@
 //! Losses of classifiers. A target equal to `ignore_index` counts neither in the sum nor in the mean.
 
-use super::arith::Arith;
+use super::compose::Compose;
+use super::shapes::all_axes;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::LogSoftmax;
@@ -35,9 +36,9 @@ fn loss(n: &mut NodeCx<'_>, logarithms: Value) -> Result<Value> {
     let mut class = target;
     let mut skip = None;
     if let Some(ignored) = ignored {
-        let hit = n.equal(target, ignored as f64)?;
+        let hit = n.equal_number(target, ignored as f64)?;
         let zero = n.i64(0)?;
-        class = n.select(hit, zero, target)?;
+        class = n.choose(hit, zero, target)?;
         skip = Some(hit);
     }
     let column = n.unsqueeze(class, &[1])?;
@@ -52,12 +53,12 @@ fn loss(n: &mut NodeCx<'_>, logarithms: Value) -> Result<Value> {
     };
     if let (Some(w), Some(hit)) = (weight, skip) {
         let zero = n.scalar_like(each, 0.0)?;
-        weight = Some(n.select(hit, zero, w)?);
+        weight = Some(n.choose(hit, zero, w)?);
     }
     if let Some(w) = weight {
-        each = n.mul(each, w)?;
+        each = n.times(each, w)?;
     }
-    let axes = n.axes_from(each, 0)?;
+    let axes = all_axes(n, each)?;
     match (reduction.as_str(), weight) {
         ("none", _) => Ok(each),
         ("sum", _) => n.emit(ReduceSum { keep_dims: false }, &[each, axes]),
@@ -65,7 +66,7 @@ fn loss(n: &mut NodeCx<'_>, logarithms: Value) -> Result<Value> {
         ("mean", Some(w)) => {
             let total = n.emit(ReduceSum { keep_dims: false }, &[each, axes])?;
             let count = n.emit(ReduceSum { keep_dims: false }, &[w, axes])?;
-            n.div(total, count)
+            n.over(total, count)
         }
         (other, _) => Err(n.fail(format!("attribute `reduction` is `{other}`; known are none, sum, mean"))),
     }

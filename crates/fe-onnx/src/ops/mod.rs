@@ -5,7 +5,10 @@ use carafe_frontend::StaticRule;
 mod attend;
 mod compose;
 mod recurrent_steps;
+mod resize_axis;
+mod roi_align_max;
 mod shapes;
+mod volume_sample;
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -17,10 +20,9 @@ macro_rules! families {
     };
 }
 
-mod arith;
-
 families! {
     activation,
+    attention,
     casts,
     constants,
     contrib,
@@ -33,6 +35,7 @@ families! {
     legacy,
     linear,
     logic,
+    losses,
     ml,
     ml_labels,
     ml_svm,
@@ -46,8 +49,10 @@ families! {
     random,
     recurrent,
     reduce,
+    resize,
     scan,
     sequence,
     signal,
     slicing,
+    vision,
 }

@@ -1,14 +1,15 @@
 //! Normalizations. Means and variances of f16 and bf16 data are computed in f32 where the file asks for it, and rounded
 //! before scale and bias meet them.
 
-use super::arith::Arith;
+use super::compose::Compose;
+use super::pooling::axes_from;
 use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_ops::movement::{Broadcast, Unsqueeze};
 use carafe_ops::normalization::mvn::EpsMode;
 use carafe_ops::normalization::{BatchNormInference, GroupNormalization, Lrn, Mvn};
-use carafe_ops::reduce::{ReduceL1, ReduceL2};
+use carafe_ops::reduce::{ReduceL1, ReduceL2, ReduceMean};
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -60,17 +61,17 @@ fn batch_normalization(n: &mut NodeCx<'_>, training: Training) -> Result<Outputs
     let rank = n.known_rank(x)?;
     let others: Vec<i64> = (0..rank as i64).filter(|&a| a != 1).collect();
     let axes = n.i64s(&others)?;
-    let batch_mean = n.mean(x, axes)?;
-    let centred = n.sub(x, batch_mean)?;
-    let squares = n.mul(centred, centred)?;
-    let batch_variance = n.mean(squares, axes)?;
+    let batch_mean = n.put(ReduceMean { keep_dims: true }, &[x, axes])?;
+    let centred = n.minus(x, batch_mean)?;
+    let squares = n.times(centred, centred)?;
+    let batch_variance = n.put(ReduceMean { keep_dims: true }, &[squares, axes])?;
     let (batch_mean, batch_variance) = (n.reshape(batch_mean, &[-1])?, n.reshape(batch_variance, &[-1])?);
     let y = n.emit(BatchNormInference { epsilon }, &[x, scale, bias, batch_mean, batch_variance])?;
     let mut outputs: Vec<Item> = vec![y.into()];
     for (i, (running, now)) in [(mean, batch_mean), (variance, batch_variance)].into_iter().enumerate() {
-        let old = n.times(running, momentum)?;
-        let new = n.times(now, 1.0 - momentum)?;
-        let v = n.add(old, new)?;
+        let old = n.times_number(running, momentum)?;
+        let new = n.times_number(now, 1.0 - momentum)?;
+        let v = n.plus(old, new)?;
         let given = n.input(3 + i)?;
         outputs.push(n.convert_like(v, given)?.into());
     }
@@ -84,12 +85,12 @@ fn batch_normalization(n: &mut NodeCx<'_>, training: Training) -> Result<Outputs
 // With parameters that broadcast.
 fn normalized(n: &mut NodeCx<'_>, x: Value, parameters: [Value; 4], epsilon: f32) -> Result<Value> {
     let [scale, bias, mean, variance] = parameters;
-    let variance = n.plus(variance, f64::from(epsilon))?;
+    let variance = n.plus_number(variance, f64::from(epsilon))?;
     let deviation = n.sqrt(variance)?;
-    let x = n.sub(x, mean)?;
-    let x = n.div(x, deviation)?;
-    let x = n.mul(x, scale)?;
-    n.add(x, bias)
+    let x = n.minus(x, mean)?;
+    let x = n.over(x, deviation)?;
+    let x = n.times(x, scale)?;
+    n.plus(x, bias)
 }
 
 // Axes of 1 behind a vector of channels, as many as the data has spatial axes.
@@ -99,8 +100,8 @@ fn beside_channels(n: &mut NodeCx<'_>, v: Value, x: Value) -> Result<Value> {
         pattern.extend(vec![1; rank.saturating_sub(2)]);
         return n.reshape(v, &pattern);
     }
-    let axes = n.axes_from(x, 2)?;
-    let axes = n.plus(axes, -1.0)?;
+    let axes = axes_from(n, x, 2)?;
+    let axes = n.plus_number(axes, -1.0)?;
     n.emit(Unsqueeze, &[v, axes])
 }
 
@@ -112,12 +113,12 @@ fn instance_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
     n.ignore(&["consumed_inputs"]);
     let epsilon: f32 = n.attr("epsilon", 1e-5)?;
     let (x, scale, bias) = (n.input(0)?, n.input(1)?, n.input(2)?);
-    let axes = n.axes_from(x, 2)?;
+    let axes = axes_from(n, x, 2)?;
     let y = mvn(n, x, axes, epsilon)?;
     let scale = beside_channels(n, scale, x)?;
     let bias = beside_channels(n, bias, x)?;
-    let y = n.mul(y, scale)?;
-    Ok(n.add(y, bias)?.into())
+    let y = n.times(y, scale)?;
+    Ok(n.plus(y, bias)?.into())
 }
 
 fn group_normalization(n: &mut NodeCx<'_>, per_group: bool) -> Result<Outputs> {
@@ -129,9 +130,9 @@ fn group_normalization(n: &mut NodeCx<'_>, per_group: bool) -> Result<Outputs> {
     let (x, mut scale, mut bias) = (n.input(0)?, n.input(1)?, n.input(2)?);
     if per_group {
         // Version 18 has one scale for all channels of a group.
-        let channels = n.dim(x, 1)?;
+        let channels = n.size(x, 1)?;
         let groups = n.i64s(&[num_groups])?;
-        let each = n.div(channels, groups)?;
+        let each = n.over(channels, groups)?;
         let shape = n.concat(&[groups, each], 0)?;
         for v in [&mut scale, &mut bias] {
             let column = n.reshape(*v, &[-1, 1])?;
@@ -150,7 +151,7 @@ fn last_axes(n: &mut NodeCx<'_>, x: Value, axis: i64) -> Result<Value> {
     }
     let rank = n.known_rank(x)?;
     let axis = n.axis(axis, rank)?;
-    n.axes_from(x, axis)
+    axes_from(n, x, axis)
 }
 
 // Whether statistics are to be computed in f32 though the data is smaller.
@@ -165,19 +166,19 @@ fn layer_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let wide = stashes_in_f32(n, x)?;
     let axes = last_axes(n, x, axis)?;
     let y = mvn(n, x, axes, epsilon)?;
-    let mut y = n.mul(y, scale)?;
+    let mut y = n.times(y, scale)?;
     if let Some(bias) = bias {
-        y = n.add(y, bias)?;
+        y = n.plus(y, bias)?;
     }
     let mut outputs = vec![y];
     if n.wants_output(1) || n.wants_output(2) {
         let x = if wide { n.convert(x, ElementType::F32)? } else { x };
-        let mean = n.mean(x, axes)?;
-        let centred = n.sub(x, mean)?;
-        let squares = n.mul(centred, centred)?;
-        let variance = n.mean(squares, axes)?;
-        let variance = n.plus(variance, f64::from(epsilon))?;
-        outputs.extend([mean, n.power(variance, -0.5)?]);
+        let mean = n.put(ReduceMean { keep_dims: true }, &[x, axes])?;
+        let centred = n.minus(x, mean)?;
+        let squares = n.times(centred, centred)?;
+        let variance = n.put(ReduceMean { keep_dims: true }, &[squares, axes])?;
+        let variance = n.plus_number(variance, f64::from(epsilon))?;
+        outputs.extend([mean, n.power_number(variance, -0.5)?]);
         outputs.truncate(n.n_outputs());
     }
     Ok(outputs.into())
@@ -189,14 +190,14 @@ fn rms_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let wide = stashes_in_f32(n, x)?;
     let axes = last_axes(n, x, axis)?;
     let data = if wide { n.convert(x, ElementType::F32)? } else { x };
-    let squares = n.power(data, 2.0)?;
-    let mean = n.mean(squares, axes)?;
-    let mean = n.plus(mean, epsilon)?;
+    let squares = n.power_number(data, 2.0)?;
+    let mean = n.put(ReduceMean { keep_dims: true }, &[squares, axes])?;
+    let mean = n.plus_number(mean, epsilon)?;
     let root = n.sqrt(mean)?;
-    let y = n.div(data, root)?;
+    let y = n.over(data, root)?;
     let y = n.convert_like(y, x)?;
     let scale = n.convert_like(scale, y)?;
-    Ok(n.mul(y, scale)?.into())
+    Ok(n.times(y, scale)?.into())
 }
 
 fn lp_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -209,10 +210,10 @@ fn lp_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
         _ => return Err(n.fail(format!("attribute `p` must be 1 or 2, found {p}"))),
     };
     // Zeros stay zeros.
-    let empty = n.equal(norm, 0.0)?;
+    let empty = n.equal_number(norm, 0.0)?;
     let one = n.scalar_like(norm, 1.0)?;
-    let norm = n.select(empty, one, norm)?;
-    Ok(n.div(x, norm)?.into())
+    let norm = n.choose(empty, one, norm)?;
+    Ok(n.over(x, norm)?.into())
 }
 
 fn mean_variance(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -228,7 +229,7 @@ fn mean_variance_v1(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let across: bool = n.attr("across_channels", false)?;
     let normalize_variance: bool = n.attr("normalize_variance", true)?;
     let x = n.input(0)?;
-    let axes = n.axes_from(x, if across { 1 } else { 2 })?;
+    let axes = axes_from(n, x, if across { 1 } else { 2 })?;
     let op = Mvn { eps: 1e-9, normalize_variance, eps_mode: EpsMode::OutsideSqrt };
     Ok(n.emit(op, &[x, axes])?.into())
 }

@@ -1,8 +1,9 @@
 //! Pooling. With `ceil_mode` a last window that begins beyond the data is dropped, which is our `ceil_torch`. Indices of
 //! MaxPool count over the whole tensor.
 
-use super::arith::Arith;
+use super::compose::Compose;
 use super::convolution::Windows;
+use super::shapes::{rank, scalar};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Op, Result, Value};
 use carafe_ops::convolution::window::{PadType, Rounding};
@@ -11,7 +12,8 @@ use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::movement::{Broadcast, Pad};
 use carafe_ops::pooling::{AvgPool, MaxPool};
-use carafe_ops::reduce::{ReduceL1, ReduceL2, ReduceMax, ReduceMean, ReduceProd};
+use carafe_ops::reduce::{ReduceL1, ReduceL2, ReduceMax, ReduceMean, ReduceProd, ReduceSum};
+use carafe_ops::shape::Range;
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -82,26 +84,38 @@ fn column_major_indices(n: &mut NodeCx<'_>, x: Value, indices: Value) -> Result<
     let mut step = n.i64(1)?;
     let mut coordinates = vec![];
     for axis in (2..rank).rev() {
-        let size = n.size(x, axis)?;
-        let whole = n.div(rest, size)?;
-        let used = n.mul(whole, size)?;
-        coordinates.push((n.sub(rest, used)?, size));
+        let size = n.length(x, axis as i64)?;
+        let whole = n.over(rest, size)?;
+        let used = n.times(whole, size)?;
+        coordinates.push((n.minus(rest, used)?, size));
         rest = whole;
-        step = n.mul(step, size)?;
+        step = n.times(step, size)?;
     }
-    let mut position = n.mul(rest, step)?;
+    let mut position = n.times(rest, step)?;
     let mut step = n.i64(1)?;
     for (coordinate, size) in coordinates.into_iter().rev() {
-        let offset = n.mul(coordinate, step)?;
-        position = n.add(position, offset)?;
-        step = n.mul(step, size)?;
+        let offset = n.times(coordinate, step)?;
+        position = n.plus(position, offset)?;
+        step = n.times(step, size)?;
     }
     Ok(position)
 }
 
+/// The axes from one on, also of a value of unknown rank.
+pub(super) fn axes_from(n: &mut NodeCx<'_>, v: Value, first: usize) -> Result<Value> {
+    if let Some(rank) = n.rank(v) {
+        let axes: Vec<i64> = (first as i64..rank as i64).collect();
+        return n.i64s(&axes);
+    }
+    let rank = rank(n, v)?;
+    let stop = scalar(n, rank)?;
+    let (start, step) = (n.i64(first as i64)?, n.i64(1)?);
+    n.emit(Range { output_type: ElementType::I64 }, &[start, stop, step])
+}
+
 fn global<O: Op>(n: &mut NodeCx<'_>, op: O) -> Result<Outputs> {
     let x = n.input(0)?;
-    let axes = n.axes_from(x, 2)?;
+    let axes = axes_from(n, x, 2)?;
     Ok(n.emit(op, &[x, axes])?.into())
 }
 
@@ -120,11 +134,11 @@ fn global_lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
         return global(n, ReduceL2 { keep_dims: true });
     }
     let x = n.input(0)?;
-    let axes = n.axes_from(x, 2)?;
+    let axes = axes_from(n, x, 2)?;
     let x = n.abs(x)?;
-    let x = n.power(x, p)?;
-    let y = n.sum(x, axes)?;
-    Ok(n.power(y, 1.0 / p)?.into())
+    let x = n.power_number(x, p)?;
+    let y = n.put(ReduceSum { keep_dims: true }, &[x, axes])?;
+    Ok(n.power_number(y, 1.0 / p)?.into())
 }
 
 fn lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -133,7 +147,7 @@ fn lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (mut w, rounding) = windows(n)?;
     let volume: f64 = w.kernel.iter().map(|&k| k as f64).product();
     let powers = n.abs(x)?;
-    let mut powers = if p == 1.0 { powers } else { n.power(powers, p)? };
+    let mut powers = if p == 1.0 { powers } else { n.power_number(powers, p)? };
     let keep = if rounding == Rounding::Floor { None } else { Some(windows_that_begin_inside(n, x, &w)) };
     if keep.is_some() {
         // Zeros make every window whole, also the last one.
@@ -149,11 +163,11 @@ fn lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let mut y = average(n, powers, w, Rounding::Floor, false)?;
     for (i, count) in keep.into_iter().flatten().enumerate() {
         if let Some(count) = count {
-            y = n.part(y, i as i64 + 2, 0, count)?;
+            y = n.part(y, 0, count, i as i64 + 2)?;
         }
     }
-    let y = n.times(y, volume)?;
-    Ok(if p == 1.0 { y } else { n.power(y, 1.0 / p)? }.into())
+    let y = n.times_number(y, volume)?;
+    Ok(if p == 1.0 { y } else { n.power_number(y, 1.0 / p)? }.into())
 }
 
 // How many windows of each axis begin in the data or before it, where sizes are known.
@@ -173,8 +187,8 @@ fn max_unpool(n: &mut NodeCx<'_>) -> Result<Outputs> {
     }
     let shape = n.shape_of(x)?;
     let (strides, offsets) = (n.i64s(&strides)?, n.i64s(&offsets)?);
-    let shape = n.mul(shape, strides)?;
-    let shape = n.add(shape, offsets)?;
+    let shape = n.times(shape, strides)?;
+    let shape = n.plus(shape, offsets)?;
     let first = n.i64s(&[0])?;
     let length = n.emit(ReduceProd { keep_dims: true }, &[shape, first])?;
     let zero = n.scalar_like(x, 0.0)?;
@@ -183,10 +197,10 @@ fn max_unpool(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let axis = n.i64(0)?;
     let op = ScatterElementsUpdate { reduction: Reduction::None, use_init_val: true };
     let flat = n.emit(op, &[zeros, indices, x, axis])?;
-    let y = n.reshape_to(flat, shape)?;
+    let y = n.reshaped(flat, shape, false)?;
     let Some(asked) = asked else { return Ok(y.into()) };
     // A larger result has zeros behind.
-    let begin = n.sub(shape, shape)?;
-    let end = n.sub(asked, shape)?;
+    let begin = n.minus(shape, shape)?;
+    let end = n.minus(asked, shape)?;
     Ok(n.emit(Pad { pad_mode: PadMode::Constant }, &[y, begin, end, zero])?.into())
 }

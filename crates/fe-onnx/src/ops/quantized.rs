@@ -1,7 +1,8 @@
 //! Quantisation. A scale is one number, a vector along an axis, or one number for each block of an axis; zero points have
 //! its shape. The type of the zero point is the type of the quantised values.
 
-use super::arith::Arith;
+use super::compose::Compose;
+use super::shapes::all_axes;
 use crate::tensor::element_type;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
@@ -24,7 +25,7 @@ pub(super) fn to_integer(n: &mut NodeCx<'_>, x: Value, zero_point: Value) -> Res
     let x = n.round(x)?;
     let x = n.convert(x, ElementType::F32)?;
     let zero_point = n.convert(zero_point, ElementType::F32)?;
-    let x = n.add(x, zero_point)?;
+    let x = n.plus(x, zero_point)?;
     let x = n.between(x, low, high)?;
     n.convert(x, ty)
 }
@@ -129,13 +130,13 @@ impl Grain {
                 let wide = n.emit(Tile, &[wide, repeats])?;
                 let mut dims = Vec::new();
                 for a in 0..rank {
-                    dims.push(if a == *axis { n.i64s(&[-1])? } else { n.dim(v, a)? });
+                    dims.push(if a == *axis { n.i64s(&[-1])? } else { n.size(v, a as i64)? });
                 }
                 let shape = n.concat(&dims, 0)?;
-                let wide = n.reshape_to(wide, shape)?;
-                let stop = n.dim(x, *axis)?;
-                let inputs = [wide, n.i64s(&[0])?, stop, n.i64s(&[1])?, n.i64s(&[*axis as i64])?];
-                n.emit(carafe_ops::movement::Slice, &inputs)
+                let wide = n.reshaped(wide, shape, false)?;
+                let stop = n.size(x, *axis as i64)?;
+                let start = n.i64s(&[0])?;
+                n.cut(wide, start, stop, *axis as i64)
             }
         }
     }
@@ -159,12 +160,12 @@ fn quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = grain.view(n, x)?;
     let x = n.convert(x, precision)?;
     let scale = n.convert(scale, precision)?;
-    let y = n.div(x, scale)?;
+    let y = n.over(x, scale)?;
     let y = if ty.is_float() {
         let mut y = n.convert(y, ElementType::F32)?;
         if let Some(z) = zero_point {
             let z = n.convert(z, ElementType::F32)?;
-            y = n.add(y, z)?;
+            y = n.plus(y, z)?;
         }
         if let Some((low, high)) = limits(ty).filter(|_| saturate) {
             y = n.between(y, low, high)?;
@@ -193,31 +194,31 @@ fn dequantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let zero_point = zero_point.map(|z| grain.spread(n, z, x)).transpose()?;
     let x = grain.view(n, x)?;
     let x = super::convolution::centred(n, x, zero_point, ty)?;
-    let y = n.mul(x, scale)?;
+    let y = n.times(x, scale)?;
     let y = n.convert(y, out)?;
     Ok(grain.back(n, y)?.into())
 }
 
 fn dynamic_quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
-    let axes = n.axes_from(x, 0)?;
+    let axes = all_axes(n, x)?;
     let zero = n.scalar_like(x, 0.0)?;
     let high = n.emit(ReduceMax { keep_dims: false }, &[x, axes])?;
-    let high = n.maximum(high, zero)?;
+    let high = n.max(high, zero)?;
     let low = n.emit(ReduceMin { keep_dims: false }, &[x, axes])?;
-    let low = n.minimum(low, zero)?;
-    let span = n.sub(high, low)?;
-    let scale = n.over(span, 255.0)?;
+    let low = n.min(low, zero)?;
+    let span = n.minus(high, low)?;
+    let scale = n.over_number(span, 255.0)?;
     // Data of zeros alone has no span.
-    let flat = n.equal(scale, 0.0)?;
+    let flat = n.equal_number(scale, 0.0)?;
     let one = n.scalar_like(x, 1.0)?;
-    let scale = n.select(flat, one, scale)?;
-    let zero_point = n.div(low, scale)?;
-    let zero_point = n.sub(zero, zero_point)?;
+    let scale = n.choose(flat, one, scale)?;
+    let zero_point = n.over(low, scale)?;
+    let zero_point = n.minus(zero, zero_point)?;
     let zero_point = n.round(zero_point)?;
     let zero_point = n.between(zero_point, 0.0, 255.0)?;
     let zero_point = n.convert(zero_point, ElementType::U8)?;
-    let y = n.div(x, scale)?;
+    let y = n.over(x, scale)?;
     let y = to_integer(n, y, zero_point)?;
     Ok(vec![y, scale, zero_point].into())
 }

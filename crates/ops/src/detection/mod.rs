@@ -7,6 +7,7 @@ mod nms_core;
 mod roi_grid;
 mod rotated_boxes;
 mod rpn;
+pub use roi_grid::PoolMode;
 
 opset! {
     deformable_psroi_pooling::{DeformablePSROIPooling},

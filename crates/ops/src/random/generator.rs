@@ -33,7 +33,6 @@ pub(super) struct Philox {
     key: u64,
     n: u64,
     counter: u64,
-    blocks: u64,
     state: [u64; 2],
 }
 
@@ -41,7 +40,7 @@ impl Philox {
     /// `state` is what `next_state` gave after the evaluation before, zeros at first.
     pub(super) fn new(key: u64, op_seed: u64, state: [u64; 2]) -> Philox {
         let counter = if state[1] > 0 { state[1] } else { op_seed };
-        Philox { key, n: state[0], counter, blocks: 0, state }
+        Philox { key, n: state[0], counter, state }
     }
 
     fn next(&mut self) -> [u32; 4] {
@@ -59,13 +58,12 @@ impl Philox {
         if self.n == 0 {
             self.counter = self.counter.wrapping_add(1);
         }
-        self.blocks += 1;
         [n[0], n[1], counter[0], counter[1]]
     }
 
-    /// Where the next evaluation starts: as in TensorFlow, 256 steps further for each block.
-    pub(super) fn next_state(&self) -> [u64; 2] {
-        let skip = self.blocks.wrapping_mul(256);
+    /// Where the next evaluation starts: 256 steps further for each of the values drawn, as in OpenVINO.
+    pub(super) fn next_state(&self, values: u64) -> [u64; 2] {
+        let skip = values.wrapping_mul(256);
         let n = self.state[0].wrapping_add(skip);
         [n, self.state[1].wrapping_add(u64::from(n < skip))]
     }
@@ -136,7 +134,7 @@ mod tests {
         let mut g = Philox::new(1, 2, [u64::MAX, 0]);
         g.next();
         assert_eq!((g.n, g.counter), (0, 3));
-        assert_eq!(g.next_state(), [255, 1]);
+        assert_eq!(g.next_state(1), [255, 1]);
     }
 
     #[test]

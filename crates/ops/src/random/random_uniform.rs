@@ -93,7 +93,7 @@ impl Op for RandomUniform {
             cx.put(0, &shape, out)?;
         }
         if let Generator::Philox(g) = &generator {
-            *cx.random_state() = g.next_state();
+            *cx.random_state() = g.next_state(shape.iter().product::<usize>() as u64);
         }
         Ok(())
     }

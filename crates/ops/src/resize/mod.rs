@@ -2,6 +2,7 @@
 
 mod resample;
 mod taps;
+pub use taps::{Coordinates, Mode, NearestMode};
 
 opset! {
     grid_sample::{GridSample},

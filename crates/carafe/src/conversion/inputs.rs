@@ -1,0 +1,351 @@
+//! `--input`, `--input_shape` and `--batch`: shapes and types of inputs, cuts inside the graph and inputs frozen to a value.
+//! All names are looked up in the model as it was read, before anything is edited. An input given another element type
+//! keeps computing in the old one: a Convert stands behind it.
+
+use super::layout::Layouts;
+use super::literal::Literal;
+use super::places::{self, Place};
+use super::{ConversionOptions, NamedInput, syntax};
+use carafe_graph::{Constant, Error, Model, NodeId, Parameter, Result, Use, Value};
+use carafe_ops::convert::Convert;
+use carafe_tensor::{Dim, ElementType, PartialShape};
+use std::sync::Arc;
+
+/// One item of `--input`.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    name: String,
+    target: Target,
+    shape: Option<PartialShape>,
+    ty: Option<ElementType>,
+    value: Option<Literal>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Target {
+    Parameter(NodeId),
+    /// Everybody who reads this value.
+    Output(Value),
+    /// One reader.
+    Input(Use),
+}
+
+/// Reads `--input` and `--input_shape` against the model.
+pub(super) fn read(model: &Model, options: &ConversionOptions) -> Result<Vec<Item>> {
+    let mut items = match &options.input {
+        Some(text) => items(model, text).map_err(|e| e.at("option `--input`"))?,
+        None => Vec::new(),
+    };
+    let shaped = items.iter().find(|i| i.shape.is_some() && i.value.is_none());
+    if let Some(item) = shaped.filter(|_| options.batch.is_some()) {
+        return Err(Error::usage(format!("--batch and the shape of `{}` in --input both set its shape", item.name)));
+    }
+    if let Some(text) = &options.input_shape {
+        if let Some(item) = items.iter().find(|i| i.shape.is_some()) {
+            return Err(Error::usage(format!(
+                "--input_shape and the shape of `{}` in --input both set shapes; give them all in one of the two",
+                item.name
+            )));
+        }
+        let shapes = shapes(text).map_err(|e| e.at("option `--input_shape`"))?;
+        bind_shapes(model, &mut items, shapes).map_err(|e| e.at("option `--input_shape`"))?;
+    }
+    Ok(items)
+}
+
+fn items(model: &Model, text: &str) -> Result<Vec<Item>> {
+    let mut items: Vec<Item> = Vec::new();
+    for (at, part) in syntax::list(text)?.into_iter().enumerate() {
+        let item = item(model, part, at)?;
+        if let Some(other) = items.iter().find(|i| i.target == item.target) {
+            return Err(Error::usage(format!("`{}` and `{}` name the same place", other.name, item.name)));
+        }
+        items.push(item);
+    }
+    Ok(items)
+}
+
+// `name[shape]{type}->value`; without a name the item means the input of its position.
+fn item(model: &Model, part: &str, position: usize) -> Result<Item> {
+    let (mut rest, value) = match part.split_once("->") {
+        Some((left, right)) => (left.trim(), Some(Literal::read(right)?)),
+        None => (part, None),
+    };
+    let (mut shape, mut ty) = (None, None);
+    loop {
+        if let Some(at) = rest.ends_with(']').then(|| rest.rfind('[')).flatten().filter(|_| shape.is_none()) {
+            shape = Some(syntax::shape(&rest[at + 1..rest.len() - 1])?);
+            rest = rest[..at].trim_end();
+        } else if let Some(at) = rest.ends_with('}').then(|| rest.rfind('{')).flatten().filter(|_| ty.is_none()) {
+            ty = Some(element_type(&rest[at + 1..rest.len() - 1])?);
+            rest = rest[..at].trim_end();
+        } else {
+            break;
+        }
+    }
+    let (name, target) = if rest.is_empty() {
+        let n = model.parameters().len();
+        let id = *model.parameters().get(position).ok_or_else(|| {
+            Error::usage(format!("item {} (`{part}`) has no name, and the model has {n} inputs", position + 1))
+        })?;
+        (model.parameter_name(id), Target::Parameter(id))
+    } else {
+        (rest.to_string(), target(model, rest)?)
+    };
+    Ok(Item { name, target, shape, ty, value })
+}
+
+fn element_type(text: &str) -> Result<ElementType> {
+    let lower = text.trim().to_ascii_lowercase();
+    let spelled = match lower.as_str() {
+        "float" | "fp32" => "f32",
+        "half" | "fp16" => "f16",
+        "double" | "fp64" => "f64",
+        "bool" => "boolean",
+        other => other,
+    };
+    spelled.parse().map_err(|_| {
+        Error::usage(format!("`{{{text}}}` is no element type; expected such as f32, f16, i64, i32, u8 or boolean"))
+    })
+}
+
+fn target(model: &Model, name: &str) -> Result<Target> {
+    let of_value = |v: Value| match model.node(v.node).op().is::<Parameter>() {
+        true => Target::Parameter(v.node),
+        false => Target::Output(v),
+    };
+    match places::find(model, name)? {
+        Place::Tensor(v) | Place::Output(v) => Ok(of_value(v)),
+        Place::Input(u) => Ok(Target::Input(u)),
+        Place::Node(node) if model.node(node).op().is::<Parameter>() => Ok(Target::Parameter(node)),
+        Place::Node(node) => {
+            // The inputs of the node are meant; weights are no input in the eyes of a user.
+            let n = model.node(node);
+            let data: Vec<usize> =
+                (0..n.inputs().len()).filter(|&i| model.fact(n.inputs()[i]).tensor().is_none()).collect();
+            match data.as_slice() {
+                [input] => Ok(Target::Input(Use { node, input: *input })),
+                [] => Ok(Target::Output(node.into())),
+                many => {
+                    let ports: Vec<String> = many.iter().map(|i| format!("`{i}:{name}`")).collect();
+                    Err(Error::usage(format!(
+                        "{} has {} inputs; say which: {}, or `{name}:0` for its output",
+                        n.place(),
+                        many.len(),
+                        ports.join(", ")
+                    )))
+                }
+            }
+        }
+    }
+}
+
+fn shapes(text: &str) -> Result<Vec<PartialShape>> {
+    let one = |part: &&str| {
+        let inside = [('[', ']'), ('(', ')')]
+            .iter()
+            .find_map(|&(open, close)| part.strip_prefix(open)?.strip_suffix(close))
+            .ok_or_else(|| {
+                Error::usage(format!("`{part}` is no shape; write shapes in brackets, such as [1,3,224,224],[1,10]"))
+            })?;
+        syntax::shape(inside)
+    };
+    syntax::list(text)?.iter().map(one).collect()
+}
+
+fn bind_shapes(model: &Model, items: &mut Vec<Item>, shapes: Vec<PartialShape>) -> Result<()> {
+    if items.is_empty() {
+        *items = model
+            .parameters()
+            .iter()
+            .map(|&id| Item {
+                name: model.parameter_name(id),
+                target: Target::Parameter(id),
+                shape: None,
+                ty: None,
+                value: None,
+            })
+            .collect();
+    }
+    if items.len() != shapes.len() {
+        let names: Vec<String> = items.iter().map(|i| i.name.clone()).collect();
+        return Err(Error::usage(format!(
+            "found {} shapes for {} inputs ({}); give one shape an input, or name the inputs with --input",
+            shapes.len(),
+            items.len(),
+            places::some_of(&names)
+        )));
+    }
+    for (item, shape) in items.iter_mut().zip(shapes) {
+        item.shape = Some(shape);
+    }
+    Ok(())
+}
+
+/// Whether an item takes something out of the graph.
+pub(super) fn cuts(items: &[Item]) -> bool {
+    items.iter().any(|i| i.value.is_some() || !matches!(i.target, Target::Parameter(_)))
+}
+
+/// Edits the model; gives the inputs the items became, frozen ones left out.
+pub(super) fn apply(model: &mut Model, items: &[Item]) -> Result<Vec<NamedInput>> {
+    let mut named = Vec::new();
+    for item in items {
+        let at = |e: Error| e.at(format!("`{}`", item.name));
+        if item.value.is_some() {
+            freeze(model, item).map_err(at)?;
+            continue;
+        }
+        let cut = !matches!(item.target, Target::Parameter(_));
+        let parameter = match item.target {
+            Target::Parameter(id) => change(model, id, item).map_err(at)?,
+            _ => place(model, item).map_err(at)?,
+        };
+        named.push(NamedInput { name: item.name.clone(), parameter, cut });
+    }
+    Ok(named)
+}
+
+/// Inputs the user listed come first, in that order.
+pub(super) fn put_first(model: &mut Model, listed: &[NodeId]) {
+    let rest = model.parameters().iter().copied().filter(|p| !listed.contains(p));
+    let order = listed.iter().copied().chain(rest).collect();
+    model.order_parameters(order);
+}
+
+// An input of the model with another shape or type.
+fn change(model: &mut Model, id: NodeId, item: &Item) -> Result<NodeId> {
+    let old = model.node(id).op().get::<Parameter>().cloned().ok_or_else(|| Error::invalid("is no input"))?;
+    let shape = item.shape.clone().unwrap_or_else(|| old.shape.clone());
+    let element_type = item.ty.unwrap_or(old.element_type);
+    let readers = model.users(id.into()).to_vec();
+    model.set_op(id, Arc::new(Parameter { shape, element_type }))?;
+    let given = widen(model, id.into(), old.element_type)?;
+    redirect(model, &readers, given);
+    Ok(id)
+}
+
+// A new input where the graph is cut.
+fn place(model: &mut Model, item: &Item) -> Result<NodeId> {
+    let (value, name) = cut_value(model, item);
+    let fact = model.fact(value).clone();
+    let known = if fact.ty.is_dynamic() { ElementType::F32 } else { fact.ty };
+    let shape = item.shape.clone().unwrap_or_else(|| without_symbols(&fact.shape));
+    let parameter = Parameter { shape, element_type: item.ty.unwrap_or(known) };
+    let id = model.add(&name, parameter, &[])?;
+    connect(model, item.target, id.into(), known)?;
+    if model.node(id).outputs()[0].names.is_empty() {
+        model.add_tensor_name(id.into(), name);
+    }
+    Ok(id)
+}
+
+// A constant in place of an input or of a tensor inside.
+fn freeze(model: &mut Model, item: &Item) -> Result<()> {
+    let Some(literal) = &item.value else { return Ok(()) };
+    let (value, name) = cut_value(model, item);
+    let fact = model.fact(value).clone();
+    let known = if fact.ty.is_dynamic() { item.ty.unwrap_or(ElementType::F32) } else { fact.ty };
+    let shape = item.shape.as_ref().unwrap_or(&fact.shape);
+    let tensor = literal.tensor(item.ty.unwrap_or(known), shape)?;
+    let id = model.add(format!("{name}/frozen"), Constant::new(tensor), &[])?;
+    connect(model, item.target, id.into(), known)?;
+    if let Target::Parameter(old) = item.target {
+        model.remove(old)?;
+        model.set_name(id, name);
+    }
+    Ok(())
+}
+
+// The value that is replaced, and the name of what replaces it.
+fn cut_value(model: &Model, item: &Item) -> (Value, String) {
+    let node_name = |id: NodeId| model.node(id).name();
+    match item.target {
+        Target::Parameter(id) => (id.into(), node_name(id).to_string()),
+        Target::Output(v) if model.output(v).names.contains(&item.name) => (v, item.name.clone()),
+        Target::Output(v) => (v, format!("{}/placeholder_out_port_{}", node_name(v.node), v.port)),
+        Target::Input(u) => {
+            (model.node(u.node).inputs()[u.input], format!("{}/placeholder_port_{}", node_name(u.node), u.input))
+        }
+    }
+}
+
+fn connect(model: &mut Model, target: Target, new: Value, ty: ElementType) -> Result<()> {
+    let readers = match target {
+        Target::Parameter(id) => model.users(id.into()).to_vec(),
+        Target::Output(v) => model.users(v).to_vec(),
+        Target::Input(u) => vec![u],
+    };
+    // Tensor names go with the value, so that users still find it.
+    let replaced = match target {
+        Target::Parameter(id) => Some(id.into()),
+        Target::Output(v) => Some(v),
+        Target::Input(_) => None,
+    };
+    if let Some(old) = replaced {
+        let names = model.output(old).names.clone();
+        model.set_tensor_names(new, names);
+        model.set_tensor_names(old, Default::default());
+    }
+    let given = widen(model, new, ty)?;
+    redirect(model, &readers, given);
+    Ok(())
+}
+
+// Converts to the type that the readers expect.
+fn widen(model: &mut Model, v: Value, ty: ElementType) -> Result<Value> {
+    if ty.is_dynamic() || model.fact(v).ty == ty {
+        return Ok(v);
+    }
+    let name = format!("{}/to_{ty}", model.node(v.node).name());
+    Ok(model.add(name, Convert { destination_type: ty }, &[v])?.into())
+}
+
+/// Lets these readers read another value.
+pub(super) fn redirect(model: &mut Model, readers: &[Use], v: Value) {
+    for u in readers {
+        model.set_input(u.node, u.input, v);
+    }
+}
+
+fn without_symbols(shape: &PartialShape) -> PartialShape {
+    match shape.dims() {
+        Some(dims) => PartialShape::new(dims.iter().map(|d| Dim::range(d.min().max(0), d.max()))),
+        None => PartialShape::dynamic(),
+    }
+}
+
+/// Sets the batch axis of every input: the one its layout calls N, else the first.
+pub(super) fn set_batch(model: &mut Model, batch: i64, layouts: &Layouts) -> Result<()> {
+    if batch < 1 {
+        return Err(Error::usage(format!("expected a size of 1 or more, found {batch}")));
+    }
+    for id in model.parameters().to_vec() {
+        let name = model.parameter_name(id);
+        let Some(old) = model.node(id).op().get::<Parameter>().cloned() else { continue };
+        let Some(rank) = old.shape.rank() else {
+            return Err(Error::usage(format!("the rank of input `{name}` is not known; use --input_shape")));
+        };
+        let axis = match layouts.axis(model, id, "N")? {
+            Some(axis) => axis,
+            None if rank == 0 || layouts.has(model, id) => continue,
+            None => {
+                let dim = old.shape.dim(0);
+                if dim.get().is_some_and(|n| n > 1) {
+                    return Err(Error::usage(format!(
+                        "input `{name}` has shape [{}], whose first size {dim} is no batch of 1 or ?; name its batch \
+                         axis N with --layout, or use --input_shape",
+                        old.shape
+                    )));
+                }
+                0
+            }
+        };
+        let mut shape = old.shape.clone();
+        if let Some(dim) = shape.dims_mut().and_then(|dims| dims.get_mut(axis)) {
+            *dim = Dim::known(batch);
+        }
+        model.set_op(id, Arc::new(Parameter { shape, element_type: old.element_type }))?;
+    }
+    model.infer()
+}
