@@ -49,8 +49,8 @@ pub(super) fn labels(n: &NodeCx<'_>, ints: &str, strings: &str) -> Result<Labels
 fn position(n: &mut NodeCx<'_>, x: Value, keys: &Tensor) -> Result<Value> {
     let count = keys.len() as i64;
     if keys.element_type() == ElementType::String {
-        let table = keys.strings()?.to_vec();
-        let at = n.emit(TextIndex { table }, &[x])?;
+        let table = n.constant(keys.clone())?;
+        let at = n.emit(TextIndex, &[x, table])?;
         let (zero, count) = (n.i64(0)?, n.i64(count)?);
         let missing = n.less(at, zero)?;
         return n.choose(missing, count, at);

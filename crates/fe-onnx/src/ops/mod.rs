@@ -54,5 +54,6 @@ families! {
     sequence,
     signal,
     slicing,
+    strings,
     vision,
 }

@@ -1,6 +1,9 @@
 //! Operations that no numbered opset has and that cannot be composed from it. They are written to files under the opset
 //! `carafe`, which other readers refuse.
 
+mod text;
+
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, text_index::{TextIndex},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, ngram_counts::{NgramCounts}, text_concat::{TextConcat},
+    text_index::{TextIndex}, text_normalize::{TextNormalize}, text_split::{TextSplit},
 }
