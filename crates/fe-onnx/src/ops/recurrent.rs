@@ -3,16 +3,19 @@
 //! activations) is unrolled into steps by `recurrent_steps`.
 
 use super::compose::Compose;
+use super::contrib::MS;
+use super::contrib_quantized::dequantized;
 use super::recurrent_steps::{self, Activation};
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{NodeCx, Outputs, StaticRule, rule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::recurrent::{Direction, GruSequence, LstmSequence, RnnSequence};
 use carafe_tensor::{ElementType, Tensor};
 
 pub(crate) const RULES: &[StaticRule] = &[
-    rule("LSTM", 1, |n| recurrent(n, Kind::Lstm)),
-    rule("GRU", 1, |n| recurrent(n, Kind::Gru)),
-    rule("RNN", 1, |n| recurrent(n, Kind::Rnn)),
+    rule("LSTM", 1, |n| recurrent(n, Kind::Lstm, stored)),
+    rule("GRU", 1, |n| recurrent(n, Kind::Gru, stored)),
+    rule("RNN", 1, |n| recurrent(n, Kind::Rnn, stored)),
+    rule_in(MS, "DynamicQuantizeLSTM", 1, |n| recurrent(n, Kind::Lstm, quantized)),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +76,28 @@ pub(super) struct Inputs {
     pub peepholes: Option<Value>,
 }
 
-fn recurrent(n: &mut NodeCx<'_>, kind: Kind) -> Result<Outputs> {
+// How a node holds W and R.
+type Weights = fn(&mut NodeCx<'_>) -> Result<[Value; 2]>;
+
+fn stored(n: &mut NodeCx<'_>) -> Result<[Value; 2]> {
+    Ok([n.input(1)?, n.input(2)?])
+}
+
+// As bytes and turned around: `[direction, input, gates * hidden]`. The activations stay what they are, where the original
+// also puts them through bytes.
+fn quantized(n: &mut NodeCx<'_>) -> Result<[Value; 2]> {
+    let mut both = [n.input(1)?, n.input(2)?];
+    for (i, w) in both.iter_mut().enumerate() {
+        let (scale, zero) = (n.input(8 + 2 * i)?, n.input(9 + 2 * i)?);
+        let directions = n.shape(*w).dim(0).get().ok_or_else(|| n.unsupported("the shape of W must be known"))?;
+        let (scale, zero) = (n.reshape(scale, &[directions, 1, -1])?, n.reshape(zero, &[directions, 1, -1])?);
+        let wide = dequantized(n, *w, scale, Some(zero), None)?;
+        *w = n.transpose(wide, &[0, 2, 1])?;
+    }
+    Ok(both)
+}
+
+fn recurrent(n: &mut NodeCx<'_>, kind: Kind, weights: Weights) -> Result<Outputs> {
     let direction: String = n.attr("direction", "forward".to_string())?;
     let direction = match direction.to_ascii_lowercase().as_str() {
         "forward" => Direction::Forward,
@@ -85,7 +109,7 @@ fn recurrent(n: &mut NodeCx<'_>, kind: Kind) -> Result<Outputs> {
     n.ignore(&["output_sequence"]);
     let batch_first: bool = n.attr("layout", 0i64)? != 0;
     let settings = settings(n, kind, directions)?;
-    let inputs = inputs(n, &settings, directions, batch_first)?;
+    let inputs = inputs(n, &settings, weights, directions, batch_first)?;
     let plain = !settings.input_forget
         && inputs.peepholes.is_none()
         && settings.activations.iter().flatten().all(Activation::is_plain)
@@ -126,9 +150,16 @@ fn settings(n: &NodeCx<'_>, kind: Kind, directions: usize) -> Result<Settings> {
     Ok(Settings { kind, hidden, clip: n.attr("clip", 0.0f32)?, linear_before_reset, input_forget, activations })
 }
 
-fn inputs(n: &mut NodeCx<'_>, settings: &Settings, directions: usize, batch_first: bool) -> Result<Inputs> {
+fn inputs(
+    n: &mut NodeCx<'_>,
+    settings: &Settings,
+    weights: Weights,
+    directions: usize,
+    batch_first: bool,
+) -> Result<Inputs> {
     let kind = settings.kind;
-    let (x, w, r) = (n.input(0)?, n.input(1)?, n.input(2)?);
+    let x = n.input(0)?;
+    let [w, r] = weights(n)?;
     for v in [x, w, r] {
         if let Some(rank) = n.rank(v).filter(|&rank| rank != 3) {
             return Err(n.fail(format!("X, W and R must have 3 axes, found {rank}")));

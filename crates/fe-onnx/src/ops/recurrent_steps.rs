@@ -250,15 +250,15 @@ impl Cell<'_> {
             }
         };
         let old = states[1];
-        let forget = sum(m, 0)?;
-        let forget = peep(m, forget, 2, old)?;
-        let forget = self.act(m, 0, forget)?;
-        let enter = if self.s.input_forget {
-            m.sub_from(1.0, forget)?
+        let enter = sum(m, 1)?;
+        let enter = peep(m, enter, 0, old)?;
+        let enter = self.act(m, 0, enter)?;
+        let forget = if self.s.input_forget {
+            m.sub_from(1.0, enter)?
         } else {
-            let enter = sum(m, 1)?;
-            let enter = peep(m, enter, 0, old)?;
-            self.act(m, 0, enter)?
+            let forget = sum(m, 0)?;
+            let forget = peep(m, forget, 2, old)?;
+            self.act(m, 0, forget)?
         };
         let new = sum(m, 2)?;
         let new = self.act(m, 1, new)?;
