@@ -2,5 +2,5 @@
 //! `carafe`, which other readers refuse.
 
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, text_index::{TextIndex},
 }
