@@ -113,7 +113,7 @@ pub(super) fn find_input(model: &Model, inputs: &[super::NamedInput], name: &str
     Err(Error::not_found(format!("the model has no input `{name}`{like}; it has: {}", some_of(&names))))
 }
 
-/// `; did you mean a or b?` when some names look like the wanted one, or contain it.
+/// ` (did you mean a or b?)` when some names look like the wanted one, or contain it.
 pub(super) fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
     let lower = wanted.to_lowercase();
     let mut found: Vec<(usize, &str)> = names
@@ -121,14 +121,14 @@ pub(super) fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> St
             let other = name.to_lowercase();
             let within = lower.len() >= 3 && other.contains(&lower);
             let distance = edit_distance(&lower, &other);
-            let limit = 1 + lower.chars().count().min(other.chars().count()) / 4;
-            (within || distance <= limit).then_some((distance, name))
+            let shorter = lower.chars().count().min(other.chars().count());
+            (within || (distance <= 1 + shorter / 4 && distance < shorter)).then_some((distance, name))
         })
         .collect();
     found.sort();
     found.dedup();
     let like: Vec<String> = found.into_iter().take(3).map(|(_, n)| format!("`{n}`")).collect();
-    if like.is_empty() { String::new() } else { format!("; did you mean {}?", like.join(" or ")) }
+    if like.is_empty() { String::new() } else { format!(" (did you mean {}?)", like.join(" or ")) }
 }
 
 /// Names for a message; the tail of a long list is only counted.

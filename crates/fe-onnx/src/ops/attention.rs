@@ -11,7 +11,7 @@ use carafe_ops::math::Tanh;
 use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::movement::{Broadcast, Pad, Slice, Split};
-use carafe_ops::reduce::ReduceMax;
+use carafe_ops::reduce::ReduceLogicalOr;
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] =
@@ -134,14 +134,15 @@ fn repeat_heads(n: &mut NodeCx<'_>, v: Value, q: Value) -> Result<Value> {
     n.reshaped(wide, shape, false)
 }
 
-// Zeros where no key may be seen.
+// Zeros where no key may be seen. A largest number cannot tell: over nothing but minus infinity it is finite.
 fn without_blind_rows(n: &mut NodeCx<'_>, y: Value, bias: Option<Value>) -> Result<Value> {
     let Some(bias) = bias else { return Ok(y) };
+    let never = n.scalar_like(bias, f64::NEG_INFINITY)?;
+    let seen = n.greater(bias, never)?;
     let last = n.i64s(&[-1])?;
-    let best = n.emit(ReduceMax { keep_dims: true }, &[bias, last])?;
-    let blind = n.equal_number(best, f64::NEG_INFINITY)?;
+    let seen = n.emit(ReduceLogicalOr { keep_dims: true }, &[seen, last])?;
     let zero = n.scalar_like(y, 0.0)?;
-    n.choose(blind, zero, y)
+    n.choose(seen, y, zero)
 }
 
 /// Which keys a query may see.

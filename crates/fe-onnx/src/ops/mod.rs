@@ -6,6 +6,7 @@ mod attend;
 mod compose;
 mod recurrent_steps;
 mod resize_axis;
+mod roi_align_max;
 mod shapes;
 mod volume_sample;
 

@@ -6,8 +6,8 @@ use carafe_frontend::NodeCx;
 use carafe_graph::{Result, Value};
 use carafe_ops::indexing::OneHot;
 use carafe_ops::indexing::one_hot::NegativeIndices;
-use carafe_ops::resize::NearestMode;
 use carafe_ops::reduce::{ReduceMax, ReduceMin, ReduceSum};
+use carafe_ops::resize::NearestMode;
 use carafe_ops::shape::Range;
 use carafe_tensor::ElementType;
 

@@ -2,6 +2,7 @@
 
 use super::compose::Compose;
 use super::convolution::Windows;
+use super::roi_align_max::RoiAlignMax;
 use super::shapes::scalar;
 use super::volume_sample::{Border, VolumeSample};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
@@ -43,25 +44,36 @@ fn roi_align(n: &mut NodeCx<'_>, default: &str) -> Result<Outputs> {
     let (x, rois, images) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let mode: String = n.attr("mode", "avg".to_string())?;
     let place: String = n.attr("coordinate_transformation_mode", default.to_string())?;
+    let half_pixel = match place.as_str() {
+        "half_pixel" => true,
+        "output_half_pixel" => false,
+        other => {
+            return Err(n.fail(format!(
+                "attribute `coordinate_transformation_mode` is `{other}`; known are half_pixel, output_half_pixel"
+            )));
+        }
+    };
+    let pooled = [n.attr("output_height", 1)?, n.attr("output_width", 1)?];
+    let sampling_ratio: i64 = n.attr("sampling_ratio", 0)?;
+    let spatial_scale: f32 = n.attr("spatial_scale", 1.0)?;
+    if pooled.iter().any(|p| !(1..=1 << 16).contains(p)) || sampling_ratio < 0 {
+        return Err(n.fail(format!("an output of {pooled:?} with {sampling_ratio} samples cannot be")));
+    }
+    match mode.as_str() {
+        "avg" => {}
+        "max" => {
+            let op = RoiAlignMax { pooled, sampling_ratio, spatial_scale: f64::from(spatial_scale), half_pixel };
+            return Ok(op.emit(n, x, rois, images)?.into());
+        }
+        other => return Err(n.fail(format!("attribute `mode` is `{other}`; known are avg, max"))),
+    }
     let op = ROIAlign {
-        pooled_h: n.attr("output_height", 1)?,
-        pooled_w: n.attr("output_width", 1)?,
-        sampling_ratio: n.attr("sampling_ratio", 0)?,
-        spatial_scale: n.attr("spatial_scale", 1.0)?,
-        mode: match mode.as_str() {
-            "avg" => PoolMode::Avg,
-            "max" => PoolMode::Max,
-            other => return Err(n.fail(format!("attribute `mode` is `{other}`; known are avg, max"))),
-        },
-        aligned_mode: match place.as_str() {
-            "half_pixel" => AlignedMode::HalfPixelForNn,
-            "output_half_pixel" => AlignedMode::Asymmetric,
-            other => {
-                return Err(n.fail(format!(
-                    "attribute `coordinate_transformation_mode` is `{other}`; known are half_pixel, output_half_pixel"
-                )));
-            }
-        },
+        pooled_h: pooled[0],
+        pooled_w: pooled[1],
+        sampling_ratio,
+        spatial_scale,
+        mode: PoolMode::Avg,
+        aligned_mode: if half_pixel { AlignedMode::HalfPixelForNn } else { AlignedMode::Asymmetric },
     };
     Ok(n.emit(op, &[x, rois, images])?.into())
 }
