@@ -9,10 +9,10 @@ use carafe_ops::arithmetic::{Add, Divide, Maximum, Minimum, Multiply, Power, Sub
 use carafe_ops::compare::{Equal, Greater, GreaterEqual, Less, LessEqual};
 use carafe_ops::indexing::{Gather, Select};
 use carafe_ops::linear::MatMul;
-use carafe_ops::logic::{LogicalAnd, LogicalNot, LogicalOr};
+use carafe_ops::logic::{LogicalAnd, LogicalOr};
 use carafe_ops::math::{Abs, Ceiling, Floor, Round, Sqrt};
 use carafe_ops::movement::broadcast::BroadcastMode;
-use carafe_ops::movement::{Broadcast, Concat, Reshape, Slice, Split, Squeeze, Transpose, Unsqueeze};
+use carafe_ops::movement::{Broadcast, Reshape, Slice, Split, Squeeze, Unsqueeze};
 use carafe_ops::reduce::{ReduceMax, ReduceMean, ReduceSum};
 use carafe_ops::shape::{Range, ShapeOf};
 use carafe_tensor::{ElementType, Tensor};
@@ -128,9 +128,6 @@ pub(crate) trait Compose {
     fn or(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(LogicalOr::default(), &[a, b])
     }
-    fn not(&mut self, a: Value) -> Result<Value> {
-        self.put(LogicalNot, &[a])
-    }
     fn choose(&mut self, condition: Value, then: Value, other: Value) -> Result<Value> {
         self.put(Select { auto_broadcast: AutoBroadcast::Numpy, auto_broadcast_axis: None }, &[condition, then, other])
     }
@@ -186,19 +183,9 @@ pub(crate) trait Compose {
         let axes = self.indices(axes)?;
         self.put(Squeeze { allow_axis_skip: false }, &[v, axes])
     }
-    fn permute(&mut self, v: Value, order: &[i64]) -> Result<Value> {
-        let order = self.indices(order)?;
-        self.put(Transpose, &[v, order])
-    }
     fn split_equally(&mut self, v: Value, axis: i64, parts: usize) -> Result<Vec<Value>> {
         let axis = self.index(axis)?;
         self.put_all(Split { num_splits: parts }, &[v, axis])
-    }
-    fn join(&mut self, values: &[Value], axis: i64) -> Result<Value> {
-        match values {
-            [one] => Ok(*one),
-            _ => self.put(Concat { axis }, values),
-        }
     }
     /// Elements `start..stop` of an axis; each bound is an i64 vector of one.
     fn cut(&mut self, v: Value, start: Value, stop: Value, axis: i64) -> Result<Value> {

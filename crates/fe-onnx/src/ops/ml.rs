@@ -166,7 +166,7 @@ pub(super) fn rows(n: &mut NodeCx<'_>) -> Result<Value> {
 fn linear_scores(n: &mut NodeCx<'_>, x: Value, targets: usize) -> Result<Value> {
     let coefficients: Vec<f32> = n.required("coefficients")?;
     let intercepts: Vec<f32> = n.attr("intercepts", vec![])?;
-    if targets == 0 || coefficients.len() % targets != 0 {
+    if targets == 0 || !coefficients.len().is_multiple_of(targets) {
         return Err(n.fail(format!("{} coefficients do not divide into {targets} rows", coefficients.len())));
     }
     let w = floats(n, &[targets, coefficients.len() / targets], &coefficients)?;

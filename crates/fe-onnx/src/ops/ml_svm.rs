@@ -19,7 +19,7 @@ fn kernel(n: &mut NodeCx<'_>, x: Value, vectors: &[f32], count: usize) -> Result
     let params: Vec<f32> = n.attr("kernel_params", vec![])?;
     let param = |i: usize| f64::from(params.get(i).copied().unwrap_or(0.0));
     let (gamma, coef0, degree) = (param(0), param(1), param(2));
-    if count == 0 || vectors.len() % count != 0 {
+    if count == 0 || !vectors.len().is_multiple_of(count) {
         return Err(n.fail(format!("{} numbers do not divide into {count} vectors", vectors.len())));
     }
     let width = vectors.len() / count;

@@ -103,7 +103,11 @@ fn recurrent(n: &mut NodeCx<'_>, kind: Kind) -> Result<Outputs> {
 }
 
 fn settings(n: &NodeCx<'_>, kind: Kind, directions: usize) -> Result<Settings> {
+<<<<<<< HEAD
     let hidden = n.attr("hidden_size", -1i64)?;
+=======
+    let hidden: i64 = n.attr("hidden_size", -1)?;
+>>>>>>> onnx3
     let names: Vec<String> = n.attr("activations", vec![])?;
     let mut alpha = n.attr::<Vec<f32>>("activation_alpha", vec![])?.into_iter();
     let mut beta = n.attr::<Vec<f32>>("activation_beta", vec![])?.into_iter();
@@ -129,6 +133,11 @@ fn settings(n: &NodeCx<'_>, kind: Kind, directions: usize) -> Result<Settings> {
 fn inputs(n: &mut NodeCx<'_>, settings: &Settings, directions: usize, batch_first: bool) -> Result<Inputs> {
     let kind = settings.kind;
     let (x, w, r) = (n.input(0)?, n.input(1)?, n.input(2)?);
+    for v in [x, w, r] {
+        if let Some(rank) = n.rank(v).filter(|&rank| rank != 3) {
+            return Err(n.fail(format!("X, W and R must have 3 axes, found {rank}")));
+        }
+    }
     let x = if batch_first { x } else { n.transpose(x, &[1, 0, 2])? };
     let hidden = match n.shape(r).dim(2).size() {
         Some(h) if n.rank(r).is_some() => h,
