@@ -103,11 +103,7 @@ fn recurrent(n: &mut NodeCx<'_>, kind: Kind) -> Result<Outputs> {
 }
 
 fn settings(n: &NodeCx<'_>, kind: Kind, directions: usize) -> Result<Settings> {
-<<<<<<< HEAD
     let hidden = n.attr("hidden_size", -1i64)?;
-=======
-    let hidden: i64 = n.attr("hidden_size", -1)?;
->>>>>>> onnx3
     let names: Vec<String> = n.attr("activations", vec![])?;
     let mut alpha = n.attr::<Vec<f32>>("activation_alpha", vec![])?.into_iter();
     let mut beta = n.attr::<Vec<f32>>("activation_beta", vec![])?.into_iter();
