@@ -1,6 +1,6 @@
 //! `--input`, `--input_shape` and `--batch`: shapes and types of inputs, cuts inside the graph and inputs frozen to a value.
 //! All names are looked up in the model as it was read, before anything is edited. An input given another element type
-//! keeps computing in the old one: a Convert stands behind it.
+//! keeps computing in the old one: a Convert stands behind it. Listing inputs does not change their order in the model.
 
 use super::layout::Layouts;
 use super::literal::Literal;
@@ -206,13 +206,6 @@ pub(super) fn apply(model: &mut Model, items: &[Item]) -> Result<Vec<NamedInput>
     Ok(named)
 }
 
-/// Inputs the user listed come first, in that order.
-pub(super) fn put_first(model: &mut Model, listed: &[NodeId]) {
-    let rest = model.parameters().iter().copied().filter(|p| !listed.contains(p));
-    let order = listed.iter().copied().chain(rest).collect();
-    model.order_parameters(order);
-}
-
 // An input of the model with another shape or type.
 fn change(model: &mut Model, id: NodeId, item: &Item) -> Result<NodeId> {
     let old = model.node(id).op().get::<Parameter>().cloned().ok_or_else(|| Error::invalid("is no input"))?;
@@ -234,9 +227,8 @@ fn place(model: &mut Model, item: &Item) -> Result<NodeId> {
     let parameter = Parameter { shape, element_type: item.ty.unwrap_or(known) };
     let id = model.add(&name, parameter, &[])?;
     connect(model, item.target, id.into(), known)?;
-    if model.node(id).outputs()[0].names.is_empty() {
-        model.add_tensor_name(id.into(), name);
-    }
+    // Users may go on calling it what they called it here.
+    model.add_tensor_name(id.into(), item.name.clone());
     Ok(id)
 }
 
@@ -280,7 +272,7 @@ fn connect(model: &mut Model, target: Target, new: Value, ty: ElementType) -> Re
     let replaced = match target {
         Target::Parameter(id) => Some(id.into()),
         Target::Output(v) => Some(v),
-        Target::Input(_) => None,
+        Target::Input(u) => Some(model.node(u.node).inputs()[u.input]).filter(|v| model.users(*v) == [u]),
     };
     if let Some(old) = replaced {
         let names = model.output(old).names.clone();

@@ -102,7 +102,6 @@ fn cut(model: &mut Model, options: &ConversionOptions) -> Result<Vec<NamedInput>
         let text = format!("`{}` does not lead to any output; the outputs are: {}", n.name, places::some_of(&outputs));
         return Err(Error::usage(text).at("option `--input`"));
     }
-    inputs::put_first(model, &listed);
     model.infer()?;
     if named.is_empty() {
         let all = model.parameters().iter();

@@ -48,8 +48,15 @@ impl Windows {
         let Some(axes) = (if kernel.is_empty() { n_spatial } else { Some(kernel.len()) }) else {
             return Err(n.unsupported("the number of spatial axes must be known"));
         };
+        // Larger numbers mean nothing, and sums of these cannot overflow.
+        let check = |name: &str, given: &[i64]| match given.iter().find(|v| i32::try_from(**v).is_err()) {
+            Some(v) => Err(n.fail(format!("attribute `{name}` holds {v}, which no window can have"))),
+            None => Ok(()),
+        };
+        check("kernel_shape", &kernel)?;
         let list = |name: &str, neutral: i64, len: usize| -> Result<Vec<i64>> {
             let given: Vec<i64> = n.attr(name, vec![])?;
+            check(name, &given)?;
             match given.len() {
                 0 => Ok(vec![neutral; len]),
                 l if l == len => Ok(given),

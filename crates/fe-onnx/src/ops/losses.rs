@@ -36,7 +36,8 @@ fn loss(n: &mut NodeCx<'_>, logarithms: Value) -> Result<Value> {
     let mut class = target;
     let mut skip = None;
     if let Some(ignored) = ignored {
-        let hit = n.equal_number(target, ignored as f64)?;
+        let ignored = n.i64(ignored)?;
+        let hit = n.equal(target, ignored)?;
         let zero = n.i64(0)?;
         class = n.choose(hit, zero, target)?;
         skip = Some(hit);

@@ -145,7 +145,7 @@ fn group_normalization(n: &mut NodeCx<'_>, per_group: bool) -> Result<Outputs> {
 
 // The last axes, from `axis` on.
 fn last_axes(n: &mut NodeCx<'_>, x: Value, axis: i64) -> Result<Value> {
-    if axis < 0 {
+    if (-64..0).contains(&axis) {
         let axes: Vec<i64> = (axis..0).collect();
         return n.i64s(&axes);
     }

@@ -34,9 +34,53 @@ fn windows(n: &NodeCx<'_>) -> Result<(Windows, Rounding)> {
 
 fn average_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
-    let (windows, rounding_type) = windows(n)?;
+    let (mut w, rounding) = windows(n)?;
     let include: bool = n.attr("count_include_pad", false)?;
-    Ok(average(n, x, windows, rounding_type, !include)?.into())
+    let padded = w.pads_begin.iter().chain(&w.pads_end).any(|&p| p != 0);
+    if !include || !padded || rounding == Rounding::Floor {
+        return Ok(average(n, x, w, rounding, !include)?.into());
+    }
+    // Pads count, what a last window has beyond them does not: then the pads must be data.
+    let last = last_windows(n, x, &w)?;
+    let x = pad_with_zeros(n, x, &mut w, false)?;
+    let y = average(n, x, w, rounding, true)?;
+    Ok(cut_windows(n, y, last)?.into())
+}
+
+// Turns the pads into zeros of the data; with slack a last window that hangs over is whole as well.
+fn pad_with_zeros(n: &mut NodeCx<'_>, x: Value, w: &mut Windows, slack: bool) -> Result<Value> {
+    let axes = w.n_spatial();
+    let after = |(&pad, &stride): (&i64, &i64)| if slack { pad + stride - 1 } else { pad };
+    let end: Vec<i64> = w.pads_end.iter().zip(&w.strides).map(after).collect();
+    let begin = n.i64s(&[&[0, 0], &w.pads_begin[..]].concat())?;
+    let end = n.i64s(&[&[0, 0], &end[..]].concat())?;
+    let zero = n.scalar_like(x, 0.0)?;
+    (w.pads_begin, w.pads_end, w.auto_pad) = (vec![0; axes], vec![0; axes], PadType::Explicit);
+    n.emit(Pad { pad_mode: PadMode::Constant }, &[x, begin, end, zero])
+}
+
+// How many windows of each axis begin in the data or before it, as i64 vectors of one.
+fn last_windows(n: &mut NodeCx<'_>, x: Value, w: &Windows) -> Result<Vec<Value>> {
+    let mut counts = vec![];
+    for i in 0..w.n_spatial() {
+        let size = n.size(x, i as i64 + 2)?;
+        let room = n.plus_number(size, (w.pads_begin[i] - 1) as f64)?;
+        let steps = n.over_number(room, w.strides[i] as f64)?;
+        counts.push(n.plus_number(steps, 1.0)?);
+    }
+    Ok(counts)
+}
+
+fn cut_windows(n: &mut NodeCx<'_>, mut y: Value, counts: Vec<Value>) -> Result<Value> {
+    for (i, count) in counts.into_iter().enumerate() {
+        let have = n.shape(y).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
+        let want = n.ints(count).and_then(|c| c.first().copied());
+        if have.is_none() || want.is_none() || want < have {
+            let start = n.i64s(&[0])?;
+            y = n.cut(y, start, count, i as i64 + 2)?;
+        }
+    }
+    Ok(y)
 }
 
 fn average(n: &mut NodeCx<'_>, x: Value, w: Windows, rounding_type: Rounding, exclude_pad: bool) -> Result<Value> {
@@ -148,33 +192,16 @@ fn lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let volume: f64 = w.kernel.iter().map(|&k| k as f64).product();
     let powers = n.abs(x)?;
     let mut powers = if p == 1.0 { powers } else { n.power_number(powers, p)? };
-    let keep = if rounding == Rounding::Floor { None } else { Some(windows_that_begin_inside(n, x, &w)) };
-    if keep.is_some() {
-        // Zeros make every window whole, also the last one.
-        let slack = |(&pad, &stride): (&i64, &i64)| pad + stride - 1;
-        let end: Vec<i64> = w.pads_end.iter().zip(&w.strides).map(slack).collect();
-        let begin = n.i64s(&[&[0, 0], &w.pads_begin[..]].concat())?;
-        let end = n.i64s(&[&[0, 0], &end[..]].concat())?;
-        let zero = n.scalar_like(powers, 0.0)?;
-        powers = n.emit(Pad { pad_mode: PadMode::Constant }, &[powers, begin, end, zero])?;
-        (w.pads_begin, w.pads_end) = (vec![0; w.n_spatial()], vec![0; w.n_spatial()]);
-        w.auto_pad = PadType::Explicit;
-    }
-    let mut y = average(n, powers, w, Rounding::Floor, false)?;
-    for (i, count) in keep.into_iter().flatten().enumerate() {
-        if let Some(count) = count {
-            y = n.part(y, 0, count, i as i64 + 2)?;
-        }
-    }
+    let y = if rounding == Rounding::Floor {
+        average(n, powers, w, Rounding::Floor, false)?
+    } else {
+        let last = last_windows(n, x, &w)?;
+        powers = pad_with_zeros(n, powers, &mut w, true)?;
+        let y = average(n, powers, w, Rounding::Floor, false)?;
+        cut_windows(n, y, last)?
+    };
     let y = n.times_number(y, volume)?;
     Ok(if p == 1.0 { y } else { n.power_number(y, 1.0 / p)? }.into())
-}
-
-// How many windows of each axis begin in the data or before it, where sizes are known.
-fn windows_that_begin_inside(n: &NodeCx<'_>, x: Value, w: &Windows) -> Vec<Option<i64>> {
-    let size = |i: usize| n.shape(x).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
-    let count = |i: usize| size(i).map(|s| (s + w.pads_begin[i] - 1).max(0) / w.strides[i].max(1) + 1);
-    (0..w.n_spatial()).map(count).collect()
 }
 
 fn max_unpool(n: &mut NodeCx<'_>) -> Result<Outputs> {

@@ -127,7 +127,7 @@ fn recurrent(n: &mut NodeCx<'_>, kind: Kind, weights: Weights) -> Result<Outputs
 }
 
 fn settings(n: &NodeCx<'_>, kind: Kind, directions: usize) -> Result<Settings> {
-    let hidden: i64 = n.attr("hidden_size", -1)?;
+    let hidden = n.attr("hidden_size", -1i64)?;
     let names: Vec<String> = n.attr("activations", vec![])?;
     let mut alpha = n.attr::<Vec<f32>>("activation_alpha", vec![])?.into_iter();
     let mut beta = n.attr::<Vec<f32>>("activation_beta", vec![])?.into_iter();

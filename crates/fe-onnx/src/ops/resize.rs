@@ -12,11 +12,11 @@ use carafe_ops::resize::{Coordinates, Interpolate, Mode, NearestMode};
 use carafe_tensor::{ElementType, Tensor};
 
 pub(crate) const RULES: &[StaticRule] = &[
-    rule("Resize", 10, |n| by_scales_input(n)),
+    rule("Resize", 10, by_scales_input),
     rule("Resize", 11, resize),
     rule("Upsample", 1, upsample_v1),
     rule("Upsample", 7, upsample_v7),
-    rule("Upsample", 9, |n| by_scales_input(n)),
+    rule("Upsample", 9, by_scales_input),
 ];
 
 fn upsample_v1(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -155,10 +155,10 @@ fn resize(n: &mut NodeCx<'_>) -> Result<Outputs> {
         }
     };
     let sampling = Sampling { kernel, place, exclude_outside, antialias, extrapolation };
-    if policy == "stretch" {
-        if let Some(coordinates) = direct(n, x, &axes, &target, &sampling) {
-            return Ok(interpolate(n, x, &axes, &target, &sampling, coordinates)?.into());
-        }
+    if policy == "stretch"
+        && let Some(coordinates) = direct(n, x, &axes, &target, &sampling)
+    {
+        return Ok(interpolate(n, x, &axes, &target, &sampling, coordinates)?.into());
     }
     let by_axis = plan(n, x, &axes, &target, &policy, place)?;
     let mut y = n.convert(x, sampling.working_type(n.ty(x)))?;

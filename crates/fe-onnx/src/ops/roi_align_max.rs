@@ -104,7 +104,10 @@ impl RoiAlignMax {
                 let most = n.max(most, one)?;
                 (own, n.convert(most, ElementType::I64)?)
             }
-            ratio => (n.scalar_like(bin, ratio as f64)?, n.i64(ratio)?),
+            ratio => {
+                let none = n.minus(bin, bin)?;
+                (n.plus_number(none, ratio as f64)?, n.i64(ratio)?)
+            }
         };
         let step = n.count_to(most, ElementType::F32)?;
         let there = n.less(step, own)?;

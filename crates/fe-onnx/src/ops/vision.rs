@@ -137,8 +137,8 @@ fn grid_sample(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn affine_grid(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (theta, size) = (n.input(0)?, n.input(1)?);
     let align_corners: bool = n.attr("align_corners", false)?;
-    let count = n.shape(size).dims().and_then(|d| d[0].size());
-    let count = count.or(n.shape(theta).dims().and_then(|d| d[1].size()).map(|d| d + 2));
+    let of_theta = n.shape(theta).dims().and_then(|d| d.get(1)).and_then(|d| d.size());
+    let count = length(n, size).or(of_theta.map(|d| d.saturating_add(2)));
     let axes = match count {
         Some(4) => 2,
         Some(5) => 3,
@@ -177,10 +177,14 @@ fn affine_grid(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(n.reshaped(grid, shape, false)?.into())
 }
 
+// Number of elements of a vector, where known.
+fn length(n: &NodeCx<'_>, vector: Value) -> Option<usize> {
+    n.shape(vector).dims().and_then(|d| d.first()).and_then(|d| d.size())
+}
+
 fn col2im(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, image, block) = (n.input(0)?, n.input(1)?, n.input(2)?);
-    let axes = n.shape(image).dims().and_then(|d| d[0].size()).or(n.shape(block).dims().and_then(|d| d[0].size()));
-    let w = Windows::read(n, axes)?;
+    let w = Windows::read(n, length(n, image).or(length(n, block)))?;
     if w.n_spatial() == 2 {
         let op =
             Col2Im { strides: w.strides, dilations: w.dilations, pads_begin: w.pads_begin, pads_end: w.pads_end };

@@ -1,10 +1,10 @@
-//! ReduceMax: the largest over some axes. NaN never wins, and the start is the lowest finite number, so nothing below it
-//! (minus infinity) comes out; no elements at all give that start.
+//! ReduceMax: the largest over some axes. NaN never wins; no elements at all give minus infinity or the lowest integer.
+//! OpenVINO starts at the lowest finite float instead, and so loses rows of minus infinities, which masks are made of.
 
 use super::reduction::{self, Step};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use crate::math::unary::integer_range;
-use carafe_tensor::{Dim, ElementType};
+use carafe_tensor::Dim;
 
 /// Largest over axes.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -20,8 +20,7 @@ impl Op for ReduceMax {
         reduction::infer_dims(cx, self.keep_dims, Dim::range(i64::MIN, Some(i64::MIN)), Dim::max_of)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        let lowest = if cx.ty(0) == ElementType::F64 { f64::MIN } else { f64::from(f32::MIN) };
-        let step = Step { first: (lowest, integer_range(cx.ty(0)).0), float: |a, x| if a < x { x } else { a }, int: i128::max };
+        let step = Step { first: (f64::NEG_INFINITY, integer_range(cx.ty(0)).0), float: |a, x| if a < x { x } else { a }, int: i128::max };
         reduction::eval(cx, step)
     }
 }
