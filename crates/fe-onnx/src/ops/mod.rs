@@ -4,6 +4,7 @@ use carafe_frontend::StaticRule;
 
 mod attend;
 mod compose;
+mod forest;
 mod recurrent_steps;
 mod resize_axis;
 mod roi_align_max;

@@ -34,9 +34,9 @@ impl Plan {
 
 fn scan(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let values = n.inputs()?;
-    let plan = plan(n, values.len(), "scan_input_directions")?;
+    let mut plan = plan(n, values.len(), "scan_input_directions")?;
     let facts = values.iter().map(|&v| plain(n.fact(v))).collect::<Vec<_>>();
-    let (op, captured) = iterator(n, &plan, &facts)?;
+    let (op, captured) = iterator(n, &mut plan, &facts)?;
     let inputs = [values, captured].concat();
     Ok(n.emit_all(op, &inputs)?.into())
 }
@@ -60,8 +60,14 @@ fn plan(n: &NodeCx<'_>, given: usize, directions: &str) -> Result<Plan> {
 }
 
 // The iteration, and the captured values that follow the declared inputs. `facts` are those of the inputs.
-fn iterator(n: &mut NodeCx<'_>, plan: &Plan, facts: &[Fact]) -> Result<(TensorIterator, Vec<Value>)> {
+fn iterator(n: &mut NodeCx<'_>, plan: &mut Plan, facts: &[Fact]) -> Result<(TensorIterator, Vec<Value>)> {
     let (states, scanned) = facts.split_at(plan.states);
+    // Files know axes from the front only.
+    for (axis, fact) in plan.input_axes.iter_mut().zip(scanned) {
+        if let Some(rank) = fact.shape.rank() {
+            *axis = n.axis(*axis, rank)? as i64;
+        }
+    }
     let mut rows = vec![];
     for (fact, &axis) in scanned.iter().zip(&plan.input_axes) {
         let mut row = fact.clone();
@@ -84,8 +90,12 @@ fn iterator(n: &mut NodeCx<'_>, plan: &Plan, facts: &[Fact]) -> Result<(TensorIt
         let parameter = model.parameters()[plan.states + i];
         squeeze_parameter(&mut model, parameter.into(), fact, axis)?;
     }
+    plan.output_axes.resize(results.len() - plan.states, 0);
     for (i, &result) in results[plan.states..].iter().enumerate() {
         let value = model.result_value(result);
+        if let Some(rank) = model.fact(value).shape.rank() {
+            plan.output_axes[i] = n.axis(plan.output_axes[i], rank + 1)? as i64;
+        }
         let row = model.with_axes(value, &[plan.output_axis(i)])?;
         model.set_input(result, 0, row);
     }
@@ -126,7 +136,7 @@ fn batched_scan(n: &mut NodeCx<'_>) -> Result<Outputs> {
         return Err(n.unsupported("sequence_lens of Scan 8 is not supported"));
     }
     let values = (1..n.n_inputs()).map(|i| n.input(i)).collect::<Result<Vec<_>>>()?;
-    let plan = plan(n, values.len(), "directions")?;
+    let mut plan = plan(n, values.len(), "directions")?;
     let mut rows = vec![];
     for &v in &values {
         let mut fact = plain(n.fact(v));
@@ -139,7 +149,7 @@ fn batched_scan(n: &mut NodeCx<'_>) -> Result<Outputs> {
         }
         rows.push(fact);
     }
-    let (inner, captured) = iterator(n, &plan, &rows)?;
+    let (inner, captured) = iterator(n, &mut plan, &rows)?;
     let mut model = Model::new("batch");
     let mut arguments = vec![];
     for (i, &v) in values.iter().enumerate() {
