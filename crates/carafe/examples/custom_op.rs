@@ -51,6 +51,6 @@ fn main() -> Result<()> {
     let mut request = compiled.create_request();
     request.set_input(0, Tensor::from_slice(&[3], &[-1f32, 0.0, 2.0])?)?;
     request.infer()?;
-    println!("after:  {:?}", request.output(0)?.as_slice::<f32>()?);
+    println!("after:  {:.4?}", request.output(0)?.as_slice::<f32>()?);
     Ok(())
 }
