@@ -130,7 +130,7 @@ impl Problems {
             n => format!("; and {n} more types"),
         };
         Err(Error::unsupported(format!(
-            "{head}: {}{more}; load the extension library that provides {} (--extension)",
+            "{head}: {}{more}; register {} with `Core::add_ops` first",
             list.join("; "),
             if layers == 1 { "it" } else { "them" }
         )))
