@@ -1,7 +1,7 @@
 //! `#[derive(Op)]`: from a struct of attributes to a declared operation. Everything that would otherwise be spelled a
 //! second time (file name, opset, attribute names, defaults, docs) is taken from the struct.
 //!
-//! ```ignore
+//! ```text
 //! /// Keeps positive values and scales negative ones by `alpha`.
 //! #[derive(Op, Clone, Debug, PartialEq)]
 //! #[op(since = 1, inputs = "data", outputs = "output")]
