@@ -19,6 +19,8 @@
 //!
 //! The code it writes names `carafe_graph`, which must be in scope: as a dependency, or through `carafe::prelude`.
 
+#![forbid(unsafe_code)]
+
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;

@@ -26,7 +26,6 @@ macro_rules! opset {
 /// Runs the body with `T` as the type to compute in: integers as they are (sub-byte ones as i8 or u8, boolean as u8), f64
 /// as itself, every other float as f32. Inputs are read with `cx.get::<T>` and written with `cx.put::<T>`, which
 /// convert where the stored type differs.
-#[allow(unused_macros)]
 macro_rules! with_number {
     ($ty:expr, $T:ident => $body:expr) => {{
         use ::carafe_tensor::ElementType as E;
@@ -76,7 +75,6 @@ macro_rules! with_number {
 }
 
 /// As `with_number` for operations that only exist on floats: f64 for f64, f32 for the rest.
-#[allow(unused_macros)]
 macro_rules! with_float {
     ($ty:expr, $T:ident => $body:expr) => {{
         match $ty {
