@@ -83,7 +83,7 @@ fn to_f16(tensor: &Tensor) -> Result<std::result::Result<Tensor, String>> {
     for &x in values.iter() {
         let y = if x.abs() < smallest && x != 0.0 {
             spoiled += 1;
-            0.0
+            f64::from(f16::from_f32(x as f32))
         } else if x.abs() > max {
             spoiled += 1;
             max.copysign(x)
