@@ -57,6 +57,19 @@ impl RtInfo {
     pub fn mark(&mut self, name: &str) {
         self.set(name, "0", vec![]);
     }
+    /// Takes over what is not here yet.
+    pub fn extend_missing(&mut self, other: &RtInfo) {
+        for a in &other.attributes {
+            if !self.has(&a.name) {
+                self.attributes.push(a.clone());
+            }
+        }
+        for t in &other.user {
+            if self.user.iter().all(|u| u.key != t.key) {
+                self.user.push(t.clone());
+            }
+        }
+    }
     pub fn remove(&mut self, name: &str) {
         self.attributes.retain(|a| a.name != name);
     }

@@ -5,11 +5,13 @@
 mod compress_to_fp16;
 mod fold_constants;
 mod name_uniquely;
+mod remove_no_ops;
 mod remove_unused;
 
 pub use compress_to_fp16::CompressToFp16;
 pub use fold_constants::FoldConstants;
 pub use name_uniquely::NameUniquely;
+pub use remove_no_ops::RemoveNoOps;
 pub use remove_unused::RemoveUnused;
 
 use carafe_graph::{Model, Notes, Pass, Result, run_passes};
