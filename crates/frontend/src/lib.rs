@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+mod mapping;
 mod missing;
 mod node_cx;
 mod rule;
 
+pub use mapping::{Mapping, split_name};
 pub use missing::Missing;
 pub use node_cx::{Host, Item, NodeCx, Outputs, SourceNode, SubModel};
 pub use rule::{Rule, RuleSet, StaticRule, Translate, rule, rule_in};
