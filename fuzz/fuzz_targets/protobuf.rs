@@ -60,7 +60,7 @@ fn change(
                 4 | 5 => fields[i].content = donor.map_or(Content::Varint(0), |d| d.content),
                 _ => replace(&mut fields[i].content, words, random),
             }
-            fields[i.min(fields.len().saturating_sub(1))..].iter_mut().take(1).for_each(retype);
+            fields.iter_mut().skip(i).take(1).for_each(retype);
             return true;
         }
         *target -= 1;

@@ -3,16 +3,21 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod budget;
 mod file;
 mod functions;
 mod imports;
+mod onnxtxt;
 mod ops;
 mod order;
+mod schema;
 mod scope;
 mod tensor;
+mod text;
 mod types;
 mod wire;
 
+use budget::Budget;
 use carafe_frontend::{Missing, RuleSet};
 use carafe_graph::{Error, Model, Result, RtTree};
 use functions::Functions;
@@ -27,8 +32,13 @@ pub fn rules() -> RuleSet {
     RuleSet::new(ops::all())
 }
 
-/// Whether these first bytes of a file are those of an ONNX model: fields of a ModelProto, each with its own wire type.
+/// Whether these first bytes of a file are those of an ONNX model, be it binary, protobuf text, JSON or ONNX's own text.
 pub fn is_onnx(head: &[u8]) -> bool {
+    text::written(head).is_some() || is_binary(head)
+}
+
+// Fields of a ModelProto, each with its own wire type.
+fn is_binary(head: &[u8]) -> bool {
     let mut at = 0;
     let mut known = 0;
     while at < head.len() {
@@ -80,7 +90,12 @@ pub fn read_bytes(bytes: Vec<u8>, rules: &RuleSet) -> Result<Model> {
 }
 
 fn read(bytes: bytes::Bytes, source: &file::Source, rules: &RuleSet) -> Result<Model> {
-    let proto = ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}")))?;
+    let budget = Budget::of(bytes.len());
+    let head = &bytes[..bytes.len().min(64 * 1024)];
+    let proto = match text::written(head) {
+        Some(written) => text::parse(&bytes, written)?,
+        None => ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}")))?,
+    };
     let graph = proto.graph.as_ref().ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
     let imports = Imports::of(&proto.opset_import);
     let functions = Functions::of(&proto.functions);
@@ -90,7 +105,7 @@ fn read(bytes: bytes::Bytes, source: &file::Source, rules: &RuleSet) -> Result<M
         find_missing(&f.node, &Imports::of(&f.opset_import), rules, &functions, &mut missing, 0);
     }
     missing.check(rules)?;
-    let cx = Context { source, rules, functions: &functions };
+    let cx = Context { source, rules, functions: &functions, budget };
     let mut model = Scope::new(&cx, imports, None).graph(graph, &[])?.model;
     let info = proto
         .metadata_props

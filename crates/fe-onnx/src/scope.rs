@@ -2,6 +2,7 @@
 //! outside; a constant found there is shared, anything else becomes a further parameter of the body.
 
 use crate::attributes;
+use crate::budget::Budget;
 use crate::file::Source;
 use crate::functions::Functions;
 use crate::imports::Imports;
@@ -11,16 +12,18 @@ use crate::types;
 use crate::wire::{AttributeProto, GraphProto, NodeProto};
 use carafe_frontend::{Host, Item, NodeCx, Outputs, RuleSet, SourceNode, SubModel};
 use carafe_graph::{Constant, Error, Fact, Model, Result, Value};
+use prost::Message;
 use std::collections::HashMap;
 
-/// Functions that call functions deeper than this are refused; a recursive one would never end.
-const MAX_CALLS: usize = 64;
+/// Functions and sub-graphs inside of each other deeper than this are refused; a recursive function would never end.
+const MAX_DEPTH: usize = 64;
 
 /// What all scopes of one file share.
 pub(crate) struct Context<'f> {
     pub source: &'f Source,
     pub rules: &'f RuleSet,
     pub functions: &'f Functions<'f>,
+    pub budget: Budget,
 }
 
 /// One graph being translated.
@@ -33,7 +36,10 @@ pub(crate) struct Scope<'f, 'o> {
     captured: Vec<(Value, usize)>,
     /// Sub-graphs of the node at hand, by attribute name.
     graphs: Vec<(String, GraphProto)>,
+    /// Function calls around the node at hand, in this scope.
     calls: usize,
+    /// Function calls and sub-graphs around the node at hand, outer scopes included.
+    depth: usize,
 }
 
 impl<'f, 'o> Scope<'f, 'o> {
@@ -47,6 +53,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             captured: vec![],
             graphs: vec![],
             calls: 0,
+            depth: 0,
         }
     }
 
@@ -100,6 +107,8 @@ impl<'f, 'o> Scope<'f, 'o> {
     }
 
     fn node(&mut self, node: &NodeProto) -> Result<()> {
+        // Names grow with every call around them.
+        self.cx.budget.spend_bytes(64 + node.name.as_deref().map_or(0, str::len))?;
         let source = self.source_node(node)?;
         let translate = self.cx.rules.find(&source.domain, &source.op_type, source.version);
         // A user's rule stands in front of the model's own function of that name, a built-in rule behind it.
@@ -159,9 +168,10 @@ impl<'f, 'o> Scope<'f, 'o> {
     // Translates the body of a model-local function in place of its call.
     fn call(&mut self, node: &NodeProto, source: &SourceNode) -> Result<()> {
         let Some(function) = self.cx.functions.get(node) else { return Ok(()) };
-        if self.calls >= MAX_CALLS {
-            return Err(Error::invalid(format!("functions call each other deeper than {MAX_CALLS}")));
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::invalid(format!("functions call each other deeper than {MAX_DEPTH}")));
         }
+        self.cx.budget.spend_bytes(function.encoded_len())?;
         let mut names = HashMap::new();
         for (formal, actual) in function.input.iter().zip(&node.input) {
             let item = if actual.is_empty() { Some(Item::Nothing) } else { self.resolve(actual)? };
@@ -176,7 +186,9 @@ impl<'f, 'o> Scope<'f, 'o> {
         let imports = std::mem::replace(&mut self.imports, Imports::of(&function.opset_import));
         let names = std::mem::replace(&mut self.names, names);
         self.calls += 1;
+        self.depth += 1;
         let done = self.nodes(&nodes);
+        self.depth -= 1;
         self.calls -= 1;
         let inner = std::mem::replace(&mut self.names, names);
         self.imports = imports;
@@ -245,10 +257,16 @@ impl Host for Scope<'_, '_> {
     fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel> {
         let at = self.graphs.iter().position(|(n, _)| n == attribute);
         let at = at.ok_or_else(|| Error::invalid(format!("attribute `{attribute}` is required and missing")))?;
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::invalid(format!("functions and sub-graphs are nested deeper than {MAX_DEPTH}")));
+        }
         let graph = self.graphs[at].1.clone();
+        self.cx.budget.spend_bytes(graph.encoded_len())?;
         let graphs = std::mem::take(&mut self.graphs);
-        let (cx, imports) = (self.cx, self.imports.clone());
-        let done = Scope::new(cx, imports, Some(self)).graph(&graph, parameters);
+        let (cx, imports, depth) = (self.cx, self.imports.clone(), self.depth + 1);
+        let mut inner = Scope::new(cx, imports, Some(self));
+        inner.depth = depth;
+        let done = inner.graph(&graph, parameters);
         self.graphs = graphs;
         done.map_err(|e| e.at(format!("`{attribute}`")))
     }
