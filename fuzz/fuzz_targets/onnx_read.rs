@@ -34,7 +34,12 @@ fuzz_target!(|data: &[u8]| {
     if !is_small(&model) {
         return;
     }
-    let (text, bytes) = carafe_ir::write_to(&model, &WriteOptions::default()).expect("a model that was read can be written");
+    let (text, bytes) = match carafe_ir::write_to(&model, &WriteOptions::default()) {
+        Ok(written) => written,
+        // The one thing an ONNX file can say and an IR cannot: control characters in names.
+        Err(e) if e.message().contains("XML cannot hold") => return,
+        Err(e) => panic!("a model that was read can be written: {e}"),
+    };
     let options = ReadOptions::default();
     carafe_ir::read(&text, SharedBytes::from_vec(bytes), &REGISTRY, &options).expect("what was written can be read");
 });

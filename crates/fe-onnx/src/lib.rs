@@ -20,8 +20,9 @@ mod wire;
 use budget::Budget;
 use carafe_frontend::{Missing, RuleSet};
 use carafe_graph::{Error, Model, Result, RtTree};
+use file::Source;
 use functions::Functions;
-use imports::Imports;
+use imports::{Imports, NEWEST};
 use prost::Message;
 use scope::{Context, Scope};
 use std::path::Path;
@@ -86,18 +87,26 @@ pub fn read_file(path: &Path, rules: &RuleSet) -> Result<Model> {
 
 /// Reads a model from bytes; tensors in external files cannot be reached.
 pub fn read_bytes(bytes: Vec<u8>, rules: &RuleSet) -> Result<Model> {
-    read(bytes.into(), &file::Source::default(), rules)
+    read(bytes.into(), &Source::default(), rules)
 }
 
-fn read(bytes: bytes::Bytes, source: &file::Source, rules: &RuleSet) -> Result<Model> {
+fn read(bytes: bytes::Bytes, source: &Source, rules: &RuleSet) -> Result<Model> {
     let budget = Budget::of(bytes.len());
     let head = &bytes[..bytes.len().min(64 * 1024)];
     let proto = match text::written(head) {
         Some(written) => text::parse(&bytes, written)?,
         None => ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}")))?,
     };
-    let graph = proto.graph.as_ref().ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
     let imports = Imports::of(&proto.opset_import);
+    let newest = imports.version("");
+    translate(&proto, imports, source, rules, budget).map_err(|e| match newest {
+        n if n > NEWEST => e.at(format!("the model was written for opset {n}, the newest known here is {NEWEST}")),
+        _ => e,
+    })
+}
+
+fn translate(proto: &ModelProto, imports: Imports, source: &Source, rules: &RuleSet, budget: Budget) -> Result<Model> {
+    let graph = proto.graph.as_ref().ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
     let functions = Functions::of(&proto.functions);
     let mut missing = Missing::default();
     find_missing(&graph.node, &imports, rules, &functions, &mut missing, 0);

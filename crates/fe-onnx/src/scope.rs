@@ -69,7 +69,9 @@ impl<'f, 'o> Scope<'f, 'o> {
                 None => types::of_value(input)?,
             };
             let v = self.model.parameter(name, ty, shape)?;
-            self.names.insert(name.to_string(), v.into());
+            if self.names.insert(name.to_string(), v.into()).is_some() {
+                return Err(Error::invalid(format!("two inputs are named `{name}`")));
+            }
         }
         self.nodes(&graph.node)?;
         let mut outputs = vec![];
@@ -88,17 +90,27 @@ impl<'f, 'o> Scope<'f, 'o> {
             let name = t.name.as_deref().unwrap_or("");
             let v = self.model.constant(name, tensor(t, self.cx.source)?)?;
             self.model.add_tensor_name(v, name);
-            self.names.insert(name.to_string(), v.into());
+            self.initializer(name, v)?;
         }
         for t in &graph.sparse_initializer {
             let name = t.values.as_ref().and_then(|v| v.name.as_deref()).unwrap_or("");
             let v = self.model.constant(name, dense(t, self.cx.source)?)?;
-            self.names.insert(name.to_string(), v.into());
+            self.initializer(name, v)?;
         }
         Ok(())
     }
 
+    fn initializer(&mut self, name: &str, v: Value) -> Result<()> {
+        match self.names.insert(name.to_string(), v.into()) {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(format!("two initializers are named `{name}`"))),
+        }
+    }
+
     fn nodes(&mut self, nodes: &[NodeProto]) -> Result<()> {
+        if let Some(name) = nodes.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && self.names.contains_key(*o)) {
+            return Err(Error::invalid(format!("`{name}` is produced twice")));
+        }
         for i in in_order(nodes)? {
             let node = &nodes[i];
             self.node(node).map_err(|e| e.at(place(node, &self.imports)))?;
