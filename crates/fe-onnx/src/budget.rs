@@ -7,7 +7,7 @@ use std::cell::Cell;
 /// Times its own size that a model may grow to.
 const GROWTH: usize = 1000;
 /// Bytes that count for any file, however small.
-const LEAST_BYTES: usize = 16 * 1024;
+const LEAST_BYTES: usize = 4 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Budget {

@@ -9,10 +9,13 @@ use crate::imports::Imports;
 use crate::order::in_order;
 use crate::tensor::{dense, tensor};
 use crate::types;
+use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto};
-use carafe_frontend::{Host, Item, NodeCx, Outputs, RuleSet, SourceNode, SubModel};
-use carafe_graph::{Constant, Error, Fact, Model, Result, Value};
+use carafe_frontend::{Host, Item, NodeCx, Outputs, ReadOptions, RuleSet, SourceNode, SubModel};
+use carafe_graph::{Constant, Error, ErrorKind, Fact, Model, Result, Value};
+use carafe_tensor::{ElementType, PartialShape};
 use prost::Message;
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// Functions and sub-graphs inside of each other deeper than this are refused; a recursive function would never end.
@@ -24,6 +27,9 @@ pub(crate) struct Context<'f> {
     pub rules: &'f RuleSet,
     pub functions: &'f Functions<'f>,
     pub budget: Budget,
+    pub options: &'f ReadOptions<'f>,
+    /// Whether any node was kept for want of a rule.
+    pub kept: Cell<bool>,
 }
 
 /// One graph being translated.
@@ -40,6 +46,8 @@ pub(crate) struct Scope<'f, 'o> {
     calls: usize,
     /// Function calls and sub-graphs around the node at hand, outer scopes included.
     depth: usize,
+    /// Types the file declares for values, where operations without a rule are kept.
+    declared: HashMap<String, (ElementType, PartialShape)>,
 }
 
 impl<'f, 'o> Scope<'f, 'o> {
@@ -54,6 +62,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             graphs: vec![],
             calls: 0,
             depth: 0,
+            declared: HashMap::new(),
         }
     }
 
@@ -72,6 +81,10 @@ impl<'f, 'o> Scope<'f, 'o> {
             if self.names.insert(name.to_string(), v.into()).is_some() {
                 return Err(Error::invalid(format!("two inputs are named `{name}`")));
             }
+        }
+        if self.cx.options.keep_unknown {
+            let values = graph.value_info.iter().chain(&graph.output);
+            self.declared = values.filter_map(|v| Some((v.name.clone()?, types::of_value(v).ok()?))).collect();
         }
         self.nodes(&graph.node)?;
         let mut outputs = vec![];
@@ -111,7 +124,11 @@ impl<'f, 'o> Scope<'f, 'o> {
         if let Some(name) = nodes.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && self.names.contains_key(*o)) {
             return Err(Error::invalid(format!("`{name}` is produced twice")));
         }
-        for i in in_order(nodes)? {
+        let is_outermost = self.depth == 0;
+        for (done, i) in in_order(nodes)?.into_iter().enumerate() {
+            if is_outermost {
+                self.cx.options.progress.tell(done, nodes.len(), "nodes translated");
+            }
             let node = &nodes[i];
             self.node(node).map_err(|e| e.at(place(node, &self.imports)))?;
         }
@@ -127,11 +144,37 @@ impl<'f, 'o> Scope<'f, 'o> {
         if self.cx.functions.get(node).is_some() && !self.cx.rules.is_user(&source.domain, &source.op_type) {
             return self.call(node, &source);
         }
-        let translate = translate.ok_or_else(|| Error::unsupported("there is no rule for this operation"))?;
-        let mut cx = NodeCx::new(self, &source);
-        let outputs = translate(&mut cx)?;
-        cx.finish(&outputs)?;
+        let before = self.model.slots();
+        let outputs = match translate {
+            Some(translate) => {
+                let mut cx = NodeCx::new(self, &source);
+                translate(&mut cx).and_then(|outputs| cx.finish(&outputs).map(|()| outputs))
+            }
+            None => Err(Error::unsupported("there is no rule for this operation")),
+        };
+        let outputs = match outputs {
+            Ok(outputs) => outputs,
+            // Behind an unknown operation a rule often fails for want of a shape; its node is shown all the same.
+            Err(e) if self.cx.options.keep_unknown && (self.cx.kept.get() || e.kind() == ErrorKind::Unsupported) => {
+                self.keep(node, &source, before)?
+            }
+            Err(e) => return Err(e),
+        };
         self.bind(&source, outputs)
+    }
+
+    fn keep(&mut self, node: &NodeProto, source: &SourceNode, first_slot: usize) -> Result<Outputs> {
+        self.cx.kept.set(true);
+        unknown::forget(&mut self.model, first_slot, self.names.values())?;
+        let inputs = source.inputs.iter().filter(|n| !n.is_empty());
+        let found = inputs.map(|name| {
+            let item = self.resolve(name)?;
+            item.ok_or_else(|| Error::invalid(format!("reads `{name}`, which nothing produces")))
+        });
+        let items = found.collect::<Result<Vec<_>>>()?;
+        let outputs = source.outputs.iter().map(|name| self.declared.get(name).cloned());
+        let outputs = outputs.map(|o| o.unwrap_or((ElementType::Dynamic, PartialShape::dynamic()))).collect();
+        unknown::keep(&mut self.model, node, source, &items, outputs)
     }
 
     fn bind(&mut self, node: &SourceNode, outputs: Outputs) -> Result<()> {

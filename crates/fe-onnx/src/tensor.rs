@@ -49,6 +49,9 @@ pub(crate) fn tensor(proto: &TensorProto, source: &Source) -> Result<Tensor> {
 
 fn read(proto: &TensorProto, source: &Source) -> Result<Tensor> {
     let ty = element_type(proto.data_type.unwrap_or(0))?;
+    if ty.is_dynamic() {
+        return Err(Error::invalid("the tensor has no element type"));
+    }
     let shape = shape(&proto.dims)?;
     if proto.data_location == Some(1) {
         let (bytes, offset, length) = source.external(&proto.external_data)?;
