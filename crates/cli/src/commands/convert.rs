@@ -4,7 +4,7 @@ use super::print;
 use crate::args::{ConvertArgs, LogLevel};
 use carafe::conversion::{self, ConversionOptions};
 use carafe::passes::{COMMON, CompressToFp16};
-use carafe::{Core, Error, Model, Notes, ReadRequest, Result, run_passes};
+use carafe::{Core, Error, Model, Notes, Phase, ReadRequest, Result, run_passes};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
@@ -20,7 +20,7 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     let output = output(args, path)?;
     let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
     let mut notes = if debug { Notes::enabled() } else { Notes::default() };
-    let written = convert(model, &output, args.compress_to_fp16, &mut notes);
+    let written = convert(core, model, &output, args.compress_to_fp16, &mut notes);
     for line in notes.lines.iter().filter(|_| !args.silent) {
         eprintln!("[ DEBUG ] {line}");
     }
@@ -92,12 +92,20 @@ fn check_framework(framework: &str, format: &str, path: &Path) -> Result<()> {
 }
 
 /// Cleans a model and writes it. What depends on input shapes stays computed, so that the written model can be reshaped.
-pub(crate) fn convert(mut model: Model, output: &Path, compress_to_fp16: bool, notes: &mut Notes) -> Result<()> {
+pub(crate) fn convert(
+    core: &Core,
+    mut model: Model,
+    output: &Path,
+    compress_to_fp16: bool,
+    notes: &mut Notes,
+) -> Result<()> {
     if output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("xml")) {
         return Err(Error::usage(format!("output `{}` must end with .xml", output.display())));
     }
     let kept = conversion::keep_shape_paths(&mut model);
+    core.run_phase(&mut model, Phase::Middle, notes)?;
     run_passes(&mut model, COMMON, notes)?;
+    core.run_phase(&mut model, Phase::Back, notes)?;
     conversion::release_shape_paths(&mut model, &kept);
     if compress_to_fp16 {
         run_passes(&mut model, &[&CompressToFp16], notes)?;
@@ -106,6 +114,7 @@ pub(crate) fn convert(mut model: Model, output: &Path, compress_to_fp16: bool, n
         std::fs::create_dir_all(folder)
             .map_err(|e| Error::io(format!("cannot create folder `{}`", folder.display()), &e))?;
     }
+    core.record_extensions(&mut model);
     let options = carafe::ir::WriteOptions { runtime_version: Some(format!("carafe {}", carafe::VERSION)) };
     carafe::ir::write_file(&model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))
 }
