@@ -5,7 +5,7 @@ mod common;
 use common::{error, read};
 
 fn model() -> Vec<u8> {
-    include_bytes!("fixtures/test_loop11.onnx").to_vec()
+    include_bytes!("fixtures/loop11.onnx").to_vec()
 }
 
 #[test]
