@@ -4,7 +4,7 @@
 
 use carafe_frontend::{ReadOptions, RuleSet};
 use carafe_graph::{Constant, Model, Registry};
-use carafe_ir::{ReadOptions, WriteOptions};
+use carafe_ir::WriteOptions;
 use carafe_tensor::SharedBytes;
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use std::sync::LazyLock;
@@ -46,7 +46,7 @@ fuzz_target!(|data: &[u8]| {
         Err(e) if e.message().contains("XML cannot hold") => return,
         Err(e) => panic!("a model that was read can be written: {e}"),
     };
-    let options = ReadOptions::default();
+    let options = carafe_ir::ReadOptions::default();
     carafe_ir::read(&text, SharedBytes::from_vec(bytes), &REGISTRY, &options).expect("what was written can be read");
 });
 

@@ -66,7 +66,9 @@ fn random_bytes_are_no_model() {
 #[test]
 fn a_length_beyond_the_file_is_refused() {
     // graph: 2^63 bytes.
-    assert!(error([0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01]).contains("not a valid ONNX file"));
+    assert!(
+        error([0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01]).contains("not a valid ONNX file")
+    );
 }
 
 #[test]
@@ -107,5 +109,7 @@ fn text_that_is_not_utf8_is_refused() {
 
 #[test]
 fn an_error_in_a_text_names_its_line() {
-    assert!(error("ir_version: 8\ngraph {\n  nodes {}\n}").contains("line 3, column 3: GraphProto has no field `nodes`"));
+    assert!(
+        error("ir_version: 8\ngraph {\n  nodes {}\n}").contains("line 3, column 3: GraphProto has no field `nodes`")
+    );
 }

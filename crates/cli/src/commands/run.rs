@@ -3,8 +3,8 @@
 use super::{convert, print, print_json};
 use crate::args::{Fill, RunArgs};
 use crate::inputs::{Filler, bind};
-use crate::progress::ProgressLine;
 use crate::outputs;
+use crate::progress::ProgressLine;
 use carafe::{
     CompiledModel, Core, Error, InferRequest, NodeProfile, NodeStatus, Notes, Properties, ReadRequest, Result,
 };
