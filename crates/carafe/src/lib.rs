@@ -23,6 +23,7 @@ pub use carafe_device::{
     CompiledModel, Device, InferRequest, Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo,
     PropertyKind, Query, Unsupported,
 };
+pub use carafe_frontend::Progress;
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_ops as ops;

@@ -37,7 +37,7 @@ pub(crate) enum Command {
 /// The model, and how to read it.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX)
+    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX in binary or text)
     pub model: PathBuf,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
@@ -60,7 +60,7 @@ Examples:
   carafe run model.xml --fill random --seed 7 --json"
 )]
 pub(crate) struct RunArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX)
+    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX in binary or text)
     #[arg(required_unless_present = "batch")]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name

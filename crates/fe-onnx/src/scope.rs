@@ -121,7 +121,8 @@ impl<'f, 'o> Scope<'f, 'o> {
     }
 
     fn nodes(&mut self, nodes: &[NodeProto]) -> Result<()> {
-        if let Some(name) = nodes.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && self.names.contains_key(*o)) {
+        if let Some(name) = nodes.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && self.names.contains_key(*o))
+        {
             return Err(Error::invalid(format!("`{name}` is produced twice")));
         }
         let is_outermost = self.depth == 0;

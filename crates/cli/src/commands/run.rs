@@ -4,6 +4,7 @@ use super::{convert, print, print_json};
 use crate::args::{Fill, RunArgs};
 use crate::inputs::{Filler, bind};
 use crate::outputs;
+use crate::progress::ProgressLine;
 use carafe::{
     CompiledModel, Core, Error, InferRequest, NodeProfile, NodeStatus, Notes, Properties, ReadRequest, Result,
 };
@@ -174,7 +175,7 @@ fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) 
 fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properties) -> Result<()> {
     let model = core.read_model(&item.model)?;
     if let Some(to) = &item.convert {
-        convert::convert(core, model.clone(), to, false, &mut Notes::default())?;
+        convert::convert(core, model.clone(), to, false, &mut Notes::default(), &ProgressLine::new(true))?;
     }
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();
