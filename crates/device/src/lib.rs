@@ -4,10 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod blob;
+mod cancel;
 mod kernel;
 mod property;
 
 pub use blob::{BlobHeader, read_blob, write_blob};
+pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 
@@ -16,7 +18,6 @@ use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A device: turns models into something that runs.
@@ -34,6 +35,9 @@ pub trait Device: Send + Sync {
 
     /// Takes the kernels that extensions bring, all of them each time; those for other devices are not its business.
     fn set_kernels(&self, _kernels: &[Arc<dyn Kernel>]) {}
+
+    /// Takes every registered operation, each time that changes; for devices that make operations by name.
+    fn set_registry(&self, _registry: &Registry) {}
 
     /// Which nodes the device can run. HETERO asks this and errors quote it.
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query>;
@@ -88,7 +92,7 @@ pub trait InferRequest: Send {
     fn reset_variables(&mut self);
     /// Setting it to true stops a running inference between two nodes. `infer` clears it when it begins; whoever runs
     /// stages one by one clears it before the first.
-    fn cancel_flag(&self) -> Arc<AtomicBool>;
+    fn cancel_flag(&self) -> CancelFlag;
 }
 
 /// A step of an inference and the queue of the device that it runs on.

@@ -136,7 +136,12 @@ impl RuleSet {
     }
     /// Known operation names, for suggestions.
     pub fn names(&self) -> BTreeSet<&str> {
-        self.user.iter().map(|r| r.op_type.as_str()).chain(self.built_in.iter().map(|r| r.op_type)).chain(self.fallback.iter().map(|r| r.op_type.as_str())).collect()
+        self.user
+            .iter()
+            .map(|r| r.op_type.as_str())
+            .chain(self.built_in.iter().map(|r| r.op_type))
+            .chain(self.fallback.iter().map(|r| r.op_type.as_str()))
+            .collect()
     }
     /// The lowest version that a rule of this name needs, when there is one at all.
     pub fn first_version(&self, domain: &str, op_type: &str) -> Option<i64> {

@@ -69,6 +69,7 @@ impl Core {
         }
         let kernels: Vec<_> = state.extensions.iter().flat_map(|e| e.kernels.clone()).collect();
         device.set_kernels(&kernels);
+        device.set_registry(&state.registry);
         state.devices.insert(name.to_string(), device);
         Ok(())
     }

@@ -106,7 +106,10 @@ impl Core {
             }
         }
         let kernels: Vec<_> = state.extensions.iter().flat_map(|e| e.kernels.clone()).collect();
-        state.devices.values().for_each(|d| d.set_kernels(&kernels));
+        for device in state.devices.values() {
+            device.set_kernels(&kernels);
+            device.set_registry(&state.registry);
+        }
         Ok(())
     }
 
