@@ -3,9 +3,13 @@
 
 #![forbid(unsafe_code)]
 
+mod async_request;
 mod blob;
 mod property;
 
+pub use async_request::{
+    AsyncInferQueue, AsyncInferRequest, Executor, Executors, Finished, RequestHandle, Task, async_request,
+};
 pub use blob::{BlobHeader, read_blob, write_blob};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 
@@ -51,6 +55,11 @@ pub trait CompiledModel: Send + Sync {
     /// Value of a property it was compiled with, or of one it answers itself, as text.
     fn property(&self, name: &str) -> Result<String>;
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest>;
+    /// The executors that asynchronous requests of this model share. What `Core` compiles always answers with the same
+    /// ones; a device says more only when it wants other numbers of threads.
+    fn executors(&self) -> Executors {
+        Executors::default()
+    }
 }
 
 /// One inference at a time, with its own tensors and state.
