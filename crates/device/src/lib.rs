@@ -55,10 +55,11 @@ pub trait CompiledModel: Send + Sync {
     /// Value of a property it was compiled with, or of one it answers itself, as text.
     fn property(&self, name: &str) -> Result<String>;
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest>;
-    /// The executors that asynchronous requests of this model share. What `Core` compiles always answers with the same
-    /// ones; a device says more only when it wants other numbers of threads.
+    /// Executors for asynchronous requests of this model, new ones with each call. `Core` asks once and lets all requests
+    /// of the model share them; a device says more only when it wants other numbers of threads.
     fn executors(&self) -> Executors {
-        Executors::default()
+        let requests = self.property("OPTIMAL_NUMBER_OF_INFER_REQUESTS").ok().and_then(|n| n.trim().parse().ok());
+        Executors::new(requests.unwrap_or(1))
     }
 }
 

@@ -3,10 +3,13 @@
 
 #![forbid(unsafe_code)]
 
+mod cache;
+mod compiled;
 mod core;
 mod device_name;
 mod reader;
 
+pub use crate::cache::{CACHE_PROPERTIES, CacheEntry, CacheStore, EntryInfo, Removed, parse_size};
 pub use crate::core::{Core, WeakCore};
 pub use device_name::DeviceName;
 pub use reader::{ReadRequest, Reader};
