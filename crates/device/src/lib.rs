@@ -5,12 +5,14 @@
 
 mod async_request;
 mod blob;
+mod kernel;
 mod property;
 
 pub use async_request::{
     AsyncInferQueue, AsyncInferRequest, Executor, Executors, Finished, RequestHandle, Task, async_request,
 };
 pub use blob::{BlobHeader, read_blob, write_blob};
+pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 
 use carafe_graph::{Model, NodeId, Registry, Result};
