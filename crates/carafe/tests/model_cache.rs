@@ -2,7 +2,8 @@
 
 use carafe::ops::{activation::Elu, arithmetic::Add};
 use carafe::{
-    AsyncInferQueue, CacheStore, CompiledModel, Core, ElementType, ErrorKind, Model, Properties, SharedBytes, Tensor,
+    AsyncInferQueue, CacheStore, CompiledModel, Constant, Core, ElementType, ErrorKind, Model, Properties, SharedBytes,
+    Tensor,
 };
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -74,6 +75,16 @@ fn the_second_compilation_is_loaded_and_computes_the_same() {
     assert_eq!([compile(&m, &dir), compile(&m, &dir), compile(&m, &dir)], [false, true, true]);
     let info = CacheStore::new(&dir).list().unwrap()[0].info.clone().unwrap();
     assert_eq!((&*info.device, &*info.version, &*info.model), ("TEMPLATE", carafe::VERSION, "m"));
+}
+
+#[test]
+fn the_weights_of_a_loaded_model_stay_mapped() {
+    let dir = folder("mapped");
+    compile(&model(3.0, "m"), &dir);
+    let compiled = core().0.compile_model(&model(3.0, "m"), "TEMPLATE", &in_dir(&dir)).unwrap();
+    let runs = compiled.runtime_model();
+    let constants: Vec<&Constant> = runs.nodes().filter_map(|(_, n)| n.op().get::<Constant>()).collect();
+    assert!(constants.len() == 1 && constants[0].tensor().is_mapped());
 }
 
 #[test]

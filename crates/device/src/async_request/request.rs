@@ -18,8 +18,8 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 /// The owner of a request; everything it can do is on the handle it dereferences to. Dropping it cancels what runs, waits
-/// until neither a stage nor a callback of it runs any more, and drops the callback uncalled. On a thread of an executor
-/// (inside a callback) dropping does not wait for callbacks.
+/// until neither a stage nor a callback of it runs any more, and drops the callback uncalled; so hold no lock meanwhile that
+/// the callback takes. On a thread of an executor (inside a callback) dropping does not wait for callbacks.
 #[derive(Debug)]
 pub struct AsyncInferRequest {
     handle: RequestHandle,

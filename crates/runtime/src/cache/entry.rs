@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"CARAFEC\n";
 const FORMAT: u32 = 1;
@@ -148,18 +147,7 @@ pub(super) fn payload(file: &File, key: u128) -> Result<SharedBytes> {
     if hash.finish() != header.sum {
         return Err(Error::invalid("it is damaged: its checksum differs"));
     }
-    Ok(SharedBytes::from_owner(Arc::new(Part { bytes, range: header.payload })))
-}
-
-struct Part {
-    bytes: SharedBytes,
-    range: Range<usize>,
-}
-
-impl AsRef<[u8]> for Part {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes.as_slice()[self.range.clone()]
-    }
+    bytes.part(header.payload).ok_or_else(|| Error::invalid("it is cut short"))
 }
 
 #[cfg(test)]
