@@ -156,6 +156,20 @@ fn a_panic_of_the_callback_becomes_an_error_of_wait() {
 }
 
 #[test]
+fn a_panic_with_a_payload_that_panics_again_is_contained() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("again"));
+        }
+    }
+    let r = quick();
+    r.set_callback(|_, _| std::panic::resume_unwind(Box::new(Bomb))).unwrap();
+    r.start_async().unwrap();
+    assert_eq!(message(r.wait()).1, "the callback panicked: without a text");
+}
+
+#[test]
 fn a_blocking_inference_never_calls_back() {
     let r = quick();
     let calls = Arc::new(AtomicUsize::new(0));

@@ -215,13 +215,15 @@ impl Core {
 
     // What decides over a compilation beside model, device and properties.
     fn what_else_decides(&self, device: &dyn Device) -> Vec<String> {
-        let mut all = Vec::new();
-        if device.properties().iter().any(|p| p.name == PRIORITIES) {
-            let state = self.state();
-            all.extend(state.devices.iter().map(|(name, d)| format!("{name} {:?}", d.version())));
-            all.extend(state.properties.iter().map(|(name, p)| format!("{name} {p:?}")));
+        if !device.properties().iter().any(|p| p.name == PRIORITIES) {
+            return vec![];
         }
-        all
+        let (devices, properties) = {
+            let state = self.state();
+            (state.devices.clone(), state.properties.clone())
+        };
+        let versions = devices.iter().map(|(name, d)| format!("{name} {:?}", d.version()));
+        versions.chain(properties.iter().map(|(name, p)| format!("{name} {p:?}"))).collect()
     }
 
     // The device, and the properties in force: defaults set on Core, then those of the call.

@@ -2,7 +2,7 @@
 //! queued tasks run and joins the threads, except on a thread of any executor: two executors that drop each other from
 //! their own threads would wait for ever, so there the threads are left to end by themselves.
 
-use super::lock;
+use super::{lock, panic_text};
 use carafe_graph::{Error, Result};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -128,7 +128,7 @@ fn work(shared: &Shared) {
         if let Some(task) = pool.tasks.pop_front() {
             drop(pool);
             // Whoever submits cares about panics of his own; here only the thread must live on.
-            let _ = catch_unwind(AssertUnwindSafe(task));
+            let _ = catch_unwind(AssertUnwindSafe(task)).map_err(panic_text);
             pool = lock(&shared.pool);
         } else if pool.closing {
             return;

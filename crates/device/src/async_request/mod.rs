@@ -29,9 +29,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A caught panic as an error with the text of the panic.
-fn panicked(who: &str, payload: &(dyn Any + Send)) -> Error {
-    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    Error::new(ErrorKind::Invalid, format!("{who} panicked: {}", text.unwrap_or("without a text")))
+fn panicked(who: &str, payload: Box<dyn Any + Send>) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{who} panicked: {}", panic_text(payload)))
+}
+
+/// The text of a caught panic. A payload that is no text is not dropped: its drop could panic again, where nobody
+/// catches it.
+fn panic_text(payload: Box<dyn Any + Send>) -> String {
+    let text = payload.downcast::<String>().map(|s| *s).or_else(|p| p.downcast::<&str>().map(|s| s.to_string()));
+    text.unwrap_or_else(|payload| {
+        std::mem::forget(payload);
+        "without a text".to_string()
+    })
 }
 
 fn cancelled() -> Error {

@@ -2,7 +2,7 @@
 //! hears of every end, with what the user gave at the start. Errors are also kept for `wait_all`.
 
 use super::executor::Queue;
-use super::{AsyncInferRequest, RequestHandle, lock, panicked};
+use super::{AsyncInferRequest, RequestHandle, lock, panic_text};
 use crate::CompiledModel;
 use carafe_graph::{Error, ErrorKind, Result};
 use carafe_tensor::Tensor;
@@ -170,13 +170,13 @@ impl<U: Send + 'static> Jobs<U> {
                 callback(finished, user);
             }
         };
-        let called = catch_unwind(AssertUnwindSafe(call));
-        if let Err(payload) = &called {
-            lock(&self.state).errors.push_back(panicked("the callback", &**payload));
-        }
+        let panic = catch_unwind(AssertUnwindSafe(call)).err().map(panic_text);
+        let error = |text: &String| Error::invalid(format!("the callback panicked: {text}"));
+        lock(&self.state).errors.extend(panic.as_ref().map(error));
         self.put_back(id);
-        if let Err(payload) = called {
-            resume_unwind(payload);
+        if let Some(text) = panic {
+            // The request says it too.
+            resume_unwind(Box::new(text));
         }
     }
 }

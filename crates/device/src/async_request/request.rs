@@ -200,8 +200,8 @@ impl RequestHandle {
         }
     }
 
-    /// Asks a running inference to stop; `wait` and the callback then get an error of kind `Cancelled`, even where the
-    /// inference came to its end first. An idle request is left alone.
+    /// Asks a running inference to stop; `wait` and the callback then get an error of kind `Cancelled`, also where the
+    /// device did not stop in time. A request that is idle, or whose stages are all done, is left alone.
     pub fn cancel(&self) {
         let mut state = lock(&self.shared.state);
         if state.phase == Phase::Running {
@@ -297,7 +297,7 @@ impl Shared {
         state.running = Some(std::thread::current().id());
         drop(state);
         let result = catch_unwind(AssertUnwindSafe(|| request.run_stage(stage)));
-        let result = result.unwrap_or_else(|payload| Err(panicked("the device", &*payload)));
+        let result = result.unwrap_or_else(|payload| Err(panicked("the device", payload)));
         let mut state = lock(&self.state);
         state.request = Some(request);
         state.running = None;
@@ -332,12 +332,12 @@ impl Shared {
             let handle = RequestHandle { shared: self.clone() };
             let called = catch_unwind(AssertUnwindSafe(|| callback(outcome.as_ref().err(), &handle)));
             if let Err(payload) = called {
-                outcome = Err(panicked("the callback", &*payload));
+                outcome = Err(panicked("the callback", payload));
             }
             let unwanted = lock(&self.state).callback.give_back(callback);
             // Its captures may hold anything, the owner of this very request too.
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(unwanted))) {
-                outcome = Err(panicked("the callback", &*payload));
+                outcome = Err(panicked("the callback", payload));
             }
             lock(&self.state).calling = None;
             self.quiet.notify_all();
