@@ -2,8 +2,8 @@
 
 use carafe::ops::{activation::Elu, arithmetic::Add};
 use carafe::{
-    AsyncInferQueue, CacheStore, CompiledModel, Constant, Core, ElementType, ErrorKind, Model, Properties, SharedBytes,
-    Tensor,
+    AsyncInferQueue, CacheStore, CompiledModel, Constant, Core, ElementType, ErrorKind, Extension, Model, Properties,
+    SharedBytes, Tensor,
 };
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -118,6 +118,17 @@ fn weights_names_attributes_shapes_and_properties_make_another_entry() {
     let y = renumbered.add("y", Add::default(), &[x, c]).unwrap();
     renumbered.result("out", y.into()).unwrap();
     assert!(compile(&renumbered, &dir));
+}
+
+#[test]
+fn another_version_of_an_extension_makes_another_entry() {
+    let dir = folder("extension");
+    let compile = |version: &str| {
+        let (core, _) = core();
+        core.add_extension(Extension { version: version.into(), ..Extension::new("acme") }).unwrap();
+        from_cache(&core.compile_model(&model(1.0, "m"), "TEMPLATE", &in_dir(&dir)).unwrap())
+    };
+    assert_eq!(["1", "1", "2", "2", "1"].map(compile), [false, true, false, true, true]);
 }
 
 #[test]

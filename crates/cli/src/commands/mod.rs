@@ -15,6 +15,7 @@ use std::io::Write;
 pub(crate) fn run(cli: Cli) -> Result<()> {
     let core = carafe::core();
     core.set_warning_hook(|text| eprintln!("carafe: warning: {text}"));
+    core.add_extension(cli.extension)?;
     match cli.command {
         Command::Run(args) => run::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),

@@ -6,6 +6,7 @@ use carafe_device::{Device, Properties};
 use carafe_graph::{AttrValue, Body, Model, Op, Result, RtInfo, RtTree};
 use carafe_tensor::{ElementType, Tensor};
 use std::collections::HashMap;
+use std::path::Path;
 
 /// Properties that always count: they choose what is compiled for.
 const ALWAYS: &[&str] = &["DEVICE_ID", "MULTI_DEVICE_PRIORITIES"];
@@ -32,6 +33,13 @@ pub(crate) fn key(
     }
     hash_model(&mut h, model)?;
     Ok(h.finish())
+}
+
+/// Path, size and time of change of a library or program whose code decides over a compilation.
+pub(crate) fn file_stamp(path: &Path) -> String {
+    let meta = std::fs::metadata(path).ok();
+    let changed = meta.as_ref().and_then(|m| m.modified().ok());
+    format!("{} {:?} {changed:?}", path.display(), meta.map(|m| m.len()))
 }
 
 // Those that the device calls important for caching, with their defaults; all that are given where it does not say.

@@ -7,6 +7,7 @@ mod hash;
 mod store;
 
 pub use entry::EntryInfo;
+pub(crate) use fingerprint::file_stamp;
 pub use store::{CacheEntry, CacheStore, Removed};
 
 use carafe_device::{CompiledModel, Device, Mutability, Properties, PropertyInfo, PropertyKind};
