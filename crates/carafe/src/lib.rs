@@ -21,8 +21,9 @@ mod summary;
 
 pub use carafe_abi::{Extension, Library, LoadError};
 pub use carafe_device::{
-    CompiledModel, Device, InferRequest, Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo,
-    PropertyKind, Query, Unsupported,
+    AsyncInferQueue, AsyncInferRequest, CompiledModel, Device, Executors, Finished, InferRequest, Mutability,
+    NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage, Unsupported,
+    Version, async_request,
 };
 pub use carafe_frontend::Progress;
 pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
@@ -30,7 +31,10 @@ pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
-pub use carafe_runtime::{Core, DeviceName, IntoExtensions, ReadContext, ReadRequest, Reader};
+pub use carafe_runtime::{
+    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, ReadContext, ReadRequest,
+    Reader, Removed, parse_size,
+};
 pub use carafe_tensor::{Dim, Element, ElementType, Number, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16};
 pub use summary::{Summary, summarize};
 

@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Query(QueryArgs),
     Devices(DevicesArgs),
+    Cache(CacheArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -78,6 +79,9 @@ pub(crate) struct RunArgs {
     /// Device property as KEY=VALUE; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub property: Vec<String>,
+    /// Folder that keeps compiled models, so that the next run need not compile
+    #[arg(long = "cache_dir", value_name = "DIR", env = "CARAFE_CACHE_DIR")]
+    pub cache_dir: Option<PathBuf>,
     /// What inputs without a file are filled with
     #[arg(long, value_enum, default_value_t = Fill::Zeros)]
     pub fill: Fill,
@@ -276,6 +280,35 @@ pub(crate) struct DevicesArgs {
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// Look after the folder of compiled models.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: carafe cache --dir ~/.cache/carafe prune --max_size 2G")]
+pub(crate) struct CacheArgs {
+    #[command(subcommand)]
+    pub action: CacheAction,
+    /// The folder, as in `carafe run --cache_dir`
+    #[arg(long, value_name = "DIR", env = "CARAFE_CACHE_DIR", global = true)]
+    pub dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum CacheAction {
+    /// List the entries, the one used last first
+    List {
+        /// Print a JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove what this version cannot load, and the entries longest unused beyond a size
+    Prune {
+        /// Most bytes to keep, as 1000000, 500M or 2G
+        #[arg(long = "max_size", value_name = "SIZE")]
+        max_size: Option<String>,
+    },
+    /// Remove all entries
+    Clear,
 }
 
 /// Print a completion script for a shell.

@@ -3,11 +3,15 @@
 
 #![forbid(unsafe_code)]
 
+mod async_request;
 mod blob;
 mod cancel;
 mod kernel;
 mod property;
 
+pub use async_request::{
+    AsyncInferQueue, AsyncInferRequest, Executor, Executors, Finished, RequestHandle, Task, async_request,
+};
 pub use blob::{BlobHeader, read_blob, write_blob};
 pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
@@ -60,6 +64,12 @@ pub trait CompiledModel: Send + Sync {
     /// Value of a property it was compiled with, or of one it answers itself, as text.
     fn property(&self, name: &str) -> Result<String>;
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest>;
+    /// Executors for asynchronous requests of this model, new ones with each call. `Core` asks once and lets all requests
+    /// of the model share them; a device says more only when it wants other numbers of threads.
+    fn executors(&self) -> Executors {
+        let requests = self.property("OPTIMAL_NUMBER_OF_INFER_REQUESTS").ok().and_then(|n| n.trim().parse().ok());
+        Executors::new(requests.unwrap_or(1))
+    }
 }
 
 /// One inference at a time, with its own tensors and state.

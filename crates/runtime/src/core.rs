@@ -1,5 +1,7 @@
 //! The entry to everything. Cheap to clone; clones share registrations.
 
+use crate::cache;
+use crate::compiled::Compiled;
 use crate::device_name::DeviceName;
 use crate::reader::{ReadContext, ReadRequest, Reader};
 use carafe_abi::Extension;
@@ -32,6 +34,9 @@ pub(crate) struct State {
     readers: Vec<Arc<dyn Reader>>,
     pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
     properties: BTreeMap<String, Properties>,
+    /// Properties of the cache by device; those under the empty name hold for all.
+    cache: BTreeMap<String, Properties>,
+    warn: Option<Arc<dyn Fn(&str) + Send + Sync>>,
 }
 
 impl Core {
@@ -136,8 +141,19 @@ impl Core {
         properties: &Properties,
     ) -> Result<Arc<dyn CompiledModel>> {
         let (found, all) = self.resolve(device, properties)?;
+        let cache = self.cache_in_force(device, properties)?;
         let rewritten = self.rewritten(model)?;
-        found.compile(rewritten.as_ref().unwrap_or(model), &all).map_err(|e| e.at(format!("device `{device}`")))
+        let job = cache::Job {
+            model: rewritten.as_ref().unwrap_or(model),
+            name: &DeviceName::parse(device)?.device,
+            device: &*found,
+            properties: &all,
+            registry: &|| self.registry(),
+            others: &self.what_else_decides(&*found),
+            warn: &|text| self.warn(text),
+        };
+        let (compiled, from_cache) = job.run(&cache).map_err(|e| e.at(format!("device `{device}`")))?;
+        Ok(Compiled::wrap(compiled, from_cache, cache.get(cache::DIR).unwrap_or_default()))
     }
 
     // The model after the extensions' rewrites; `None` when there are none.
@@ -159,7 +175,8 @@ impl Core {
         properties: &Properties,
     ) -> Result<Arc<dyn CompiledModel>> {
         let (found, all) = self.resolve(device, properties)?;
-        found.import(blob, &self.registry(), &all).map_err(|e| e.at(format!("device `{device}`")))
+        let compiled = found.import(blob, &self.registry(), &all).map_err(|e| e.at(format!("device `{device}`")))?;
+        Ok(Compiled::wrap(compiled, false, ""))
     }
 
     /// Which nodes of the model the device can run.
@@ -188,12 +205,22 @@ impl Core {
         Ok(self.resolve(name, &Properties::new())?.0)
     }
 
-    /// Sets defaults for later compilations on the device.
+    /// Sets defaults for later compilations on the device. Those of the cache may also be set under an empty name, for all
+    /// devices.
     pub fn set_property(&self, device: &str, properties: &Properties) -> Result<()> {
-        let (found, _) = self.resolve(device, &Properties::new())?;
-        properties.check(found.properties()).map_err(|e| e.at(format!("device `{device}`")))?;
-        let name = DeviceName::parse(device)?.device;
+        let (cache, properties) = &cache::split(properties);
+        cache::check(cache)?;
+        let name = if device.is_empty() {
+            properties.check(cache::CACHE_PROPERTIES)?;
+            String::new()
+        } else {
+            let (found, _) = self.resolve(device, &Properties::new())?;
+            properties.check(found.properties()).map_err(|e| e.at(format!("device `{device}`")))?;
+            DeviceName::parse(device)?.device
+        };
         let mut state = self.state_mut();
+        let old = state.cache.entry(name.clone()).or_default();
+        *old = old.overlaid(cache);
         let old = state.properties.entry(name).or_default();
         *old = old.overlaid(properties);
         Ok(())
@@ -201,6 +228,9 @@ impl Core {
 
     /// A property of a device: what was set, its default, or what the device tells.
     pub fn get_property(&self, device: &str, name: &str) -> Result<String> {
+        if let Some(info) = cache::CACHE_PROPERTIES.iter().find(|p| p.name == name) {
+            return Ok(self.cache_in_force(device, &Properties::new())?.get(name).unwrap_or(info.default).to_string());
+        }
         let (found, all) = self.resolve(device, &Properties::new())?;
         let info = found.properties().iter().find(|p| p.name == name);
         match info {
@@ -209,8 +239,50 @@ impl Core {
         }
     }
 
+    /// Sets who hears of troubles that do not stop the work, such as a cache that cannot be written.
+    pub fn set_warning_hook(&self, hook: impl Fn(&str) + Send + Sync + 'static) {
+        self.state_mut().warn = Some(Arc::new(hook));
+    }
+
+    fn warn(&self, text: &str) {
+        let hook = self.state().warn.clone();
+        if let Some(hook) = hook {
+            hook(text);
+        }
+    }
+
+    // The cache's properties: those for all, then those of the device, then those of the call.
+    fn cache_in_force(&self, device: &str, over: &Properties) -> Result<Properties> {
+        let name = if device.is_empty() { String::new() } else { DeviceName::parse(device)?.device };
+        let state = self.state();
+        let set = |name: &str| state.cache.get(name).cloned().unwrap_or_default();
+        Ok(set("").overlaid(&set(&name)).overlaid(&cache::split(over).0))
+    }
+
+    // What decides over a compilation beside model, device and properties.
+    fn what_else_decides(&self, device: &dyn Device) -> Vec<String> {
+        let (devices, properties, mut all) = {
+            let state = self.state();
+            let linked = |e: &Extension| e.path.is_none();
+            let mut all: Vec<String> = state.extensions.iter().map(|e| format!("{} {}", e.name, e.version)).collect();
+            all.extend(state.extensions.iter().filter_map(|e| e.path.as_deref()).map(cache::file_stamp));
+            // What is linked into the program changes when the program does.
+            if !state.loose_ops.is_empty() || state.extensions.iter().any(linked) {
+                all.extend(std::env::current_exe().map(|path| cache::file_stamp(&path)));
+            }
+            (state.devices.clone(), state.properties.clone(), all)
+        };
+        // A device made of devices depends on all that it may choose.
+        if device.properties().iter().any(|p| p.name == PRIORITIES) {
+            all.extend(devices.iter().map(|(name, d)| format!("{name} {:?}", d.version())));
+            all.extend(properties.iter().map(|(name, p)| format!("{name} {p:?}")));
+        }
+        all
+    }
+
     // The device, and the properties in force: defaults set on Core, then those of the call.
     fn resolve(&self, name: &str, over: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
+        let (_, over) = &cache::split(over);
         let parsed = DeviceName::parse(name)?;
         let state = self.state();
         let Some(device) = state.devices.get(&parsed.device).cloned() else {

@@ -35,6 +35,9 @@ fn properties(args: &RunArgs) -> Result<Properties> {
     if args.perf {
         properties.set("PERF_COUNT", true);
     }
+    if let Some(dir) = &args.cache_dir {
+        properties.set("CACHE_DIR", dir.display());
+    }
     Ok(properties)
 }
 
@@ -60,7 +63,10 @@ fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) ->
             list.push(row);
         }
         let profile: Vec<_> = request.profile().iter().map(profile_json).collect();
-        return print_json(&json!({"model": path, "device": args.device, "outputs": list, "profile": profile}));
+        let cached = compiled.property("LOADED_FROM_CACHE").is_ok_and(|v| v == "true");
+        return print_json(&json!({
+            "model": path, "device": args.device, "loaded_from_cache": cached, "outputs": list, "profile": profile,
+        }));
     }
     let mut out = String::new();
     for r in &results {
