@@ -1,0 +1,31 @@
+//! Groups of operations that are one operation written out, recognised and put together. One file a pass, whose head shows
+//! the rewrite. Nothing is fused whose inner values are read elsewhere.
+
+mod look;
+mod poly;
+#[cfg(test)]
+mod testing;
+
+mod fuse_clamp;
+mod fuse_gelu;
+mod fuse_hsigmoid;
+mod fuse_hswish;
+mod fuse_mish;
+mod fuse_prelu;
+mod fuse_silu;
+mod fuse_softplus;
+
+pub use fuse_clamp::FuseClamp;
+pub use fuse_gelu::FuseGelu;
+pub use fuse_hsigmoid::FuseHSigmoid;
+pub use fuse_hswish::FuseHSwish;
+pub use fuse_mish::FuseMish;
+pub use fuse_prelu::FusePRelu;
+pub use fuse_silu::FuseSilu;
+pub use fuse_softplus::FuseSoftPlus;
+
+use carafe_graph::Pass;
+
+/// Recognisers whose results every reader of the numbered opsets knows, in order.
+pub const FUSE: &[&dyn Pass] =
+    &[&FuseClamp, &FuseSoftPlus, &FuseMish, &FuseGelu, &FuseHSigmoid, &FuseHSwish, &FuseSilu, &FusePRelu];
