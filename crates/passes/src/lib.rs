@@ -11,7 +11,7 @@ mod remove_unused;
 
 pub use compress_to_fp16::CompressToFp16;
 pub use fold_constants::FoldConstants;
-pub use fuse::FUSE;
+pub use fuse::{DEVICE_FUSE, FUSE};
 pub use name_uniquely::NameUniquely;
 pub use remove_no_ops::RemoveNoOps;
 pub use remove_unused::RemoveUnused;

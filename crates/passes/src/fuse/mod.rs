@@ -2,6 +2,7 @@
 //! the rewrite. Nothing is fused whose inner values are read elsewhere.
 
 mod look;
+mod parts;
 mod poly;
 #[cfg(test)]
 mod testing;
@@ -10,22 +11,44 @@ mod fuse_clamp;
 mod fuse_gelu;
 mod fuse_hsigmoid;
 mod fuse_hswish;
+mod fuse_layer_norm;
 mod fuse_mish;
+mod fuse_normalize_l2;
 mod fuse_prelu;
+mod fuse_rms_norm;
 mod fuse_silu;
+mod fuse_softmax;
 mod fuse_softplus;
 
 pub use fuse_clamp::FuseClamp;
 pub use fuse_gelu::FuseGelu;
 pub use fuse_hsigmoid::FuseHSigmoid;
 pub use fuse_hswish::FuseHSwish;
+pub use fuse_layer_norm::FuseLayerNorm;
 pub use fuse_mish::FuseMish;
+pub use fuse_normalize_l2::FuseNormalizeL2;
 pub use fuse_prelu::FusePRelu;
+pub use fuse_rms_norm::FuseRmsNorm;
 pub use fuse_silu::FuseSilu;
+pub use fuse_softmax::FuseSoftmax;
 pub use fuse_softplus::FuseSoftPlus;
 
 use carafe_graph::Pass;
 
 /// Recognisers whose results every reader of the numbered opsets knows, in order.
-pub const FUSE: &[&dyn Pass] =
-    &[&FuseClamp, &FuseSoftPlus, &FuseMish, &FuseGelu, &FuseHSigmoid, &FuseHSwish, &FuseSilu, &FusePRelu];
+pub const FUSE: &[&dyn Pass] = &[
+    &FuseClamp,
+    &FuseSoftPlus,
+    &FuseMish,
+    &FuseGelu,
+    &FuseHSigmoid,
+    &FuseHSwish,
+    &FuseSilu,
+    &FusePRelu,
+    &FuseLayerNorm,
+    &FuseNormalizeL2,
+    &FuseSoftmax,
+];
+
+/// Recognisers whose results have no place in a file; for devices that have kernels for them.
+pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm];
