@@ -1,17 +1,22 @@
 //! Groups of operations that are one operation written out, recognised and put together. One file a pass, whose head shows
 //! the rewrite. Nothing is fused whose inner values are read elsewhere.
 
+mod linear;
 mod look;
 mod parts;
 mod poly;
 #[cfg(test)]
 mod testing;
+mod weights;
 
+mod fold_batch_norm;
+mod fold_scale;
 mod fuse_clamp;
 mod fuse_gelu;
 mod fuse_hsigmoid;
 mod fuse_hswish;
 mod fuse_layer_norm;
+mod fuse_linear;
 mod fuse_mish;
 mod fuse_normalize_l2;
 mod fuse_prelu;
@@ -20,11 +25,14 @@ mod fuse_silu;
 mod fuse_softmax;
 mod fuse_softplus;
 
+pub use fold_batch_norm::FoldBatchNorm;
+pub use fold_scale::FoldScale;
 pub use fuse_clamp::FuseClamp;
 pub use fuse_gelu::FuseGelu;
 pub use fuse_hsigmoid::FuseHSigmoid;
 pub use fuse_hswish::FuseHSwish;
 pub use fuse_layer_norm::FuseLayerNorm;
+pub use fuse_linear::FuseLinear;
 pub use fuse_mish::FuseMish;
 pub use fuse_normalize_l2::FuseNormalizeL2;
 pub use fuse_prelu::FusePRelu;
@@ -48,6 +56,9 @@ pub const FUSE: &[&dyn Pass] = &[
     &FuseLayerNorm,
     &FuseNormalizeL2,
     &FuseSoftmax,
+    &FoldBatchNorm,
+    &FuseLinear,
+    &FoldScale,
 ];
 
 /// Recognisers whose results have no place in a file; for devices that have kernels for them.
