@@ -19,8 +19,11 @@ mod fuse_layer_norm;
 mod fuse_linear;
 mod fuse_mish;
 mod fuse_normalize_l2;
+mod fuse_pad;
 mod fuse_prelu;
 mod fuse_rms_norm;
+mod fuse_sdpa;
+mod fuse_shuffle;
 mod fuse_silu;
 mod fuse_softmax;
 mod fuse_softplus;
@@ -35,8 +38,11 @@ pub use fuse_layer_norm::FuseLayerNorm;
 pub use fuse_linear::FuseLinear;
 pub use fuse_mish::FuseMish;
 pub use fuse_normalize_l2::FuseNormalizeL2;
+pub use fuse_pad::FusePad;
 pub use fuse_prelu::FusePRelu;
 pub use fuse_rms_norm::FuseRmsNorm;
+pub use fuse_sdpa::FuseSdpa;
+pub use fuse_shuffle::{FuseDepthToSpace, FuseShuffleChannels};
 pub use fuse_silu::FuseSilu;
 pub use fuse_softmax::FuseSoftmax;
 pub use fuse_softplus::FuseSoftPlus;
@@ -56,10 +62,17 @@ pub const FUSE: &[&dyn Pass] = &[
     &FuseLayerNorm,
     &FuseNormalizeL2,
     &FuseSoftmax,
+    &FuseSdpa,
+    &FuseDepthToSpace,
+    &FuseShuffleChannels,
+    &FusePad,
     &FoldBatchNorm,
     &FuseLinear,
     &FoldScale,
 ];
+
+/// What must be seen before constants are folded.
+pub const BEFORE_FOLDING: &[&dyn Pass] = &[];
 
 /// Recognisers whose results have no place in a file; for devices that have kernels for them.
 pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm];
