@@ -57,13 +57,12 @@ impl Rewrite for FuseSdpa {
             return Ok(skip);
         }
         let mut leaves = vec![query, key.0, value.0];
-        match &mask {
-            Mask::None => {}
-            Mask::Term(m) => leaves.push(*m),
-            Mask::Keep { condition, .. } => leaves.push(*condition),
+        if let Mask::Term(m) | Mask::Keep { condition: m, .. } = mask {
+            if model.fact(m).shape.rank() > model.fact(query).shape.rank() {
+                return Ok(Outcome::skip("the mask has more axes than the query"));
+            }
+            leaves.push(m);
         }
-        // A turned key may have other readers: turning it the other way costs nothing more.
-        leaves.extend(model.input(turned(model, key.0), 0));
         if let Some(skip) = read_outside(model, root, &leaves) {
             return Ok(skip);
         }
@@ -192,11 +191,6 @@ fn misfit(model: &Model, query: Value, key: (Value, bool), value: (Value, bool))
     let batch = q.len() - 2;
     let alike = (0..batch).all(|i| same_dim(q[i], k[i]) && same_dim(q[i], v[i]));
     (!alike).then(|| Outcome::skip("the batches of query, key and value may differ"))
-}
-
-// The node that turns the value, or the one that makes it.
-fn turned(model: &Model, v: Value) -> NodeId {
-    model.producer::<Transpose>(v).map_or(v.node, |(id, _)| id)
 }
 
 // The value with its last two axes swapped where that is asked for; a Transpose before it takes the swap in.

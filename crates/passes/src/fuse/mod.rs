@@ -21,6 +21,7 @@ mod fuse_mish;
 mod fuse_normalize_l2;
 mod fuse_pad;
 mod fuse_prelu;
+mod fuse_qdq;
 mod fuse_rms_norm;
 mod fuse_sdpa;
 mod fuse_shuffle;
@@ -40,6 +41,8 @@ pub use fuse_mish::FuseMish;
 pub use fuse_normalize_l2::FuseNormalizeL2;
 pub use fuse_pad::FusePad;
 pub use fuse_prelu::FusePRelu;
+pub use fuse_qdq::FuseQdq;
+pub(crate) use fuse_qdq::dequantizes_weights;
 pub use fuse_rms_norm::FuseRmsNorm;
 pub use fuse_sdpa::FuseSdpa;
 pub use fuse_shuffle::{FuseDepthToSpace, FuseShuffleChannels};
@@ -51,6 +54,7 @@ use carafe_graph::Pass;
 
 /// Recognisers whose results every reader of the numbered opsets knows, in order.
 pub const FUSE: &[&dyn Pass] = &[
+    &FuseQdq,
     &FuseClamp,
     &FuseSoftPlus,
     &FuseMish,
@@ -70,9 +74,6 @@ pub const FUSE: &[&dyn Pass] = &[
     &FuseLinear,
     &FoldScale,
 ];
-
-/// What must be seen before constants are folded.
-pub const BEFORE_FOLDING: &[&dyn Pass] = &[];
 
 /// Recognisers whose results have no place in a file; for devices that have kernels for them.
 pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm];

@@ -24,11 +24,6 @@ impl Sketch {
         self.shapes.push(shape.to_vec());
         self.model.parameter(&format!("x{}", self.shapes.len()), self.ty, shape_now).unwrap()
     }
-    /// As `input`, all dimensions always known.
-    pub(super) fn fixed_input(&mut self, shape: &[usize]) -> Value {
-        self.shapes.push(shape.to_vec());
-        self.model.parameter(&format!("x{}", self.shapes.len()), self.ty, PartialShape::of(shape)).unwrap()
-    }
     /// A scalar constant.
     pub(super) fn c(&mut self, value: f64) -> Value {
         self.tensor(&[], &[value])
