@@ -99,27 +99,21 @@ fn sum(model: &Model, root: NodeId) -> Option<Leaky> {
         _ => return None,
     };
     let &[x] = made_by::<Relu>(model, positive)? else { return None };
-    // The other half is a constant times a share of the negative part of x; the constant may stand outside of the share.
-    let (slope, share) = factors(model, negative)?;
+    let (slope, share, number) = factors(model, negative)?;
     let share = share_of_negative(model, share, x)?;
-    Some(Leaky { x, slope, factor: sign * share })
+    Some(Leaky { x, slope, factor: sign * share * number })
 }
 
-// The constant of a product that is no plain number, or else the last one; and the rest.
-fn factors(model: &Model, v: Value) -> Option<(Value, Value)> {
+// The slopes among the constants of a product, the rest of it, and a number that stands outside of both.
+fn factors(model: &Model, v: Value) -> Option<(Value, Value, f64)> {
     let constant = |v: Value| stored(model, v).map(|_| v);
-    if let Some((slope, rest)) = operands::<Multiply, _>(model, v, constant) {
-        // slope * (0.5 * ..) as well as 0.5 * (slope * ..)
-        if value_of(model, slope, rest).is_some() {
-            if let Some((inner, deeper)) = operands::<Multiply, _>(model, rest, constant) {
-                if value_of(model, inner, deeper).is_none() {
-                    return None;
-                }
-            }
-        }
-        return Some((slope, rest));
+    let (outer, rest) = operands::<Multiply, _>(model, v, constant)?;
+    if let (Some(number), Some((inner, rest))) =
+        (value_of(model, outer, rest), operands::<Multiply, _>(model, rest, constant))
+    {
+        return Some((inner, rest, number));
     }
-    None
+    Some((outer, rest, 1.0))
 }
 
 // How much of the negative part (`x` below zero, else 0) the value is.
@@ -170,17 +164,18 @@ mod tests {
 
     #[test]
     fn slopes_of_channels() {
-        for spelling in 0..3 {
+        for spelling in 0..4 {
             fires_static(&FusePRelu, "PRelu", |g| {
                 let x = g.input(&[2, 3, 4]);
                 let slope = g.noise(&[3, 1], 0.3);
                 let positive = g.op(Relu, &[x]);
-                if spelling == 0 {
+                if spelling == 0 || spelling == 3 {
                     let size = g.op(Abs, &[x]);
                     let half = g.c(0.5);
                     let y = g.op(Subtract::default(), &[x, size]);
-                    let y = g.op(Multiply::default(), &[y, half]);
-                    let y = g.op(Multiply::default(), &[slope, y]);
+                    let (inner, outer) = if spelling == 0 { (half, slope) } else { (slope, half) };
+                    let y = g.op(Multiply::default(), &[y, inner]);
+                    let y = g.op(Multiply::default(), &[outer, y]);
                     return g.op(Add::default(), &[positive, y]);
                 }
                 let turned = g.op(Negative, &[x]);

@@ -1,26 +1,37 @@
 //! Small graphs for the tests of recognisers. A graph that fires is tried in f32 and f16, with known and unknown
-//! dimensions, with its constants compressed, and once for every value inside it that is made an output.
+//! dimensions and ranks, with its constants compressed, and once for every value inside it that is made an output.
 
 use crate::CompressToFp16;
 use carafe_graph::{Constant, Model, NodeId, Notes, Op, Parameter, Pass, ResultOp, Value, verify};
 use carafe_tensor::{Dim, ElementType, PartialShape, Tensor};
 
+/// What is known of the shapes of inputs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Known {
+    Dims,
+    Rank,
+    Nothing,
+}
+
 /// A model under construction.
 pub(super) struct Sketch {
     pub model: Model,
     ty: ElementType,
-    dynamic: bool,
+    known: Known,
     shapes: Vec<Vec<usize>>,
 }
 
 impl Sketch {
-    fn new(ty: ElementType, dynamic: bool) -> Sketch {
-        Sketch { model: Model::new("sketch"), ty, dynamic, shapes: vec![] }
+    fn new(ty: ElementType, known: Known) -> Sketch {
+        Sketch { model: Model::new("sketch"), ty, known, shapes: vec![] }
     }
     /// An input of the model.
     pub(super) fn input(&mut self, shape: &[usize]) -> Value {
-        let dims = shape.iter().map(|&n| if self.dynamic { Dim::ANY } else { Dim::known(n as i64) });
-        let shape_now = PartialShape::new(dims.collect::<Vec<_>>());
+        let shape_now = match self.known {
+            Known::Dims => PartialShape::of(shape),
+            Known::Rank => PartialShape::new(shape.iter().map(|_| Dim::ANY)),
+            Known::Nothing => PartialShape::dynamic(),
+        };
         self.shapes.push(shape.to_vec());
         self.model.parameter(&format!("x{}", self.shapes.len()), self.ty, shape_now).unwrap()
     }
@@ -92,8 +103,8 @@ fn same(before: &Model, after: &Model, data: &[Tensor], tolerance: f64) {
     }
 }
 
-fn sketched(ty: ElementType, dynamic: bool, build: &dyn Fn(&mut Sketch) -> Value) -> Sketch {
-    let mut g = Sketch::new(ty, dynamic);
+fn sketched(ty: ElementType, known: Known, build: &dyn Fn(&mut Sketch) -> Value) -> Sketch {
+    let mut g = Sketch::new(ty, known);
     let y = build(&mut g);
     g.model.add_tensor_name(y, "y");
     g.model.result("result", y).unwrap();
@@ -104,24 +115,36 @@ fn sketched(ty: ElementType, dynamic: bool, build: &dyn Fn(&mut Sketch) -> Value
 /// The pass fires once and leaves these kinds of nodes, whatever the type and however little is known of the shapes.
 #[track_caller]
 pub(super) fn fires(pass: &dyn Pass, left: &str, build: impl Fn(&mut Sketch) -> Value) {
-    for dynamic in [false, true] {
-        fires_if(pass, left, dynamic, &build);
+    for known in [Known::Dims, Known::Rank] {
+        fires_if(pass, left, known, &build);
     }
+    unknown_rank(pass, &build);
 }
 
 /// As [`fires`], where the pass needs known dimensions.
 #[track_caller]
 pub(super) fn fires_static(pass: &dyn Pass, left: &str, build: impl Fn(&mut Sketch) -> Value) {
-    fires_if(pass, left, false, &build);
+    fires_if(pass, left, Known::Dims, &build);
+    unknown_rank(pass, &build);
+}
+
+// Whether or not it fires then, it must not go wrong.
+fn unknown_rank(pass: &dyn Pass, build: &dyn Fn(&mut Sketch) -> Value) {
+    for known in [Known::Rank, Known::Nothing] {
+        let g = sketched(ElementType::F32, known, build);
+        let mut after = g.model.clone();
+        run(pass, &mut after);
+        same(&g.model, &after, &g.data(), 1e-5);
+    }
 }
 
 #[track_caller]
-fn fires_if(pass: &dyn Pass, left: &str, dynamic: bool, build: &dyn Fn(&mut Sketch) -> Value) {
+fn fires_if(pass: &dyn Pass, left: &str, known: Known, build: &dyn Fn(&mut Sketch) -> Value) {
     for (ty, tolerance) in [(ElementType::F32, 1e-5), (ElementType::F16, 4e-2)] {
-        let g = sketched(ty, dynamic, build);
+        let g = sketched(ty, known, build);
         let mut after = g.model.clone();
         let (fired, notes) = run(pass, &mut after);
-        assert_eq!(kinds(&after), left, "{ty}, dynamic {dynamic}: {notes:?}");
+        assert_eq!(kinds(&after), left, "{ty}, known {known:?}: {notes:?}");
         assert!(fired > 0);
         assert_eq!(after.result_names(after.results()[0]), ["y".to_string()].into());
         same(&g.model, &after, &g.data(), tolerance);
@@ -160,7 +183,7 @@ fn outputs_inside(pass: &dyn Pass, g: &Sketch) {
 /// The pass does nothing and says why; an empty reason when it has nothing to say.
 #[track_caller]
 pub(super) fn stays(pass: &dyn Pass, reason: &str, build: impl Fn(&mut Sketch) -> Value) {
-    let mut g = sketched(ElementType::F32, false, &build);
+    let mut g = sketched(ElementType::F32, Known::Dims, &build);
     let before = kinds(&g.model);
     let (fired, notes) = run(pass, &mut g.model);
     assert_eq!((fired, kinds(&g.model)), (0, before), "{notes:?}");
