@@ -110,12 +110,13 @@ fn find(model: &Model, root: NodeId) -> std::result::Result<Option<Attention>, O
     let (key, of_key) = unscaled(model, key);
     let mut key = (key, !op.transpose_b);
     let mut scale = after * of_query * of_key;
-    if let Some((inside, order)) = transposed(model, key.0).filter(|_| key.1) {
-        if swaps_last(&order) {
-            let (inside, factor) = unscaled(model, inside);
-            scale *= factor;
-            key = (inside, false);
-        }
+    if let Some((inside, order)) = transposed(model, key.0)
+        && key.1
+        && swaps_last(&order)
+    {
+        let (inside, factor) = unscaled(model, inside);
+        scale *= factor;
+        key = (inside, false);
     }
     if !scale.is_finite() {
         return Err(Outcome::skip("the scale is not finite"));
@@ -128,7 +129,7 @@ fn softmax(model: &Model, v: Value) -> Option<(Value, i64)> {
         return Some((model.input(id, 0)?, op.axis));
     }
     let (id, op) = model.producer::<SoftmaxV1>(v)?;
-    Some((model.input(id, 0)?, op.axis as i64))
+    Some((model.input(id, 0)?, op.axis))
 }
 
 // What is multiplied by numbers, and their product.

@@ -67,7 +67,7 @@ pub(super) struct Number {
 /// The number that a constant repeats, if it leaves the shape of `data` alone.
 pub(super) fn number(model: &Model, v: Value, data: Value) -> Option<Number> {
     let tensor = stored(model, v)?;
-    if tensor.len() == 0 || tensor.len() > 4096 || !absorbs(&model.fact(data).shape, tensor.shape()) {
+    if tensor.is_empty() || tensor.len() > 4096 || !absorbs(&model.fact(data).shape, tensor.shape()) {
         return None;
     }
     let all = tensor.to_vec::<f64>().ok()?;
