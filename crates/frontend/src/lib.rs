@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+mod item;
 mod missing;
 mod node_cx;
 mod rule;
 
+pub use item::{Item, join, pack};
 pub use missing::Missing;
-pub use node_cx::{Host, Item, NodeCx, Outputs, SourceNode, SubModel};
+pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
 pub use rule::{Rule, RuleSet, StaticRule, Translate, rule, rule_in};
