@@ -28,7 +28,10 @@ pub use carafe_ir as ir;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_runtime::{Core, DeviceName, ReadRequest, Reader};
-pub use carafe_tensor::{Dim, Element, ElementType, Number, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16};
+pub use carafe_tensor::{
+    Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
+    pack_sequence, unpack_sequence,
+};
 pub use summary::{Summary, summarize};
 
 use std::sync::Arc;
