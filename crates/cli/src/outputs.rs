@@ -1,8 +1,6 @@
 //! From output tensors to files, tables and JSON. A sequence or an optional is one output, whatever the model has as results.
 
-use carafe::{
-    CompiledModel, ElementType, Error, InferRequest, ItemType, Model, PartialShape, Port, Result, Tensor,
-};
+use carafe::{CompiledModel, ElementType, Error, InferRequest, ItemType, Model, PartialShape, Port, Result, Tensor};
 use serde_json::json;
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
@@ -21,7 +19,10 @@ pub(crate) struct Output {
 pub(crate) enum Value {
     Tensor(Tensor),
     /// The tensors of a sequence or an optional; none for an optional without content.
-    List { ty: ItemType, items: Option<Vec<Tensor>> },
+    List {
+        ty: ItemType,
+        items: Option<Vec<Tensor>>,
+    },
 }
 
 /// The outputs of the model: the elements of a sequence are one of them, packed or not.
@@ -231,9 +232,12 @@ pub(crate) fn top_json(o: &Output, k: usize, labels: Option<&[String]>) -> Resul
     let row = |row: Vec<(usize, f64)>| -> Vec<serde_json::Value> {
         row.into_iter().map(|(c, v)| json!({"class": c, "value": v, "label": label(labels, c)})).collect()
     };
-    let of = |t: &Tensor| -> Result<serde_json::Value> { Ok(json!(top(t, k)?.into_iter().map(row).collect::<Vec<_>>())) };
+    let of =
+        |t: &Tensor| -> Result<serde_json::Value> { Ok(json!(top(t, k)?.into_iter().map(row).collect::<Vec<_>>())) };
     match &o.value {
         Value::Tensor(t) => of(t),
-        Value::List { .. } => o.tensors().into_iter().map(|(_, t)| of(t)).collect::<Result<Vec<_>>>().map(|all| json!(all)),
+        Value::List { .. } => {
+            o.tensors().into_iter().map(|(_, t)| of(t)).collect::<Result<Vec<_>>>().map(|all| json!(all))
+        }
     }
 }

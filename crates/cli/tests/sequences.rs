@@ -70,7 +70,9 @@ fn a_sequence_goes_in_and_out_as_one_archive() {
     let s = dir.npz("s", &[row(&[1.0, 2.0]), row(&[3.0])]);
     let (x, at) = (dir.npy("x", &row(&[9.0])), dir.npy("at", &Tensor::scalar(1i64)));
     let text = ok(&["run", &model("edit"), "-i", &s, "-i", &x, "-i", &at, "-o", &dir.path("")]);
-    assert!(text.contains("longer: sequence(") && text.contains("with 3 elements") && text.contains("longer[1]: f32[1]"));
+    assert!(
+        text.contains("longer: sequence(") && text.contains("with 3 elements") && text.contains("longer[1]: f32[1]")
+    );
     let longer = dir.arrays("longer.npz");
     assert!(longer.len() == 3 && longer[1].content_eq(&row(&[9.0])) && longer[2].content_eq(&row(&[3.0])));
     assert!(dir.arrays("shorter.npz")[0].content_eq(&row(&[1.0, 2.0])));
@@ -109,7 +111,8 @@ fn an_optional_without_a_file_has_no_content() {
 #[test]
 fn an_optional_output_tells_whether_it_has_content() {
     let dir = Folder::new("optional_output");
-    let (c, x) = (dir.npy("c", &Tensor::from_i64(ElementType::Boolean, &[], &[0]).unwrap()), dir.npy("x", &row(&[5.0])));
+    let (c, x) =
+        (dir.npy("c", &Tensor::from_i64(ElementType::Boolean, &[], &[0]).unwrap()), dir.npy("x", &row(&[5.0])));
     let text = ok(&["run", &model("maybe-full"), "-i", &c, "-i", &x, "-o", &dir.path("")]);
     assert!(text.contains("without content"), "{text}");
     assert!(dir.list()["outputs"][0]["elements"].is_null());

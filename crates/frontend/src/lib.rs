@@ -1,5 +1,6 @@
 //! What every model format shares: rules from source nodes to operations, the context a rule works in, and the gathering
-//! of everything a model needs that nobody has. It knows no format.
+//! of everything a model needs that nobody has. Values of a source model are [`Item`]s: tensors, and what formats wrap them
+//! in. It knows no format.
 
 #![forbid(unsafe_code)]
 

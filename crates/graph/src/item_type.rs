@@ -80,7 +80,9 @@ impl ItemType {
             (ItemType::Optional(inner), Some([])) if !inner.is_packed() => Ok(pack_sequence(&[])?),
             (ItemType::Optional(inner), some) => Ok(pack_sequence(&[inner.pack(some)?])?),
             (ItemType::Sequence(inner), Some(items)) if !inner.is_packed() => Ok(pack_sequence(items)?),
-            (ItemType::Sequence(_), Some(_)) => Err(Error::unsupported(format!("a list of tensors cannot be a {self}"))),
+            (ItemType::Sequence(_), Some(_)) => {
+                Err(Error::unsupported(format!("a list of tensors cannot be a {self}")))
+            }
             (ItemType::Tensor(..) | ItemType::Unknown, Some([one])) => Ok(one.clone()),
             (_, Some(items)) => Err(Error::usage(format!("{self} is one tensor, found {}", items.len()))),
             (_, None) => Err(Error::usage(format!("{self} cannot be left out"))),

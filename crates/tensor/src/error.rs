@@ -54,7 +54,9 @@ impl TensorError {
     pub fn kind(&self) -> ErrorKind {
         use TensorError::*;
         match self {
-            UnknownElementType { .. } | BadDim { .. } | BadShape { .. } | BadStrings { .. } | BadSequence { .. } => ErrorKind::Parse,
+            UnknownElementType { .. } | BadDim { .. } | BadShape { .. } | BadStrings { .. } | BadSequence { .. } => {
+                ErrorKind::Parse
+            }
             NoStorage { .. } | TypeMismatch { .. } | NoCast { .. } => ErrorKind::Type,
             TooLarge { .. }
             | ElementCount { .. }
