@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn lists_nest() {
         let inner = pack_sequence(&items()).unwrap();
-        let outer = pack_sequence(&[inner.clone()]).unwrap();
+        let outer = pack_sequence(std::slice::from_ref(&inner)).unwrap();
         assert!(unpack_sequence(&outer).unwrap()[0].content_eq(&inner));
     }
 
