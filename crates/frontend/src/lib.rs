@@ -5,11 +5,15 @@
 #![forbid(unsafe_code)]
 
 mod item;
+mod mapping;
 mod missing;
 mod node_cx;
+mod options;
 mod rule;
 
 pub use item::{Item, join, pack};
+pub use mapping::{Mapping, split_name};
 pub use missing::Missing;
 pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
+pub use options::{Progress, ReadOptions};
 pub use rule::{Rule, RuleSet, StaticRule, Translate, rule, rule_in};
