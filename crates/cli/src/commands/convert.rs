@@ -12,8 +12,7 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     if let Some(framework) = &args.framework {
         check_framework(framework, core.format_of(path)?, path)?;
     }
-    let mut model =
-        core.read(&ReadRequest { path, weights: args.weights.as_deref(), keep_unknown: false, progress: None })?;
+    let mut model = core.read(&ReadRequest { path, weights: args.weights.as_deref(), keep_unknown: false })?;
     conversion::apply(&mut model, &options(args))?;
     if let Some(name) = &args.model_name {
         model.name = name.clone();
