@@ -43,11 +43,14 @@ pub use carafe_device::{
     CompiledModel, Device, InferRequest, Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo,
     PropertyKind, Query, Unsupported,
 };
+pub use carafe_frontend::Progress;
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
-pub use carafe_runtime::{Core, DeviceName, ReadRequest, Reader};
+pub use carafe_abi::{Extension, Library, LoadError};
+pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
+pub use carafe_runtime::{Core, DeviceName, IntoExtensions, ReadContext, ReadRequest, Reader};
 pub use carafe_tensor::{
     Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
     pack_sequence, unpack_sequence,
@@ -56,7 +59,7 @@ pub use summary::{Summary, summarize};
 
 use std::sync::Arc;
 
-/// A `Core` with everything that is built in.
+/// A `Core` with everything that is built in, and the extensions that the environment variable `CARAFE_EXTENSIONS` lists.
 pub fn core() -> Core {
     let core = Core::empty();
     core.add_ops(carafe_ops::factories());
@@ -64,6 +67,9 @@ pub fn core() -> Core {
     core.add_reader(Arc::new(onnx_format::OnnxFormat::new()));
     core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice))
         .expect("built-in device names are valid and distinct");
+    for e in core.add_environment_extensions() {
+        eprintln!("[ WARNING ] {e}");
+    }
     core
 }
 

@@ -13,6 +13,12 @@ use std::path::PathBuf;
 
 Exit codes: 0 success, 1 bad input or model, 2 wrong usage.")]
 pub(crate) struct Cli {
+    /// Library with operations, rules, rewrites or kernels; may be given several times
+    #[arg(long, alias = "extensions", value_name = "LIB", global = true, value_delimiter = ',')]
+    pub extension: Vec<PathBuf>,
+    /// Library with a device, as LIB or NAME=LIB; may be given several times
+    #[arg(long, value_name = "[NAME=]LIB", global = true)]
+    pub plugin: Vec<String>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -31,7 +37,7 @@ pub(crate) enum Command {
 /// The model, and how to read it.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX)
+    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX in binary or text)
     pub model: PathBuf,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
@@ -56,7 +62,7 @@ Examples:
   carafe run model.xml --fill random --seed 7 --json"
 )]
 pub(crate) struct RunArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX)
+    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX in binary or text)
     #[arg(required_unless_present = "batch")]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
@@ -71,9 +77,6 @@ pub(crate) struct RunArgs {
     /// Folder to write the outputs to
     #[arg(short, long = "output", value_name = "OUT_DIR")]
     pub output: Option<PathBuf>,
-    /// Library with operations the model needs; may be given several times
-    #[arg(long, value_name = "LIB")]
-    pub extension: Vec<PathBuf>,
     /// Device property as KEY=VALUE; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub property: Vec<String>,

@@ -32,6 +32,9 @@ pub trait Device: Send + Sync {
         Version { build: env!("CARGO_PKG_VERSION").to_string(), description: String::new() }
     }
 
+    /// Takes the kernels that extensions bring, all of them each time; those for other devices are not its business.
+    fn set_kernels(&self, _kernels: &[Arc<dyn Kernel>]) {}
+
     /// Which nodes the device can run. HETERO asks this and errors quote it.
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query>;
 

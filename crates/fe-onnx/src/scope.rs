@@ -7,12 +7,13 @@ use crate::file::Source;
 use crate::functions::Functions;
 use crate::imports::Imports;
 use crate::order::in_order;
-use crate::tensor::{dense, tensor};
+use crate::tensor::{dense, element_type, tensor};
 use crate::types;
 use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto};
 use carafe_frontend::{Host, Item, NodeCx, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack};
-use carafe_graph::{Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Result, Value};
+use carafe_graph::{Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
+use carafe_tensor::ElementType;
 use prost::Message;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -373,6 +374,12 @@ impl Host for Scope<'_, '_> {
         let done = inner.graph(&graph, parameters);
         self.graphs = graphs;
         done.map_err(|e| e.at(format!("`{attribute}`")))
+    }
+    fn registry(&self) -> Option<&Registry> {
+        self.cx.options.registry
+    }
+    fn element_type(&self, code: i64) -> Option<ElementType> {
+        element_type(i32::try_from(code).ok()?).ok()
     }
 }
 

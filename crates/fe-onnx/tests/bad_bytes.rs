@@ -5,7 +5,7 @@ mod common;
 use common::{error, read};
 
 fn model() -> Vec<u8> {
-    include_bytes!("fixtures/test_loop11.onnx").to_vec()
+    include_bytes!("fixtures/loop11.onnx").to_vec()
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_cut_model_says_that_it_is_no_valid_file() {
 fn one_changed_byte_never_panics() {
     let whole = model();
     for at in 0..whole.len() {
-        for value in [0, 1, 0x7f, 0x80, 0xff] {
+        for value in [0, 0x80, 0xff] {
             let mut changed = whole.clone();
             changed[at] = value;
             let _ = read(changed);

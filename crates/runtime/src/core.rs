@@ -1,9 +1,11 @@
 //! The entry to everything. Cheap to clone; clones share registrations.
 
 use crate::device_name::DeviceName;
-use crate::reader::{ReadRequest, Reader};
+use crate::reader::{ReadContext, ReadRequest, Reader};
+use carafe_abi::Extension;
 use carafe_device::{CompiledModel, Device, Devices, Mutability, Properties, Query};
-use carafe_graph::{Error, Model, OpFactory, Registry, Result};
+use carafe_frontend::Progress;
+use carafe_graph::{Error, Model, Notes, OpFactory, Phase, Registry, Result};
 use carafe_tensor::SharedBytes;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -22,10 +24,13 @@ pub struct Core {
 }
 
 #[derive(Default)]
-struct State {
-    registry: Registry,
+pub(crate) struct State {
+    pub(crate) registry: Registry,
+    /// Operations that came without an extension.
+    pub(crate) loose_ops: Vec<OpFactory>,
+    pub(crate) extensions: Vec<Extension>,
     readers: Vec<Arc<dyn Reader>>,
-    devices: BTreeMap<String, Arc<dyn Device>>,
+    pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
     properties: BTreeMap<String, Properties>,
 }
 
@@ -36,16 +41,19 @@ impl Core {
     }
 
     // A panic while the lock is held leaves only finished registrations behind, so a poisoned lock is still good.
-    fn state(&self) -> RwLockReadGuard<'_, State> {
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(|e| e.into_inner())
     }
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    pub(crate) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Registers operations in front of those of the same name.
     pub fn add_ops(&self, ops: impl IntoIterator<Item = OpFactory>) {
-        self.state_mut().registry.add_all(ops);
+        let ops: Vec<OpFactory> = ops.into_iter().collect();
+        let mut state = self.state_mut();
+        state.loose_ops.extend(ops.iter().filter(|f| f.info.since == 0 && f.info.opset != "carafe").cloned());
+        state.registry.add_all(ops);
     }
     pub fn add_reader(&self, reader: Arc<dyn Reader>) {
         self.state_mut().readers.push(reader);
@@ -59,6 +67,8 @@ impl Core {
         if state.devices.contains_key(name) {
             return Err(Error::usage(format!("device `{name}` is registered already")));
         }
+        let kernels: Vec<_> = state.extensions.iter().flat_map(|e| e.kernels.clone()).collect();
+        device.set_kernels(&kernels);
         state.devices.insert(name.to_string(), device);
         Ok(())
     }
@@ -73,9 +83,32 @@ impl Core {
     }
 
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
-        let shown = request.path.display();
-        let reader = self.reader_of(request.path)?;
-        reader.read(request, &self.registry()).map_err(|e| e.at(format!("model `{shown}`")))
+        let read = || {
+            let reader = self.reader_of(request.path)?;
+            let registry = self.registry();
+            let (rules, fallback) = self.user_rules()?;
+            let decoded = self.passes_of(Phase::Decoded)?;
+            let telemetry = |k: &str, c: &str, a: &str, l: &str, v: i64| self.telemetry(k, c, a, l, v);
+            let cx = ReadContext {
+                registry: &registry,
+                rules: &rules,
+                fallback: &fallback,
+                decoded: &decoded,
+                telemetry: &telemetry,
+            };
+            let listeners: Vec<_> = self.state().extensions.iter().flat_map(|e| e.progress.clone()).collect();
+            let told = |done: usize, total: usize, what: &str| {
+                request.progress.tell(done, total, what);
+                for hear in &listeners {
+                    hear(done as f32 / total.max(1) as f32, total as u32, done as u32);
+                }
+            };
+            let request = ReadRequest { progress: Progress::to(&told), ..*request };
+            let mut model = reader.read(&request, &cx)?;
+            self.run_phase(&mut model, Phase::Front, &mut Notes::default())?;
+            Ok(model)
+        };
+        read().map_err(|e: Error| e.at(format!("model `{}`", request.path.display())))
     }
 
     /// Name of the format of a file, told by its content.
@@ -102,7 +135,19 @@ impl Core {
         properties: &Properties,
     ) -> Result<Arc<dyn CompiledModel>> {
         let (found, all) = self.resolve(device, properties)?;
-        found.compile(model, &all).map_err(|e| e.at(format!("device `{device}`")))
+        let rewritten = self.rewritten(model)?;
+        found.compile(rewritten.as_ref().unwrap_or(model), &all).map_err(|e| e.at(format!("device `{device}`")))
+    }
+
+    // The model after the extensions' rewrites; `None` when there are none.
+    fn rewritten(&self, model: &Model) -> Result<Option<Model>> {
+        if self.passes_of(Phase::Middle)?.is_empty() && self.passes_of(Phase::Back)?.is_empty() {
+            return Ok(None);
+        }
+        let (mut model, mut notes) = (model.clone(), Notes::default());
+        self.run_phase(&mut model, Phase::Middle, &mut notes)?;
+        self.run_phase(&mut model, Phase::Back, &mut notes)?;
+        Ok(Some(model))
     }
 
     /// Loads what `CompiledModel::export` wrote.

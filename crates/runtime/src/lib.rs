@@ -5,8 +5,11 @@
 
 mod core;
 mod device_name;
+mod extensions;
+mod plugins;
 mod reader;
 
 pub use crate::core::{Core, WeakCore};
 pub use device_name::DeviceName;
-pub use reader::{ReadRequest, Reader};
+pub use extensions::IntoExtensions;
+pub use reader::{ReadContext, ReadRequest, Reader};

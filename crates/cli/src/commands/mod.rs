@@ -13,6 +13,7 @@ use std::io::Write;
 
 pub(crate) fn run(cli: Cli) -> Result<()> {
     let core = carafe::core();
+    core.add_extension(cli.extension)?;
     match cli.command {
         Command::Run(args) => run::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),
