@@ -47,10 +47,18 @@ class Judging(unittest.TestCase):
         self.assertIn("element type", judge.mismatch(self.CASE, [("y", "f32", y)], [("y", "f16", y)]))
         self.assertIn("shape", judge.mismatch(self.CASE, [("y", "f32", y)], [("y", "f32", y.ravel())]))
 
-    def test_sequences_as_inputs_cannot_be_put(self):
-        entry = {"file": "a.npy", "element_type": "f32"}
-        self.assertIn("sequence", judge.inexpressible({"sets": [{"inputs": {"x": [entry]}, "outputs": []}]}))
-        self.assertIsNone(judge.inexpressible({"sets": [{"inputs": {"x": entry}, "outputs": [["y", [entry]]]}]}))
+    def test_sequences_are_put_as_archives_and_empty_optionals_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            sequence = [values.tensor(np.float32([1, 2])), values.tensor(np.float32([3]))]
+            inputs = {"x": values.save(folder, "x", sequence), "y": None, "z": values.save(folder, "z", sequence[0])}
+            asked = judge.items({"sets": [{"inputs": inputs, "outputs": []}]}, folder, folder / "work")[0]["inputs"]
+            self.assertEqual(sorted(asked), ["x", "z"])
+            self.assertEqual([a.tolist() for a in np.load(asked["x"]).values()], [[1, 2], [3]])
+
+    def test_types_that_only_onnx_knows_cannot_be_put(self):
+        entry = {"file": "a.npy", "element_type": "c64"}
+        self.assertIn("c64", judge.inexpressible({"sets": [{"inputs": {"x": [entry]}, "outputs": []}]}))
 
 
 class Reasons(unittest.TestCase):

@@ -50,10 +50,12 @@ pub(crate) struct ModelArgs {
 #[command(
     after_long_help = "Inputs: NAME is a tensor name or the name of the input node; with one input NAME= may be left
 out. FILE is told by its content: .npy, .npz (one array, or one per input when NAME is left out), a PNG or JPEG image
-for inputs shaped like images (resized to fit, values 0..255), anything else as raw little-endian elements.
+for inputs shaped like images (resized to fit, values 0..255), anything else as raw little-endian elements. A
+sequence takes the arrays of an .npz in their order; an optional without a file has no content.
 
-Outputs: -o DIR writes DIR/<name>.npy for each output (names made safe for files) and DIR/outputs.json, which maps the
-real names, element types and shapes to the files. Types numpy does not have (bf16, f8, 4-bit) are written as f32.
+Outputs: -o DIR writes DIR/<name>.npy for each output, DIR/<name>.npz with arr_0, arr_1, ... for a sequence or an
+optional (names made safe for files), and DIR/outputs.json, which maps the real names, element types and shapes to the
+files. Types numpy does not have (bf16, f8, 4-bit) are written as f32.
 
 Examples:
   carafe run digits.xml -i seven.png --top 3

@@ -53,6 +53,7 @@ families! {
     resize,
     scan,
     sequence,
+    sequence_map,
     signal,
     slicing,
     strings,
