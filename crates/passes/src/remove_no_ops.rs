@@ -79,7 +79,7 @@ fn given_back(model: &Model, root: NodeId) -> Found {
         "Power" if !matches!(before.ty, ElementType::I64 | ElementType::U64) => neutral(model, root, 1.0, false),
         "LogicalAnd" if before.ty == ElementType::Boolean => neutral(model, root, 1.0, true),
         "LogicalOr" if before.ty == ElementType::Boolean => neutral(model, root, 0.0, true),
-        "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd" => {
+        "ReduceSum" | "ReduceMean" | "ReduceProd" => {
             Found::when(same && ints(model, root, 1).is_some_and(|axes| axes.is_empty()), x)
         }
         "Negative" | "BitwiseNot" => twice(model, root, x),

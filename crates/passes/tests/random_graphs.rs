@@ -271,6 +271,13 @@ fn feed(model: &Model, first: usize) -> Vec<Tensor> {
     model.parameters().iter().map(of).collect()
 }
 
+fn foreseen(plain: &Model, open: &Model) -> bool {
+    plain.nodes().all(|(id, node)| {
+        let ports = node.outputs().iter().zip(open.node(id).outputs());
+        ports.into_iter().all(|(a, b)| a.fact.shape.compatible(&b.fact.shape))
+    })
+}
+
 fn assert_same(seed: u64, what: &str, wanted: &[Tensor], found: &[Tensor]) {
     for (i, (w, f)) in wanted.iter().zip(found).enumerate() {
         assert_eq!((w.element_type(), w.shape()), (f.element_type(), f.shape()), "graph {seed}, {what}, result {i}");
@@ -306,7 +313,8 @@ fn tidied_graphs_compute_the_same() {
         let mut open = plain.clone();
         let any = |p: &carafe_graph::NodeId| PartialShape::any_of_rank(plain.fact((*p).into()).shape.rank().unwrap());
         let shapes: HashMap<usize, PartialShape> = plain.parameters().iter().map(any).enumerate().collect();
-        if open.reshape(&shapes).is_err() {
+        // A Squeeze lets a listed axis stay that is not 1, which cannot be foreseen when its size is unknown.
+        if open.reshape(&shapes).is_err() || !foreseen(&plain, &open) {
             continue;
         }
         let unchanged = open.clone();
@@ -330,4 +338,21 @@ fn tidied_graphs_compute_the_same() {
         }
     }
     assert!(after < before && other_sizes > 100, "{before} nodes became {after}; {other_sizes} runs with other sizes");
+}
+
+#[test]
+fn show() {
+    let Ok(seed) = std::env::var("SEED") else { return };
+    let plain = make(seed.parse().unwrap());
+    println!("{}", carafe_graph::dump::text(&plain));
+    let mut open = plain.clone();
+    let any = |p: &carafe_graph::NodeId| PartialShape::any_of_rank(plain.fact((*p).into()).shape.rank().unwrap());
+    let shapes: HashMap<usize, PartialShape> = plain.parameters().iter().map(any).enumerate().collect();
+    if std::env::var("OPEN").is_ok() {
+    open.reshape(&shapes).unwrap(); }
+    let mut n = Notes::enabled();
+    let r = run_passes(&mut open, TIDY, &mut n);
+    for l in n.lines { println!("{l}"); }
+    r.unwrap();
+    println!("{}", carafe_graph::dump::text(&open));
 }

@@ -3,7 +3,7 @@
 use super::print;
 use crate::args::{ConvertArgs, LogLevel};
 use carafe::conversion::{self, ConversionOptions};
-use carafe::passes::{COMMON, CompressToFp16};
+use carafe::passes::{COMMON, CompressToFp16, TIDY};
 use carafe::{Core, Error, Model, Notes, ReadRequest, Result, run_passes};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,8 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     let output = output(args, path)?;
     let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
     let mut notes = if debug { Notes::enabled() } else { Notes::default() };
-    let written = convert(model, &output, args.compress_to_fp16, &mut notes);
+    let how = How { tidy: args.tidy, static_shape: args.static_shape, compress_to_fp16: args.compress_to_fp16 };
+    let written = convert(model, &output, how, &mut notes);
     for line in notes.lines.iter().filter(|_| !args.silent) {
         eprintln!("[ DEBUG ] {line}");
     }
@@ -91,15 +92,29 @@ fn check_framework(framework: &str, format: &str, path: &Path) -> Result<()> {
     Err(Error::usage(format!("`{shown}` is {format}, not {framework}; leave --framework out to read it as it is")))
 }
 
-/// Cleans a model and writes it. What depends on input shapes stays computed, so that the written model can be reshaped.
-pub(crate) fn convert(mut model: Model, output: &Path, compress_to_fp16: bool, notes: &mut Notes) -> Result<()> {
+/// What happens to a model between reading and writing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    /// Simplify the graph; otherwise constants are folded and no more.
+    pub tidy: bool,
+    /// What depends on input shapes need not stay computed.
+    pub static_shape: bool,
+    pub compress_to_fp16: bool,
+}
+
+/// Cleans a model and writes it.
+pub(crate) fn convert(mut model: Model, output: &Path, how: How, notes: &mut Notes) -> Result<()> {
     if output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("xml")) {
         return Err(Error::usage(format!("output `{}` must end with .xml", output.display())));
     }
-    let kept = conversion::keep_shape_paths(&mut model);
-    run_passes(&mut model, COMMON, notes)?;
-    conversion::release_shape_paths(&mut model, &kept);
-    if compress_to_fp16 {
+    let passes = if how.tidy { TIDY } else { COMMON };
+    if how.static_shape {
+        run_passes(&mut model, passes, notes)?;
+        model.infer()?;
+    } else {
+        conversion::run_reshapable(&mut model, passes, notes)?;
+    }
+    if how.compress_to_fp16 {
         run_passes(&mut model, &[&CompressToFp16], notes)?;
     }
     if let Some(folder) = output.parent().filter(|p| !p.as_os_str().is_empty()) {
