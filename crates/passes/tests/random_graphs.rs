@@ -330,7 +330,12 @@ fn tidied_graphs_compute_the_same() {
         );
         for first in [1, 4] {
             let inputs = feed(&plain, first);
-            if let Ok(wanted) = unchanged.evaluate(&inputs) {
+            let mut resized = plain.clone();
+            let shapes = inputs.iter().map(|t| PartialShape::of(t.shape())).enumerate().collect();
+            if resized.reshape(&shapes).is_err() || !foreseen(&resized, &unchanged) {
+                continue;
+            }
+            if let Ok(wanted) = resized.evaluate(&inputs) {
                 let found = open.evaluate(&inputs).unwrap_or_else(|e| panic!("graph {seed} with {first}: {e}"));
                 assert_same(seed, "another size", &wanted, &found);
                 other_sizes += 1;
