@@ -88,3 +88,52 @@ fn equal(model: &Model, a: NodeId, b: NodeId) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Draft;
+    use carafe_ops::arithmetic::Add;
+
+    fn large(last: f32) -> Tensor {
+        let mut data: Vec<f32> = (0..50_000).map(|i| i as f32).collect();
+        // Between two of the pieces that are hashed.
+        data[1000] = last;
+        Tensor::from_slice(&[50_000], &data).unwrap()
+    }
+
+    fn sum(a: Tensor, b: Tensor) -> (Draft, carafe_graph::Value, carafe_graph::Value) {
+        let mut d = Draft::new();
+        let (a, b) = (d.model.constant("a", a).unwrap(), d.model.constant("b", b).unwrap());
+        let s = d.add("sum", Add::default(), &[a, b]);
+        d.result(s);
+        (d, a, b)
+    }
+
+    #[test]
+    fn equal_bytes_are_stored_once() {
+        let (mut d, ..) = sum(large(1.0), large(1.0));
+        assert_eq!((d.run(&DeduplicateConstants).0, d.count("Constant")), (1, 1));
+    }
+
+    #[test]
+    fn one_element_makes_a_difference() {
+        let (mut d, ..) = sum(large(1.0), large(2.0));
+        assert_eq!((d.run(&DeduplicateConstants).0, d.count("Constant")), (0, 2));
+    }
+
+    #[test]
+    fn marked_constants_stay() {
+        let (mut d, _, b) = sum(large(1.0), large(1.0));
+        d.model.rt_info_mut(b.node).mark("precise");
+        let (fired, why) = d.run(&DeduplicateConstants);
+        assert!(fired == 0 && why[0].contains("runtime information"), "{why:?}");
+    }
+
+    #[test]
+    fn the_same_bytes_of_another_type_or_shape_stay() {
+        let (mut d, ..) =
+            sum(Tensor::zeros(ElementType::F32, &[2]).unwrap(), Tensor::zeros(ElementType::F32, &[1, 2]).unwrap());
+        assert_eq!(d.run(&DeduplicateConstants).0, 0);
+    }
+}

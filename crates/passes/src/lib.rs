@@ -15,6 +15,8 @@ mod remove_unused;
 mod shared;
 mod simplify_shape_paths;
 mod sink_transposes;
+#[cfg(test)]
+mod testing;
 
 pub use compress_to_fp16::CompressToFp16;
 pub use deduplicate_constants::DeduplicateConstants;

@@ -78,3 +78,57 @@ fn digits(ty: ElementType) -> Option<Digits> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Draft;
+    use carafe_ops::math::Tanh;
+
+    fn pair(from: ElementType, middle: ElementType, last: ElementType) -> (Draft, usize, Vec<String>) {
+        let mut d = Draft::new();
+        let x = d.input_of("x", from, &[-1]);
+        let a = d.add("a", Convert { destination_type: middle }, &[x]);
+        let b = d.add("b", Convert { destination_type: last }, &[a]);
+        d.result(b);
+        let (fired, why) = d.run(&MergeConvertPairs);
+        (d, fired, why)
+    }
+
+    #[test]
+    fn widening_on_the_way_is_left_out() {
+        use ElementType as E;
+        let lossless =
+            [(E::I32, E::I64, E::F32), (E::F16, E::F32, E::I32), (E::Boolean, E::F32, E::F16), (E::U8, E::I16, E::I8)];
+        for (a, b, c) in lossless {
+            let (d, fired, _) = pair(a, b, c);
+            assert_eq!((fired, d.count("Convert")), (1, 1), "{a} {b} {c}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_type_between_stays() {
+        use ElementType as E;
+        let lossy =
+            [(E::F32, E::F16, E::F32), (E::I64, E::F32, E::I64), (E::F32, E::I64, E::F32), (E::I8, E::U8, E::I32)];
+        for (a, b, c) in lossy {
+            let (_, fired, why) = pair(a, b, c);
+            assert_eq!(fired, 0);
+            assert!(why[0].contains("does not hold every"), "{why:?}");
+        }
+        let (_, fired, why) = pair(E::I8, E::F32, E::U8);
+        assert!(fired == 0 && why[0].contains("does not wrap"), "{why:?}");
+    }
+
+    #[test]
+    fn there_and_back_is_nothing() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[2]);
+        let x = d.add("tanh", Tanh, &[x]);
+        let a = d.add("a", Convert { destination_type: ElementType::F64 }, &[x]);
+        let b = d.add("b", Convert { destination_type: ElementType::F32 }, &[a]);
+        let r = d.result(b);
+        assert_eq!(d.run(&MergeConvertPairs).0, 1);
+        assert_eq!((d.count("Convert"), d.model.result_name(r).as_str()), (0, "b"));
+    }
+}

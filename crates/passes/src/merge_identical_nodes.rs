@@ -80,3 +80,64 @@ fn same(a: &Node, b: &Node) -> bool {
         && told(&a.rt_info) == told(&b.rt_info)
         && a.outputs().iter().zip(b.outputs()).all(|(x, y)| x.rt_info == y.rt_info)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Draft;
+    use carafe_graph::{AttrMap, OpNew};
+    use carafe_ops::arithmetic::Add;
+    use carafe_ops::math::{Abs, Tanh};
+    use carafe_ops::random::RandomUniform;
+    use carafe_tensor::ElementType;
+
+    #[test]
+    fn chains_that_are_equal_become_one() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[2]);
+        let mut ends = Vec::new();
+        for _ in 0..2 {
+            let a = d.add("a", Abs, &[x]);
+            ends.push(d.add("t", Tanh, &[a]));
+        }
+        let s = d.add("s", Add::default(), &ends);
+        d.result(s);
+        assert_eq!((d.run(&MergeIdenticalNodes).0, d.count("Abs"), d.count("Tanh")), (2, 1, 1));
+    }
+
+    #[test]
+    fn outputs_keep_their_names() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[2]);
+        let (a, b) = (d.add("a", Abs, &[x]), d.add("b", Abs, &[x]));
+        let t = d.add("t", Tanh, &[a]);
+        d.result(t);
+        let r = d.result(b);
+        assert_eq!(d.run(&MergeIdenticalNodes).0, 1);
+        assert_eq!(d.model.result_name(r), "b");
+
+        let mut d = Draft::new();
+        let x = d.input("x", &[2]);
+        let (a, b) = (d.add("a", Abs, &[x]), d.add("b", Abs, &[x]));
+        d.result(a);
+        d.result(b);
+        let (fired, why) = d.run(&MergeIdenticalNodes);
+        assert!(fired == 0 && why[0].contains("both are outputs"), "{why:?}");
+    }
+
+    #[test]
+    fn random_numbers_stay_apart() {
+        let mut d = Draft::new();
+        let shape = d.ints(&[2]);
+        let (low, high) = (d.floats(&[], 0.0), d.floats(&[], 1.0));
+        let attrs: AttrMap =
+            [("output_type".to_string(), carafe_graph::AttrValue::Text("f32".into()))].into_iter().collect();
+        let random = RandomUniform::from_attrs(&attrs).unwrap();
+        let a = d.add("a", random.clone(), &[shape, low, high]);
+        let b = d.add("b", random, &[shape, low, high]);
+        let s = d.add("s", Add::default(), &[a, b]);
+        d.result(s);
+        assert_eq!(d.run(&MergeIdenticalNodes).0, 0);
+        assert_eq!(d.model.fact(s).ty, ElementType::F32);
+    }
+}

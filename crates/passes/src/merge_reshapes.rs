@@ -64,3 +64,45 @@ pub(crate) fn pattern(from: &PartialShape, to: &PartialShape) -> Option<Vec<i64>
     };
     to.iter().enumerate().map(entry).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Draft;
+    use carafe_ops::movement::{Squeeze, Unsqueeze};
+
+    #[test]
+    fn a_chain_becomes_one() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[-1, 12]);
+        let target = d.ints(&[0, 1, 3, 4]);
+        let a = d.add("a", Reshape { special_zero: true }, &[x, target]);
+        let one = d.ints(&[1]);
+        let a = d.add("b", Squeeze { allow_axis_skip: false }, &[a, one]);
+        let last = d.ints(&[3]);
+        let a = d.add("c", Unsqueeze, &[a, last]);
+        d.result(a);
+        assert_eq!(d.run(&MergeReshapes).0, 2);
+        assert_eq!((d.count("Reshape"), d.count("Squeeze"), d.count("Unsqueeze")), (1, 0, 0));
+        let c = d.model.find_node("c").unwrap();
+        assert_eq!(d.model.fact(d.model.node(c).inputs()[1]).ints(), Some(vec![0, 3, 4, 1]));
+    }
+
+    #[test]
+    fn two_unknown_sizes_in_new_places_stay() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[-1, -1]);
+        let axes = d.ints(&[0]);
+        let a = d.add("a", Unsqueeze, &[x, axes]);
+        let a = d.add("b", Unsqueeze, &[a, axes]);
+        d.result(a);
+        let (fired, why) = d.run(&MergeReshapes);
+        assert!(fired == 0 && why[0].contains("not known before the run"), "{why:?}");
+    }
+
+    #[test]
+    fn a_size_of_zero_is_not_written() {
+        assert_eq!(pattern(&"?,0".parse().unwrap(), &"0,2".parse().unwrap()), None);
+        assert_eq!(pattern(&"2,0".parse().unwrap(), &"2,0".parse().unwrap()), Some(vec![2, 0]));
+    }
+}

@@ -176,3 +176,76 @@ fn gathers_all(model: &Model, root: NodeId, x: Value) -> bool {
     let in_order = list.iter().enumerate().all(|(i, &n)| n == i as i64 || n + list.len() as i64 == i as i64);
     in_order && model.fact(indices).shape.rank() == Some(1) && same_dim(size, list.len().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Draft;
+    use carafe_ops::arithmetic::{Add, Multiply};
+    use carafe_ops::convert::Convert;
+    use carafe_ops::math::{Negative, Tanh};
+    use carafe_ops::movement::{Concat, Reshape, Slice, Transpose, Unsqueeze};
+
+    #[test]
+    fn a_chain_of_nothing_goes_away() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[-1, 3, -1]);
+        let x = d.add("first", Tanh, &[x]);
+        let (zero, one) = (d.floats(&[1, 1], 0.0), d.floats(&[], 1.0));
+        let a = d.add("add", Add::default(), &[zero, x]);
+        let a = d.add("mul", Multiply::default(), &[a, one]);
+        let a = d.add("convert", Convert { destination_type: ElementType::F32 }, &[a]);
+        let order = d.ints(&[0, 1, 2]);
+        let a = d.add("transpose", Transpose, &[a, order]);
+        let same = d.ints(&[0, 3, -1]);
+        let a = d.add("reshape", Reshape { special_zero: true }, &[a, same]);
+        let (start, stop, step) = (d.ints(&[0]), d.ints(&[i64::MAX]), d.ints(&[1]));
+        let a = d.add("slice", Slice, &[a, start, stop, step]);
+        let axes = d.ints(&[1]);
+        let a = d.add("unsqueeze", Unsqueeze, &[a, axes]);
+        let a = d.add("squeeze", Squeeze { allow_axis_skip: false }, &[a, axes]);
+        let a = d.add("negative", Negative, &[a]);
+        let a = d.add("positive", Negative, &[a]);
+        let a = d.add("concat", Concat { axis: 0 }, &[a]);
+        let r = d.result(a);
+        let (fired, why) = d.run(&RemoveNoOps);
+        assert_eq!((fired, why), (9, vec![]));
+        assert_eq!(d.model.len(), 3);
+        // The output keeps the name by which it was known.
+        assert_eq!(d.model.result_name(r), "concat");
+    }
+
+    #[test]
+    fn a_constant_that_stretches_stays() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[-1]);
+        let zero = d.floats(&[5], 0.0);
+        let y = d.add("add", Add::default(), &[x, zero]);
+        d.result(y);
+        let (fired, why) = d.run(&RemoveNoOps);
+        assert_eq!(fired, 0);
+        assert!(why[0].contains("`add`") && why[0].contains("gives the result its shape"), "{why:?}");
+    }
+
+    #[test]
+    fn an_input_is_not_made_an_output() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[2]);
+        let y = d.add("y", Convert { destination_type: ElementType::F32 }, &[x]);
+        d.result(y);
+        let (fired, why) = d.run(&RemoveNoOps);
+        assert_eq!(fired, 0);
+        assert!(why[0].contains("between an input and an output"), "{why:?}");
+    }
+
+    #[test]
+    fn two_outputs_do_not_become_one() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[2]);
+        let a = d.add("a", Tanh, &[x]);
+        let b = d.add("b", Convert { destination_type: ElementType::F32 }, &[a]);
+        d.result(a);
+        d.result(b);
+        assert_eq!(d.run(&RemoveNoOps).0, 0);
+    }
+}

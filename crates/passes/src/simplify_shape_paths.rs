@@ -216,3 +216,72 @@ fn group_gathers(model: &mut Model, root: NodeId) -> Result<Outcome> {
     model.supersede(root, new);
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Draft;
+    use carafe_ops::math::{Exp, Tanh};
+    use carafe_ops::movement::Unsqueeze;
+    use carafe_ops::shape::ShapeOf;
+    use carafe_tensor::{ElementType, PartialShape};
+    use std::collections::HashMap;
+
+    fn size(d: &mut Draft, shape: Value, at: i64) -> Value {
+        let (at, zero) = (d.int(at), d.int(0));
+        let one = d.add("size", Gather { batch_dims: 0 }, &[shape, at, zero]);
+        d.add("wide", Unsqueeze, &[one, zero])
+    }
+
+    fn flattened() -> (Draft, NodeId) {
+        let mut d = Draft::new();
+        let x = d.input("x", &[-1, -1, 4]);
+        let y = d.add("tanh", Tanh, &[x]);
+        let y = d.add("exp", Exp, &[y]);
+        let shape = d.add("shape", ShapeOf { output_type: ElementType::I64 }, &[y]);
+        let (a, rest) = (size(&mut d, shape, 0), d.ints(&[2]));
+        let b = size(&mut d, shape, 1);
+        let target = d.add("target", Concat { axis: 0 }, &[a, b, rest, rest]);
+        let out = d.add("out", Reshape { special_zero: false }, &[x, target]);
+        let r = d.result(out);
+        (d, r)
+    }
+
+    #[test]
+    fn a_target_made_of_sizes_becomes_a_pattern() {
+        let (mut d, r) = flattened();
+        assert!(d.run(&SimplifyShapePaths).0 >= 4);
+        assert_eq!(d.count("ShapeOf") + d.count("Gather") + d.count("Concat"), 0);
+        let out = d.model.result_value(r).node;
+        assert_eq!(d.model.fact(d.model.node(out).inputs()[1]).ints(), Some(vec![0, 0, 2, 2]));
+        // Still of any size.
+        d.model.reshape(&HashMap::from([(0, PartialShape::of(&[7, 5, 4]))])).unwrap();
+        assert_eq!(d.model.fact(out.into()).shape, PartialShape::of(&[7, 5, 2, 2]));
+    }
+
+    #[test]
+    fn sizes_of_one_shape_are_taken_at_once() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[-1, -1, -1]);
+        let shape = d.add("shape", ShapeOf { output_type: ElementType::I64 }, &[x]);
+        let (a, b) = (size(&mut d, shape, 2), size(&mut d, shape, 0));
+        let one = d.ints(&[1]);
+        let c = d.add("c", Concat { axis: 0 }, &[a, b, one]);
+        d.result(c);
+        assert!(d.run(&SimplifyShapePaths).0 >= 3);
+        assert_eq!((d.count("Gather"), d.count("Unsqueeze")), (1, 0));
+        let x = carafe_tensor::Tensor::zeros(ElementType::F32, &[5, 6, 7]).unwrap();
+        assert_eq!(d.model.evaluate(&[x]).unwrap()[0].as_slice::<i64>().unwrap(), [7, 5, 1]);
+    }
+
+    #[test]
+    fn two_computed_sizes_stay() {
+        let mut d = Draft::new();
+        let (x, y) = (d.input("x", &[-1, -1]), d.input("y", &[-1, -1]));
+        let target = d.add("shape", ShapeOf { output_type: ElementType::I64 }, &[y]);
+        let out = d.add("out", Reshape { special_zero: false }, &[x, target]);
+        d.result(out);
+        let (fired, why) = d.run(&SimplifyShapePaths);
+        assert!(fired == 0 && why[0].contains("more than one size"), "{why:?}");
+    }
+}

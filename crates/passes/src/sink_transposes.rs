@@ -347,3 +347,135 @@ fn into_split(model: &mut Model, root: NodeId) -> Result<Outcome> {
     }
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RemoveNoOps;
+    use crate::testing::Draft;
+    use carafe_ops::arithmetic::{Add, Multiply};
+    use carafe_ops::math::Tanh;
+    use carafe_ops::movement::Split;
+    use carafe_ops::reduce::ReduceMean;
+
+    fn turned(d: &mut Draft, v: Value, order: &[i64]) -> Value {
+        let list = d.ints(order);
+        d.add("turn", Transpose, &[v, list])
+    }
+
+    // Runs the pass and compares with the model before it.
+    fn sunk(mut d: Draft) -> (Draft, usize, Vec<String>) {
+        let shapes: Vec<Vec<usize>> =
+            d.model.parameters().iter().map(|&p| d.model.fact(p.into()).shape.to_static().unwrap()).collect();
+        let feed: Vec<Tensor> = shapes
+            .iter()
+            .map(|s| {
+                let n: usize = s.iter().product();
+                Tensor::from_slice(s, &(0..n).map(|i| (i as f32).sin()).collect::<Vec<_>>()).unwrap()
+            })
+            .collect();
+        let before = d.model.evaluate(&feed).unwrap();
+        let (fired, why) = d.run(&SinkTransposes);
+        d.run(&RemoveNoOps);
+        for (a, b) in before.iter().zip(d.model.evaluate(&feed).unwrap()) {
+            assert_eq!(a.shape(), b.shape());
+            let (a, b) = (a.to_vec::<f32>().unwrap(), b.to_vec::<f32>().unwrap());
+            assert!(a.iter().zip(b.iter()).all(|(x, y)| (x - y).abs() < 1e-6));
+        }
+        (d, fired, why)
+    }
+
+    #[test]
+    fn a_pair_around_elementwise_nodes_goes() {
+        let mut d = Draft::new();
+        let (x, y) = (d.input("x", &[2, 3, 4]), d.input("y", &[2, 3, 4]));
+        let (a, b) = (turned(&mut d, x, &[0, 2, 1]), turned(&mut d, y, &[0, 2, 1]));
+        let c = d.model.constant("c", Tensor::from_slice(&[3], &[1.0f32, 2.0, 3.0]).unwrap()).unwrap();
+        let a = d.add("scaled", Multiply::default(), &[a, c]);
+        let s = d.add("sum", Add::default(), &[a, b]);
+        let t = d.add("tanh", Tanh, &[s]);
+        let joined = d.add("joined", Concat { axis: 2 }, &[t, b]);
+        let out = turned(&mut d, joined, &[0, 2, 1]);
+        d.result(out);
+        let (d, fired, _) = sunk(d);
+        assert_eq!((fired, d.count("Transpose")), (1, 0));
+        assert!(d.model.find_node("scaled").is_some());
+    }
+
+    #[test]
+    fn a_lone_transpose_is_not_moved() {
+        let mut d = Draft::new();
+        let (x, y) = (d.input("x", &[2, 3]), d.input("y", &[2, 3]));
+        let a = turned(&mut d, x, &[1, 0]);
+        let b = d.add("tanh", Tanh, &[a]);
+        d.result(b);
+        let z = d.add("other", Tanh, &[y]);
+        let z = turned(&mut d, z, &[1, 0]);
+        d.result(z);
+        let (d, fired, _) = sunk(d);
+        assert_eq!((fired, d.count("Transpose")), (0, 2));
+    }
+
+    #[test]
+    fn three_orders_merge_into_one() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[2, 3, 4]);
+        let a = turned(&mut d, x, &[1, 2, 0]);
+        let a = turned(&mut d, a, &[0, 2, 1]);
+        let a = turned(&mut d, a, &[1, 2, 0]);
+        d.result(a);
+        let (d, fired, _) = sunk(d);
+        assert!(fired >= 1 && d.count("Transpose") <= 1);
+    }
+
+    #[test]
+    fn a_product_takes_the_order_through_a_scale() {
+        let mut d = Draft::new();
+        let (x, y) = (d.input("x", &[2, 4, 3]), d.input("y", &[2, 4, 5]));
+        let a = turned(&mut d, x, &[0, 2, 1]);
+        let c = d.floats(&[], 0.5);
+        let a = d.add("scaled", Multiply::default(), &[a, c]);
+        let m = d.add("m", MatMul { transpose_a: false, transpose_b: false }, &[a, y]);
+        d.result(m);
+        let (d, fired, _) = sunk(d);
+        assert_eq!((fired, d.count("Transpose")), (1, 0));
+    }
+
+    #[test]
+    fn a_mean_is_taken_over_the_old_axes() {
+        for (axes, gone) in [(&[1i64, 2][..], true), (&[0, 3], false)] {
+            let mut d = Draft::new();
+            let x = d.input("x", &[2, 3, 4, 5]);
+            let a = turned(&mut d, x, &[0, 2, 3, 1]);
+            let axes = d.ints(axes);
+            let m = d.add("m", ReduceMean { keep_dims: false }, &[a, axes]);
+            d.result(m);
+            let (d, fired, _) = sunk(d);
+            assert_eq!((fired, d.count("Transpose")), (1, 0), "{gone}");
+        }
+        let mut d = Draft::new();
+        let x = d.input("x", &[2, 3, 4]);
+        let a = turned(&mut d, x, &[2, 1, 0]);
+        let axes = d.ints(&[1]);
+        let m = d.add("m", ReduceMean { keep_dims: false }, &[a, axes]);
+        d.result(m);
+        let (_, fired, why) = sunk(d);
+        assert!(fired == 0 && why[0].contains("change places"), "{why:?}");
+    }
+
+    #[test]
+    fn parts_that_are_turned_back_need_no_turn() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[2, 3, 4]);
+        let a = turned(&mut d, x, &[2, 0, 1]);
+        let axis = d.int(0);
+        let s = d.add("s", Split { num_splits: 2 }, &[a, axis]);
+        for port in 0..2 {
+            let part = turned(&mut d, Value { port, ..s }, &[1, 2, 0]);
+            let part = d.add("tanh", Tanh, &[part]);
+            d.result(part);
+        }
+        let (d, fired, _) = sunk(d);
+        assert_eq!((fired, d.count("Transpose")), (1, 0));
+    }
+}

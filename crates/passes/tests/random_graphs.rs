@@ -344,20 +344,3 @@ fn tidied_graphs_compute_the_same() {
     }
     assert!(after < before && other_sizes > 100, "{before} nodes became {after}; {other_sizes} runs with other sizes");
 }
-
-#[test]
-fn show() {
-    let Ok(seed) = std::env::var("SEED") else { return };
-    let plain = make(seed.parse().unwrap());
-    println!("{}", carafe_graph::dump::text(&plain));
-    let mut open = plain.clone();
-    let any = |p: &carafe_graph::NodeId| PartialShape::any_of_rank(plain.fact((*p).into()).shape.rank().unwrap());
-    let shapes: HashMap<usize, PartialShape> = plain.parameters().iter().map(any).enumerate().collect();
-    if std::env::var("OPEN").is_ok() {
-    open.reshape(&shapes).unwrap(); }
-    let mut n = Notes::enabled();
-    let r = run_passes(&mut open, TIDY, &mut n);
-    for l in n.lines { println!("{l}"); }
-    r.unwrap();
-    println!("{}", carafe_graph::dump::text(&open));
-}
