@@ -1,6 +1,7 @@
 //! Shape arithmetic in fewer nodes, and still computed from the inputs so that the model can be reshaped:
 //! - `ShapeOf(f(x))` becomes `ShapeOf(x)` where f keeps the shape;
 //! - `Reshape(x, Concat(Gather(ShapeOf(x), 0), 12, ...))` becomes `Reshape(x, [0, 12, -1])`;
+//!   (a pattern with one computed size takes -1 for it, which says the same unless the tensor is empty);
 //! - `Unsqueeze(Gather(s, 1), 0)` becomes `Gather(s, [1])`, and a Concat of Gathers from one shape becomes one Gather.
 
 use crate::shared::{axes_of, ints, kind, same_dim, same_shape};

@@ -11,7 +11,7 @@ use carafe_passes::TIDY;
 use carafe_tensor::{Dim, ElementType, PartialShape, Tensor};
 use std::time::Instant;
 
-const LAYERS: usize = 1000;
+const LAYERS: usize = 1100;
 
 fn list(model: &mut Model, list: &[i64]) -> Value {
     model.constant("list", Tensor::from_slice(&[list.len()], list).unwrap()).unwrap()

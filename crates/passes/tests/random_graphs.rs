@@ -278,6 +278,12 @@ fn foreseen(plain: &Model, open: &Model) -> bool {
     })
 }
 
+// An empty tensor has the number of elements of many shapes, so a size that is left open may come out otherwise.
+fn has_empty(model: &Model) -> bool {
+    let empty = |v: &Value| model.fact(*v).ty == ElementType::F32 && model.fact(*v).shape.elements() == Some(0);
+    model.nodes().any(|(_, n)| n.inputs().iter().any(empty))
+}
+
 fn assert_same(seed: u64, what: &str, wanted: &[Tensor], found: &[Tensor]) {
     for (i, (w, f)) in wanted.iter().zip(found).enumerate() {
         assert_eq!((w.element_type(), w.shape()), (f.element_type(), f.shape()), "graph {seed}, {what}, result {i}");
@@ -332,7 +338,7 @@ fn tidied_graphs_compute_the_same() {
             let inputs = feed(&plain, first);
             let mut resized = plain.clone();
             let shapes = inputs.iter().map(|t| PartialShape::of(t.shape())).enumerate().collect();
-            if resized.reshape(&shapes).is_err() || !foreseen(&resized, &unchanged) {
+            if resized.reshape(&shapes).is_err() || !foreseen(&resized, &unchanged) || has_empty(&resized) {
                 continue;
             }
             if let Ok(wanted) = resized.evaluate(&inputs) {
