@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 mod blob;
+mod kernel;
 mod property;
 
 pub use blob::{BlobHeader, read_blob, write_blob};
+pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 
 use carafe_graph::{Model, NodeId, Registry, Result};
@@ -24,6 +26,11 @@ pub trait Device: Send + Sync {
 
     /// Value of a read-only property, as text.
     fn metric(&self, name: &str) -> Result<String>;
+
+    /// What made this device: its own version and a line for people.
+    fn version(&self) -> Version {
+        Version { build: env!("CARGO_PKG_VERSION").to_string(), description: String::new() }
+    }
 
     /// Which nodes the device can run. HETERO asks this and errors quote it.
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query>;
@@ -53,7 +60,19 @@ pub trait InferRequest: Send {
     /// Binds a tensor without copying it; a wrong type or shape is refused.
     fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()>;
     fn input(&self, index: usize) -> Option<&Tensor>;
+    /// Gives the memory that an output goes to; it comes back through `output`. A wrong type or shape is refused.
+    fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()>;
     fn infer(&mut self) -> Result<()>;
+    /// The steps of one inference, in order. An asynchronous request runs each on the executor it names, so that the
+    /// steps of several requests overlap.
+    fn stages(&self) -> Vec<Stage> {
+        vec![Stage { name: "infer".into(), executor: "infer".into() }]
+    }
+    /// Runs one step. `infer` is all of them in order.
+    fn run_stage(&mut self, stage: usize) -> Result<()> {
+        debug_assert_eq!(stage, 0, "a request with several stages says how each runs");
+        self.infer()
+    }
     /// Output of the last inference.
     fn output(&self, index: usize) -> Result<&Tensor>;
     /// Times of the last inference; empty unless `PERF_COUNT` is on.
@@ -64,8 +83,34 @@ pub trait InferRequest: Send {
     fn variable(&self, id: &str) -> Result<Option<Tensor>>;
     fn set_variable(&mut self, id: &str, value: Tensor) -> Result<()>;
     fn reset_variables(&mut self);
-    /// Setting it to true stops a running inference between two nodes.
+    /// Setting it to true stops a running inference between two nodes. `infer` clears it when it begins; whoever runs
+    /// stages one by one clears it before the first.
     fn cancel_flag(&self) -> Arc<AtomicBool>;
+}
+
+/// A step of an inference and the queue of the device that it runs on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    pub name: String,
+    /// Stages with the same word share one executor of the compiled model.
+    pub executor: String,
+}
+
+/// Who built a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Version {
+    pub build: String,
+    pub description: String,
+}
+
+/// What devices made of other devices ask for. `Core` answers; a device holds it weakly.
+pub trait Devices: Send + Sync {
+    /// A device by name (`CPU`, `GPU.1`), with the properties in force for it under those of the call.
+    fn device(&self, name: &str, properties: &Properties) -> Result<(Arc<dyn Device>, Properties)>;
+    /// Devices that are here and are not made of others, with their instances.
+    fn available(&self) -> Vec<String>;
+    /// Every operation that is registered, for reading models back.
+    fn registry(&self) -> Registry;
 }
 
 /// An input or output of a compiled model.

@@ -2,16 +2,19 @@
 
 use crate::device_name::DeviceName;
 use crate::reader::{ReadRequest, Reader};
-use carafe_device::{CompiledModel, Device, Mutability, Properties, Query};
+use carafe_device::{CompiledModel, Device, Devices, Mutability, Properties, Query};
 use carafe_graph::{Error, Model, OpFactory, Registry, Result};
 use carafe_tensor::SharedBytes;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 /// Bytes at the start of a file that readers judge by.
 const HEAD_BYTES: u64 = 64 * 1024;
+
+/// The property that holds the list of `HETERO:A,B` and its kin.
+const PRIORITIES: &str = "MULTI_DEVICE_PRIORITIES";
 
 #[derive(Clone, Default)]
 pub struct Core {
@@ -49,8 +52,8 @@ impl Core {
     }
     pub fn add_device(&self, name: &str, device: Arc<dyn Device>) -> Result<()> {
         let parsed = DeviceName::parse(name)?;
-        if parsed.instance.is_some() {
-            return Err(Error::usage(format!("device name `{name}` must not contain a dot")));
+        if parsed.instance.is_some() || parsed.priorities.is_some() {
+            return Err(Error::usage(format!("device name `{name}` must not contain a dot or a colon")));
         }
         let mut state = self.state_mut();
         if state.devices.contains_key(name) {
@@ -66,7 +69,7 @@ impl Core {
 
     /// Reads a model of any registered format, told by its content.
     pub fn read_model(&self, path: impl AsRef<Path>) -> Result<Model> {
-        self.read(&ReadRequest { path: path.as_ref(), weights: None, keep_unknown: false })
+        self.read(&ReadRequest::new(path.as_ref()))
     }
 
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
@@ -173,6 +176,15 @@ impl Core {
             )));
         };
         let mut all = state.properties.get(&parsed.device).cloned().unwrap_or_default().overlaid(over);
+        if let Some(list) = parsed.priorities {
+            if !device.properties().iter().any(|p| p.name == PRIORITIES) {
+                return Err(Error::usage(format!("device `{}` is not made of other devices", parsed.device)));
+            }
+            if let Some(other) = over.get(PRIORITIES).filter(|other| **other != list) {
+                return Err(Error::usage(format!("`{name}` and {PRIORITIES}={other} name different devices")));
+            }
+            all.set(PRIORITIES, list);
+        }
         if let Some(id) = parsed.instance {
             let ids = device.metric("AVAILABLE_DEVICES").unwrap_or_default();
             if !ids.split_whitespace().any(|i| i == id) {
@@ -181,6 +193,46 @@ impl Core {
             all.set("DEVICE_ID", id);
         }
         Ok((device, all))
+    }
+}
+
+/// A `Core` that does not keep itself alive, for devices made of devices, which `Core` itself holds.
+#[derive(Clone)]
+pub struct WeakCore(Weak<RwLock<State>>);
+
+impl Core {
+    pub fn downgrade(&self) -> WeakCore {
+        WeakCore(Arc::downgrade(&self.state))
+    }
+}
+
+impl WeakCore {
+    fn core(&self) -> Result<Core> {
+        let state = self.0.upgrade().ok_or_else(|| Error::usage("the Core of this device is gone"))?;
+        Ok(Core { state })
+    }
+}
+
+impl Devices for WeakCore {
+    fn device(&self, name: &str, properties: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
+        self.core()?.resolve(name, properties)
+    }
+    fn available(&self) -> Vec<String> {
+        let Ok(core) = self.core() else { return vec![] };
+        let made_of_others = |name: &str| {
+            let device = name.split('.').next().unwrap_or(name);
+            core.state().devices.get(device).is_some_and(|d| d.properties().iter().any(|p| p.name == PRIORITIES))
+        };
+        core.available_devices().into_iter().filter(|n| !made_of_others(n)).collect()
+    }
+    fn registry(&self) -> Registry {
+        self.core().map(|c| c.registry()).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for WeakCore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WeakCore")
     }
 }
 

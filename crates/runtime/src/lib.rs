@@ -7,6 +7,6 @@ mod core;
 mod device_name;
 mod reader;
 
-pub use crate::core::Core;
+pub use crate::core::{Core, WeakCore};
 pub use device_name::DeviceName;
 pub use reader::{ReadRequest, Reader};

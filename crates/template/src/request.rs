@@ -1,17 +1,22 @@
 //! An inference request: bound inputs, outputs of the last run, variables.
 
 use crate::compiled::Compiled;
-use carafe_device::{InferRequest, NodeProfile, NodeStatus};
+use carafe_device::{InferRequest, NodeProfile, NodeStatus, Stage};
 use carafe_graph::{Constant, Error, EvalEnv, Parameter, Result, ResultOp, run};
 use carafe_tensor::Tensor;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Steps of one inference, and the executor of each.
+const STAGES: &[(&str, &str)] = &[("check inputs", "host"), ("evaluate", "device"), ("hand out", "host")];
+
 #[derive(Debug)]
 pub(crate) struct Request {
     compiled: Arc<Compiled>,
     inputs: Vec<Option<Tensor>>,
+    /// Memory the user gave for outputs.
+    targets: Vec<Option<Tensor>>,
     outputs: Vec<Tensor>,
     env: EvalEnv,
     cancel: Arc<AtomicBool>,
@@ -22,7 +27,8 @@ impl Request {
         let cancel = Arc::new(AtomicBool::new(false));
         let mut env = EvalEnv::default();
         env.cancel = Some(cancel.clone());
-        Request { inputs: vec![None; compiled.inputs.len()], outputs: vec![], env, cancel, compiled }
+        let (inputs, targets) = (vec![None; compiled.inputs.len()], vec![None; compiled.outputs.len()]);
+        Request { inputs, targets, outputs: vec![], env, cancel, compiled }
     }
 }
 
@@ -37,16 +43,32 @@ impl InferRequest for Request {
     fn input(&self, index: usize) -> Option<&Tensor> {
         self.inputs.get(index)?.as_ref()
     }
-    fn infer(&mut self) -> Result<()> {
-        let unset = self.inputs.iter().position(Option::is_none);
-        if let Some(i) = unset {
-            return Err(Error::usage(format!("input `{}` has no tensor", self.compiled.inputs[i].name)));
+    fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        let port = self.compiled.outputs.get(index);
+        let port = port.ok_or_else(|| Error::not_found(format!("the model has no output {index}")))?;
+        port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
+        if let Some(output) = self.outputs.get_mut(index) {
+            *output = tensor.clone();
         }
-        self.cancel.store(false, Ordering::Relaxed);
-        self.env.profile = self.compiled.profiled.then(HashMap::new);
-        let inputs: Vec<Tensor> = self.inputs.iter().flatten().cloned().collect();
-        self.outputs = run(&self.compiled.model, &inputs, &mut self.env)?;
+        self.targets[index] = Some(tensor);
         Ok(())
+    }
+    fn infer(&mut self) -> Result<()> {
+        self.cancel.store(false, Ordering::Relaxed);
+        for stage in 0..STAGES.len() {
+            self.run_stage(stage)?;
+        }
+        Ok(())
+    }
+    fn stages(&self) -> Vec<Stage> {
+        STAGES.iter().map(|(name, executor)| Stage { name: (*name).into(), executor: (*executor).into() }).collect()
+    }
+    fn run_stage(&mut self, stage: usize) -> Result<()> {
+        match stage {
+            0 => self.check_inputs(),
+            1 => self.evaluate(),
+            _ => self.hand_out(),
+        }
     }
     fn output(&self, index: usize) -> Result<&Tensor> {
         self.outputs.get(index).ok_or_else(|| match self.outputs.is_empty() {
@@ -107,6 +129,32 @@ impl InferRequest for Request {
 }
 
 impl Request {
+    fn check_inputs(&mut self) -> Result<()> {
+        match self.inputs.iter().position(Option::is_none) {
+            Some(i) => Err(Error::usage(format!("input `{}` has no tensor", self.compiled.inputs[i].name))),
+            None => Ok(()),
+        }
+    }
+    fn evaluate(&mut self) -> Result<()> {
+        self.env.profile = self.compiled.profiled.then(HashMap::new);
+        let inputs: Vec<Tensor> = self.inputs.iter().flatten().cloned().collect();
+        self.outputs.clear();
+        self.outputs = run(&self.compiled.model, &inputs, &mut self.env)?;
+        Ok(())
+    }
+    // What the user gave memory for moves there; where the memory is shared, cannot be written or has another size, the
+    // output keeps its own.
+    fn hand_out(&mut self) -> Result<()> {
+        for (output, target) in self.outputs.iter_mut().zip(&mut self.targets) {
+            let Some(mut memory) = target.take() else { continue };
+            if memory.element_type() == output.element_type() && memory.shape() == output.shape() {
+                memory.copy_elements(0, output, 0, output.len())?;
+                *output = memory.clone();
+            }
+            *target = Some(output.clone());
+        }
+        Ok(())
+    }
     fn known(&self, id: &str) -> Result<()> {
         let ids = self.variables();
         match ids.iter().any(|v| v == id) {
