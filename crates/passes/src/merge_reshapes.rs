@@ -1,7 +1,7 @@
 //! `x -> Reshape -> Squeeze -> Unsqueeze -> y` becomes `x -> Reshape -> y`. The pattern of the one Reshape is written from
 //! the last shape: sizes that are always the same, 0 where the axis is one of `x` in its place, and at most one -1.
 
-use crate::shared::{kind, same_dim};
+use crate::shared::{keeps_order, kind, same_dim};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::movement::Reshape;
 use carafe_tensor::{Dim, PartialShape, Tensor};
@@ -34,8 +34,13 @@ impl Rewrite for MergeReshapes {
     }
 }
 
+// A Transpose counts when it moves axes of size 1 alone.
 fn regroups(model: &Model, id: NodeId) -> bool {
-    matches!(kind(model, id), "Reshape" | "Squeeze" | "Unsqueeze")
+    match kind(model, id) {
+        "Reshape" | "Squeeze" | "Unsqueeze" => true,
+        "Transpose" => keeps_order(model, id),
+        _ => false,
+    }
 }
 
 /// Puts a Reshape of `x` with a fixed pattern in the place of `root`.

@@ -2,7 +2,7 @@
 //! Broadcast to the shape it has, a Slice of everything, `x + 0`, `x * 1`, the second of two equal roundings, a pair that
 //! undoes itself. Shapes must be equal in every run, not only for the sizes that are known now.
 
-use crate::shared::{axes_of, forward, ints, kind, same_dim, same_shape, transpose_order};
+use crate::shared::{axes_of, forward, ints, keeps_order, kind, same_dim, same_shape};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_ops::movement::{Broadcast, Squeeze, StridedSlice};
@@ -59,7 +59,7 @@ fn given_back(model: &Model, root: NodeId) -> Found {
             _ => Found::No,
         },
         "Tile" => Found::when(same && ints(model, root, 1).is_some_and(|r| r.iter().all(|&n| n == 1)), x),
-        "Transpose" => Found::when(same && moves_nothing(model, root, x), x),
+        "Transpose" => Found::when(same && keeps_order(model, root), x),
         "Squeeze" if same => Found::Yes(x),
         "Squeeze" | "Unsqueeze" => undone_axes(model, root, x),
         "Slice" | "StridedSlice" => whole_slice(model, root, x, same),
@@ -119,14 +119,6 @@ fn neutral(model: &Model, root: NodeId, element: f64, either_side: bool) -> Foun
         }
     }
     if nearly { Found::Nearly("the constant gives the result its shape") } else { Found::No }
-}
-
-// All axes that are not 1 keep their order.
-fn moves_nothing(model: &Model, root: NodeId, x: Value) -> bool {
-    let Some(order) = transpose_order(model, root) else { return false };
-    let shape = &model.fact(x).shape;
-    let wide: Vec<usize> = order.into_iter().filter(|&a| shape.dim(a).get() != Some(1)).collect();
-    wide.is_sorted()
 }
 
 fn undone_axes(model: &Model, root: NodeId, x: Value) -> Found {

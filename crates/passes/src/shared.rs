@@ -79,3 +79,10 @@ pub(crate) fn transpose_order(model: &Model, id: NodeId) -> Option<Vec<usize>> {
     sorted.sort_unstable();
     sorted.into_iter().eq(0..rank).then_some(order)
 }
+
+/// Whether all axes of a Transpose that are not 1 keep their order, so that no element moves.
+pub(crate) fn keeps_order(model: &Model, id: NodeId) -> bool {
+    let (Some(order), Some(x)) = (transpose_order(model, id), model.input(id, 0)) else { return false };
+    let shape = &model.fact(x).shape;
+    order.into_iter().filter(|&a| shape.dim(a).get() != Some(1)).is_sorted()
+}

@@ -2,16 +2,19 @@
 //! - `ShapeOf(f(x))` becomes `ShapeOf(x)` where f keeps the shape;
 //! - `Reshape(x, Concat(Gather(ShapeOf(x), 0), 12, ...))` becomes `Reshape(x, [0, 12, -1])`;
 //!   (a pattern with one computed size takes -1 for it, which says the same unless the tensor is empty);
-//! - `Unsqueeze(Gather(s, 1), 0)` becomes `Gather(s, [1])`, and a Concat of Gathers from one shape becomes one Gather.
+//! - `Unsqueeze(Gather(s, 1), 0)` becomes `Gather(s, [1])`, and a Concat of Gathers from one shape becomes one Gather; a
+//!   Slice of a shape counts as a Gather.
 
 use crate::shared::{axes_of, ints, kind, same_dim, same_shape};
-use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
+use carafe_graph::{EvalEnv, Model, NodeId, Outcome, Result, Rewrite, Value, eval_node};
 use carafe_ops::indexing::Gather;
 use carafe_ops::movement::{Concat, Reshape};
 use carafe_tensor::Tensor;
 
 /// Nodes that a ShapeOf climbs in one visit; keeps the pass linear.
 const CLIMB: usize = 64;
+/// Longer vectors are no shapes.
+const LONGEST: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SimplifyShapePaths;
@@ -26,6 +29,7 @@ impl Rewrite for SimplifyShapePaths {
             "Reshape" => fix_pattern(model, root),
             "Unsqueeze" | "Squeeze" => one_index(model, root),
             "Concat" => group_gathers(model, root),
+            "Gather" | "Slice" | "StridedSlice" => pick_once(model, root),
             _ => Ok(Outcome::NoMatch),
         }
     }
@@ -137,21 +141,56 @@ fn fix_pattern(model: &mut Model, root: NodeId) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-// The scalar or one-element index of a Gather from a vector along its only axis: source and index.
-fn picks(model: &Model, id: NodeId) -> Option<(Value, Vec<i64>, usize)> {
-    if kind(model, id) != "Gather" {
+/// A vector whose elements are picked out by constant indices.
+struct Picked {
+    source: Value,
+    indices: Vec<i64>,
+    // 0 or 1.
+    rank: usize,
+}
+
+// Any operation that moves elements tells which ones when it is given their numbers instead.
+fn picks(model: &Model, id: NodeId) -> Option<Picked> {
+    if !matches!(kind(model, id), "Gather" | "Slice" | "StridedSlice") {
         return None;
     }
-    let &[source, indices, _] = model.node(id).inputs() else { return None };
-    let list = model.fact(indices).ints()?;
-    let rank = model.fact(indices).shape.rank()?;
-    (model.fact(source).shape.rank() == Some(1) && rank <= 1).then_some((source, list, rank))
+    let (&source, rest) = model.node(id).inputs().split_first()?;
+    let length = match model.fact(source).shape.to_static()?[..] {
+        [n] if n <= LONGEST => n,
+        _ => return None,
+    };
+    let numbers: Vec<i64> = (0..length as i64).collect();
+    let mut inputs = vec![Tensor::from_slice(&[length], &numbers).ok()?];
+    for v in rest {
+        inputs.push(model.constant_of(*v)?.clone());
+    }
+    let found = eval_node(model, id, inputs, &mut EvalEnv::default()).ok()?;
+    let [found] = &found[..] else { return None };
+    (found.rank() <= 1).then(|| found.as_slice().ok().map(<[i64]>::to_vec)).flatten().map(|indices| Picked {
+        source,
+        indices,
+        rank: found.rank(),
+    })
+}
+
+// `Gather(Slice(s, 1, 3), 0)` becomes `Gather(s, 1)`.
+fn pick_once(model: &mut Model, root: NodeId) -> Result<Outcome> {
+    let Some(lower) = picks(model, root) else { return Ok(Outcome::NoMatch) };
+    let Some(upper) = picks(model, lower.source.node).filter(|p| p.rank == 1 && lower.source.port == 0) else {
+        return Ok(Outcome::NoMatch);
+    };
+    let both: Option<Vec<i64>> =
+        lower.indices.iter().map(|&i| upper.indices.get(usize::try_from(i).ok()?).copied()).collect();
+    let Some(both) = both else { return Ok(Outcome::NoMatch) };
+    let shape: &[usize] = if lower.rank == 0 { &[] } else { &[both.len()] };
+    gather_instead(model, root, upper.source, Tensor::from_slice(shape, &both)?)?;
+    Ok(Outcome::Done)
 }
 
 // `Unsqueeze(Gather(s, 1), 0)` and `Squeeze(Gather(s, [1]), 0)`.
 fn one_index(model: &mut Model, root: NodeId) -> Result<Outcome> {
     let gather = model.node(root).inputs()[0];
-    let Some((source, list, rank)) = picks(model, gather.node) else { return Ok(Outcome::NoMatch) };
+    let Some(Picked { source, indices: list, rank }) = picks(model, gather.node) else { return Ok(Outcome::NoMatch) };
     let widens = kind(model, root) == "Unsqueeze";
     let wanted = usize::from(widens);
     if list.len() != 1 || rank == wanted || model.fact(root.into()).shape.rank() != Some(wanted) {
@@ -182,7 +221,7 @@ fn group_gathers(model: &mut Model, root: NodeId) -> Result<Outcome> {
     let inputs = model.node(root).inputs().to_vec();
     let mut groups: Vec<(Value, Option<(Value, Vec<i64>)>)> = Vec::with_capacity(inputs.len());
     for &v in &inputs {
-        let own = picks(model, v.node).filter(|(_, _, rank)| *rank == 1).map(|(source, list, _)| (source, list));
+        let own = picks(model, v.node).filter(|p| p.rank == 1).map(|p| (p.source, p.indices));
         match (groups.last_mut(), own) {
             (Some((joined, Some((source, list)))), Some((other, more))) if *source == other => {
                 list.extend(more);

@@ -16,7 +16,7 @@ use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-const GRAPHS: u64 = 1500;
+const GRAPHS: u64 = 300;
 
 struct Dice(u64);
 
@@ -348,5 +348,5 @@ fn tidied_graphs_compute_the_same() {
             }
         }
     }
-    assert!(after < before && other_sizes > 100, "{before} nodes became {after}; {other_sizes} runs with other sizes");
+    assert!(after < before && other_sizes > 50, "{before} nodes became {after}; {other_sizes} runs with other sizes");
 }
