@@ -7,7 +7,7 @@ use carafe::ops::control::TensorIterator;
 use carafe::ops::convolution::Convolution;
 use carafe::ops::indexing::Gather;
 use carafe::ops::math::Negative;
-use carafe::ops::movement::{Reshape, Split};
+use carafe::ops::movement::{Reshape, Split, Squeeze};
 use carafe::ops::shape::ShapeOf;
 use carafe::{
     AttrMap, AttrValue, Body, BodyInput, BodyOutput, ElementType, Model, OpNew, PartialShape, Properties, Slicing,
@@ -510,6 +510,31 @@ fn shape_paths_can_be_kept_from_folding() {
     conversion::release_shape_paths(&mut m, &kept);
     assert!(m.nodes().any(|(_, n)| n.op().type_name() == "ShapeOf"));
     assert!(m.nodes().all(|(_, n)| n.rt_info.is_empty()));
+}
+
+#[test]
+fn a_tidied_model_can_be_reshaped() {
+    let mut m = flatten();
+    let mut notes = carafe::Notes::enabled();
+    conversion::run_reshapable(&mut m, carafe::passes::TIDY, &mut notes).unwrap();
+    assert!(m.nodes().all(|(_, n)| n.op().type_name() != "ShapeOf"), "{:?}", notes.lines);
+    assert_eq!(m.fact(m.parameters()[0].into()).shape, shape("2,2"));
+    m.reshape(&std::collections::HashMap::from([(0, shape("3,2"))])).unwrap();
+    assert_eq!(run_floats(&m, &[floats(&[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])]), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+}
+
+#[test]
+fn a_squeeze_that_needs_sizes_keeps_the_common_passes() {
+    let mut m = Model::new("squeeze");
+    let x = m.parameter("x", ElementType::F32, shape("2,1")).unwrap();
+    let axes = m.constant("axes", Tensor::from_slice(&[2], &[0i64, 1]).unwrap()).unwrap();
+    // Axis 0 stays because it is not 1, which is not known without its size.
+    let y = m.add("y", Squeeze { allow_axis_skip: false }, &[x, axes]).unwrap();
+    m.result("out", y.into()).unwrap();
+    let mut notes = carafe::Notes::enabled();
+    conversion::run_reshapable(&mut m, carafe::passes::TIDY, &mut notes).unwrap();
+    assert!(notes.lines.iter().any(|l| l.contains("only the common passes run")), "{:?}", notes.lines);
+    assert_eq!(m.fact(m.result_value(m.results()[0])).shape, shape("2"));
 }
 
 #[test]

@@ -119,7 +119,8 @@ pub(crate) enum Fill {
 /// Read a model, change it as asked, clean its graph and write it as OpenVINO IR (.xml and .bin).
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "Cleaning folds constants, drops what nothing needs and makes names unique. By default f32 weights
+    after_long_help = "Cleaning folds constants, merges what is computed twice, drops what nothing needs or what does nothing, and
+makes names unique; --log_level DEBUG tells where, and --tidy=False leaves the graph nearly as it was read. By default f32 weights
 are stored as f16 and widened again by a Convert, as OpenVINO's own converter does; --compress_to_fp16=False keeps them.
 
 Names in --input and --output are names of tensors or nodes, also inside the graph, which cuts it there: `0:conv` is
@@ -211,6 +212,10 @@ pub(crate) struct ConvertArgs {
     /// Rewrites to run, as NAME[KEY=VALUE;KEY=VALUE]
     #[arg(long, value_name = "LIST")]
     pub transform: Option<String>,
+    /// Simplify the graph; False folds constants and no more
+    #[arg(long, default_value = "true", default_missing_value = "true", num_args = 0..=1, require_equals = true,
+          value_parser = boolean)]
+    pub tidy: bool,
     /// Store f32 weights as f16
     #[arg(long = "compress_to_fp16", default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = boolean)]

@@ -13,7 +13,7 @@ mod shapes;
 mod syntax;
 mod transform;
 
-pub use shapes::{keep_shape_paths, release_shape_paths};
+pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 
 use carafe_graph::{Error, Model, NodeId, Result};
 

@@ -181,7 +181,8 @@ fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) 
 fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properties) -> Result<()> {
     let model = core.read_model(&item.model)?;
     if let Some(to) = &item.convert {
-        convert::convert(core, model.clone(), to, false, &mut Notes::default(), &ProgressLine::new(true))?;
+        let how = convert::How { tidy: true, static_shape: false, compress_to_fp16: false };
+        convert::convert(core, model.clone(), to, how, &mut Notes::default(), &ProgressLine::new(true))?;
     }
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();
