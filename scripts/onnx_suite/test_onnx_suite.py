@@ -72,9 +72,22 @@ class Reasons(unittest.TestCase):
 
 
 class Models(unittest.TestCase):
-    def test_relative_error_is_against_the_largest_magnitude(self):
-        want, have = np.float32([1, 10, np.nan]), np.float32([1.1, 10, np.nan])
-        self.assertAlmostEqual(models.errors([("y", "f32", want)], [("y", "f32", have)])["y"], 0.01, 6)
+    def test_relative_error_is_against_the_element_or_a_thousandth_of_the_largest(self):
+        def error(want, have):
+            return models.errors([("y", "f32", np.float32(want))], [("y", "f32", np.float32(have))])["y"]
+        self.assertAlmostEqual(error([1, 10, np.nan], [1.1, 10, np.nan]), 0.1, 6)
+        self.assertAlmostEqual(error([0, 1000], [0.1, 1000]), 0.1, 6)
+        self.assertEqual(error([np.nan, 1], [1, 1]), np.inf)
+        self.assertEqual(error([np.inf, 1], [np.inf, 1]), 0)
+        self.assertEqual(error([np.inf, 1], [1, 1]), np.inf)
+
+    def test_a_bound_comes_with_its_reason(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "list"
+            file.write_text("a/*: 3e-4: sums cancel: all engines\n")
+            self.assertEqual(models.bounds(file), {"a/*": (3e-4, "sums cancel: all engines")})
+            file.write_text("a/*: 3e-4\n")
+            self.assertRaises(ValueError, models.bounds, file)
 
     def test_pictures_may_be_of_any_size(self):
         for height, width in ((24, 24), (48, 320), (33, 7)):

@@ -4,7 +4,6 @@ use carafe::conversion::{self, ConversionOptions};
 use carafe::ops::activation::Relu;
 use carafe::ops::arithmetic::{Add, Multiply};
 use carafe::ops::control::TensorIterator;
-use carafe::ops::convolution::Convolution;
 use carafe::ops::indexing::Gather;
 use carafe::ops::math::Negative;
 use carafe::ops::movement::{Reshape, Split, Squeeze};
@@ -621,30 +620,4 @@ fn an_unknown_transformation_lists_the_known_ones() {
     );
     let e = refused(chain(), |o| o.transform = text("Pruning[x=1]"));
     assert!(e.contains("takes no arguments, found `x`"), "{e}");
-}
-
-#[test]
-fn pruning_drops_channels_of_zeros_and_keeps_the_numbers() {
-    let conv = || {
-        let mut attrs = AttrMap::new();
-        for (name, value) in
-            [("strides", vec![1]), ("dilations", vec![1]), ("pads_begin", vec![0]), ("pads_end", vec![0])]
-        {
-            attrs.set(name, AttrValue::Ints(value));
-        }
-        Convolution::from_attrs(&attrs).unwrap()
-    };
-    let mut m = Model::new("m");
-    let x = m.parameter("x", ElementType::F32, shape("1,1,2")).unwrap();
-    let w1 = m.constant("w1", floats(&[3, 1, 1], &[1.0, 0.0, -2.0])).unwrap();
-    let w2 = m.constant("w2", floats(&[2, 3, 1], &[1.0, 7.0, 2.0, 3.0, 7.0, 4.0])).unwrap();
-    let a = m.add("a", conv(), &[x, w1]).unwrap();
-    let r = m.add("r", Relu, &[a.into()]).unwrap();
-    let b = m.add("b", conv(), &[r.into(), w2]).unwrap();
-    m.result("out", b.into()).unwrap();
-    let x = floats(&[1, 1, 2], &[1.0, -1.0]);
-    let before = run_floats(&m, std::slice::from_ref(&x));
-    let m = apply(m, |o| o.transform = text("Pruning"));
-    assert_eq!(m.fact(m.find_node("a").unwrap().into()).shape, shape("1,2,2"));
-    assert_eq!(run_floats(&m, &[x]), before);
 }

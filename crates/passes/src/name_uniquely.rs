@@ -15,7 +15,7 @@ impl Pass for NameUniquely {
         let names: Vec<(NodeId, String)> = model.nodes().map(|(id, n)| (id, n.name().to_string())).collect();
         let mut taken: HashSet<String> = names.iter().map(|(_, n)| n.clone()).collect();
         let mut seen = HashSet::new();
-        // Where the search for a number begins; many nodes may share one name.
+        // The first number that may be free: many nodes can share a name.
         let mut next: HashMap<String, usize> = HashMap::new();
         let mut renamed = 0;
         for (id, name) in names {
