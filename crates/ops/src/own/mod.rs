@@ -4,6 +4,7 @@
 mod text;
 
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, ngram_counts::{NgramCounts}, text_concat::{TextConcat},
-    text_index::{TextIndex}, text_normalize::{TextNormalize}, text_split::{TextSplit},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, image_decode::{ImageDecode},
+    ngram_counts::{NgramCounts}, text_concat::{TextConcat}, text_index::{TextIndex}, text_matches::{TextMatches},
+    text_normalize::{TextNormalize}, text_split::{TextSplit},
 }
