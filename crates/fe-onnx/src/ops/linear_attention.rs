@@ -150,13 +150,14 @@ fn steps(n: &NodeCx<'_>, outer: &[Value], gated: bool, corrected: bool) -> Resul
     }
     let q = m.without_axes(parameters[0], &[2])?;
     let (k, mut v, mut state) = (parameters[1], parameters[2], parameters[STATE]);
-    let mut further = parameters[STATE + 1..].iter().copied();
-    if let (true, Some(decay)) = (gated, further.next()) {
+    if gated {
+        let decay = parameters[STATE + 1];
         let order = m.indices(&[0, 1, 3, 2])?;
         let decay = m.put(carafe_ops::movement::Transpose, &[decay, order])?;
         state = m.times(state, decay)?;
     }
-    if let (true, Some(beta)) = (corrected, further.next()) {
+    if corrected {
+        let beta = parameters[parameters.len() - 1];
         let known = m.product(k, state, false)?;
         let new = m.minus(v, known)?;
         v = m.times(beta, new)?;
