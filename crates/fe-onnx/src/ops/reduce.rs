@@ -73,7 +73,7 @@ fn axes_input(n: &mut NodeCx<'_>, x: Value, noop: bool) -> Result<Value> {
     let Some(axes) = n.opt(1)? else { return if noop { n.i64s(&[]) } else { all_axes(n, x) } };
     let count = if n.rank(axes) == Some(1) { n.shape(axes).dim(0) } else { carafe_tensor::Dim::known(1) };
     match count.get() {
-        Some(0) if !noop => all_axes(n, x),
+        Some(0) => if noop { n.i64s(&[]) } else { all_axes(n, x) },
         None if !noop && n.rank(axes) == Some(1) => {
             // Axes may repeat: all of them follow exactly when there are none.
             let axes = n.convert(axes, ElementType::I64)?;
@@ -115,15 +115,24 @@ fn log_sum(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result
 }
 fn max(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
     match n.ty(x) {
-        ElementType::Boolean => n.emit(ReduceLogicalOr { keep_dims }, &[x, axes]),
+        ElementType::Boolean if n.ints(axes).is_some() => n.emit(ReduceLogicalOr { keep_dims }, &[x, axes]),
+        ElementType::Boolean => as_bytes(n, ReduceMax { keep_dims }, x, axes),
         _ => extreme(n, ReduceMax { keep_dims }, x, axes, f64::NEG_INFINITY),
     }
 }
 fn min(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
     match n.ty(x) {
-        ElementType::Boolean => n.emit(ReduceLogicalAnd { keep_dims }, &[x, axes]),
+        ElementType::Boolean if n.ints(axes).is_some() => n.emit(ReduceLogicalAnd { keep_dims }, &[x, axes]),
+        ElementType::Boolean => as_bytes(n, ReduceMin { keep_dims }, x, axes),
         _ => extreme(n, ReduceMin { keep_dims }, x, axes, f64::INFINITY),
     }
+}
+
+// OpenVINO wants the axes of logical reductions fixed, those of others may come while it runs.
+fn as_bytes<O: Op>(n: &mut NodeCx<'_>, op: O, x: Value, axes: Value) -> Result<Value> {
+    let bytes = n.convert(x, ElementType::U8)?;
+    let y = n.emit(op, &[bytes, axes])?;
+    n.convert(y, ElementType::Boolean)
 }
 
 // Of no floats at all the extreme is infinite; our operation gives the last finite one.
