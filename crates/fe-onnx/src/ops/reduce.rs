@@ -7,7 +7,7 @@ use carafe_graph::{Op, Result, Value};
 use carafe_ops::arithmetic::{Add, FloorMod, Multiply, Subtract};
 use carafe_ops::compare::{Equal, GreaterEqual, Less, LessEqual, Greater};
 use carafe_ops::indexing::{Reduction, ScatterElementsUpdate, Select};
-use carafe_ops::math::{Exp, Log};
+use carafe_ops::math::{Abs, Exp, Log};
 use carafe_ops::movement::{Broadcast, Slice, Transpose, broadcast::BroadcastMode};
 use carafe_ops::reduce::{
     ReduceL1, ReduceL2, ReduceLogicalAnd, ReduceLogicalOr, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum,
@@ -90,19 +90,39 @@ fn axes_input(n: &mut NodeCx<'_>, x: Value, noop: bool) -> Result<Value> {
     }
 }
 
+// A file cannot hold the constant of no axes.
+fn over_none(n: &NodeCx<'_>, axes: Value) -> bool {
+    n.ints(axes).is_some_and(|a| a.is_empty())
+}
+
 fn l1(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return n.emit(Abs, &[x]);
+    }
     n.emit(ReduceL1 { keep_dims }, &[x, axes])
 }
 fn l2(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return n.emit(Abs, &[x]);
+    }
     n.emit(ReduceL2 { keep_dims }, &[x, axes])
 }
 fn mean(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     n.emit(ReduceMean { keep_dims }, &[x, axes])
 }
 fn prod(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     n.emit(ReduceProd { keep_dims }, &[x, axes])
 }
 fn sum(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     n.emit(ReduceSum { keep_dims }, &[x, axes])
 }
 fn sum_square(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
@@ -114,6 +134,9 @@ fn log_sum(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result
     n.emit(Log, &[y])
 }
 fn max(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     match n.ty(x) {
         ElementType::Boolean if n.ints(axes).is_some() => n.emit(ReduceLogicalOr { keep_dims }, &[x, axes]),
         ElementType::Boolean => as_bytes(n, ReduceMax { keep_dims }, x, axes),
@@ -121,6 +144,9 @@ fn max(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Val
     }
 }
 fn min(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     match n.ty(x) {
         ElementType::Boolean if n.ints(axes).is_some() => n.emit(ReduceLogicalAnd { keep_dims }, &[x, axes]),
         ElementType::Boolean => as_bytes(n, ReduceMin { keep_dims }, x, axes),
@@ -148,6 +174,9 @@ fn extreme<O: Op>(n: &mut NodeCx<'_>, op: O, x: Value, axes: Value, of_none: f64
 
 // The largest is taken out before the exponential and put back behind the logarithm, so that nothing overflows.
 fn log_sum_exp(n: &mut NodeCx<'_>, x: Value, axes: Value, keep: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     let most = n.emit(ReduceMax { keep_dims: true }, &[x, axes])?;
     let low = n.emit(Subtract::default(), &[x, most])?;
     let powers = n.emit(Exp, &[low])?;
