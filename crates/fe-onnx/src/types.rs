@@ -45,9 +45,9 @@ fn of_type(ty: &TypeProto) -> Result<ItemType> {
     let element = element_type(tensor.elem_type.unwrap_or(0))?;
     let shape = match &tensor.shape {
         None => PartialShape::dynamic(),
-        // Exporters write 0 and -1 for "unknown" as well.
+        // Exporters write -1 for "unknown" as well; 0 is a size, for onnxruntime and OpenVINO too.
         Some(s) => PartialShape::new(s.dim.iter().map(|d| match d.dim_value {
-            Some(n) if n > 0 => Dim::known(n),
+            Some(n) if n >= 0 => Dim::known(n),
             _ => Dim::ANY,
         })),
     };
