@@ -25,6 +25,7 @@ pub use carafe_device::{
 };
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
+pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_runtime::{Core, DeviceName, ReadRequest, Reader};
@@ -41,6 +42,9 @@ pub fn core() -> Core {
     core.add_reader(Arc::new(onnx_format::OnnxFormat::new()));
     core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice))
         .expect("built-in device names are valid and distinct");
+    for (name, device) in carafe_multi::devices(Arc::new(core.downgrade())) {
+        core.add_device(name, device).expect("built-in device names are valid and distinct");
+    }
     core
 }
 

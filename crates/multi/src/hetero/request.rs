@@ -1,0 +1,217 @@
+//! One inference over the sub-models, in order. Tensors between them are handed over, not copied. Whoever runs stages one
+//! by one sees the stages of all parts, each on an executor of its device, so that several requests overlap.
+
+use super::compiled::Compiled;
+use super::split::Source;
+use crate::relay::Relay;
+use carafe_device::{InferRequest, NodeProfile, Stage};
+use carafe_graph::{Error, ErrorKind, Result};
+use carafe_tensor::Tensor;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) struct Request {
+    compiled: Arc<Compiled>,
+    subs: Vec<Box<dyn InferRequest>>,
+    inputs: Vec<Option<Tensor>>,
+    /// Outputs that no part computes, once they are there.
+    passed: Vec<Option<Tensor>>,
+    /// Memory the user gave for those.
+    targets: Vec<Option<Tensor>>,
+    steps: Vec<Step>,
+    cancel: Arc<AtomicBool>,
+    finished: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Check,
+    /// A stage of a part.
+    Sub(usize, usize),
+    HandOut,
+}
+
+impl Request {
+    pub(crate) fn new(compiled: Arc<Compiled>) -> Request {
+        let subs: Vec<_> = compiled.subs.iter().map(|s| s.compiled.clone().create_request()).collect();
+        let mut steps = vec![Step::Check];
+        for (i, sub) in subs.iter().enumerate() {
+            steps.extend((0..sub.stages().len()).map(|stage| Step::Sub(i, stage)));
+        }
+        steps.push(Step::HandOut);
+        let (n_in, n_out) = (compiled.inputs.len(), compiled.outputs.len());
+        Request {
+            subs,
+            inputs: vec![None; n_in],
+            passed: vec![None; n_out],
+            targets: vec![None; n_out],
+            steps,
+            cancel: Arc::new(AtomicBool::new(false)),
+            finished: false,
+            compiled,
+        }
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.finished = false;
+        match self.inputs.iter().position(Option::is_none) {
+            Some(i) => Err(Error::usage(format!("input `{}` has no tensor", self.compiled.inputs[i].name))),
+            None => Ok(()),
+        }
+    }
+
+    // Binds what the part reads; called before its first stage.
+    fn bind(&mut self, sub: usize) -> Result<()> {
+        for (i, source) in self.compiled.subs[sub].sources.iter().enumerate() {
+            let tensor = match *source {
+                Source::Input(i) => self.inputs[i].clone(),
+                Source::Sub { sub, port } => Some(self.subs[sub].output(port)?.clone()),
+                Source::Constant(c) => Some(self.compiled.constants[c].clone()),
+            };
+            let tensor = tensor.ok_or_else(|| Error::usage("an input has no tensor"))?;
+            self.subs[sub].set_input(i, tensor)?;
+        }
+        Ok(())
+    }
+
+    fn run_sub(&mut self, sub: usize, stage: usize) -> Result<()> {
+        if stage == 0 {
+            self.bind(sub).map_err(|e| self.at(sub, e))?;
+            self.subs[sub].cancel_flag().store(false, Ordering::Relaxed);
+        }
+        let _relay = Relay::start(&self.cancel, vec![self.subs[sub].cancel_flag()]);
+        self.subs[sub].run_stage(stage).map_err(|e| self.at(sub, e))
+    }
+
+    fn hand_out(&mut self) -> Result<()> {
+        for (i, source) in self.compiled.sources.iter().enumerate() {
+            let tensor = match *source {
+                Source::Input(i) => self.inputs[i].clone(),
+                Source::Constant(c) => Some(self.compiled.constants[c].clone()),
+                Source::Sub { .. } => continue,
+            };
+            self.passed[i] = match (tensor, self.targets[i].take()) {
+                (Some(t), Some(memory)) => {
+                    let filled = fill(memory, &t)?;
+                    self.targets[i] = Some(filled.clone());
+                    Some(filled)
+                }
+                (t, _) => t,
+            };
+        }
+        self.finished = true;
+        Ok(())
+    }
+
+    fn at(&self, sub: usize, e: Error) -> Error {
+        if e.kind() == ErrorKind::Cancelled {
+            return e;
+        }
+        let sub = &self.compiled.subs[sub];
+        e.at(format!("sub-model `{}` on device `{}`", sub.name, sub.device))
+    }
+
+    fn owner_of(&self, id: &str) -> Result<usize> {
+        let owner = self.subs.iter().position(|s| s.variables().iter().any(|v| v == id));
+        owner.ok_or_else(|| {
+            Error::not_found(format!("no variable `{id}`; the model has: {}", self.variables().join(", ")))
+        })
+    }
+}
+
+/// The given memory with the elements of `from` in it; another type or size keeps its own memory.
+pub(crate) fn fill(mut memory: Tensor, from: &Tensor) -> Result<Tensor> {
+    if memory.element_type() != from.element_type() || memory.shape() != from.shape() {
+        return Ok(from.clone());
+    }
+    memory.copy_elements(0, from, 0, from.len())?;
+    Ok(memory)
+}
+
+impl InferRequest for Request {
+    fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        let port = self.compiled.inputs.get(index);
+        let port = port.ok_or_else(|| Error::not_found(format!("the model has no input {index}")))?;
+        port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
+        self.inputs[index] = Some(tensor);
+        Ok(())
+    }
+    fn input(&self, index: usize) -> Option<&Tensor> {
+        self.inputs.get(index)?.as_ref()
+    }
+    fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        let port = self.compiled.outputs.get(index);
+        let port = port.ok_or_else(|| Error::not_found(format!("the model has no output {index}")))?;
+        port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
+        match self.compiled.sources[index] {
+            Source::Sub { sub, port } => self.subs[sub].set_output(port, tensor),
+            _ => {
+                self.targets[index] = Some(tensor);
+                Ok(())
+            }
+        }
+    }
+    fn infer(&mut self) -> Result<()> {
+        self.cancel.store(false, Ordering::Relaxed);
+        for stage in 0..self.steps.len() {
+            self.run_stage(stage)?;
+        }
+        Ok(())
+    }
+    fn stages(&self) -> Vec<Stage> {
+        let host = |name: &str| Stage { name: name.into(), executor: "host".into() };
+        let mut stages = vec![host("check inputs")];
+        for (i, (sub, part)) in self.subs.iter().zip(&self.compiled.subs).enumerate() {
+            stages.extend(sub.stages().into_iter().map(|s| Stage {
+                name: format!("subgraph{i}: {}", s.name),
+                executor: format!("{}/{}", part.device, s.executor),
+            }));
+        }
+        stages.push(host("hand out"));
+        stages
+    }
+    fn run_stage(&mut self, stage: usize) -> Result<()> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Cancelled, "the inference was cancelled"));
+        }
+        match self.steps.get(stage) {
+            Some(Step::Check) => self.check(),
+            Some(&Step::Sub(sub, stage)) => self.run_sub(sub, stage),
+            Some(Step::HandOut) => self.hand_out(),
+            None => Err(Error::usage(format!("an inference has {} stages, found {stage}", self.steps.len()))),
+        }
+    }
+    fn output(&self, index: usize) -> Result<&Tensor> {
+        let source = self.compiled.sources.get(index);
+        let source = source.ok_or_else(|| Error::not_found(format!("the model has no output {index}")))?;
+        if !self.finished {
+            return Err(Error::usage("nothing was inferred yet"));
+        }
+        match *source {
+            Source::Sub { sub, port } => self.subs[sub].output(port),
+            _ => self.passed[index].as_ref().ok_or_else(|| Error::usage("nothing was inferred yet")),
+        }
+    }
+    fn profile(&self) -> Vec<NodeProfile> {
+        let rows = |(i, sub): (usize, &Box<dyn InferRequest>)| {
+            sub.profile().into_iter().map(move |p| NodeProfile { name: format!("subgraph{i}: {}", p.name), ..p })
+        };
+        self.subs.iter().enumerate().flat_map(rows).collect()
+    }
+    fn variables(&self) -> Vec<String> {
+        self.subs.iter().flat_map(|s| s.variables()).collect()
+    }
+    fn variable(&self, id: &str) -> Result<Option<Tensor>> {
+        self.subs[self.owner_of(id)?].variable(id)
+    }
+    fn set_variable(&mut self, id: &str, value: Tensor) -> Result<()> {
+        let owner = self.owner_of(id)?;
+        self.subs[owner].set_variable(id, value)
+    }
+    fn reset_variables(&mut self) {
+        self.subs.iter_mut().for_each(|s| s.reset_variables());
+    }
+    fn cancel_flag(&self) -> Arc<AtomicBool> {
+        self.cancel.clone()
+    }
+}
