@@ -48,5 +48,13 @@ pub fn core() -> Core {
     core
 }
 
+/// How `HETERO:A,B` would split a model, without compiling it.
+pub fn partition(core: &Core, model: &Model, device: &str, properties: &Properties) -> Result<multi::Report> {
+    let list = DeviceName::parse(device)?.priorities;
+    let list = list.map_or_else(|| core.get_property("HETERO", multi::PRIORITIES), Ok)?;
+    let properties = properties.clone().with(multi::PRIORITIES, list);
+    multi::HeteroDevice::new(Arc::new(core.downgrade())).explain(model, &properties)
+}
+
 /// Version of the engine.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

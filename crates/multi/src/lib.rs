@@ -4,12 +4,17 @@
 
 #![forbid(unsafe_code)]
 
+mod auto;
+mod batch;
+mod bindings;
 mod hetero;
 mod json;
 mod list;
 mod relay;
 mod settings;
 
+pub use auto::AutoDevice;
+pub use batch::BatchDevice;
 pub use hetero::{HeteroDevice, Refused, Report, SubModelReport, affinity, set_affinity};
 pub use list::{DeviceItem, DeviceList};
 
@@ -22,6 +27,9 @@ pub const PRIORITIES: &str = "MULTI_DEVICE_PRIORITIES";
 /// All devices of this crate, under the names they are registered by.
 pub fn devices(from: Arc<dyn Devices>) -> Vec<(&'static str, Arc<dyn Device>)> {
     vec![
-        ("HETERO", Arc::new(HeteroDevice::new(from))),
+        ("HETERO", Arc::new(HeteroDevice::new(from.clone()))),
+        ("MULTI", Arc::new(AutoDevice::multi(from.clone()))),
+        ("AUTO", Arc::new(AutoDevice::auto(from.clone()))),
+        ("BATCH", Arc::new(BatchDevice::new(from))),
     ]
 }

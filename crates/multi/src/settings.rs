@@ -113,9 +113,8 @@ mod tests {
 
     #[test]
     fn the_words_for_one_device_win_over_the_common_list() {
-        let p = Properties::new()
-            .with("DEVICE_PROPERTIES", "{A:{X:1,Y:2},B:{X:3}}")
-            .with("DEVICE_PROPERTIES_A", "{X:4}");
+        let p =
+            Properties::new().with("DEVICE_PROPERTIES", "{A:{X:1,Y:2},B:{X:3}}").with("DEVICE_PROPERTIES_A", "{X:4}");
         assert_eq!(nested(&p, "A").unwrap(), Properties::new().with("X", 4).with("Y", 2));
         assert_eq!(nested(&p, "B.0").unwrap(), Properties::new().with("X", 3));
         assert_eq!(nested(&p, "C").unwrap(), Properties::new());

@@ -52,9 +52,8 @@ fn the_result_is_that_of_the_whole_model() {
 fn sub_models_are_named_after_the_model_in_running_order() {
     let (a, b, core) = two();
     core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
-    let names = |d: &FakeDevice| -> Vec<String> {
-        d.told().compiled.lock().unwrap().iter().map(|(n, _)| n.clone()).collect()
-    };
+    let names =
+        |d: &FakeDevice| -> Vec<String> { d.told().compiled.lock().unwrap().iter().map(|(n, _)| n.clone()).collect() };
     assert_eq!(names(&a), ["chain_0", "chain_2"]);
     assert_eq!(names(&b), ["chain_1"]);
 }
@@ -375,7 +374,8 @@ fn a_failing_part_is_named() {
 #[test]
 fn properties_reach_the_devices_that_know_them() {
     let (a, _, core) = two();
-    let properties = Properties::new().with("COLOUR", "BLUE").with("NOBODY_KNOWS", 1).with("DEVICE_PROPERTIES_B", "{COLOUR:RED}");
+    let properties =
+        Properties::new().with("COLOUR", "BLUE").with("NOBODY_KNOWS", 1).with("DEVICE_PROPERTIES_B", "{COLOUR:RED}");
     core.compile_model(&chain(), "HETERO:A,B", &properties).unwrap();
     let told = a.told();
     let compiled = told.compiled.lock().unwrap();
@@ -401,7 +401,9 @@ fn a_compiled_model_answers_its_properties() {
     assert_eq!(of("OPTIMAL_NUMBER_OF_INFER_REQUESTS"), "2");
     assert_eq!(of("NETWORK_NAME"), "chain");
     assert_eq!(of("MULTI_DEVICE_PRIORITIES"), "A,B");
-    assert!(of("HETERO_REPORT").starts_with("model `chain` on A, B: 3 sub-models\nsubgraph0 `chain_0` on A: 1 nodes\n"));
+    assert!(
+        of("HETERO_REPORT").starts_with("model `chain` on A, B: 3 sub-models\nsubgraph0 `chain_0` on A: 1 nodes\n")
+    );
     assert!(of("HETERO_REPORT_JSON").contains(r#""sub_models":[{"name":"chain_0","device":"A","inputs":["x"]"#));
     assert!(compiled.property("WHATEVER").is_err());
 }

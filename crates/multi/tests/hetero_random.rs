@@ -58,8 +58,7 @@ fn graph(r: &mut Random, stateful: bool) -> Model {
             _ => {
                 let id = format!("v{}", writes.len());
                 let init = m.constant(&format!("init{i}"), floats(&[2, 4], &[0.125; 8])).unwrap();
-                let attrs =
-                    [("variable_id", id.as_str()), ("variable_type", "f32"), ("variable_shape", "2,4")];
+                let attrs = [("variable_id", id.as_str()), ("variable_type", "f32"), ("variable_shape", "2,4")];
                 values.push(add(&mut m, "ReadValue", &name, &attrs, &[init]).into());
                 writes.push(id);
             }
@@ -84,11 +83,8 @@ fn case(seed: u64, stateful: bool) {
     // The last device takes everything, so that a placement exists.
     let refused = |r: &mut Random| -> Vec<&str> { all.iter().copied().filter(|_| r.below(3) == 0).collect() };
     let (a, b) = (refused(r), refused(r));
-    let core = core_with(&[
-        &FakeDevice::new("A").refusing(&a),
-        &FakeDevice::new("B").refusing(&b),
-        &FakeDevice::new("C"),
-    ]);
+    let core =
+        core_with(&[&FakeDevice::new("A").refusing(&a), &FakeDevice::new("B").refusing(&b), &FakeDevice::new("C")]);
     // Wishes only where the device really takes the node, for a wish is an order.
     let ids: Vec<NodeId> = model.nodes().map(|(id, _)| id).collect();
     if !stateful {
@@ -141,7 +137,11 @@ fn check_complete(model: &Model, report: &carafe::multi::Report, seed: u64) {
         }
         let n = times.get(node.name()).copied().unwrap_or(0);
         let known = model.fact(id.into()).tensor().is_some();
-        assert!(n == 1 || folded.contains(node.name()) || known, "seed {seed}: `{}` runs {n} times\n{report}", node.name());
+        assert!(
+            n == 1 || folded.contains(node.name()) || known,
+            "seed {seed}: `{}` runs {n} times\n{report}",
+            node.name()
+        );
     }
 }
 

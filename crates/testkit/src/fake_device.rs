@@ -21,12 +21,7 @@ const TABLE: &[PropertyInfo] = &[
     info("OPTIMIZATION_CAPABILITIES", PropertyKind::Text, Mutability::ReadOnly, ""),
 ];
 
-const fn info(
-    name: &'static str,
-    kind: PropertyKind,
-    mutability: Mutability,
-    default: &'static str,
-) -> PropertyInfo {
+const fn info(name: &'static str, kind: PropertyKind, mutability: Mutability, default: &'static str) -> PropertyInfo {
     PropertyInfo { name, kind, mutability, default, doc: "" }
 }
 

@@ -33,13 +33,8 @@ struct UnitGraph {
 
 impl UnitGraph {
     fn new(model: &Model, order: &[NodeId], placed: &Placement, n_devices: usize) -> UnitGraph {
-        let mut graph = UnitGraph {
-            number: BTreeMap::new(),
-            device: vec![],
-            next: vec![],
-            waits_for: vec![],
-            n_devices,
-        };
+        let mut graph =
+            UnitGraph { number: BTreeMap::new(), device: vec![], next: vec![], waits_for: vec![], n_devices };
         for &id in order {
             let Some(d) = placed.device[id.0 as usize] else { continue };
             graph.number.entry(placed.unit[id.0 as usize]).or_insert_with(|| {

@@ -107,11 +107,14 @@ pub(crate) fn place(model: &Model, parts: &[Part], listed: usize) -> Result<Plac
     for &id in left.iter().flat_map(|unit| &members[unit]) {
         let row = |d: usize| {
             let taken = takes[d].as_ref().is_some_and(|t| t.contains(&id));
-            let others = || members[&unit[id.0 as usize]].iter().find(|n| takes[d].as_ref().is_some_and(|t| !t.contains(n)));
+            let others =
+                || members[&unit[id.0 as usize]].iter().find(|n| takes[d].as_ref().is_some_and(|t| !t.contains(n)));
             let reason = match (reasons[d].get(&id), taken) {
                 (Some(reason), _) => reason.clone(),
                 (None, true) => match others() {
-                    Some(o) => format!("must run together with `{}`, which the device does not take", model.node(*o).name()),
+                    Some(o) => {
+                        format!("must run together with `{}`, which the device does not take", model.node(*o).name())
+                    }
                     None => "not chosen".into(),
                 },
                 (None, false) => "the device does not list it".into(),

@@ -82,11 +82,8 @@ impl Report {
     /// The same as an object: `model`, `devices`, `sub_models`, `folded`, `refused`.
     pub fn to_json(&self) -> String {
         let sub = |s: &SubModelReport| {
-            let nodes: Vec<String> = s
-                .nodes
-                .iter()
-                .map(|(n, t)| format!("{{\"name\":{},\"type\":{}}}", quoted(n), quoted(t)))
-                .collect();
+            let nodes: Vec<String> =
+                s.nodes.iter().map(|(n, t)| format!("{{\"name\":{},\"type\":{}}}", quoted(n), quoted(t))).collect();
             format!(
                 "{{\"name\":{},\"device\":{},\"inputs\":{},\"outputs\":{},\"nodes\":[{}]}}",
                 quoted(&s.name),
@@ -154,13 +151,7 @@ fn value_of(input: &str, node: &str) -> bool {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "model `{}` on {}: {} sub-models",
-            self.model,
-            self.devices.join(", "),
-            self.sub_models.len()
-        )?;
+        writeln!(f, "model `{}` on {}: {} sub-models", self.model, self.devices.join(", "), self.sub_models.len())?;
         for (i, s) in self.sub_models.iter().enumerate() {
             writeln!(f, "subgraph{i} `{}` on {}: {} nodes", s.name, s.device, s.nodes.len())?;
             writeln!(f, "  in:  {}", s.inputs.join(", "))?;

@@ -3,6 +3,7 @@
 
 use super::compiled::Compiled;
 use super::split::Source;
+use crate::bindings::{Bindings, check_cancel, not_inferred};
 use crate::relay::Relay;
 use carafe_device::{InferRequest, NodeProfile, Stage};
 use carafe_graph::{Error, ErrorKind, Result};
@@ -13,11 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Request {
     compiled: Arc<Compiled>,
     subs: Vec<Box<dyn InferRequest>>,
-    inputs: Vec<Option<Tensor>>,
+    /// Memory only for outputs that no part computes; the parts have theirs.
+    bound: Bindings,
     /// Outputs that no part computes, once they are there.
     passed: Vec<Option<Tensor>>,
-    /// Memory the user gave for those.
-    targets: Vec<Option<Tensor>>,
     steps: Vec<Step>,
     cancel: Arc<AtomicBool>,
     finished: bool,
@@ -42,9 +42,8 @@ impl Request {
         let (n_in, n_out) = (compiled.inputs.len(), compiled.outputs.len());
         Request {
             subs,
-            inputs: vec![None; n_in],
+            bound: Bindings::new(n_in, n_out),
             passed: vec![None; n_out],
-            targets: vec![None; n_out],
             steps,
             cancel: Arc::new(AtomicBool::new(false)),
             finished: false,
@@ -54,17 +53,15 @@ impl Request {
 
     fn check(&mut self) -> Result<()> {
         self.finished = false;
-        match self.inputs.iter().position(Option::is_none) {
-            Some(i) => Err(Error::usage(format!("input `{}` has no tensor", self.compiled.inputs[i].name))),
-            None => Ok(()),
-        }
+        self.passed.fill(None);
+        self.bound.all_inputs(&self.compiled.inputs).map(|_| ())
     }
 
     // Binds what the part reads; called before its first stage.
     fn bind(&mut self, sub: usize) -> Result<()> {
         for (i, source) in self.compiled.subs[sub].sources.iter().enumerate() {
             let tensor = match *source {
-                Source::Input(i) => self.inputs[i].clone(),
+                Source::Input(i) => self.bound.input(i).cloned(),
                 Source::Sub { sub, port } => Some(self.subs[sub].output(port)?.clone()),
                 Source::Constant(c) => Some(self.compiled.constants[c].clone()),
             };
@@ -86,18 +83,11 @@ impl Request {
     fn hand_out(&mut self) -> Result<()> {
         for (i, source) in self.compiled.sources.iter().enumerate() {
             let tensor = match *source {
-                Source::Input(i) => self.inputs[i].clone(),
+                Source::Input(i) => self.bound.input(i).cloned(),
                 Source::Constant(c) => Some(self.compiled.constants[c].clone()),
                 Source::Sub { .. } => continue,
             };
-            self.passed[i] = match (tensor, self.targets[i].take()) {
-                (Some(t), Some(memory)) => {
-                    let filled = fill(memory, &t)?;
-                    self.targets[i] = Some(filled.clone());
-                    Some(filled)
-                }
-                (t, _) => t,
-            };
+            self.passed[i] = tensor.map(|t| self.bound.handed_out(i, t)).transpose()?;
         }
         self.finished = true;
         Ok(())
@@ -119,36 +109,20 @@ impl Request {
     }
 }
 
-/// The given memory with the elements of `from` in it; another type or size keeps its own memory.
-pub(crate) fn fill(mut memory: Tensor, from: &Tensor) -> Result<Tensor> {
-    if memory.element_type() != from.element_type() || memory.shape() != from.shape() {
-        return Ok(from.clone());
-    }
-    memory.copy_elements(0, from, 0, from.len())?;
-    Ok(memory)
-}
-
 impl InferRequest for Request {
     fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()> {
-        let port = self.compiled.inputs.get(index);
-        let port = port.ok_or_else(|| Error::not_found(format!("the model has no input {index}")))?;
-        port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
-        self.inputs[index] = Some(tensor);
-        Ok(())
+        self.bound.set_input(&self.compiled.inputs, index, tensor)
     }
     fn input(&self, index: usize) -> Option<&Tensor> {
-        self.inputs.get(index)?.as_ref()
+        self.bound.input(index)
     }
     fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
-        let port = self.compiled.outputs.get(index);
-        let port = port.ok_or_else(|| Error::not_found(format!("the model has no output {index}")))?;
-        port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
-        match self.compiled.sources[index] {
-            Source::Sub { sub, port } => self.subs[sub].set_output(port, tensor),
-            _ => {
-                self.targets[index] = Some(tensor);
-                Ok(())
+        match self.compiled.sources.get(index) {
+            Some(&Source::Sub { sub, port }) => {
+                self.compiled.outputs[index].check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
+                self.subs[sub].set_output(port, tensor)
             }
+            _ => self.bound.set_target(&self.compiled.outputs, index, tensor),
         }
     }
     fn infer(&mut self) -> Result<()> {
@@ -171,9 +145,7 @@ impl InferRequest for Request {
         stages
     }
     fn run_stage(&mut self, stage: usize) -> Result<()> {
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Cancelled, "the inference was cancelled"));
-        }
+        check_cancel(&self.cancel)?;
         match self.steps.get(stage) {
             Some(Step::Check) => self.check(),
             Some(&Step::Sub(sub, stage)) => self.run_sub(sub, stage),
@@ -185,18 +157,20 @@ impl InferRequest for Request {
         let source = self.compiled.sources.get(index);
         let source = source.ok_or_else(|| Error::not_found(format!("the model has no output {index}")))?;
         if !self.finished {
-            return Err(Error::usage("nothing was inferred yet"));
+            return Err(not_inferred());
         }
         match *source {
             Source::Sub { sub, port } => self.subs[sub].output(port),
-            _ => self.passed[index].as_ref().ok_or_else(|| Error::usage("nothing was inferred yet")),
+            _ => self.passed[index].as_ref().ok_or_else(not_inferred),
         }
     }
     fn profile(&self) -> Vec<NodeProfile> {
-        let rows = |(i, sub): (usize, &Box<dyn InferRequest>)| {
-            sub.profile().into_iter().map(move |p| NodeProfile { name: format!("subgraph{i}: {}", p.name), ..p })
-        };
-        self.subs.iter().enumerate().flat_map(rows).collect()
+        let mut rows = Vec::new();
+        for (i, sub) in self.subs.iter().enumerate() {
+            let named = |p: NodeProfile| NodeProfile { name: format!("subgraph{i}: {}", p.name), ..p };
+            rows.extend(sub.profile().into_iter().map(named));
+        }
+        rows
     }
     fn variables(&self) -> Vec<String> {
         self.subs.iter().flat_map(|s| s.variables()).collect()

@@ -4,9 +4,7 @@
 
 use super::order::{Pieces, pieces};
 use super::place::Placement;
-use carafe_graph::{
-    Constant, Error, EvalEnv, Model, NodeId, Parameter, Result, ResultOp, Value, eval_node,
-};
+use carafe_graph::{Constant, Error, EvalEnv, Model, NodeId, Parameter, Result, ResultOp, Value, eval_node};
 use carafe_tensor::Tensor;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -48,7 +46,8 @@ pub(crate) fn split(model: &Model, placed: &Placement, n_devices: usize) -> Resu
     let pieces = pieces(model, &order, placed, n_devices);
     let mut place = vec![0; model.slots()];
     order.iter().enumerate().for_each(|(i, id)| place[id.0 as usize] = i);
-    let mut splitter = Splitter { model, placed, place, building: vec![], folded: BTreeSet::new(), values: HashMap::new() };
+    let mut splitter =
+        Splitter { model, placed, place, building: vec![], folded: BTreeSet::new(), values: HashMap::new() };
     for (i, &device) in pieces.devices.iter().enumerate() {
         let mut sub = Model::new(format!("{}_{i}", model.name));
         sub.rt_info = model.rt_info.clone();
@@ -296,7 +295,10 @@ impl Splitter<'_> {
             model.name = format!("{}_{}", self.model.name, subs.len());
             let live: HashSet<NodeId> =
                 b.here.iter().filter(|(_, new)| model.get(new.node).is_some()).map(|(old, _)| old.node).collect();
-            let (nodes, gone) = b.nodes.into_iter().partition::<Vec<_>, _>(|n| live.contains(n) || self.model.node(*n).outputs().is_empty());
+            let (nodes, gone) = b
+                .nodes
+                .into_iter()
+                .partition::<Vec<_>, _>(|n| live.contains(n) || self.model.node(*n).outputs().is_empty());
             folded.extend(gone);
             subs.push(SubModel { model, device: b.device, sources: b.sources, nodes });
         }
