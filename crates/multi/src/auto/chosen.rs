@@ -4,7 +4,7 @@
 
 use super::choice::is_accelerator;
 use super::{Candidate, Settings, all_failed, optimal_requests};
-use crate::bindings::{Bindings, is_devices_fault, not_inferred};
+use crate::bindings::{Bindings, check_cancel, is_devices_fault, not_inferred};
 use crate::relay::Relay;
 use carafe_device::{CompiledModel, InferRequest, NodeProfile, Port, Stage};
 use carafe_graph::{Error, Model, Result};
@@ -245,6 +245,7 @@ impl Request {
             self.inner = Some((i, inner));
         }
         let inputs = self.bound.all_inputs(&self.compiled.inputs)?;
+        check_cancel(&self.cancel)?;
         let Some((_, inner)) = &mut self.inner else { return Err(not_inferred()) };
         for (i, tensor) in inputs.into_iter().enumerate() {
             inner.set_input(i, tensor)?;
@@ -278,6 +279,9 @@ impl InferRequest for Request {
     }
     fn infer(&mut self) -> Result<()> {
         self.cancel.store(false, Ordering::Relaxed);
+        self.run_stage(0)
+    }
+    fn run_stage(&mut self, _: usize) -> Result<()> {
         self.finished = false;
         let (stateful, fallback) = (self.compiled.settings.stateful, self.compiled.settings.runtime_fallback);
         let mut at = match &self.inner {
@@ -305,9 +309,6 @@ impl InferRequest for Request {
     }
     fn stages(&self) -> Vec<Stage> {
         vec![Stage { name: "infer".into(), executor: format!("infer{}", self.number) }]
-    }
-    fn run_stage(&mut self, _: usize) -> Result<()> {
-        self.infer()
     }
     fn output(&self, index: usize) -> Result<&Tensor> {
         match &self.inner {

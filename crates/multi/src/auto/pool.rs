@@ -213,6 +213,9 @@ impl InferRequest for Request {
     }
     fn infer(&mut self) -> Result<()> {
         self.cancel.store(false, Ordering::Relaxed);
+        self.run_stage(0)
+    }
+    fn run_stage(&mut self, _: usize) -> Result<()> {
         self.outputs.clear();
         let inputs = self.bound.all_inputs(&self.compiled.inputs)?;
         let compiled = self.compiled.clone();
@@ -243,9 +246,6 @@ impl InferRequest for Request {
     }
     fn stages(&self) -> Vec<Stage> {
         vec![Stage { name: "infer".into(), executor: format!("infer{}", self.number) }]
-    }
-    fn run_stage(&mut self, _: usize) -> Result<()> {
-        self.infer()
     }
     fn output(&self, index: usize) -> Result<&Tensor> {
         self.outputs.get(index).ok_or_else(|| match self.outputs.is_empty() {

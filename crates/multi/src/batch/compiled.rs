@@ -3,7 +3,7 @@
 use super::collector::{Answer, Collector};
 use super::{NAME, TABLE};
 use crate::auto::optimal_requests;
-use crate::bindings::{Bindings, not_inferred};
+use crate::bindings::{Bindings, check_cancel, not_inferred};
 use crate::relay::Relay;
 use carafe_device::{CompiledModel, InferRequest, Mutability, NodeProfile, Port, Properties, Stage};
 use carafe_graph::{Error, Model, Result};
@@ -152,8 +152,12 @@ impl InferRequest for Request {
     }
     fn infer(&mut self) -> Result<()> {
         self.cancel.store(false, Ordering::Relaxed);
+        self.run_stage(0)
+    }
+    fn run_stage(&mut self, _: usize) -> Result<()> {
         self.outputs.clear();
         let inputs = self.bound.all_inputs(&self.compiled.inputs)?;
+        check_cancel(&self.cancel)?;
         let (outputs, profile) = match self.compiled.collector.join(inputs.clone(), &self.cancel)? {
             Answer::Rows(outputs, profile) => (outputs, profile),
             Answer::Alone => self.run_alone(inputs)?,
@@ -165,9 +169,6 @@ impl InferRequest for Request {
     }
     fn stages(&self) -> Vec<Stage> {
         vec![Stage { name: "infer".into(), executor: format!("infer{}", self.number) }]
-    }
-    fn run_stage(&mut self, _: usize) -> Result<()> {
-        self.infer()
     }
     fn output(&self, index: usize) -> Result<&Tensor> {
         self.outputs.get(index).ok_or_else(|| match self.outputs.is_empty() {
