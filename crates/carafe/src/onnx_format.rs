@@ -1,6 +1,6 @@
 //! ONNX as a format of `Core`.
 
-use carafe_frontend::RuleSet;
+use carafe_frontend::{ReadOptions, RuleSet};
 use carafe_graph::{Model, Registry, Result};
 use carafe_runtime::{ReadRequest, Reader};
 
@@ -24,6 +24,7 @@ impl Reader for OnnxFormat {
         carafe_fe_onnx::is_onnx(head)
     }
     fn read(&self, request: &ReadRequest<'_>, _: &Registry) -> Result<Model> {
-        carafe_fe_onnx::read_file(request.path, &self.rules)
+        let options = ReadOptions { keep_unknown: request.keep_unknown, progress: request.progress };
+        carafe_fe_onnx::read_file_with(request.path, &self.rules, &options)
     }
 }

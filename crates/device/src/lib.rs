@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 mod blob;
+mod kernel;
 mod property;
 
 pub use blob::{BlobHeader, read_blob, write_blob};
+pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 
 use carafe_graph::{Model, NodeId, Registry, Result};

@@ -3,22 +3,30 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod budget;
 mod file;
 mod functions;
 mod imports;
+mod onnxtxt;
 mod ops;
 mod order;
+mod schema;
 mod scope;
 mod tensor;
+mod text;
 mod types;
+mod unknown;
 mod wire;
 
-use carafe_frontend::{Missing, RuleSet};
+use budget::Budget;
+use carafe_frontend::{Missing, ReadOptions, RuleSet};
 use carafe_graph::{Error, Model, Result, RtTree};
+use file::Source;
 use functions::Functions;
-use imports::Imports;
+use imports::{Imports, NEWEST};
 use prost::Message;
 use scope::{Context, Scope};
+use std::cell::Cell;
 use std::path::Path;
 use wire::{GraphProto, ModelProto, NodeProto};
 
@@ -27,8 +35,13 @@ pub fn rules() -> RuleSet {
     RuleSet::new(ops::all())
 }
 
-/// Whether these first bytes of a file are those of an ONNX model: fields of a ModelProto, each with its own wire type.
+/// Whether these first bytes of a file are those of an ONNX model, be it binary, protobuf text, JSON or ONNX's own text.
 pub fn is_onnx(head: &[u8]) -> bool {
+    text::written(head).is_some() || is_binary(head)
+}
+
+// Fields of a ModelProto, each with its own wire type.
+fn is_binary(head: &[u8]) -> bool {
     let mut at = 0;
     let mut known = 0;
     while at < head.len() {
@@ -70,28 +83,53 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
 
 /// Reads a model with these rules.
 pub fn read_file(path: &Path, rules: &RuleSet) -> Result<Model> {
+    read_file_with(path, rules, &ReadOptions::default())
+}
+
+/// Reads a model with these rules and options.
+pub fn read_file_with(path: &Path, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
     let (bytes, source) = file::open(path)?;
-    read(bytes, &source, rules)
+    read(bytes, &source, rules, options)
 }
 
 /// Reads a model from bytes; tensors in external files cannot be reached.
 pub fn read_bytes(bytes: Vec<u8>, rules: &RuleSet) -> Result<Model> {
-    read(bytes.into(), &file::Source::default(), rules)
+    read_bytes_with(bytes, rules, &ReadOptions::default())
 }
 
-fn read(bytes: bytes::Bytes, source: &file::Source, rules: &RuleSet) -> Result<Model> {
-    let proto = ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}")))?;
-    let graph = proto.graph.as_ref().ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
+/// Reads a model from bytes with these options.
+pub fn read_bytes_with(bytes: Vec<u8>, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
+    read(bytes.into(), &Source::default(), rules, options)
+}
+
+fn read(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
+    let budget = Budget::of(bytes.len());
+    let head = &bytes[..bytes.len().min(64 * 1024)];
+    let proto = match text::written(head) {
+        Some(written) => text::parse(&bytes, written)?,
+        None => ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}")))?,
+    };
     let imports = Imports::of(&proto.opset_import);
+    let newest = imports.version("");
     let functions = Functions::of(&proto.functions);
-    let mut missing = Missing::default();
-    find_missing(&graph.node, &imports, rules, &functions, &mut missing, 0);
-    for f in functions.all() {
-        find_missing(&f.node, &Imports::of(&f.opset_import), rules, &functions, &mut missing, 0);
+    let cx = Context { source, rules, functions: &functions, budget, options, kept: Cell::new(false) };
+    translate(&proto, imports, &cx).map_err(|e| match newest {
+        n if n > NEWEST => e.at(format!("the model was written for opset {n}, the newest known here is {NEWEST}")),
+        _ => e,
+    })
+}
+
+fn translate(proto: &ModelProto, imports: Imports, cx: &Context<'_>) -> Result<Model> {
+    let graph = proto.graph.as_ref().ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
+    if !cx.options.keep_unknown {
+        let mut missing = Missing::default();
+        find_missing(&graph.node, &imports, cx, &mut missing, 0);
+        for f in cx.functions.all() {
+            find_missing(&f.node, &Imports::of(&f.opset_import), cx, &mut missing, 0);
+        }
+        missing.check(cx.rules)?;
     }
-    missing.check(rules)?;
-    let cx = Context { source, rules, functions: &functions };
-    let mut model = Scope::new(&cx, imports, None).graph(graph, &[])?.model;
+    let mut model = Scope::new(cx, imports, None).graph(graph, &[])?.model;
     let info = proto
         .metadata_props
         .iter()
@@ -103,26 +141,19 @@ fn read(bytes: bytes::Bytes, source: &file::Source, rules: &RuleSet) -> Result<M
     Ok(model)
 }
 
-fn find_missing(
-    nodes: &[NodeProto],
-    imports: &Imports,
-    rules: &RuleSet,
-    functions: &Functions<'_>,
-    missing: &mut Missing,
-    depth: usize,
-) {
+fn find_missing(nodes: &[NodeProto], imports: &Imports, cx: &Context<'_>, missing: &mut Missing, depth: usize) {
     for node in nodes {
         let domain = types::domain(node.domain.as_deref());
         let op_type = node.op_type.as_deref().unwrap_or("");
         let version = imports.version(&domain);
-        if functions.get(node).is_none() && rules.find(&domain, op_type, version).is_none() {
+        if cx.functions.get(node).is_none() && cx.rules.find(&domain, op_type, version).is_none() {
             let name = node.name.as_deref().filter(|n| !n.is_empty());
             let name = name.or(node.output.first().map(String::as_str)).unwrap_or("");
             missing.add(&domain, op_type, version, name);
         }
         if depth < 64 {
             let graphs = node.attribute.iter().filter_map(|a| a.g.as_deref());
-            graphs.for_each(|g: &GraphProto| find_missing(&g.node, imports, rules, functions, missing, depth + 1));
+            graphs.for_each(|g: &GraphProto| find_missing(&g.node, imports, cx, missing, depth + 1));
         }
     }
 }

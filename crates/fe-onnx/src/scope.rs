@@ -2,25 +2,34 @@
 //! outside; a constant found there is shared, anything else becomes a further parameter of the body.
 
 use crate::attributes;
+use crate::budget::Budget;
 use crate::file::Source;
 use crate::functions::Functions;
 use crate::imports::Imports;
 use crate::order::in_order;
 use crate::tensor::{dense, tensor};
 use crate::types;
+use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto};
-use carafe_frontend::{Host, Item, NodeCx, Outputs, RuleSet, SourceNode, SubModel};
-use carafe_graph::{Constant, Error, Fact, Model, Result, Value};
+use carafe_frontend::{Host, Item, NodeCx, Outputs, ReadOptions, RuleSet, SourceNode, SubModel};
+use carafe_graph::{Constant, Error, ErrorKind, Fact, Model, Result, Value};
+use carafe_tensor::{ElementType, PartialShape};
+use prost::Message;
+use std::cell::Cell;
 use std::collections::HashMap;
 
-/// Functions that call functions deeper than this are refused; a recursive one would never end.
-const MAX_CALLS: usize = 64;
+/// Functions and sub-graphs inside of each other deeper than this are refused; a recursive function would never end.
+const MAX_DEPTH: usize = 64;
 
 /// What all scopes of one file share.
 pub(crate) struct Context<'f> {
     pub source: &'f Source,
     pub rules: &'f RuleSet,
     pub functions: &'f Functions<'f>,
+    pub budget: Budget,
+    pub options: &'f ReadOptions<'f>,
+    /// Whether any node was kept for want of a rule.
+    pub kept: Cell<bool>,
 }
 
 /// One graph being translated.
@@ -33,7 +42,12 @@ pub(crate) struct Scope<'f, 'o> {
     captured: Vec<(Value, usize)>,
     /// Sub-graphs of the node at hand, by attribute name.
     graphs: Vec<(String, GraphProto)>,
+    /// Function calls around the node at hand, in this scope.
     calls: usize,
+    /// Function calls and sub-graphs around the node at hand, outer scopes included.
+    depth: usize,
+    /// Types the file declares for values, where operations without a rule are kept.
+    declared: HashMap<String, (ElementType, PartialShape)>,
 }
 
 impl<'f, 'o> Scope<'f, 'o> {
@@ -47,6 +61,8 @@ impl<'f, 'o> Scope<'f, 'o> {
             captured: vec![],
             graphs: vec![],
             calls: 0,
+            depth: 0,
+            declared: HashMap::new(),
         }
     }
 
@@ -62,7 +78,13 @@ impl<'f, 'o> Scope<'f, 'o> {
                 None => types::of_value(input)?,
             };
             let v = self.model.parameter(name, ty, shape)?;
-            self.names.insert(name.to_string(), v.into());
+            if self.names.insert(name.to_string(), v.into()).is_some() {
+                return Err(Error::invalid(format!("two inputs are named `{name}`")));
+            }
+        }
+        if self.cx.options.keep_unknown {
+            let values = graph.value_info.iter().chain(&graph.output);
+            self.declared = values.filter_map(|v| Some((v.name.clone()?, types::of_value(v).ok()?))).collect();
         }
         self.nodes(&graph.node)?;
         let mut outputs = vec![];
@@ -81,18 +103,32 @@ impl<'f, 'o> Scope<'f, 'o> {
             let name = t.name.as_deref().unwrap_or("");
             let v = self.model.constant(name, tensor(t, self.cx.source)?)?;
             self.model.add_tensor_name(v, name);
-            self.names.insert(name.to_string(), v.into());
+            self.initializer(name, v)?;
         }
         for t in &graph.sparse_initializer {
             let name = t.values.as_ref().and_then(|v| v.name.as_deref()).unwrap_or("");
             let v = self.model.constant(name, dense(t, self.cx.source)?)?;
-            self.names.insert(name.to_string(), v.into());
+            self.initializer(name, v)?;
         }
         Ok(())
     }
 
+    fn initializer(&mut self, name: &str, v: Value) -> Result<()> {
+        match self.names.insert(name.to_string(), v.into()) {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(format!("two initializers are named `{name}`"))),
+        }
+    }
+
     fn nodes(&mut self, nodes: &[NodeProto]) -> Result<()> {
-        for i in in_order(nodes)? {
+        if let Some(name) = nodes.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && self.names.contains_key(*o)) {
+            return Err(Error::invalid(format!("`{name}` is produced twice")));
+        }
+        let is_outermost = self.depth == 0;
+        for (done, i) in in_order(nodes)?.into_iter().enumerate() {
+            if is_outermost {
+                self.cx.options.progress.tell(done, nodes.len(), "nodes translated");
+            }
             let node = &nodes[i];
             self.node(node).map_err(|e| e.at(place(node, &self.imports)))?;
         }
@@ -100,17 +136,45 @@ impl<'f, 'o> Scope<'f, 'o> {
     }
 
     fn node(&mut self, node: &NodeProto) -> Result<()> {
+        // Names grow with every call around them.
+        self.cx.budget.spend_bytes(64 + node.name.as_deref().map_or(0, str::len))?;
         let source = self.source_node(node)?;
         let translate = self.cx.rules.find(&source.domain, &source.op_type, source.version);
         // A user's rule stands in front of the model's own function of that name, a built-in rule behind it.
         if self.cx.functions.get(node).is_some() && !self.cx.rules.is_user(&source.domain, &source.op_type) {
             return self.call(node, &source);
         }
-        let translate = translate.ok_or_else(|| Error::unsupported("there is no rule for this operation"))?;
-        let mut cx = NodeCx::new(self, &source);
-        let outputs = translate(&mut cx)?;
-        cx.finish(&outputs)?;
+        let before = self.model.slots();
+        let outputs = match translate {
+            Some(translate) => {
+                let mut cx = NodeCx::new(self, &source);
+                translate(&mut cx).and_then(|outputs| cx.finish(&outputs).map(|()| outputs))
+            }
+            None => Err(Error::unsupported("there is no rule for this operation")),
+        };
+        let outputs = match outputs {
+            Ok(outputs) => outputs,
+            // Behind an unknown operation a rule often fails for want of a shape; its node is shown all the same.
+            Err(e) if self.cx.options.keep_unknown && (self.cx.kept.get() || e.kind() == ErrorKind::Unsupported) => {
+                self.keep(node, &source, before)?
+            }
+            Err(e) => return Err(e),
+        };
         self.bind(&source, outputs)
+    }
+
+    fn keep(&mut self, node: &NodeProto, source: &SourceNode, first_slot: usize) -> Result<Outputs> {
+        self.cx.kept.set(true);
+        unknown::forget(&mut self.model, first_slot, self.names.values())?;
+        let inputs = source.inputs.iter().filter(|n| !n.is_empty());
+        let found = inputs.map(|name| {
+            let item = self.resolve(name)?;
+            item.ok_or_else(|| Error::invalid(format!("reads `{name}`, which nothing produces")))
+        });
+        let items = found.collect::<Result<Vec<_>>>()?;
+        let outputs = source.outputs.iter().map(|name| self.declared.get(name).cloned());
+        let outputs = outputs.map(|o| o.unwrap_or((ElementType::Dynamic, PartialShape::dynamic()))).collect();
+        unknown::keep(&mut self.model, node, source, &items, outputs)
     }
 
     fn bind(&mut self, node: &SourceNode, outputs: Outputs) -> Result<()> {
@@ -159,9 +223,10 @@ impl<'f, 'o> Scope<'f, 'o> {
     // Translates the body of a model-local function in place of its call.
     fn call(&mut self, node: &NodeProto, source: &SourceNode) -> Result<()> {
         let Some(function) = self.cx.functions.get(node) else { return Ok(()) };
-        if self.calls >= MAX_CALLS {
-            return Err(Error::invalid(format!("functions call each other deeper than {MAX_CALLS}")));
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::invalid(format!("functions call each other deeper than {MAX_DEPTH}")));
         }
+        self.cx.budget.spend_bytes(function.encoded_len())?;
         let mut names = HashMap::new();
         for (formal, actual) in function.input.iter().zip(&node.input) {
             let item = if actual.is_empty() { Some(Item::Nothing) } else { self.resolve(actual)? };
@@ -176,7 +241,9 @@ impl<'f, 'o> Scope<'f, 'o> {
         let imports = std::mem::replace(&mut self.imports, Imports::of(&function.opset_import));
         let names = std::mem::replace(&mut self.names, names);
         self.calls += 1;
+        self.depth += 1;
         let done = self.nodes(&nodes);
+        self.depth -= 1;
         self.calls -= 1;
         let inner = std::mem::replace(&mut self.names, names);
         self.imports = imports;
@@ -245,10 +312,16 @@ impl Host for Scope<'_, '_> {
     fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel> {
         let at = self.graphs.iter().position(|(n, _)| n == attribute);
         let at = at.ok_or_else(|| Error::invalid(format!("attribute `{attribute}` is required and missing")))?;
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::invalid(format!("functions and sub-graphs are nested deeper than {MAX_DEPTH}")));
+        }
         let graph = self.graphs[at].1.clone();
+        self.cx.budget.spend_bytes(graph.encoded_len())?;
         let graphs = std::mem::take(&mut self.graphs);
-        let (cx, imports) = (self.cx, self.imports.clone());
-        let done = Scope::new(cx, imports, Some(self)).graph(&graph, parameters);
+        let (cx, imports, depth) = (self.cx, self.imports.clone(), self.depth + 1);
+        let mut inner = Scope::new(cx, imports, Some(self));
+        inner.depth = depth;
+        let done = inner.graph(&graph, parameters);
         self.graphs = graphs;
         done.map_err(|e| e.at(format!("`{attribute}`")))
     }

@@ -49,6 +49,9 @@ pub(crate) fn tensor(proto: &TensorProto, source: &Source) -> Result<Tensor> {
 
 fn read(proto: &TensorProto, source: &Source) -> Result<Tensor> {
     let ty = element_type(proto.data_type.unwrap_or(0))?;
+    if ty.is_dynamic() {
+        return Err(Error::invalid("the tensor has no element type"));
+    }
     let shape = shape(&proto.dims)?;
     if proto.data_location == Some(1) {
         let (bytes, offset, length) = source.external(&proto.external_data)?;
@@ -133,12 +136,19 @@ fn typed(proto: &TensorProto, ty: ElementType, shape: &[usize]) -> Result<Tensor
     })
 }
 
+/// Elements that a sparse tensor may have in its dense form: a few bytes can declare any size.
+const MAX_DENSE: usize = 1 << 28;
+
 /// The dense form of a sparse tensor.
 pub(crate) fn dense(proto: &SparseTensorProto, source: &Source) -> Result<Tensor> {
     let missing = || Error::invalid("a sparse tensor needs values and indices");
     let values = tensor(proto.values.as_ref().ok_or_else(missing)?, source)?;
     let indices = tensor(proto.indices.as_ref().ok_or_else(missing)?, source)?;
     let shape = shape(&proto.dims)?;
+    let count = carafe_tensor::elements(&shape).filter(|n| *n <= MAX_DENSE);
+    if values.element_type() == ElementType::String || count.is_none() {
+        return Err(Error::unsupported(format!("a sparse tensor {}{shape:?} is not supported", values.element_type())));
+    }
     let mut out = Tensor::zeros(values.element_type(), &shape)?;
     let at = indices.to_vec::<i64>()?;
     let strides = carafe_tensor::strides(&shape);
@@ -146,8 +156,9 @@ pub(crate) fn dense(proto: &SparseTensorProto, source: &Source) -> Result<Tensor
         let flat = match indices.rank() {
             1 => at.get(i).copied(),
             _ => {
-                let row = at.get(i * shape.len()..(i + 1) * shape.len());
-                row.map(|row| row.iter().zip(&strides).map(|(i, s)| i * *s as i64).sum())
+                let row = at.get(i * shape.len()..(i + 1) * shape.len()).unwrap_or(&[]);
+                let inside = row.len() == shape.len() && row.iter().zip(&shape).all(|(i, d)| (0..*d as i64).contains(i));
+                inside.then(|| row.iter().zip(&strides).map(|(i, s)| i * *s as i64).sum())
             }
         };
         let flat = flat.and_then(|f| usize::try_from(f).ok()).filter(|f| *f < out.len());

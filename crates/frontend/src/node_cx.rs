@@ -1,7 +1,10 @@
 //! What a rule sees: one source node with its inputs and attributes, and the means to emit operations. Shapes are inferred
 //! as nodes are emitted. An attribute that no rule reads is an error, so that nothing is dropped in silence.
 
-use carafe_graph::{Attr, AttrMap, AttrValue, Error, Fact, Model, NodeId, Op, Result, Value};
+use crate::mapping::split_name;
+use carafe_graph::{
+    Attr, AttrMap, AttrValue, Error, Fact, Model, NodeId, Op, OpFactory, OpInfo, Registry, Result, Value,
+};
 use carafe_ops::convert::{Convert, ConvertLike};
 use carafe_ops::movement::{Concat, Reshape, Squeeze, Transpose, Unsqueeze};
 use carafe_ops::shape::ShapeOf;
@@ -22,6 +25,9 @@ pub struct SourceNode {
     pub attrs: AttrMap,
     /// Attributes that hold a sub-graph; reached by `NodeCx::body`.
     pub graphs: Vec<String>,
+    /// Port of each input and output, in formats that name them; a port may stand for several.
+    pub input_ports: Vec<String>,
+    pub output_ports: Vec<String>,
 }
 
 /// A value of a source model: a tensor, or what formats wrap tensors in.
@@ -90,6 +96,14 @@ pub trait Host {
     fn resolve(&mut self, name: &str) -> Result<Option<Item>>;
     /// Translates a sub-graph attribute. Its parameters get these facts, in order; further ones keep what they declare.
     fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel>;
+    /// Every operation that can be emitted by name.
+    fn registry(&self) -> Option<&Registry> {
+        None
+    }
+    /// An element type by its number in the format.
+    fn element_type(&self, _code: i64) -> Option<ElementType> {
+        None
+    }
 }
 
 /// One node being translated.
@@ -195,8 +209,43 @@ impl<'a> NodeCx<'a> {
         (0..self.n_inputs()).map(|i| self.input(i)).collect()
     }
 
+    /// All values of a named port.
+    pub fn inputs_named(&mut self, port: &str) -> Result<Vec<Value>> {
+        let places: Vec<usize> =
+            self.node.input_ports.iter().enumerate().filter(|(_, p)| *p == port).map(|(i, _)| i).collect();
+        places.into_iter().map(|i| self.input(i)).collect()
+    }
+    /// Outputs given by port name, in the order of the node.
+    pub fn by_output_names<'b>(&self, named: impl Iterator<Item = (&'b str, Value)>) -> Result<Outputs> {
+        let mut items = vec![Item::Nothing; self.n_outputs()];
+        for (name, value) in named {
+            let at = self.node.output_ports.iter().position(|p| p == name);
+            let at = at.ok_or_else(|| self.fail(format!("the node has no output `{name}`")))?;
+            items[at] = value.into();
+        }
+        Ok(Outputs(items))
+    }
+
     // Attributes.
 
+    /// All attribute names, for messages.
+    pub fn attr_list(&self) -> String {
+        let names: Vec<&str> = self.node.attrs.iter().map(|(n, _)| n).collect();
+        if names.is_empty() { "none".into() } else { format!("`{}`", names.join("`, `")) }
+    }
+    /// All attributes; counts as reading them.
+    pub fn attrs(&self) -> &AttrMap {
+        self.read.borrow_mut().extend(self.node.attrs.iter().map(|(n, _)| n.to_string()));
+        &self.node.attrs
+    }
+    /// Names of the attributes that hold a sub-graph.
+    pub fn graphs(&self) -> &[String] {
+        &self.node.graphs
+    }
+    /// An element type by its number in the source format.
+    pub fn element_type(&self, code: i64) -> Option<ElementType> {
+        self.host.element_type(code)
+    }
     /// An attribute with a default.
     pub fn attr<T: Attr>(&self, name: &str, default: T) -> Result<T> {
         self.read.borrow_mut().insert(name.to_string());
@@ -312,6 +361,37 @@ impl<'a> NodeCx<'a> {
         let id = self.host.model_mut().add(name, op, inputs)?;
         self.emitted.push(id);
         Ok(id)
+    }
+    // The class behind `Type` or `opset::Type`.
+    fn factory(&self, op: &str) -> Result<OpFactory> {
+        let (opset, name) = split_name(op)?;
+        let registry =
+            self.host.registry().ok_or_else(|| self.unsupported("this format emits no operations by name"))?;
+        let found = match opset {
+            Some(opset) => registry.find(name, opset),
+            None => registry.newest(name),
+        };
+        found.cloned().ok_or_else(|| {
+            let near = registry.near(name);
+            let hint = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
+            Error::not_found(match opset {
+                Some(opset) => format!("there is no operation `{name}` in `{opset}`{hint}"),
+                None => format!("there is no operation `{name}`{hint}"),
+            })
+        })
+    }
+    /// Declaration of an operation by name.
+    pub fn class(&self, op: &str) -> Result<&'static OpInfo> {
+        Ok(self.factory(op)?.info)
+    }
+    /// Emits an operation by name (`Type`, `opsetN::Type`) and gives all of its outputs.
+    pub fn emit_class(&mut self, op: &str, attrs: &AttrMap, inputs: &[Value]) -> Result<Vec<Value>> {
+        let made = self.factory(op)?.create(attrs)?;
+        let name = format!("{}/{}_{}", self.base_name(), made.info().name, self.emitted.len());
+        let node = self.host.model_mut().add_ref(name, made, inputs)?;
+        self.emitted.push(node);
+        let n = self.host.model().node(node).outputs().len();
+        Ok((0..n).map(|port| Value { node, port }).collect())
     }
     pub fn constant(&mut self, tensor: Tensor) -> Result<Value> {
         let name = format!("{}/const_{}", self.base_name(), self.emitted.len());

@@ -42,11 +42,39 @@ impl std::fmt::Debug for StaticRule {
 /// A rule a user adds at run time.
 #[derive(Clone)]
 pub struct Rule {
+    /// Format it is for, such as `onnx`; `None` for all.
+    pub framework: Option<String>,
     /// `None` matches every domain.
     pub domain: Option<String>,
     pub op_type: String,
     pub since: i64,
     pub translate: Arc<Translate>,
+}
+
+impl Rule {
+    /// For every format, domain and version.
+    pub fn new(
+        op_type: impl Into<String>,
+        translate: impl Fn(&mut NodeCx<'_>) -> Result<Outputs> + Send + Sync + 'static,
+    ) -> Rule {
+        let translate = Arc::new(translate);
+        Rule { framework: None, domain: None, op_type: op_type.into(), since: 0, translate }
+    }
+    /// Only for one format.
+    #[must_use]
+    pub fn framework(mut self, framework: &str) -> Rule {
+        self.framework = Some(framework.to_ascii_lowercase());
+        self
+    }
+    /// Only for one domain.
+    #[must_use]
+    pub fn domain(mut self, domain: &str) -> Rule {
+        self.domain = Some(domain.to_string());
+        self
+    }
+    pub fn is_for(&self, framework: &str) -> bool {
+        self.framework.as_deref().is_none_or(|f| f == framework)
+    }
 }
 
 impl std::fmt::Debug for Rule {

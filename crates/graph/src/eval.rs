@@ -105,6 +105,10 @@ impl<'a> EvalCx<'a> {
     pub fn out_ty(&self, output: usize) -> ElementType {
         self.facts[output].ty
     }
+    /// What was inferred for an output.
+    pub fn out_fact(&self, output: usize) -> &Fact {
+        &self.facts[output]
+    }
     /// Inferred shape of an output, where it does not depend on data.
     pub fn out_shape(&self, output: usize) -> Result<Vec<usize>> {
         let shape = &self.facts[output].shape;

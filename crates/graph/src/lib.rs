@@ -35,7 +35,7 @@ pub use framework_node::FrameworkNode;
 pub use infer::{InferCx, infer_op, normalize_axis};
 pub use model::{Model, Node, NodeId, Output, Use, Value};
 pub use op::{Op, OpDecl, OpInfo, OpNew, OpRef, PortInfo};
-pub use pass::{Notes, Pass, run_passes};
+pub use pass::{Notes, Pass, Phase, PhasedPass, order_passes, run_passes};
 pub use registry::{NEWEST_OPSET, OpFactory, Registry};
 pub use rewrite::{Outcome, Rewrite, in_bodies};
 pub use rt_info::{RtAttribute, RtInfo, RtTree};

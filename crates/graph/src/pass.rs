@@ -1,8 +1,10 @@
 //! A rewrite of a whole model, and the list that runs rewrites in order. In debug builds the verifier runs after each one
 //! and names the pass that broke the graph.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::registry::Registry;
+use std::sync::Arc;
 
 /// A rewrite. It says how often it fired; why it did not goes to `notes`.
 pub trait Pass: Send + Sync {
@@ -11,16 +13,26 @@ pub trait Pass: Send + Sync {
     fn run(&self, model: &mut Model, notes: &mut Notes) -> Result<usize>;
 }
 
-/// What passes tell about themselves, for `--log_level DEBUG`.
+/// What passes tell about themselves, for `--log_level DEBUG`, and what they may ask: which operations there are.
 #[derive(Debug, Default)]
 pub struct Notes {
     pub lines: Vec<String>,
     enabled: bool,
+    registry: Option<Arc<Registry>>,
 }
 
 impl Notes {
     pub fn enabled() -> Notes {
-        Notes { lines: vec![], enabled: true }
+        Notes { enabled: true, ..Notes::default() }
+    }
+    /// Lets passes make operations by name.
+    #[must_use]
+    pub fn with_registry(mut self, registry: Arc<Registry>) -> Notes {
+        self.registry = Some(registry);
+        self
+    }
+    pub fn registry(&self) -> Option<&Arc<Registry>> {
+        self.registry.as_ref()
     }
     /// The text is only made when somebody listens.
     pub fn add(&mut self, line: impl FnOnce() -> String) {
@@ -40,4 +52,101 @@ pub fn run_passes(model: &mut Model, passes: &[&dyn Pass], notes: &mut Notes) ->
         }
     }
     Ok(())
+}
+
+/// When a user's rewrite runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// On the graph as decoded, before translation, for formats that have such a form.
+    Decoded,
+    /// On the translated model, before anything else.
+    Front,
+    /// Among the common passes.
+    Middle,
+    /// After the common passes, before the model is written or compiled.
+    Back,
+}
+
+/// A rewrite with its place in time: the phase, and the names of those it runs before or after.
+#[derive(Clone)]
+pub struct PhasedPass {
+    pub phase: Phase,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+    pub pass: Arc<dyn Pass>,
+}
+
+impl PhasedPass {
+    pub fn new(phase: Phase, pass: Arc<dyn Pass>) -> PhasedPass {
+        PhasedPass { phase, before: vec![], after: vec![], pass }
+    }
+    #[must_use]
+    pub fn before(mut self, name: &str) -> PhasedPass {
+        self.before.push(name.into());
+        self
+    }
+    #[must_use]
+    pub fn after(mut self, name: &str) -> PhasedPass {
+        self.after.push(name.into());
+        self
+    }
+}
+
+impl std::fmt::Debug for PhasedPass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({:?})", self.pass.name(), self.phase)
+    }
+}
+
+/// Rewrites of a phase in an order that keeps every before and after; otherwise as they were registered. Names of
+/// rewrites that are not here are passed over. A circle is an error that names it.
+pub fn order_passes(passes: &[PhasedPass], phase: Phase) -> Result<Vec<Arc<dyn Pass>>> {
+    let here: Vec<&PhasedPass> = passes.iter().filter(|p| p.phase == phase).collect();
+    let comes_first = |a: &PhasedPass, b: &PhasedPass| {
+        a.before.iter().any(|n| n == b.pass.name()) || b.after.iter().any(|n| n == a.pass.name())
+    };
+    let mut left: Vec<usize> = (0..here.len()).collect();
+    let mut order = Vec::with_capacity(here.len());
+    while !left.is_empty() {
+        let free = left.iter().position(|&i| !left.iter().any(|&j| j != i && comes_first(here[j], here[i])));
+        let Some(at) = free else {
+            let names: Vec<&str> = left.iter().map(|&i| here[i].pass.name()).collect();
+            return Err(Error::usage(format!("passes wait for each other: {}", names.join(", "))));
+        };
+        order.push(here[left.remove(at)].pass.clone());
+    }
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Named(&'static str);
+    impl Pass for Named {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+        fn run(&self, _: &mut Model, _: &mut Notes) -> Result<usize> {
+            Ok(0)
+        }
+    }
+    fn front(name: &'static str) -> PhasedPass {
+        PhasedPass::new(Phase::Front, Arc::new(Named(name)))
+    }
+    fn order(passes: &[PhasedPass]) -> Result<Vec<&'static str>> {
+        Ok(order_passes(passes, Phase::Front)?.iter().map(|p| p.name()).collect())
+    }
+
+    #[test]
+    fn before_and_after_decide_and_the_rest_keeps_its_order() {
+        let passes = [front("a").after("c"), front("b"), front("c").before("b")];
+        assert_eq!(order(&passes).unwrap(), ["c", "a", "b"]);
+    }
+
+    #[test]
+    fn a_circle_is_named() {
+        let e = order(&[front("a").before("b"), front("b").before("a")]).unwrap_err();
+        assert_eq!(e.to_string(), "passes wait for each other: a, b");
+    }
 }

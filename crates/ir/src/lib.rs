@@ -10,9 +10,9 @@ mod write;
 mod xml;
 
 pub use detect::is_ir;
-pub use read::{Problem, problems, read, read_file};
+pub use read::{Problem, problems, read, read_file, read_parts};
 use std::path::PathBuf;
-pub use write::{write_file, write_to};
+pub use write::{WeightPart, write_file, write_parts, write_to};
 
 /// How a model is read.
 #[derive(Clone, Debug)]

@@ -69,7 +69,7 @@ impl Core {
 
     /// Reads a model of any registered format, told by its content.
     pub fn read_model(&self, path: impl AsRef<Path>) -> Result<Model> {
-        self.read(&ReadRequest { path: path.as_ref(), weights: None, keep_unknown: false })
+        self.read(&ReadRequest::new(path.as_ref()))
     }
 
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {

@@ -1,5 +1,6 @@
 //! What a file format brings to `Core`.
 
+use carafe_frontend::Progress;
 use carafe_graph::{Model, Registry, Result};
 use std::path::Path;
 
@@ -11,6 +12,15 @@ pub struct ReadRequest<'a> {
     pub weights: Option<&'a Path>,
     /// Keep operations nobody knows as opaque nodes, for looking at a model that cannot run.
     pub keep_unknown: bool,
+    /// Told how far the reading has come.
+    pub progress: Progress<'a>,
+}
+
+impl<'a> ReadRequest<'a> {
+    /// The file as it is.
+    pub fn new(path: &'a Path) -> ReadRequest<'a> {
+        ReadRequest { path, weights: None, keep_unknown: false, progress: Progress::default() }
+    }
 }
 
 /// One file format.

@@ -25,7 +25,8 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
 }
 
 fn read(core: &Core, args: &ModelArgs, keep_unknown: bool) -> Result<Model> {
-    core.read(&ReadRequest { path: &args.model, weights: args.weights.as_deref(), keep_unknown })
+    let request = ReadRequest::new(&args.model);
+    core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown, ..request })
 }
 
 /// Prints to standard output; a closed pipe (`| head`) is not an error.

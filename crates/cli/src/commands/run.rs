@@ -44,7 +44,7 @@ fn properties(args: &RunArgs) -> Result<Properties> {
 }
 
 fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) -> Result<()> {
-    let model = core.read(&ReadRequest { path, weights: args.weights.as_deref(), keep_unknown: false })?;
+    let model = core.read(&ReadRequest { weights: args.weights.as_deref(), ..ReadRequest::new(path) })?;
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();

@@ -18,18 +18,17 @@ pub(crate) fn tensor(reader: &Reader<'_>, data: Xml<'_>) -> Result<Tensor> {
 
 /// A tensor over a part of the weights.
 pub(crate) fn slice(reader: &Reader<'_>, ty: ElementType, shape: &[usize], offset: u64, size: u64) -> Result<Tensor> {
-    let available = reader.weights.len();
-    let end = offset.checked_add(size).and_then(|end| usize::try_from(end).ok()).filter(|end| *end <= available);
-    if end.is_none() {
+    let Some((bytes, begin)) = reader.weights.find(offset, size) else {
         let missing = match &reader.missing_weights {
             Some(path) => format!("; file `{}` does not exist", path.display()),
             None => String::new(),
         };
+        let available = reader.weights.len();
         return Err(Error::invalid(format!(
             "offset {offset} and size {size} reach past the weights, which have {available} bytes{missing}"
         )));
-    }
-    Ok(Tensor::view(ty, shape, reader.weights, offset as usize, size as usize)?)
+    };
+    Ok(Tensor::view(ty, shape, bytes, begin, size as usize)?)
 }
 
 fn static_shape(text: &str) -> Result<Vec<usize>> {

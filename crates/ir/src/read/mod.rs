@@ -27,11 +27,43 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Reader<'a> {
     registry: &'a Registry,
     options: &'a ReadOptions,
-    weights: &'a SharedBytes,
+    weights: &'a Store,
     /// Where weights were looked for in vain.
     missing_weights: Option<PathBuf>,
     version: u32,
     problems: Problems,
+}
+
+/// Where weights lie: in one piece, or in pieces that each begin at a place of the whole.
+#[derive(Debug)]
+pub(crate) enum Store {
+    Whole(SharedBytes),
+    Parts(Vec<(u64, SharedBytes)>),
+}
+
+impl Store {
+    fn none() -> Store {
+        Store::Whole(SharedBytes::from_vec(vec![]))
+    }
+    /// The piece that holds these bytes, and where in it they begin.
+    pub(crate) fn find(&self, offset: u64, size: u64) -> Option<(&SharedBytes, usize)> {
+        let (start, bytes) = match self {
+            Store::Whole(bytes) => (0, bytes),
+            Store::Parts(parts) => {
+                let at = parts.partition_point(|(start, _)| *start <= offset).checked_sub(1)?;
+                (parts[at].0, &parts[at].1)
+            }
+        };
+        let begin = usize::try_from(offset - start).ok()?;
+        let end = begin.checked_add(usize::try_from(size).ok()?)?;
+        (end <= bytes.len()).then_some((bytes, begin))
+    }
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Store::Whole(bytes) => bytes.len() as u64,
+            Store::Parts(parts) => parts.last().map_or(0, |(start, bytes)| start + bytes.len() as u64),
+        }
+    }
 }
 
 /// Reads a model file and the weights beside it, which are mapped, not loaded. Without a weights file the model can be
@@ -40,19 +72,31 @@ pub fn read_file(path: &Path, registry: &Registry, options: &ReadOptions) -> Res
     let read = || {
         let text = read_text(path)?;
         let (weights, missing) = map_weights(path, options)?;
-        read_model(&text, &weights, missing, registry, options)
+        read_model(&text, &Store::Whole(weights), missing, registry, options)
     };
     read().map_err(|e| e.at(format!("model `{}`", path.display())))
 }
 
 /// Reads a model from its text and its weights.
 pub fn read(xml: &str, weights: SharedBytes, registry: &Registry, options: &ReadOptions) -> Result<Model> {
-    read_model(xml, &weights, None, registry, options)
+    read_model(xml, &Store::Whole(weights), None, registry, options)
+}
+
+/// Reads a model from its text and its weights in pieces, as `write_parts` gives them: pairs of a place and the bytes
+/// from there on.
+pub fn read_parts(
+    xml: &str,
+    mut parts: Vec<(u64, SharedBytes)>,
+    registry: &Registry,
+    options: &ReadOptions,
+) -> Result<Model> {
+    parts.sort_by_key(|(offset, _)| *offset);
+    read_model(xml, &Store::Parts(parts), None, registry, options)
 }
 
 /// The types of a model that no operation of the registry provides.
 pub fn problems(xml: &str, registry: &Registry) -> Result<Vec<Problem>> {
-    let (weights, options) = (SharedBytes::from_vec(vec![]), ReadOptions::default());
+    let (weights, options) = (Store::none(), ReadOptions::default());
     let document = xml::parse(xml)?;
     let (root, version) = check_root(document.root_element())?;
     let mut reader = Reader {
@@ -96,7 +140,7 @@ fn map_weights(path: &Path, options: &ReadOptions) -> Result<(SharedBytes, Optio
 
 fn read_model(
     text: &str,
-    weights: &SharedBytes,
+    weights: &Store,
     missing_weights: Option<PathBuf>,
     registry: &Registry,
     options: &ReadOptions,

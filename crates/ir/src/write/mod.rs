@@ -8,6 +8,7 @@ mod info;
 mod weights;
 
 pub use file::write_file;
+pub use weights::WeightPart;
 
 use crate::read::MAX_BODY_DEPTH;
 use crate::{WriteOptions, names};
@@ -26,8 +27,19 @@ pub fn write_to(model: &Model, options: &WriteOptions) -> Result<(String, Vec<u8
     Ok((text, weights))
 }
 
+/// The text of the model and its weights where they lie, not copied.
+pub fn write_parts(model: &Model, options: &WriteOptions) -> Result<(String, Vec<WeightPart>)> {
+    let mut nowhere = std::io::sink();
+    let (text, weights) = write_with(model, options, &mut nowhere)?;
+    Ok((text, weights.into_parts()))
+}
+
 /// Streams the weights and returns the text.
 fn write_text(model: &Model, options: &WriteOptions, weights: &mut dyn Write) -> Result<String> {
+    Ok(write_with(model, options, weights)?.0)
+}
+
+fn write_with<'w>(model: &Model, options: &WriteOptions, weights: &'w mut dyn Write) -> Result<(String, Weights<'w>)> {
     let mut writer = Writer { xml: Emitter::new(), weights: Weights::new(weights) };
     writer.xml.open("net", &[("name", &model.name), ("version", "11")])?;
     writer.net(model, 0)?;
@@ -39,7 +51,7 @@ fn write_text(model: &Model, options: &WriteOptions, weights: &mut dyn Write) ->
     }
     info::write_net(&mut writer.xml, &tree)?;
     writer.xml.close("net");
-    Ok(writer.xml.finish())
+    Ok((writer.xml.finish(), writer.weights))
 }
 
 #[derive(Debug)]

@@ -41,6 +41,24 @@ impl Payload {
     }
 }
 
+/// A payload and its place in the weights.
+pub struct WeightPart {
+    pub offset: u64,
+    payload: Payload,
+}
+
+impl WeightPart {
+    pub fn bytes(&self) -> &[u8] {
+        self.payload.bytes()
+    }
+}
+
+impl fmt::Debug for WeightPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WeightPart({} + {})", self.offset, self.bytes().len())
+    }
+}
+
 impl fmt::Debug for Weights<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Weights").field("end", &self.end).finish_non_exhaustive()
@@ -50,6 +68,14 @@ impl fmt::Debug for Weights<'_> {
 impl<'w> Weights<'w> {
     pub(crate) fn new(out: &'w mut dyn Write) -> Weights<'w> {
         Weights { out, end: 0, written: HashMap::new() }
+    }
+
+    /// What was written, by place.
+    pub(crate) fn into_parts(self) -> Vec<WeightPart> {
+        let all = self.written.into_values().flatten();
+        let mut parts: Vec<WeightPart> = all.map(|(offset, payload)| WeightPart { offset, payload }).collect();
+        parts.sort_by_key(|p| p.offset);
+        parts
     }
 
     /// Writes the payload, or finds the same bytes among those already written.

@@ -1,0 +1,341 @@
+//! An operation behind a table, as an operation of this side.
+
+use crate::convert::{Arena, attr_of};
+use crate::convert::{attrs_code, attrs_of, kind_of};
+use crate::eval_export::EvalBridge;
+use crate::infer_export::InferBridge;
+use crate::library::Library;
+use crate::status::{report, set_text};
+use crate::tables::*;
+use crate::text::{c_text, items, opt_c_text};
+use carafe_graph::{
+    Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Body, Error, EvalCx, InferCx, Op, OpDecl, OpFactory, OpInfo,
+    PortInfo, Result, TensorAttr,
+};
+use carafe_tensor::{ElementType, PartialShape};
+use std::any::Any;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex};
+
+/// An operation class of another side.
+struct Class {
+    table: CarafeOp,
+    info: &'static OpInfo,
+    defaults: AttrMap,
+    library: Arc<Library>,
+}
+
+// SAFETY: the table holds function pointers and pointers into the library, which `library` keeps mapped; the contract
+// lets its functions be called by several threads.
+unsafe impl Send for Class {}
+// SAFETY: as above.
+unsafe impl Sync for Class {}
+
+/// A pointer of a library that its own functions are called with, and the library kept mapped with it.
+pub(crate) struct User {
+    pointer: *mut c_void,
+    library: Arc<Library>,
+}
+
+// SAFETY: the contract lets a library's functions be called with its pointers on any thread.
+unsafe impl Send for User {}
+// SAFETY: as above.
+unsafe impl Sync for User {}
+
+impl User {
+    pub(crate) fn new(pointer: *mut c_void, library: &Arc<Library>) -> User {
+        User { pointer, library: library.clone() }
+    }
+    pub(crate) fn pointer(&self) -> *mut c_void {
+        self.pointer
+    }
+    pub(crate) fn library(&self) -> &Library {
+        &self.library
+    }
+    pub(crate) fn library_arc(&self) -> Arc<Library> {
+        self.library.clone()
+    }
+}
+
+/// What `create` made for one node.
+struct Instance {
+    pointer: *mut c_void,
+    class: Arc<Class>,
+}
+
+// SAFETY: the contract lets an instance be used by several threads at once and released by any.
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+unsafe impl Sync for Instance {}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let (Some(release), Some(_)) = (self.class.table.release, self.class.table.create) {
+            // SAFETY: `create` made it, and this is the last handle.
+            unsafe { release(self.pointer) }
+        }
+    }
+}
+
+/// A node's operation whose code is in another library.
+#[derive(Clone)]
+struct ForeignOp {
+    instance: Arc<Instance>,
+    attrs: Vec<(Cow<'static, str>, AttrValue)>,
+}
+
+impl std::fmt::Debug for ForeignOp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.info().name, self.instance.class.library.name())
+    }
+}
+
+/// A factory for the operation of a table.
+///
+/// # Safety
+/// The table must be whole, as `CarafeRegistrarFns::add_op` asks, and live as long as the library.
+pub unsafe fn import_op(table: CarafeOp, library: &Arc<Library>) -> Result<OpFactory> {
+    // SAFETY: the caller promises zero-terminated texts, or null.
+    let name = unsafe { c_text(table.name, "the name of an operation")? };
+    // SAFETY: passed on from the caller.
+    let (info, defaults) =
+        unsafe { declaration(&table, name, library).map_err(|e| e.at(format!("operation `{name}`")))? };
+    let class = Arc::new(Class { table, info, defaults, library: library.clone() });
+    Ok(OpFactory::from_fn(info, move |attrs| create(&class, attrs)))
+}
+
+/// # Safety
+/// As for `import_op`.
+unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result<(&'static OpInfo, AttrMap)> {
+    if name.is_empty() || table.infer.is_none() {
+        return Err(Error::invalid("needs a name and an `infer` function"));
+    }
+    // SAFETY: the caller promises texts and lists as the table says, here and below.
+    let opset = unsafe { opt_c_text(table.opset, "the opset")? }.filter(|s| !s.is_empty()).unwrap_or("extension");
+    // SAFETY: as above.
+    let doc = unsafe { opt_c_text(table.doc, "the documentation")? }.unwrap_or("");
+    // SAFETY: as above.
+    let inputs = unsafe { ports(table.inputs, table.n_inputs, "inputs")? };
+    // SAFETY: as above.
+    let outputs = unsafe { ports(table.outputs, table.n_outputs, "outputs")? };
+    // SAFETY: as above.
+    let moves = unsafe { items(table.moves, table.n_moves, "moved inputs")? }.to_vec();
+    // SAFETY: as above.
+    let list = unsafe { items(table.attrs, table.n_attrs, "attributes")? };
+    let mut attrs = Vec::new();
+    let mut defaults = AttrMap::new();
+    for a in list {
+        // SAFETY: as above.
+        let attr_name = unsafe { c_text(a.name, "the name of an attribute")? };
+        // SAFETY: as above.
+        let doc = unsafe { opt_c_text(a.doc, "the documentation of an attribute")? }.unwrap_or("");
+        let kind = kind_of(a.kind)?;
+        let mut default = None;
+        // SAFETY: as above.
+        if let Some(value) = unsafe { a.default_value.as_ref() } {
+            // SAFETY: as above.
+            let (_, value) = unsafe { attr_of(value)? };
+            let value = typed(kind, &value).map_err(|e| Error::invalid(format!("default of `{attr_name}`: {e}")))?;
+            default = Some(value.to_string());
+            defaults.set(attr_name, value);
+        } else if a.required == 0 {
+            default = Some("none".to_string());
+        }
+        attrs.push((attr_name.to_string(), kind, default, doc.to_string()));
+    }
+    let flag = |bit: u32| table.flags & bit != 0;
+    let key = format!(
+        "{}|{name}|{opset}|{doc}|{inputs:?}|{outputs:?}|{attrs:?}|{moves:?}|{}",
+        library.path().display(),
+        table.flags
+    );
+    let info = intern(key, || OpInfo {
+        name: leak(name),
+        xml_name: leak(name),
+        opset: leak(opset),
+        since: 0,
+        until: 0,
+        inputs: leak_ports(&inputs),
+        outputs: leak_ports(&outputs),
+        attrs: Box::leak(
+            attrs
+                .iter()
+                .map(|(name, kind, default, doc)| AttrInfo {
+                    name: leak(name),
+                    kind: *kind,
+                    default: default.as_deref().map(leak),
+                    doc: leak(doc),
+                })
+                .collect(),
+        ),
+        doc: leak(doc),
+        moves: Box::leak(moves.clone().into_boxed_slice()),
+        commutative: flag(CARAFE_OP_COMMUTATIVE),
+        random: flag(CARAFE_OP_RANDOM),
+        stateful: flag(CARAFE_OP_STATEFUL),
+        sink: flag(CARAFE_OP_SINK),
+    });
+    Ok((info, defaults))
+}
+
+// Declarations live for ever; the same one, loaded again, is not made twice.
+fn intern(key: String, make: impl FnOnce() -> OpInfo) -> &'static OpInfo {
+    static KNOWN: Mutex<Option<HashMap<String, &'static OpInfo>>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
+    known.get_or_insert_default().entry(key).or_insert_with(|| Box::leak(Box::new(make())))
+}
+
+fn leak(s: &str) -> &'static str {
+    Box::leak(s.to_string().into_boxed_str())
+}
+
+type Ports = Vec<(String, bool, bool)>;
+
+/// # Safety
+/// The list and its texts must be there.
+unsafe fn ports(p: *const CarafePort, n: usize, what: &str) -> Result<Ports> {
+    // SAFETY: passed on from the caller.
+    let list = unsafe { items(p, n, what)? };
+    let mut out: Ports = Vec::new();
+    for (i, port) in list.iter().enumerate() {
+        // SAFETY: passed on from the caller.
+        let name = unsafe { opt_c_text(port.name, "the name of a port")? };
+        if port.variadic != 0 && i + 1 < n {
+            return Err(Error::invalid(format!("{what}: only the last port can stand for several")));
+        }
+        out.push((name.unwrap_or("").to_string(), port.optional != 0, port.variadic != 0));
+    }
+    Ok(out)
+}
+
+fn leak_ports(ports: &Ports) -> &'static [PortInfo] {
+    let list = ports.iter().map(|(name, optional, variadic)| PortInfo {
+        name: leak(name),
+        optional: *optional,
+        variadic: *variadic,
+    });
+    Box::leak(list.collect())
+}
+
+/// A value in the form its declared kind has.
+pub(crate) fn typed(kind: AttrKind, value: &AttrValue) -> Result<AttrValue, String> {
+    fn read<T: Attr>(value: &AttrValue) -> Result<AttrValue, String> {
+        T::read(value)?.write().ok_or_else(|| "has no value".to_string())
+    }
+    match kind {
+        AttrKind::Bool => read::<bool>(value),
+        AttrKind::Int => read::<i64>(value),
+        AttrKind::Float => read::<f64>(value),
+        AttrKind::Str | AttrKind::Enum(_) => read::<String>(value),
+        AttrKind::Ints => read::<Vec<i64>>(value),
+        AttrKind::Floats => read::<Vec<f64>>(value),
+        AttrKind::Strs => read::<Vec<String>>(value),
+        AttrKind::Type => read::<ElementType>(value),
+        AttrKind::Types => read::<Vec<ElementType>>(value),
+        AttrKind::Shape => read::<PartialShape>(value),
+        AttrKind::Tensor => read::<TensorAttr>(value),
+        AttrKind::Body => Err("a sub-graph stays on its side".to_string()),
+    }
+}
+
+fn create(class: &Arc<Class>, given: &AttrMap) -> Result<Arc<dyn Op>> {
+    let declared = class.info.attrs;
+    let mut all = AttrMap::new();
+    for info in declared {
+        let value = match given.get(info.name).or_else(|| class.defaults.get(info.name)) {
+            Some(v) => typed(info.kind, v).map_err(|e| Error::invalid(format!("attribute `{}`: {e}", info.name)))?,
+            None if info.default.is_none() => {
+                let names: Vec<&str> = given.iter().map(|(n, _)| n).collect();
+                let found = if names.is_empty() { "nothing".into() } else { format!("`{}`", names.join("`, `")) };
+                return Err(Error::invalid(format!("attribute `{}` is required; found {found}", info.name)));
+            }
+            None => continue,
+        };
+        all.set(info.name, value);
+    }
+    if class.table.flags & CARAFE_OP_ANY_ATTRS != 0 {
+        for (name, value) in given.iter().filter(|(n, _)| declared.iter().all(|d| d.name != *n)) {
+            all.set(name, value.clone());
+        }
+    }
+    let pointer = match class.table.create {
+        None => class.table.user,
+        Some(create) => {
+            let mut arena = Arena::default();
+            let codes = attrs_code(all.iter(), &mut arena)?;
+            let mut pointer = std::ptr::null_mut();
+            set_text("");
+            // SAFETY: the table is whole; the attributes live until the call returns.
+            let status = unsafe { create(class.table.user, codes, &mut pointer) };
+            report(status, class.library.name())?;
+            pointer
+        }
+    };
+    let instance = Arc::new(Instance { pointer, class: class.clone() });
+    if let Some(list) = class.table.instance_attrs {
+        let mut codes = CarafeAttrs::EMPTY;
+        // SAFETY: the instance was just made; what comes back lives as long as it.
+        let status = unsafe { list(pointer, &mut codes) };
+        report(status, class.library.name())?;
+        // SAFETY: as above.
+        all = unsafe { attrs_of(codes)? };
+    }
+    let attrs = all.iter().map(|(n, v)| (Cow::Owned(n.to_string()), v.clone())).collect();
+    Ok(Arc::new(ForeignOp { instance, attrs }))
+}
+
+impl Op for ForeignOp {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        let class = &self.instance.class;
+        let infer = class.table.infer.ok_or_else(|| Error::invalid("has no `infer`"))?;
+        let mut bridge = InferBridge::new(cx);
+        let pointer = bridge.pointer();
+        set_text("");
+        // SAFETY: the instance is alive, the bridge lives until the call returns.
+        report(unsafe { infer(self.instance.pointer, pointer) }, class.library.name())?;
+        bridge.finish().map_err(|e| e.at(format!("extension `{}`", class.library.name())))
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        let class = &self.instance.class;
+        let Some(eval) = class.table.eval else {
+            return Err(Error::unsupported(format!(
+                "{} of `{}` has no evaluation",
+                class.info.name,
+                class.library.name()
+            )));
+        };
+        let mut bridge = EvalBridge::new(cx, Some(class.library.clone()));
+        let pointer = bridge.pointer();
+        set_text("");
+        // SAFETY: the instance is alive, the bridge lives until the call returns.
+        report(unsafe { eval(self.instance.pointer, pointer) }, class.library.name())?;
+        bridge.finish().map_err(|e| e.at(format!("extension `{}`", class.library.name())))
+    }
+}
+
+impl OpDecl for ForeignOp {
+    fn info(&self) -> &'static OpInfo {
+        self.instance.class.info
+    }
+    fn attrs(&self) -> Vec<(Cow<'static, str>, AttrValue)> {
+        self.attrs.clone()
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn eq_op(&self, other: &dyn Op) -> bool {
+        let other = other.get::<ForeignOp>();
+        other.is_some_and(|o| std::ptr::eq(self.info(), o.info()) && self.attrs == o.attrs)
+    }
+    fn bodies(&self) -> Vec<(&'static str, &Body)> {
+        vec![]
+    }
+    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)> {
+        vec![]
+    }
+    fn clone_op(&self) -> Box<dyn Op> {
+        Box::new(self.clone())
+    }
+}

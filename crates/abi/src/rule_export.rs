@@ -1,0 +1,231 @@
+//! A rule of this side as a table for the other. The rule builds into a small model of its own, whose inputs stand for
+//! those of the source node; what it built is then emitted on the other side, node by node.
+
+use crate::convert::{Arena, attrs_code, attrs_of, fact_of, tensor_code, tensor_of};
+use crate::host::tell;
+use crate::op_export::{c_leak, from_host};
+use crate::status::guard_into;
+use crate::tables::*;
+use carafe_frontend::{Host, Item, NodeCx, Outputs, Rule, SourceNode, SubModel};
+use carafe_graph::{Constant, Error, Fact, Model, OpFactory, Registry, Result, Value};
+use carafe_tensor::Tensor;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::RwLock;
+
+/// Operations that rules may emit by name: those of this library. Filled by the author's list.
+static OWN_OPS: RwLock<Vec<OpFactory>> = RwLock::new(Vec::new());
+
+pub(crate) fn remember_op(factory: OpFactory) {
+    let mut ops = OWN_OPS.write().unwrap_or_else(|e| e.into_inner());
+    if !ops.iter().any(|f| std::ptr::eq(f.info, factory.info)) {
+        ops.push(factory);
+    }
+}
+
+pub(crate) fn rule_table(rule: Rule) -> CarafeRule {
+    let opt = |s: &Option<String>| s.as_deref().map_or(std::ptr::null(), c_leak);
+    CarafeRule {
+        size: size_of::<CarafeRule>(),
+        abi: CARAFE_ABI_MAJOR,
+        reserved: 0,
+        framework: opt(&rule.framework),
+        domain: opt(&rule.domain),
+        op_type: c_leak(&rule.op_type),
+        since: rule.since,
+        user: Box::into_raw(Box::new(rule)).cast(),
+        convert: Some(convert),
+    }
+}
+
+unsafe extern "C" fn convert(user: *mut c_void, cx: *mut CarafeNode) -> CarafeStatus {
+    guard_into(
+        || {
+            // SAFETY: `user` is the rule, which is never freed; the contract passes a live node.
+            let (rule, mut side) = unsafe { (&*user.cast::<Rule>(), Side::new(cx)?) };
+            let node = std::mem::take(&mut side.node);
+            let mut n = NodeCx::new(&mut side, &node);
+            let outputs = (rule.translate)(&mut n)?;
+            n.finish(&outputs)?;
+            // SAFETY: as above.
+            unsafe { side.replay(&outputs) }
+        },
+        tell,
+    )
+}
+
+/// The small model, and where its inputs come from.
+struct Side {
+    cx: *mut CarafeNode,
+    node: SourceNode,
+    model: Model,
+    inputs: HashMap<String, (Value, CarafeValue)>,
+    registry: Registry,
+}
+
+impl Side {
+    /// # Safety
+    /// `cx` must be a live node.
+    unsafe fn new(cx: *mut CarafeNode) -> Result<Side> {
+        // SAFETY: a live node has its functions; so in every call below.
+        let fns = unsafe { &*(*cx).fns };
+        let text = |f: unsafe extern "C" fn(*mut CarafeNode, *mut CarafeStr) -> CarafeStatus| {
+            let mut s = CarafeStr::EMPTY;
+            // SAFETY: as above.
+            unsafe {
+                from_host(f(cx, &mut s))?;
+                Ok::<String, Error>(crate::text::text(s, "a text of the node")?.to_string())
+            }
+        };
+        let mut node = SourceNode {
+            name: text(fns.name)?,
+            op_type: text(fns.op_type)?,
+            domain: text(fns.domain)?,
+            // SAFETY: as above.
+            version: unsafe { (fns.version)(cx) },
+            ..SourceNode::default()
+        };
+        let mut attrs = CarafeAttrs::EMPTY;
+        // SAFETY: as above; what comes back is copied at once.
+        unsafe {
+            from_host((fns.attrs)(cx, &mut attrs))?;
+            node.attrs = attrs_of(attrs)?;
+        }
+        let mut registry = Registry::new();
+        registry.add_all(OWN_OPS.read().unwrap_or_else(|e| e.into_inner()).iter().cloned());
+        let mut side = Side { cx, node, model: Model::new(""), inputs: HashMap::new(), registry };
+        // SAFETY: as above.
+        for i in 0..unsafe { (fns.n_inputs)(cx) } {
+            let mut value = CarafeValue { node: 0, port: 0 };
+            // SAFETY: as above.
+            match unsafe { (fns.input)(cx, i, &mut value) } {
+                CARAFE_NOT_FOUND => side.node.inputs.push(String::new()),
+                status => {
+                    from_host(status)?;
+                    // SAFETY: as above.
+                    let own = unsafe { side.stand_in(fns, i, value)? };
+                    side.inputs.insert(format!("input{i}"), (own, value));
+                    side.node.inputs.push(format!("input{i}"));
+                }
+            }
+        }
+        // SAFETY: as above.
+        for i in 0..unsafe { (fns.n_outputs)(cx) } {
+            let mut s = CarafeStr::EMPTY;
+            // SAFETY: as above.
+            side.node.outputs.push(unsafe {
+                from_host((fns.output_name)(cx, i, &mut s))?;
+                crate::text::text(s, "the name of an output")?.to_string()
+            });
+        }
+        Ok(side)
+    }
+
+    /// What is known of an input: a constant when its elements are, otherwise a parameter of its type and shape.
+    ///
+    /// # Safety
+    /// The node must be live.
+    unsafe fn stand_in(&mut self, fns: &CarafeNodeFns, i: usize, value: CarafeValue) -> Result<Value> {
+        let mut tensor = CarafeAttr::EMPTY.tensor;
+        // SAFETY: passed on from the caller; so below.
+        if unsafe { (fns.constant_of)(self.cx, value, &mut tensor) } == CARAFE_OK {
+            // SAFETY: as above.
+            return self.model.constant(&format!("input{i}"), unsafe { tensor_of(&tensor)? });
+        }
+        let mut fact = CarafeFact { element_type: 0, rank: -1, dims: std::ptr::null() };
+        // SAFETY: as above.
+        let fact = unsafe {
+            from_host((fns.fact)(self.cx, value, &mut fact))?;
+            fact_of(&fact)?
+        };
+        self.model.parameter(&format!("input{i}"), fact.ty, fact.shape)
+    }
+
+    /// Emits what the rule built, and says the outputs.
+    ///
+    /// # Safety
+    /// The node must be live.
+    unsafe fn replay(&self, outputs: &Outputs) -> Result<()> {
+        // SAFETY: passed on from the caller; so below.
+        let fns = unsafe { &*(*self.cx).fns };
+        let mut places: HashMap<Value, CarafeValue> = self.inputs.values().copied().collect();
+        let wanted: Vec<Value> = outputs
+            .0
+            .iter()
+            .filter_map(|i| match i {
+                Item::Tensor(v) => Some(*v),
+                _ => None,
+            })
+            .collect();
+        let needed = needed_by(&self.model, &wanted);
+        for id in self.model.topological_order()? {
+            let node = self.model.node(id);
+            if places.contains_key(&id.into()) || !needed[id.0 as usize] {
+                continue;
+            }
+            let mut arena = Arena::default();
+            let mut first = CarafeValue { node: 0, port: 0 };
+            let status = if let Some(c) = node.op().get::<Constant>() {
+                let t: &Tensor = c.tensor();
+                // SAFETY: as above.
+                unsafe { (fns.constant)(self.cx, &tensor_code(t, &mut arena), &mut first) }
+            } else {
+                if node.op().has_body() {
+                    return Err(Error::unsupported("an operation with a sub-graph stays on its side").at(node.place()));
+                }
+                let inputs: Vec<CarafeValue> = node.inputs().iter().map(|v| places[v]).collect();
+                let list = node.op().attrs();
+                let attrs = attrs_code(list.iter().map(|(n, v)| (n.as_ref(), v)), &mut arena)?;
+                let op = format!("{}::{}", node.op().opset(), node.op().type_name());
+                // SAFETY: as above.
+                unsafe { (fns.emit)(self.cx, CarafeStr::of(&op), inputs.as_ptr(), inputs.len(), attrs, &mut first) }
+            };
+            from_host(status)?;
+            for port in 0..node.outputs().len() {
+                let value = CarafeValue { node: first.node, port: first.port + port as u32 };
+                places.insert(Value { node: id, port }, value);
+            }
+        }
+        for (i, item) in outputs.0.iter().enumerate() {
+            match item {
+                // SAFETY: as above.
+                Item::Tensor(v) => from_host(unsafe { (fns.set_output)(self.cx, i, places[v]) })?,
+                Item::Nothing => {}
+                _ => return Err(Error::unsupported(format!("output {i} is not a tensor, which stays on its side"))),
+            }
+        }
+        Ok(())
+    }
+}
+
+// Which nodes the values depend on, by id.
+fn needed_by(model: &Model, values: &[Value]) -> Vec<bool> {
+    let mut needed = vec![false; model.slots()];
+    let mut stack: Vec<_> = values.iter().map(|v| v.node).collect();
+    while let Some(id) = stack.pop() {
+        if !std::mem::replace(&mut needed[id.0 as usize], true) {
+            stack.extend(model.node(id).inputs().iter().map(|v| v.node));
+        }
+    }
+    needed
+}
+
+impl Host for Side {
+    fn model(&self) -> &Model {
+        &self.model
+    }
+    fn model_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
+    fn resolve(&mut self, name: &str) -> Result<Option<Item>> {
+        Ok(self.inputs.get(name).map(|(v, _)| Item::Tensor(*v)))
+    }
+    fn body(&mut self, attribute: &str, _: &[Fact]) -> Result<SubModel> {
+        Err(Error::unsupported(format!(
+            "sub-graph `{attribute}` stays on the engine's side; link the rule into the program instead of a library"
+        )))
+    }
+    fn registry(&self) -> Option<&Registry> {
+        Some(&self.registry)
+    }
+}

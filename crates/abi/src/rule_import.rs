@@ -1,0 +1,324 @@
+//! A rule behind a table: offers the `NodeCx` of a source node to it.
+
+use crate::convert::{Arena, attr_code, attrs_code, attrs_of, fact_code, tensor_code, tensor_of};
+use crate::library::Library;
+use crate::op_import::User;
+use crate::status::{guard, report, set_text};
+use crate::tables::*;
+use crate::text::{c_text, items, opt_c_text, text};
+use carafe_frontend::{Item, NodeCx, Outputs, Rule};
+use carafe_graph::{AttrValue, Error, NodeId, Result, Value};
+use std::sync::Arc;
+
+/// # Safety
+/// The table must be whole, as `CarafeRegistrarFns::add_rule` asks, and live as long as the library.
+pub(crate) unsafe fn import_rule(table: CarafeRule, library: &Arc<Library>) -> Result<Rule> {
+    let convert = table.convert.ok_or_else(|| Error::invalid("a rule without a function"))?;
+    // SAFETY: the caller promises zero-terminated texts, or null; so below.
+    let op_type = unsafe { c_text(table.op_type, "the type of a rule")? }.to_string();
+    // SAFETY: as above.
+    let framework = unsafe { opt_c_text(table.framework, "the framework of a rule")? }.map(str::to_ascii_lowercase);
+    // SAFETY: as above.
+    let domain = unsafe { opt_c_text(table.domain, "the domain of a rule")? }.map(str::to_string);
+    let user = User::new(table.user, library);
+    let translate = move |n: &mut NodeCx<'_>| {
+        let mut bridge = Bridge { base: CarafeNode { fns: &FNS }, cx: n, arena: Arena::default(), outputs: Vec::new() };
+        set_text("");
+        // SAFETY: the table is whole, `user` keeps the library mapped, the bridge lives until the call returns.
+        let status = unsafe { convert(user.pointer(), (&raw mut bridge).cast()) };
+        let outputs = std::mem::take(&mut bridge.outputs);
+        report(status, user.library().name())?;
+        Ok(Outputs(outputs))
+    };
+    Ok(Rule { framework, domain, op_type, since: table.since, translate: Arc::new(translate) })
+}
+
+#[repr(C)]
+struct Bridge<'a, 'b> {
+    base: CarafeNode,
+    cx: &'a mut NodeCx<'b>,
+    arena: Arena,
+    outputs: Vec<Item>,
+}
+
+static FNS: CarafeNodeFns = CarafeNodeFns {
+    size: size_of::<CarafeNodeFns>(),
+    op_type,
+    domain,
+    name,
+    version,
+    n_inputs,
+    input,
+    n_inputs_named,
+    input_named,
+    n_outputs,
+    output_name,
+    attrs,
+    attr,
+    fact,
+    constant_of,
+    emit,
+    constant,
+    set_output,
+    n_graphs,
+    graph_name,
+    inline_graph,
+};
+
+/// # Safety
+/// `cx` must be the pointer of a live bridge that nothing else uses now.
+unsafe fn bridge<'x>(cx: *mut CarafeNode) -> &'x mut Bridge<'x, 'x> {
+    // SAFETY: the caller promises; `base` is the first field of the `repr(C)` struct.
+    unsafe { &mut *cx.cast() }
+}
+
+pub(crate) fn value_code(v: Value) -> CarafeValue {
+    CarafeValue { node: v.node.0, port: v.port as u32 }
+}
+
+impl Bridge<'_, '_> {
+    fn value(&self, v: CarafeValue) -> Result<Value> {
+        let value = Value { node: NodeId(v.node), port: v.port as usize };
+        let ports = self.cx.model().get(value.node).map(|n| n.outputs().len());
+        match ports {
+            Some(n) if value.port < n => Ok(value),
+            _ => Err(Error::usage(format!("value {}:{} does not exist", v.node, v.port))),
+        }
+    }
+    /// # Safety
+    /// The list must be there.
+    unsafe fn values(&self, p: *const CarafeValue, n: usize) -> Result<Vec<Value>> {
+        // SAFETY: passed on from the caller.
+        unsafe { items(p, n, "inputs")? }.iter().map(|v| self.value(*v)).collect()
+    }
+}
+
+unsafe extern "C" fn op_type(cx: *mut CarafeNode, out: *mut CarafeStr) -> CarafeStatus {
+    // SAFETY: the rule passes on the pointer it was given and places to write to, as the contract says; so in every
+    // function below.
+    unsafe { out.write(CarafeStr::of(bridge(cx).cx.op_type())) };
+    CARAFE_OK
+}
+
+unsafe extern "C" fn domain(cx: *mut CarafeNode, out: *mut CarafeStr) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    unsafe { out.write(CarafeStr::of(bridge(cx).cx.domain())) };
+    CARAFE_OK
+}
+
+unsafe extern "C" fn name(cx: *mut CarafeNode, out: *mut CarafeStr) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    unsafe { out.write(CarafeStr::of(bridge(cx).cx.name())) };
+    CARAFE_OK
+}
+
+unsafe extern "C" fn version(cx: *mut CarafeNode) -> i64 {
+    // SAFETY: as in `op_type`.
+    unsafe { bridge(cx) }.cx.version()
+}
+
+unsafe extern "C" fn n_inputs(cx: *mut CarafeNode) -> usize {
+    // SAFETY: as in `op_type`.
+    unsafe { bridge(cx) }.cx.n_inputs()
+}
+
+unsafe extern "C" fn input(cx: *mut CarafeNode, input: usize, out: *mut CarafeValue) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        let v = b.cx.opt(input)?.ok_or_else(|| Error::not_found(format!("input {input} was left out")))?;
+        // SAFETY: as in `op_type`.
+        unsafe { out.write(value_code(v)) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn n_inputs_named(cx: *mut CarafeNode, port: CarafeStr) -> usize {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    // SAFETY: the contract gives a text.
+    unsafe { text(port, "the name of a port") }.and_then(|p| b.cx.inputs_named(p)).map_or(0, |v| v.len())
+}
+
+unsafe extern "C" fn input_named(
+    cx: *mut CarafeNode,
+    port: CarafeStr,
+    index: usize,
+    out: *mut CarafeValue,
+) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        // SAFETY: the contract gives a text.
+        let port = unsafe { text(port, "the name of a port")? };
+        let all = b.cx.inputs_named(port)?;
+        let v = all.get(index).ok_or_else(|| Error::not_found(format!("port `{port}` has {} inputs", all.len())))?;
+        // SAFETY: as in `op_type`.
+        unsafe { out.write(value_code(*v)) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn n_outputs(cx: *mut CarafeNode) -> usize {
+    // SAFETY: as in `op_type`.
+    unsafe { bridge(cx) }.cx.n_outputs()
+}
+
+unsafe extern "C" fn output_name(cx: *mut CarafeNode, output: usize, out: *mut CarafeStr) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    unsafe { out.write(CarafeStr::of(bridge(cx).cx.output_name(output))) };
+    CARAFE_OK
+}
+
+unsafe extern "C" fn attrs(cx: *mut CarafeNode, out: *mut CarafeAttrs) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        let codes = attrs_code(b.cx.attrs().iter(), &mut b.arena)?;
+        // SAFETY: as in `op_type`.
+        unsafe { out.write(codes) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn attr(cx: *mut CarafeNode, name: CarafeStr, out: *mut CarafeAttr) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        // SAFETY: the contract gives a text.
+        let name = unsafe { text(name, "the name of an attribute")? };
+        let missing = || Error::not_found(format!("there is no attribute `{name}`; the node has {}", b.cx.attr_list()));
+        let value: AttrValue = b.cx.attr_value(name).ok_or_else(missing)?.clone();
+        let code = attr_code(name, &value, &mut b.arena)?;
+        // SAFETY: as in `op_type`.
+        unsafe { out.write(code) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn fact(cx: *mut CarafeNode, value: CarafeValue, out: *mut CarafeFact) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        let fact = b.cx.fact(b.value(value)?);
+        let code = fact_code(fact.ty, &fact.shape, &mut b.arena);
+        // SAFETY: as in `op_type`.
+        unsafe { out.write(code) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn constant_of(cx: *mut CarafeNode, value: CarafeValue, out: *mut CarafeTensor) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        let t = b.cx.tensor(b.value(value)?).ok_or_else(|| Error::not_found("the value is not known"))?;
+        // Kept, because emitting nodes moves what the model holds.
+        let kept = b.arena.keep(vec![t.clone()]);
+        // SAFETY: the arena holds the one element behind `kept`; the place as in `op_type`.
+        unsafe { out.write(tensor_code(&*kept, &mut b.arena)) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn emit(
+    cx: *mut CarafeNode,
+    op: CarafeStr,
+    inputs: *const CarafeValue,
+    n_inputs: usize,
+    attrs: CarafeAttrs,
+    first: *mut CarafeValue,
+) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        // SAFETY: the contract gives texts and lists; so below.
+        let op = unsafe { text(op, "the name of an operation")? };
+        // SAFETY: as above.
+        let inputs = unsafe { b.values(inputs, n_inputs)? };
+        // SAFETY: as above.
+        let attrs = unsafe { attrs_of(attrs)? };
+        let outputs = b.cx.emit_class(op, &attrs, &inputs)?;
+        if let Some(v) = outputs.first() {
+            // SAFETY: as in `op_type`.
+            unsafe { first.write(value_code(*v)) };
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn constant(cx: *mut CarafeNode, tensor: *const CarafeTensor, out: *mut CarafeValue) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        // SAFETY: the contract gives a whole tensor; null is refused.
+        let t = unsafe { tensor.as_ref() }.ok_or_else(|| Error::usage("a null pointer for a tensor"))?;
+        // SAFETY: as above.
+        let v = b.cx.constant(unsafe { tensor_of(t)? })?;
+        // SAFETY: as in `op_type`.
+        unsafe { out.write(value_code(v)) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn set_output(cx: *mut CarafeNode, output: usize, value: CarafeValue) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        let v = b.value(value)?;
+        if output >= b.cx.n_outputs().max(1) {
+            return Err(Error::usage(format!("output {output} was set, the node has {}", b.cx.n_outputs())));
+        }
+        if b.outputs.len() <= output {
+            b.outputs.resize(output + 1, Item::Nothing);
+        }
+        b.outputs[output] = v.into();
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn n_graphs(cx: *mut CarafeNode) -> usize {
+    // SAFETY: as in `op_type`.
+    unsafe { bridge(cx) }.cx.graphs().len()
+}
+
+unsafe extern "C" fn graph_name(cx: *mut CarafeNode, graph: usize, out: *mut CarafeStr) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    let Some(name) = b.cx.graphs().get(graph) else { return CARAFE_NOT_FOUND };
+    // SAFETY: as in `op_type`.
+    unsafe { out.write(CarafeStr::of(name)) };
+    CARAFE_OK
+}
+
+unsafe extern "C" fn inline_graph(
+    cx: *mut CarafeNode,
+    name: CarafeStr,
+    inputs: *const CarafeValue,
+    n_inputs: usize,
+    outputs: *mut CarafeValue,
+    n_outputs: *mut usize,
+) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        // SAFETY: the contract gives a text and a list.
+        let (name, inputs) = unsafe { (text(name, "the name of a sub-graph")?, b.values(inputs, n_inputs)?) };
+        let facts: Vec<_> = inputs.iter().map(|v| b.cx.fact(*v).clone()).collect();
+        let sub = b.cx.body(name, &facts)?;
+        let made = b.cx.inline(&sub, &inputs)?;
+        // SAFETY: `n_outputs` says how many places there are, and is told how many were needed.
+        let room = unsafe { n_outputs.replace(made.len()) };
+        if made.len() > room {
+            return Err(Error::usage(format!("the sub-graph has {} outputs, there is room for {room}", made.len())));
+        }
+        for (i, item) in made.iter().enumerate() {
+            let Item::Tensor(v) = item else {
+                return Err(Error::unsupported(format!("output {i} of the sub-graph is not a tensor")));
+            };
+            // SAFETY: `i` is below the room that the caller said.
+            unsafe { outputs.add(i).write(value_code(*v)) };
+        }
+        Ok(())
+    })
+}

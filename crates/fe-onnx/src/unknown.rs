@@ -1,0 +1,57 @@
+//! Nodes without a rule, kept as they are: for looking at a model, never for running it.
+
+use crate::wire::NodeProto;
+use carafe_frontend::{Item, Outputs, SourceNode};
+use carafe_graph::{FrameworkNode, Model, NodeId, Result, Value};
+use carafe_tensor::{ElementType, PartialShape};
+use std::collections::HashSet;
+
+/// Takes back what a rule emitted before it failed.
+pub(crate) fn forget<'i>(
+    model: &mut Model,
+    first_slot: usize,
+    named: impl Iterator<Item = &'i Item>,
+) -> Result<()> {
+    let mut emitted: Vec<NodeId> = model.nodes().map(|(id, _)| id).filter(|id| id.0 as usize >= first_slot).collect();
+    // Values taken from outside of a sub-graph have a name, and other nodes may read them later.
+    let mut values = vec![];
+    named.for_each(|item| tensors(item, &mut values));
+    let kept: HashSet<NodeId> = values.iter().map(|v| v.node).collect();
+    emitted.retain(|id| !kept.contains(id));
+    while let Some(id) = emitted.pop() {
+        model.remove(id)?;
+    }
+    Ok(())
+}
+
+/// An opaque node in place of the source node.
+pub(crate) fn keep(
+    model: &mut Model,
+    node: &NodeProto,
+    source: &SourceNode,
+    items: &[Item],
+    outputs: Vec<(ElementType, PartialShape)>,
+) -> Result<Outputs> {
+    let mut inputs = vec![];
+    items.iter().for_each(|item| tensors(item, &mut inputs));
+    let mut attrs: Vec<(String, String)> = source.attrs.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+    for a in &node.attribute {
+        if let (Some(name), Some(graph)) = (&a.name, &a.g) {
+            attrs.push((name.clone(), format!("a graph of {} nodes", graph.node.len())));
+        }
+    }
+    let opset = if source.domain.is_empty() { "ai.onnx".to_string() } else { source.domain.clone() };
+    let n_outputs = outputs.len();
+    let op = FrameworkNode { type_name: source.op_type.clone(), opset, attrs, outputs };
+    let name = if source.name.is_empty() { source.outputs.first() } else { Some(&source.name) };
+    let id = model.add(name.cloned().unwrap_or_default(), op, &inputs)?;
+    Ok(Outputs((0..n_outputs).map(|port| Value { node: id, port }.into()).collect()))
+}
+
+fn tensors(item: &Item, found: &mut Vec<Value>) {
+    match item {
+        Item::Tensor(v) => found.push(*v),
+        Item::Sequence(items) => items.iter().for_each(|i| tensors(i, found)),
+        Item::Nothing => {}
+    }
+}

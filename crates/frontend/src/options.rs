@@ -1,0 +1,30 @@
+//! How a file is read, the same for every format; and whom to tell how far the reading has come.
+
+/// How a file is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions<'a> {
+    /// Keep operations without a rule as opaque nodes, for looking at a model that cannot run.
+    pub keep_unknown: bool,
+    pub progress: Progress<'a>,
+}
+
+/// Whom to tell how far a long piece of work has come: steps done, steps in all, and what they are. Nobody by default.
+#[derive(Clone, Copy, Default)]
+pub struct Progress<'a>(Option<&'a dyn Fn(usize, usize, &str)>);
+
+impl<'a> Progress<'a> {
+    pub fn to(listener: &'a dyn Fn(usize, usize, &str)) -> Progress<'a> {
+        Progress(Some(listener))
+    }
+    pub fn tell(&self, done: usize, total: usize, what: &str) {
+        if let Some(listener) = self.0 {
+            listener(done, total, what);
+        }
+    }
+}
+
+impl std::fmt::Debug for Progress<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Progress(told: {})", self.0.is_some())
+    }
+}

@@ -1,0 +1,108 @@
+//! What an author of an extension or a device plugin depends on. An operation is written as the built-in ones are:
+//! `#[derive(Op)]` on its attributes, `infer` and `eval`; `export_extension!` makes the library.
+//!
+//! ```
+//! use carafe_sdk::prelude::*;
+//!
+//! /// Multiplies by a constant.
+//! #[derive(Op, Clone, Debug, PartialEq)]
+//! #[op(opset = "acme")]
+//! pub struct Scale {
+//!     #[attr(default = 1.0)]
+//!     pub by: f32,
+//! }
+//!
+//! impl Op for Scale {
+//!     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+//!         cx.require_float(0)?;
+//!         cx.output_like(0, 0);
+//!         Ok(())
+//!     }
+//!     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+//!         let y: Vec<f32> = cx.get::<f32>(0)?.iter().map(|x| x * self.by).collect();
+//!         let shape = cx.shape(0).to_vec();
+//!         cx.put(0, &shape, y)
+//!     }
+//! }
+//!
+//! carafe_sdk::export_extension! {
+//!     ops: [Scale],
+//!     mappings: [Mapping::new("acme::Scale").framework("onnx").domain("acme.ai")],
+//! }
+//! ```
+
+pub use carafe_abi as abi;
+pub use carafe_device as device;
+pub use carafe_frontend as frontend;
+pub use carafe_graph;
+pub use carafe_ops as ops;
+pub use carafe_tensor as tensor;
+
+/// What nearly every author needs.
+pub mod prelude {
+    pub use carafe_abi::{Graph, GraphNode, Matcher, ModelPass, Registration, parallel_for};
+    pub use carafe_device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
+    pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
+    // The derive names this crate.
+    pub use carafe_graph;
+    pub use carafe_graph::{
+        Attr, AttrMap, AttrValue, Error, ErrorKind, EvalCx, Fact, InferCx, NodeId, Op, OpNew, Outcome, Phase, Result,
+        TensorAttr, Value, attr_enum,
+    };
+    pub use carafe_ops as ops;
+    pub use carafe_tensor::{Dim, ElementType, PartialShape, Tensor, bf16, f16};
+}
+
+/// Makes the library's entry point from lists: `ops` are types, `rules` are [`Rule`](frontend::Rule)s, `mappings` are
+/// [`Mapping`](frontend::Mapping)s, `front`, `middle` and `back` are [`Matcher`](abi::Matcher)s, `kernels` are
+/// [`Kernel`](device::Kernel)s. What has no list goes into `more: |r| { ... }`, which gets the
+/// [`Registration`](abi::Registration). Any list may be left out; their order is this one.
+#[macro_export]
+macro_rules! export_extension {
+    (
+        $(name: $name:expr,)?
+        $(ops: [$($op:ty),* $(,)?] $(,)?)?
+        $(rules: [$($rule:expr),* $(,)?] $(,)?)?
+        $(mappings: [$($mapping:expr),* $(,)?] $(,)?)?
+        $(front: [$($front:expr),* $(,)?] $(,)?)?
+        $(middle: [$($middle:expr),* $(,)?] $(,)?)?
+        $(back: [$($back:expr),* $(,)?] $(,)?)?
+        $(kernels: [$($kernel:expr),* $(,)?] $(,)?)?
+        $(more: $more:expr $(,)?)?
+    ) => {
+        #[allow(unsafe_code)]
+        const _: () = {
+            // SAFETY: no other symbol of this library has the name.
+            #[unsafe(no_mangle)]
+            static carafe_abi: $crate::abi::tables::CarafeAbi = $crate::abi::ABI;
+
+            // SAFETY: as above.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn create_extensions(
+                host: *const $crate::abi::tables::CarafeHost,
+                registrar: *mut $crate::abi::tables::CarafeRegistrar,
+            ) -> $crate::abi::tables::CarafeStatus {
+                // SAFETY: the engine calls this with its own pointers.
+                unsafe {
+                    $crate::abi::create_extensions(host, registrar, |r| {
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut name = env!("CARGO_PKG_NAME");
+                        $(name = $name;)?
+                        r.describe(name, env!("CARGO_PKG_VERSION"));
+                        $($(r.op::<$op>();)*)?
+                        $($(r.rule($rule);)*)?
+                        $($(r.mapping($mapping);)*)?
+                        $($(r.matcher($crate::carafe_graph::Phase::Front, $front);)*)?
+                        $($(r.matcher($crate::carafe_graph::Phase::Middle, $middle);)*)?
+                        $($(r.matcher($crate::carafe_graph::Phase::Back, $back);)*)?
+                        $($(r.kernel($kernel);)*)?
+                        $({
+                            let more: fn(&mut $crate::abi::Registration) = $more;
+                            more(r);
+                        })?
+                    })
+                }
+            }
+        };
+    };
+}
