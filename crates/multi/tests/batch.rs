@@ -311,15 +311,6 @@ fn a_request_that_waits_for_company_can_be_cancelled() {
 }
 
 #[test]
-fn every_request_has_an_executor_of_its_own_up_to_the_batch() {
-    let (_, core) = core();
-    let c = compile(&core, &chain(), "BATCH:A(2)", 1).unwrap();
-    let names: std::collections::BTreeSet<String> =
-        (0..8).map(|_| c.clone().create_request().stages()[0].executor.clone()).collect();
-    assert_eq!(names.len(), 4);
-}
-
-#[test]
 fn many_threads_with_cancellations() {
     let (a, core) = core();
     let c = compile(&core, &chain(), "BATCH:A(4)", 3).unwrap();

@@ -23,12 +23,14 @@ pub enum Path {
     Ir,
     /// Compiled for the TEMPLATE device and run by a request.
     Template,
+    /// The same through HETERO with that device.
+    Hetero,
     /// Inference with shapes made unknown must agree with the real ones.
     Dynamic,
 }
 
 impl Path {
-    pub const ALL: &[Path] = &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Dynamic];
+    pub const ALL: &[Path] = &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Hetero, Path::Dynamic];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -36,6 +38,7 @@ impl Path {
             Path::Folded => "folded",
             Path::Ir => "ir",
             Path::Template => "template",
+            Path::Hetero => "hetero",
             Path::Dynamic => "dynamic",
         }
     }
@@ -51,10 +54,11 @@ impl Path {
                 check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
             // Nothing is evaluated, so these paths add nothing.
-            Path::Folded | Path::Template if case.is_inference() => Ok(()),
+            Path::Folded | Path::Template | Path::Hetero if case.is_inference() => Ok(()),
             Path::Direct => check_outputs(case, direct(case)),
             Path::Folded => check_outputs(case, folded(case)),
             Path::Template => check_outputs(case, on_device(case, "TEMPLATE")),
+            Path::Hetero => check_outputs(case, on_device(case, "HETERO:TEMPLATE")),
             Path::Ir => {
                 check_outputs(case, reread(case, InputsAs::Parameters)).map_err(|e| format!("with parameters: {e}"))?;
                 check_outputs(case, reread(case, InputsAs::Constants)).map_err(|e| format!("with constants: {e}"))

@@ -6,12 +6,12 @@ use super::choice::is_accelerator;
 use super::{Candidate, Settings, all_failed, optimal_requests};
 use crate::bindings::{Bindings, check_cancel, is_devices_fault, not_inferred};
 use crate::relay::Relay;
-use carafe_device::{CompiledModel, InferRequest, NodeProfile, Port, Stage};
+use carafe_device::{CompiledModel, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 pub(crate) struct Compiled {
@@ -20,7 +20,6 @@ pub(crate) struct Compiled {
     outputs: Vec<Port>,
     settings: Settings,
     shared: Arc<Shared>,
-    n_requests: AtomicUsize,
 }
 
 /// What the background thread works on too.
@@ -120,7 +119,7 @@ impl Compiled {
             start(&shared)?;
         }
         let (inputs, outputs) = (Port::inputs_of(model), Port::outputs_of(model));
-        Ok(Compiled { name: model.name.clone(), inputs, outputs, settings, shared, n_requests: AtomicUsize::new(0) })
+        Ok(Compiled { name: model.name.clone(), inputs, outputs, settings, shared })
     }
 
     fn current(&self) -> Result<(usize, Arc<dyn CompiledModel>)> {
@@ -202,8 +201,6 @@ impl CompiledModel for Compiled {
         }
     }
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
-        let n = self.current().map_or(1, |(_, c)| optimal_requests(&*c));
-        let number = self.n_requests.fetch_add(1, Ordering::Relaxed) % n;
         let bound = Bindings::new(self.inputs.len(), self.outputs.len());
         let inner = match self.settings.stateful {
             true => self.current().ok().map(|(i, c)| (i, c.create_request())),
@@ -211,14 +208,12 @@ impl CompiledModel for Compiled {
         };
         let cancel = Arc::new(AtomicBool::new(false));
         let given = BTreeSet::new();
-        Box::new(Request { compiled: self, number, bound, given, inner, cancel, finished: false })
+        Box::new(Request { compiled: self, bound, given, inner, cancel, finished: false })
     }
 }
 
 struct Request {
     compiled: Arc<Compiled>,
-    /// Which executor it uses, so that several requests run at once.
-    number: usize,
     bound: Bindings,
     /// Outputs the user gave memory for. It lies with the inner request once there is one.
     given: BTreeSet<usize>,
@@ -306,9 +301,6 @@ impl InferRequest for Request {
         }
         self.finished = true;
         Ok(())
-    }
-    fn stages(&self) -> Vec<Stage> {
-        vec![Stage { name: "infer".into(), executor: format!("infer{}", self.number) }]
     }
     fn output(&self, index: usize) -> Result<&Tensor> {
         match &self.inner {

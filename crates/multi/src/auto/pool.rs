@@ -5,11 +5,11 @@
 use super::{Candidate, Settings, all_failed, optimal_requests};
 use crate::bindings::{Bindings, check_cancel, is_devices_fault, not_inferred};
 use crate::relay::Relay;
-use carafe_device::{CompiledModel, InferRequest, NodeProfile, Port, Stage};
+use carafe_device::{CompiledModel, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -25,7 +25,6 @@ pub(crate) struct Compiled {
     in_turn: bool,
     state: Mutex<State>,
     freed: Condvar,
-    n_requests: AtomicUsize,
 }
 
 /// A device with its compiled model and its number of workers.
@@ -70,7 +69,6 @@ impl Compiled {
             members,
             state: Mutex::new(State { free, busy, failed: vec![false; n], next: 0 }),
             freed: Condvar::new(),
-            n_requests: AtomicUsize::new(0),
         })
     }
 
@@ -161,9 +159,7 @@ impl CompiledModel for Compiled {
         }
     }
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
-        let number = self.n_requests.fetch_add(1, Ordering::Relaxed) % self.n_workers();
         Box::new(Request {
-            number,
             bound: Bindings::new(self.inputs.len(), self.outputs.len()),
             outputs: vec![],
             profile: vec![],
@@ -175,8 +171,6 @@ impl CompiledModel for Compiled {
 
 struct Request {
     compiled: Arc<Compiled>,
-    /// Which executor it uses: as many as there are workers, so that all of them can be busy.
-    number: usize,
     bound: Bindings,
     outputs: Vec<Tensor>,
     profile: Vec<NodeProfile>,
@@ -243,9 +237,6 @@ impl InferRequest for Request {
             tried.into_iter().for_each(|m| state.failed[m] = true);
         }
         Ok(())
-    }
-    fn stages(&self) -> Vec<Stage> {
-        vec![Stage { name: "infer".into(), executor: format!("infer{}", self.number) }]
     }
     fn output(&self, index: usize) -> Result<&Tensor> {
         self.outputs.get(index).ok_or_else(|| match self.outputs.is_empty() {

@@ -5,7 +5,7 @@ use super::{NAME, TABLE};
 use crate::auto::optimal_requests;
 use crate::bindings::{Bindings, check_cancel, not_inferred};
 use crate::relay::Relay;
-use carafe_device::{CompiledModel, InferRequest, Mutability, NodeProfile, Port, Properties, Stage};
+use carafe_device::{CompiledModel, InferRequest, Mutability, NodeProfile, Port, Properties};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
 use std::io::Write;
@@ -16,14 +16,13 @@ use std::time::Duration;
 pub(crate) struct Compiled {
     name: String,
     device: String,
-    n: usize,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
     single: Arc<dyn CompiledModel>,
+    /// So many requests at once fill all batches; asynchronous ones get as many threads, for each waits for the others.
     n_optimal: usize,
     collector: Collector,
     properties: Properties,
-    n_requests: AtomicUsize,
     n_alone: AtomicUsize,
 }
 
@@ -40,14 +39,12 @@ impl Compiled {
         Compiled {
             name: model.name.clone(),
             device,
-            n,
             inputs: Port::inputs_of(model),
             outputs: Port::outputs_of(model),
             single,
             n_optimal: n * optimal_requests(&*many),
             collector: Collector::new(n, Duration::from_millis(timeout.unwrap_or(1000)), many),
             properties: properties.clone(),
-            n_requests: AtomicUsize::new(0),
             n_alone: AtomicUsize::new(0),
         }
     }
@@ -99,9 +96,7 @@ impl CompiledModel for Compiled {
         }
     }
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
-        let number = self.n_requests.fetch_add(1, Ordering::Relaxed) % self.n_optimal.max(self.n);
         Box::new(Request {
-            number,
             bound: Bindings::new(self.inputs.len(), self.outputs.len()),
             alone: None,
             outputs: vec![],
@@ -114,8 +109,6 @@ impl CompiledModel for Compiled {
 
 struct Request {
     compiled: Arc<Compiled>,
-    /// Which executor it uses: requests of one group wait for each other, so each needs a thread of its own.
-    number: usize,
     bound: Bindings,
     /// For running without others; made when first needed.
     alone: Option<Box<dyn InferRequest>>,
@@ -166,9 +159,6 @@ impl InferRequest for Request {
         self.outputs = handed.collect::<Result<_>>()?;
         self.profile = profile;
         Ok(())
-    }
-    fn stages(&self) -> Vec<Stage> {
-        vec![Stage { name: "infer".into(), executor: format!("infer{}", self.number) }]
     }
     fn output(&self, index: usize) -> Result<&Tensor> {
         self.outputs.get(index).ok_or_else(|| match self.outputs.is_empty() {
