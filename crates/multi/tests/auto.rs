@@ -200,6 +200,23 @@ fn a_missing_input_is_nobodys_fault() {
 }
 
 #[test]
+fn a_name_stands_for_all_instances_of_the_device() {
+    let core = core_with(&[&FakeDevice::new("A").with_metric("AVAILABLE_DEVICES", "0 1")]);
+    let devices =
+        |list: &str| property(&core.compile_model(&chain(), list, &Properties::new()).unwrap(), "EXECUTION_DEVICES");
+    assert_eq!(devices("MULTI:A"), "A.0 A.1");
+    assert_eq!(devices("MULTI:A,-A.0"), "A.1");
+    assert_eq!(devices("AUTO:A.1"), "A.1");
+}
+
+#[test]
+fn a_query_of_multi_gives_what_all_take_and_of_auto_what_the_best_takes() {
+    let core = core_with(&[&FakeDevice::new("A").refusing(&["Exp"]), &FakeDevice::new("B")]);
+    let unsupported = |device: &str| core.query_model(&chain(), device, &Properties::new()).unwrap().unsupported.len();
+    assert_eq!((unsupported("MULTI:A,B"), unsupported("AUTO:A,B")), (1, 0));
+}
+
+#[test]
 fn multi_skips_a_device_that_does_not_compile() {
     let core = core_with(&[&FakeDevice::new("A").failing_to_compile(), &FakeDevice::new("B")]);
     let c = core.compile_model(&chain(), "MULTI:A,B", &Properties::new()).unwrap();

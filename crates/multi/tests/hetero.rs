@@ -259,20 +259,51 @@ fn a_variable_torn_apart_by_affinities_is_an_error() {
 }
 
 #[test]
-fn intermediate_tensors_are_handed_over_without_copying() {
-    let (_, _, core) = two();
+fn tensors_are_handed_over_without_copying() {
+    let (a, b, core) = two();
     let mut m = Model::new("borders");
     let x = parameter(&mut m, "x", "4");
-    let a = op(&mut m, "Relu", "a", &[x]);
-    let b = op(&mut m, "Exp", "b", &[a]);
-    m.result("first", a).unwrap();
-    m.result("second", b).unwrap();
+    let relu = op(&mut m, "Relu", "a", &[x]);
+    let exp = op(&mut m, "Exp", "b", &[relu]);
+    m.result("first", relu).unwrap();
+    m.result("second", exp).unwrap();
     let compiled = core.compile_model(&m, "HETERO:A,B", &Properties::new()).unwrap();
     let mut request = compiled.create_request();
     let x = floats(&[4], &[1.0; 4]);
     request.set_input(0, x.clone()).unwrap();
     request.infer().unwrap();
-    assert_eq!(request.input(0).unwrap().storage_ptr(), x.storage_ptr());
+    let first = request.output(0).unwrap().storage_ptr();
+    assert_eq!(*a.told().input_places.lock().unwrap(), [x.storage_ptr()]);
+    assert_eq!(*b.told().input_places.lock().unwrap(), [first]);
+}
+
+#[test]
+fn parallel_branches_of_one_device_share_a_piece() {
+    let (_, _, core) = two();
+    let mut m = Model::new("branches");
+    let x = parameter(&mut m, "x", "4");
+    for i in 0..3 {
+        let relu = op(&mut m, "Relu", &format!("relu{i}"), &[x]);
+        let exp = op(&mut m, "Exp", &format!("exp{i}"), &[relu]);
+        m.result(&format!("y{i}"), exp).unwrap();
+    }
+    assert_eq!(hetero(&core).explain(&m, &list("A,B")).unwrap().sub_models.len(), 2);
+}
+
+// An Add that could run on A between two pieces of it: as one piece it would have to run before and after B.
+#[test]
+fn a_way_around_another_device_does_not_make_a_circle() {
+    let (_, _, core) = two();
+    let mut m = Model::new("around");
+    let x = parameter(&mut m, "x", "4");
+    let a = op(&mut m, "Relu", "a", &[x]);
+    let b = op(&mut m, "Exp", "b", &[a]);
+    let c = op(&mut m, "Add", "c", &[a, b]);
+    m.result("y", c).unwrap();
+    let compiled = core.compile_model(&m, "HETERO:A,B", &Properties::new()).unwrap();
+    assert_eq!(compiled.property("HETERO_NUMBER_OF_SUBMODELS").unwrap(), "3");
+    let x = floats(&[4], &[1.0, -1.0, 0.0, 2.0]);
+    assert_same(&infer(&compiled, std::slice::from_ref(&x)), &m.evaluate(&[x]).unwrap());
 }
 
 #[test]
@@ -437,19 +468,43 @@ fn a_device_that_cannot_export_gets_its_part_as_ir() {
     assert_eq!(a.told().n_imported.load(Ordering::SeqCst), 0);
 }
 
-#[test]
-fn a_damaged_blob_is_refused() {
-    let (_, _, core) = two();
+fn blob(core: &Core) -> Vec<u8> {
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
     let mut blob = Vec::new();
     compiled.export(&mut blob).unwrap();
-    for n in (0..blob.len()).step_by(97) {
-        assert!(core.import_model(SharedBytes::from_vec(blob[..n].to_vec()), "HETERO", &Properties::new()).is_err());
-        let mut flipped = blob.clone();
-        flipped[n] ^= 0x10;
-        // Padding before the payload is not covered by the checksum.
-        let _ = core.import_model(SharedBytes::from_vec(flipped), "HETERO", &Properties::new());
+    blob
+}
+
+fn import(core: &Core, blob: Vec<u8>) -> carafe::Result<Arc<dyn carafe::CompiledModel>> {
+    core.import_model(SharedBytes::from_vec(blob), "HETERO", &Properties::new())
+}
+
+#[test]
+fn a_cut_blob_is_refused() {
+    let (_, _, core) = two();
+    let blob = blob(&core);
+    for n in (0..blob.len()).step_by(41) {
+        assert!(import(&core, blob[..n].to_vec()).is_err(), "cut at {n}");
     }
+}
+
+// Wrong bytes behind a right checksum: whatever they say, it ends in an error or in a model.
+#[test]
+fn a_forged_blob_does_not_panic() {
+    let (_, _, core) = two();
+    let blob = blob(&core);
+    let (header, payload) = carafe_device::read_blob(&blob, "HETERO", carafe::VERSION).unwrap();
+    let payload = &blob[payload];
+    let mut refused = 0;
+    for n in (0..payload.len()).step_by(7) {
+        for bits in [0x01, 0xff] {
+            let (mut forged, mut out) = (payload.to_vec(), Vec::new());
+            forged[n] ^= bits;
+            carafe_device::write_blob(&header, &forged, &mut out).unwrap();
+            refused += usize::from(import(&core, out).is_err());
+        }
+    }
+    assert!(refused > 100);
 }
 
 #[test]

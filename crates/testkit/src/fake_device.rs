@@ -50,6 +50,8 @@ pub struct Told {
     /// Names of compiled models with the properties they were compiled with.
     pub compiled: Mutex<Vec<(String, Properties)>>,
     pub n_imported: AtomicUsize,
+    /// Where the tensors lie that were bound as inputs.
+    pub input_places: Mutex<Vec<usize>>,
 }
 
 impl FakeDevice {
@@ -254,6 +256,7 @@ impl Drop for Running {
 
 impl InferRequest for FakeRequest {
     fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        self.device.told.input_places.lock().expect("no panic").push(tensor.storage_ptr());
         self.inner.set_input(index, tensor)
     }
     fn input(&self, index: usize) -> Option<&Tensor> {
