@@ -41,14 +41,15 @@ mod summary;
 
 pub use carafe_abi::{Extension, Library, LoadError};
 pub use carafe_device::{
-    AsyncInferQueue, AsyncInferRequest, CompiledModel, Device, Executors, Finished, InferRequest, Mutability,
-    NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage, Unsupported,
-    Version, async_request,
+    AsyncInferQueue, AsyncInferRequest, CancelFlag, CompiledModel, Device, Executors, Finished, InferRequest,
+    Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage,
+    Unsupported, Version, async_request,
 };
 pub use carafe_frontend::Progress;
 pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
+pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_runtime::{
@@ -71,10 +72,21 @@ pub fn core() -> Core {
     core.add_reader(Arc::new(onnx_format::OnnxFormat::new()));
     core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice))
         .expect("built-in device names are valid and distinct");
+    for (name, device) in carafe_multi::devices(Arc::new(core.downgrade())) {
+        core.add_device(name, device).expect("built-in device names are valid and distinct");
+    }
     for e in core.add_environment_extensions() {
         eprintln!("[ WARNING ] {e}");
     }
     core
+}
+
+/// How `HETERO:A,B` would split a model, without compiling it.
+pub fn partition(core: &Core, model: &Model, device: &str, properties: &Properties) -> Result<multi::Report> {
+    let list = DeviceName::parse(device)?.priorities;
+    let list = list.map_or_else(|| core.get_property("HETERO", multi::PRIORITIES), Ok)?;
+    let properties = properties.clone().with(multi::PRIORITIES, list);
+    multi::HeteroDevice::new(Arc::new(core.downgrade())).explain(model, &properties)
 }
 
 /// Version of the engine.

@@ -132,9 +132,40 @@ fn devices_and_query_name_the_reference_device() {
 }
 
 #[test]
+fn a_query_of_hetero_shows_the_split() {
+    let text = ok(&["query", MODEL, "-d", "HETERO:TEMPLATE"]);
+    assert!(text.contains("on TEMPLATE: 1 sub-models\nsubgraph0 `"), "{text}");
+    assert!(ok(&["query", MODEL, "-d", "HETERO:TEMPLATE", "--json"]).contains("\"sub_models\": ["));
+}
+
+#[test]
+fn the_split_can_be_drawn() {
+    let dir = folder("hetero_drawn");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_carafe"));
+    command.args(["run", MODEL, "-d", "HETERO:TEMPLATE"]).current_dir(repo()).env("CARAFE_HETERO_VISUALIZE", &dir);
+    assert!(command.output().unwrap().status.success());
+    let mut names: Vec<String> =
+        std::fs::read_dir(&dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert!(names.len() == 2 && names[0].starts_with("hetero_affinity_") && names[1].starts_with("hetero_subgraphs_"));
+    assert!(std::fs::read_to_string(dir.join(&names[0])).unwrap().starts_with("digraph \""));
+}
+
+#[test]
+fn a_model_runs_on_devices_made_of_devices() {
+    let whole = ok(&["run", MODEL, "-i", "demo/digits/one.png"]);
+    for device in ["HETERO:TEMPLATE", "MULTI:TEMPLATE(2)", "AUTO"] {
+        assert_eq!(ok(&["run", MODEL, "-i", "demo/digits/one.png", "-d", device]), whole, "{device}");
+    }
+}
+
+#[test]
 fn an_unknown_device_lists_the_known_ones() {
     let (code, text) = fails(&["run", MODEL, "-d", "TPU"]);
-    assert_eq!((code, text.as_str()), (1, "carafe: device `TPU` is not registered; registered: TEMPLATE\n"));
+    assert_eq!(
+        (code, text.as_str()),
+        (1, "carafe: device `TPU` is not registered; registered: AUTO, BATCH, HETERO, MULTI, TEMPLATE\n")
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod case;
 pub mod compare;
 pub mod coverage;
 pub mod dynamic;
+pub mod fake_device;
 pub mod fixture;
 mod guard;
 pub mod paths;
@@ -17,4 +18,5 @@ pub mod values;
 
 pub use case::{Case, CaseError, CaseFile, Expect, Expected, Input, Options, Subject};
 pub use compare::{Tolerance, assert_close, compare};
+pub use fake_device::{FakeDevice, Told};
 pub use paths::Path;

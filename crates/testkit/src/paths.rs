@@ -24,6 +24,8 @@ pub enum Path {
     Ir,
     /// Compiled for the TEMPLATE device and run by a request.
     Template,
+    /// The same through HETERO with that device.
+    Hetero,
     /// Inference with shapes made unknown must agree with the real ones.
     Dynamic,
     /// The tidying passes of a conversion change neither results nor their names.
@@ -31,7 +33,8 @@ pub enum Path {
 }
 
 impl Path {
-    pub const ALL: &[Path] = &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Dynamic, Path::Tidy];
+    pub const ALL: &[Path] =
+        &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Hetero, Path::Dynamic, Path::Tidy];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -39,6 +42,7 @@ impl Path {
             Path::Folded => "folded",
             Path::Ir => "ir",
             Path::Template => "template",
+            Path::Hetero => "hetero",
             Path::Dynamic => "dynamic",
             Path::Tidy => "tidy",
         }
@@ -55,10 +59,11 @@ impl Path {
                 check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
             // Nothing is evaluated, so these paths add nothing.
-            Path::Folded | Path::Template | Path::Tidy if case.is_inference() => Ok(()),
+            Path::Folded | Path::Template | Path::Hetero | Path::Tidy if case.is_inference() => Ok(()),
             Path::Direct => check_outputs(case, direct(case)),
             Path::Folded => check_outputs(case, folded(case)),
             Path::Template => check_outputs(case, on_device(case, "TEMPLATE")),
+            Path::Hetero => check_outputs(case, on_device(case, "HETERO:TEMPLATE")),
             Path::Tidy => tidy::check(case),
             Path::Ir => {
                 check_outputs(case, reread(case, InputsAs::Parameters)).map_err(|e| format!("with parameters: {e}"))?;

@@ -1,4 +1,4 @@
-//! `carafe query`: which node runs where.
+//! `carafe query`: which node runs where. For HETERO that is the split into sub-models.
 
 use super::{print, print_json, read};
 use crate::args::QueryArgs;
@@ -8,6 +8,13 @@ use std::fmt::Write;
 
 pub(crate) fn run(core: &Core, args: &QueryArgs) -> Result<()> {
     let model = read(core, &args.model, true)?;
+    if args.device == "HETERO" || args.device.starts_with("HETERO:") {
+        let report = carafe::partition(core, &model, &args.device, &Properties::new())?;
+        return match serde_json::from_str(&report.to_json()) {
+            Ok(value) if args.json => print_json(&value),
+            _ => print(&report.to_string()),
+        };
+    }
     let query = core.query_model(&model, &args.device, &Properties::new())?;
     if args.json {
         let supported: serde_json::Map<_, _> =

@@ -1,0 +1,52 @@
+//! Which device first, when the user leaves it open: by what devices say of themselves. A discrete accelerator, then an
+//! integrated one, then the host; and before that, devices that compute in the model's precision before the others.
+
+use super::Candidate;
+use carafe_device::Device;
+use carafe_graph::{Constant, Model};
+use carafe_tensor::ElementType;
+
+/// Best first; equal ones keep their order.
+pub(crate) fn sort(candidates: &mut [Candidate], model: &Model) {
+    let precision = precision(model);
+    candidates.sort_by_key(|c| (!has(&*c.device, precision), rank(&*c.device)));
+}
+
+/// Whether it is something beside the host, which takes its time to compile for.
+pub(crate) fn is_accelerator(device: &dyn Device) -> bool {
+    rank(device) < 2
+}
+
+fn rank(device: &dyn Device) -> usize {
+    match device.metric("DEVICE_TYPE").unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "discrete" => 0,
+        "integrated" => 1,
+        _ => 2,
+    }
+}
+
+fn has(device: &dyn Device, precision: &str) -> bool {
+    let list = device.metric("OPTIMIZATION_CAPABILITIES").unwrap_or_default();
+    list.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == precision)
+}
+
+// What the weights are kept in, by elements; a model with fake quantization is meant for integers.
+fn precision(model: &Model) -> &'static str {
+    if model.nodes().any(|(_, n)| n.op().type_name() == "FakeQuantize") {
+        return "INT8";
+    }
+    let (mut half, mut brain, mut full) = (0usize, 0usize, 0usize);
+    for tensor in model.nodes().filter_map(|(_, n)| Some(n.op().get::<Constant>()?.tensor())) {
+        match tensor.element_type() {
+            ElementType::F16 => half += tensor.len(),
+            ElementType::Bf16 => brain += tensor.len(),
+            ElementType::F32 => full += tensor.len(),
+            _ => {}
+        }
+    }
+    match () {
+        () if half > full && half >= brain => "FP16",
+        () if brain > full => "BF16",
+        () => "FP32",
+    }
+}

@@ -1,0 +1,300 @@
+//! Devices for tests of devices made of devices: the reference device under another name, that refuses operations, fails
+//! or is slow as told, and notes what it was asked to do. Made for any test that needs a device that misbehaves.
+
+use carafe::{
+    CompiledModel, Device, Error, InferRequest, Model, Mutability, NodeProfile, Port, Properties, PropertyInfo,
+    PropertyKind, Query, Registry, Result, SharedBytes, Tensor, Unsupported,
+};
+use carafe_device::Stage;
+use carafe_template::TemplateDevice;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const TABLE: &[PropertyInfo] = &[
+    info("PERF_COUNT", PropertyKind::Bool, Mutability::ReadWrite, "false"),
+    info("DEVICE_ID", PropertyKind::Text, Mutability::ReadWrite, "0"),
+    info("COLOUR", PropertyKind::Enum(&["RED", "BLUE"]), Mutability::ReadWrite, "RED"),
+    info("AVAILABLE_DEVICES", PropertyKind::Text, Mutability::ReadOnly, ""),
+    info("OPTIMIZATION_CAPABILITIES", PropertyKind::Text, Mutability::ReadOnly, ""),
+];
+
+const fn info(name: &'static str, kind: PropertyKind, mutability: Mutability, default: &'static str) -> PropertyInfo {
+    PropertyInfo { name, kind, mutability, default, doc: "" }
+}
+
+/// The reference device in disguise. Clones share what was noted and told.
+#[derive(Clone, Debug)]
+pub struct FakeDevice {
+    name: String,
+    refused: Vec<String>,
+    metrics: BTreeMap<String, String>,
+    exports: bool,
+    compile_time: Duration,
+    infer_time: Duration,
+    told: Arc<Told>,
+}
+
+/// What a test may change and read while the device is in use.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub fails_to_compile: AtomicBool,
+    pub fails_to_infer: AtomicBool,
+    pub n_inferences: AtomicUsize,
+    pub n_running: AtomicUsize,
+    /// Most inferences at the same time.
+    pub most_running: AtomicUsize,
+    pub n_requests: AtomicUsize,
+    /// Names of compiled models with the properties they were compiled with.
+    pub compiled: Mutex<Vec<(String, Properties)>>,
+    pub n_imported: AtomicUsize,
+    /// Where the tensors lie that were bound as inputs.
+    pub input_places: Mutex<Vec<usize>>,
+}
+
+impl FakeDevice {
+    pub fn new(name: &str) -> FakeDevice {
+        FakeDevice {
+            name: name.to_string(),
+            refused: vec![],
+            metrics: BTreeMap::new(),
+            exports: true,
+            compile_time: Duration::ZERO,
+            infer_time: Duration::ZERO,
+            told: Arc::default(),
+        }
+    }
+    /// Takes no operation of these types (in any case), neither when asked nor when compiling.
+    #[must_use]
+    pub fn refusing(mut self, types: &[&str]) -> FakeDevice {
+        self.refused = types.iter().map(|t| t.to_string()).collect();
+        self
+    }
+    /// Answers a read-only property with this.
+    #[must_use]
+    pub fn with_metric(mut self, name: &str, value: &str) -> FakeDevice {
+        self.metrics.insert(name.to_string(), value.to_string());
+        self
+    }
+    #[must_use]
+    pub fn that_cannot_export(mut self) -> FakeDevice {
+        self.exports = false;
+        self
+    }
+    #[must_use]
+    pub fn compiling_for(mut self, time: Duration) -> FakeDevice {
+        self.compile_time = time;
+        self
+    }
+    /// Every inference takes at least this long; a cancellation ends it at once.
+    #[must_use]
+    pub fn inferring_for(mut self, time: Duration) -> FakeDevice {
+        self.infer_time = time;
+        self
+    }
+    #[must_use]
+    pub fn failing_to_compile(self) -> FakeDevice {
+        self.told.fails_to_compile.store(true, Ordering::SeqCst);
+        self
+    }
+    #[must_use]
+    pub fn failing_to_infer(self) -> FakeDevice {
+        self.told.fails_to_infer.store(true, Ordering::SeqCst);
+        self
+    }
+    /// What is told and noted, shared with the device in use.
+    pub fn told(&self) -> Arc<Told> {
+        self.told.clone()
+    }
+    pub fn add_to(&self, core: &carafe::Core) {
+        core.add_device(&self.name, Arc::new(self.clone())).expect("a fake device has a name of its own");
+    }
+
+    fn refuses(&self, model: &Model) -> Vec<Unsupported> {
+        let bad = |n: &carafe::Node| self.refused.iter().any(|t| t.eq_ignore_ascii_case(n.op().type_name()));
+        model
+            .nodes()
+            .filter(|(_, n)| bad(n))
+            .map(|(_, n)| Unsupported {
+                name: n.name().to_string(),
+                type_name: n.op().type_name().to_string(),
+                reason: format!("{} has no {}", self.name, n.op().type_name()),
+            })
+            .collect()
+    }
+    fn inner(properties: &Properties) -> Properties {
+        let mut inner = properties.clone();
+        inner.remove("COLOUR");
+        inner
+    }
+    fn wrap(&self, inner: Arc<dyn CompiledModel>) -> Arc<dyn CompiledModel> {
+        Arc::new(FakeCompiled { inner, device: self.clone() })
+    }
+}
+
+impl Device for FakeDevice {
+    fn properties(&self) -> &'static [PropertyInfo] {
+        TABLE
+    }
+    fn metric(&self, name: &str) -> Result<String> {
+        if let Some(value) = self.metrics.get(name) {
+            return Ok(value.clone());
+        }
+        match name {
+            "AVAILABLE_DEVICES" => Ok("0".into()),
+            "FULL_DEVICE_NAME" => Ok(format!("fake device {}", self.name)),
+            "OPTIMIZATION_CAPABILITIES" if self.exports => Ok("FP32 FP16 EXPORT_IMPORT".into()),
+            "OPTIMIZATION_CAPABILITIES" => Ok("FP32 FP16".into()),
+            "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok("2".into()),
+            _ => Err(Error::not_found(format!("device {} has no property `{name}`", self.name))),
+        }
+    }
+    fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
+        properties.check(TABLE)?;
+        let mut query = TemplateDevice.query(model, &Properties::new())?;
+        for bad in self.refuses(model) {
+            query.supported.retain(|n| *n != bad.name);
+            query.unsupported.push(bad);
+        }
+        Ok(query)
+    }
+    fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
+        properties.check(TABLE)?;
+        std::thread::sleep(self.compile_time);
+        if self.told.fails_to_compile.load(Ordering::SeqCst) {
+            return Err(Error::unsupported(format!("{} is told to fail", self.name)));
+        }
+        if let Some(bad) = self.refuses(model).first() {
+            return Err(Error::unsupported(format!("node `{}`: {}", bad.name, bad.reason)));
+        }
+        self.told.compiled.lock().expect("no panic").push((model.name.clone(), properties.clone()));
+        Ok(self.wrap(TemplateDevice.compile(model, &FakeDevice::inner(properties))?))
+    }
+    fn import(
+        &self,
+        blob: SharedBytes,
+        registry: &Registry,
+        properties: &Properties,
+    ) -> Result<Arc<dyn CompiledModel>> {
+        if !self.exports {
+            return Err(Error::unsupported(format!("{} cannot import", self.name)));
+        }
+        self.told.n_imported.fetch_add(1, Ordering::SeqCst);
+        Ok(self.wrap(TemplateDevice.import(blob, registry, &FakeDevice::inner(properties))?))
+    }
+}
+
+struct FakeCompiled {
+    inner: Arc<dyn CompiledModel>,
+    device: FakeDevice,
+}
+
+impl CompiledModel for FakeCompiled {
+    fn inputs(&self) -> &[Port] {
+        self.inner.inputs()
+    }
+    fn outputs(&self) -> &[Port] {
+        self.inner.outputs()
+    }
+    fn runtime_model(&self) -> Model {
+        self.inner.runtime_model()
+    }
+    fn export(&self, to: &mut dyn Write) -> Result<()> {
+        match self.device.exports {
+            true => self.inner.export(to),
+            false => Err(Error::unsupported(format!("{} cannot export", self.device.name))),
+        }
+    }
+    fn property(&self, name: &str) -> Result<String> {
+        match name {
+            "EXECUTION_DEVICES" => Ok(self.device.name.clone()),
+            "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => self.device.metric(name),
+            _ => self.inner.property(name),
+        }
+    }
+    fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
+        self.device.told.n_requests.fetch_add(1, Ordering::SeqCst);
+        Box::new(FakeRequest { inner: self.inner.clone().create_request(), device: self.device.clone() })
+    }
+}
+
+struct FakeRequest {
+    inner: Box<dyn InferRequest>,
+    device: FakeDevice,
+}
+
+impl FakeRequest {
+    fn begin(&self) -> Result<Running> {
+        let told = self.device.told.clone();
+        let now = told.n_running.fetch_add(1, Ordering::SeqCst) + 1;
+        told.most_running.fetch_max(now, Ordering::SeqCst);
+        told.n_inferences.fetch_add(1, Ordering::SeqCst);
+        let running = Running(told);
+        let (end, flag) = (Instant::now() + self.device.infer_time, self.inner.cancel_flag());
+        while Instant::now() < end {
+            if flag.is_set() {
+                return Err(Error::new(carafe::ErrorKind::Cancelled, "the inference was cancelled"));
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        match running.0.fails_to_infer.load(Ordering::SeqCst) {
+            true => Err(Error::unsupported(format!("{} is told to fail", self.device.name))),
+            false => Ok(running),
+        }
+    }
+}
+
+struct Running(Arc<Told>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.n_running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl InferRequest for FakeRequest {
+    fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        self.device.told.input_places.lock().expect("no panic").push(tensor.storage_ptr());
+        self.inner.set_input(index, tensor)
+    }
+    fn input(&self, index: usize) -> Option<&Tensor> {
+        self.inner.input(index)
+    }
+    fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        self.inner.set_output(index, tensor)
+    }
+    fn infer(&mut self) -> Result<()> {
+        self.inner.cancel_flag().clear();
+        (0..self.stages().len()).try_for_each(|stage| self.run_stage(stage))
+    }
+    fn stages(&self) -> Vec<Stage> {
+        self.inner.stages()
+    }
+    fn run_stage(&mut self, stage: usize) -> Result<()> {
+        let _running = if stage == 0 { Some(self.begin()?) } else { None };
+        self.inner.run_stage(stage)
+    }
+    fn output(&self, index: usize) -> Result<&Tensor> {
+        self.inner.output(index)
+    }
+    fn profile(&self) -> Vec<NodeProfile> {
+        self.inner.profile()
+    }
+    fn variables(&self) -> Vec<String> {
+        self.inner.variables()
+    }
+    fn variable(&self, id: &str) -> Result<Option<Tensor>> {
+        self.inner.variable(id)
+    }
+    fn set_variable(&mut self, id: &str, value: Tensor) -> Result<()> {
+        self.inner.set_variable(id, value)
+    }
+    fn reset_variables(&mut self) {
+        self.inner.reset_variables();
+    }
+    fn cancel_flag(&self) -> CancelFlag {
+        self.inner.cancel_flag()
+    }
+}
