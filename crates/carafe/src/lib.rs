@@ -39,17 +39,17 @@ mod onnx_format;
 pub mod prelude;
 mod summary;
 
+pub use carafe_abi::{Extension, Library, LoadError};
 pub use carafe_device::{
     CompiledModel, Device, InferRequest, Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo,
     PropertyKind, Query, Unsupported,
 };
 pub use carafe_frontend::Progress;
+pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
-pub use carafe_abi::{Extension, Library, LoadError};
-pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
 pub use carafe_runtime::{Core, DeviceName, IntoExtensions, ReadContext, ReadRequest, Reader};
 pub use carafe_tensor::{
     Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
