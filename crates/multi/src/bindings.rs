@@ -1,6 +1,6 @@
 //! What a user bound to a request: tensors for its inputs and memory for its outputs.
 
-use carafe_device::Port;
+use carafe_device::{CancelFlag, Port};
 use carafe_graph::{Error, ErrorKind, Result};
 use carafe_tensor::Tensor;
 
