@@ -52,14 +52,10 @@ pub use carafe_ir as ir;
 pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
-<<<<<<< HEAD
 pub use carafe_runtime::{
     CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, ReadContext, ReadRequest,
     Reader, Removed, parse_size,
 };
-=======
-pub use carafe_runtime::{Core, DeviceName, IntoExtensions, ReadContext, ReadRequest, Reader};
->>>>>>> seq
 pub use carafe_tensor::{
     Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
     pack_sequence, unpack_sequence,
