@@ -173,27 +173,27 @@ struct Fact {
 /* An attribute with its value; made by an author, or copied from the engine. */
 class Attr {
 public:
-    Attr(std::string name, bool v) : Attr(std::move(name), CARAFE_ATTR_BOOL) { i = v; }
+    Attr(std::string name, bool v) : Attr(std::move(name), Kind{CARAFE_ATTR_BOOL}) { i = v; }
     Attr(std::string name, int v) : Attr(std::move(name), int64_t(v)) {}
-    Attr(std::string name, int64_t v) : Attr(std::move(name), CARAFE_ATTR_INT) { i = v; }
-    Attr(std::string name, double v) : Attr(std::move(name), CARAFE_ATTR_FLOAT) { f = v; }
+    Attr(std::string name, int64_t v) : Attr(std::move(name), Kind{CARAFE_ATTR_INT}) { i = v; }
+    Attr(std::string name, double v) : Attr(std::move(name), Kind{CARAFE_ATTR_FLOAT}) { f = v; }
     Attr(std::string name, const char *v) : Attr(std::move(name), std::string(v)) {}
-    Attr(std::string name, std::string v) : Attr(std::move(name), CARAFE_ATTR_STR) { s = std::move(v); }
-    Attr(std::string name, std::vector<int64_t> v) : Attr(std::move(name), CARAFE_ATTR_INTS) { ints = std::move(v); }
-    Attr(std::string name, std::vector<double> v) : Attr(std::move(name), CARAFE_ATTR_FLOATS) { floats = std::move(v); }
-    Attr(std::string name, std::vector<std::string> v) : Attr(std::move(name), CARAFE_ATTR_STRS) { strs = std::move(v); }
+    Attr(std::string name, std::string v) : Attr(std::move(name), Kind{CARAFE_ATTR_STR}) { s = std::move(v); }
+    Attr(std::string name, std::vector<int64_t> v) : Attr(std::move(name), Kind{CARAFE_ATTR_INTS}) { ints = std::move(v); }
+    Attr(std::string name, std::vector<double> v) : Attr(std::move(name), Kind{CARAFE_ATTR_FLOATS}) { floats = std::move(v); }
+    Attr(std::string name, std::vector<std::string> v) : Attr(std::move(name), Kind{CARAFE_ATTR_STRS}) { strs = std::move(v); }
     static Attr type(std::string name, uint32_t v) {
-        Attr a(std::move(name), CARAFE_ATTR_TYPE);
+        Attr a(std::move(name), Kind{CARAFE_ATTR_TYPE});
         a.i = v;
         return a;
     }
     static Attr types(std::string name, std::vector<uint32_t> v) {
-        Attr a(std::move(name), CARAFE_ATTR_TYPES);
+        Attr a(std::move(name), Kind{CARAFE_ATTR_TYPES});
         a.codes = std::move(v);
         return a;
     }
     static Attr shape(std::string name, std::optional<std::vector<Dim>> v) {
-        Attr a(std::move(name), CARAFE_ATTR_SHAPE);
+        Attr a(std::move(name), Kind{CARAFE_ATTR_SHAPE});
         a.i = v ? 0 : -1;
         if (v)
             for (const Dim &d : *v) a.dims.push_back(d.raw());
@@ -201,7 +201,7 @@ public:
     }
     /* The memory of the tensor stays with the caller. */
     static Attr tensor(std::string name, CarafeTensor v) {
-        Attr a(std::move(name), CARAFE_ATTR_TENSOR);
+        Attr a(std::move(name), Kind{CARAFE_ATTR_TENSOR});
         a.t = v;
         return a;
     }
@@ -234,7 +234,10 @@ public:
     uint32_t kind;
 
 private:
-    Attr(std::string name, uint32_t kind) : name(std::move(name)), kind(kind) {}
+    struct Kind {
+        uint32_t code;
+    };
+    Attr(std::string name, Kind kind) : name(std::move(name)), kind(kind.code) {}
     int64_t i = 0;
     double f = 0;
     std::string s;
@@ -453,6 +456,7 @@ struct Decl {
     struct Declared {
         std::string name;
         uint32_t kind;
+        bool required;
         std::optional<Attr> otherwise;
         std::string doc;
     };
@@ -466,11 +470,13 @@ struct Decl {
     Decl &attr(Attr a, std::string about = "") {
         std::string name = a.name;
         uint32_t kind = a.kind;
-        attrs.push_back({std::move(name), kind, std::move(a), std::move(about)});
+        attrs.push_back({std::move(name), kind, false, std::move(a), std::move(about)});
         return *this;
     }
     /* An attribute that every node must give. */
-    Decl &required(std::string name, uint32_t kind, std::string about = "") { return attrs.push_back({std::move(name), kind, std::nullopt, std::move(about)}), *this; }
+    Decl &required(std::string name, uint32_t kind, std::string about = "") { return attrs.push_back({std::move(name), kind, true, std::nullopt, std::move(about)}), *this; }
+    /* An attribute that a node may leave out, and has no value then. */
+    Decl &optional(std::string name, uint32_t kind, std::string about = "") { return attrs.push_back({std::move(name), kind, false, std::nullopt, std::move(about)}), *this; }
     Decl &says(std::string text) { return doc = std::move(text), *this; }
     /* CARAFE_OP_... */
     Decl &with(uint32_t bits) { return flags |= bits, *this; }
@@ -686,7 +692,7 @@ public:
         for (auto &a : decl.attrs) {
             const CarafeAttr *otherwise = nullptr;
             if (a.otherwise) otherwise = keep(keep(std::make_unique<Attr>(*a.otherwise))->get()->raw());
-            infos.push_back({keep_text(a.name), a.kind, !a.otherwise, otherwise, keep_text(a.doc)});
+            infos.push_back({keep_text(a.name), a.kind, a.required, otherwise, keep_text(a.doc)});
         }
         CarafeOp t{};
         t.size = sizeof t;
