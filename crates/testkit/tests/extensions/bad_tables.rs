@@ -68,7 +68,7 @@ fn wrong_tables_are_refused_whole() {
         ("r->fns->add_mapping(r, NULL);", "the table of a mapping is a null pointer"),
         ("CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; r->fns->add_mapping(r, &t);", "the target of a mapping is a null pointer"),
         ("CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"Relu\"; t.n_attr_names = 2; r->fns->add_mapping(r, &t);", "2 elements at a null pointer"),
-        ("CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"a:b::c\"; r->fns->add_mapping(r, &t);", "a:b::c"),
+        ("CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"a::b::c\"; r->fns->add_mapping(r, &t);", "a::b::c"),
         ("r->fns->add_pass(r, NULL);", "the table of a pass is a null pointer"),
         ("CarafePass t = {0}; t.size = sizeof t; t.abi = 1; t.name = \"p\"; t.phase = 1; r->fns->add_pass(r, &t);", "`p`"),
         ("CarafePass t = {0}; t.size = sizeof t; t.abi = 1; t.name = \"p\"; t.phase = 77; r->fns->add_pass(r, &t);", "77"),
