@@ -7,6 +7,7 @@ mod fold_constants;
 mod name_uniquely;
 mod remove_no_ops;
 mod remove_unused;
+mod transposed_weights;
 
 pub use compress_to_fp16::CompressToFp16;
 pub use fold_constants::FoldConstants;
