@@ -21,6 +21,10 @@ pub(crate) fn read_directly(model: &mut Model) -> Result<usize> {
             model.set_op(u.node, Arc::new(op))?;
             done += 1;
         }
+        // Folding would compute what nobody reads.
+        if model.users(id.into()).is_empty() {
+            model.remove(id)?;
+        }
     }
     Ok(done)
 }
@@ -71,6 +75,7 @@ mod tests {
         let x = Tensor::from_slice(&[1, 2], &[1f32, 3.]).unwrap();
         let before = m.evaluate(std::slice::from_ref(&x)).unwrap();
         assert_eq!(read_directly(&mut m).unwrap(), 1);
+        assert!(m.find_node("t").is_none());
         let y = m.find_node("y").unwrap();
         assert!(m.node(m.node(y).inputs()[1].node).op().is::<Constant>());
         assert!(before[0].content_eq(&m.evaluate(&[x]).unwrap()[0]));
