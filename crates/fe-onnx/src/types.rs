@@ -1,9 +1,12 @@
 //! Types of graph inputs and outputs, and the spelling of domains.
 
 use crate::tensor::element_type;
-use crate::wire::{TypeProto, ValueInfoProto};
+use crate::wire::{DimensionProto, TypeProto, ValueInfoProto};
 use carafe_graph::{Error, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
+
+/// No tensor has more along one axis, and sizes computed from a few of these do not overflow.
+const MAX_DIM: i64 = 1 << 40;
 
 /// `ai.onnx` is another word for the default domain.
 pub(crate) fn domain(domain: Option<&str>) -> String {
@@ -32,10 +35,14 @@ fn of_type(ty: &TypeProto) -> Result<(ElementType, PartialShape)> {
     let shape = match &tensor.shape {
         None => PartialShape::dynamic(),
         // Exporters write 0 and -1 for "unknown" as well.
-        Some(s) => PartialShape::new(s.dim.iter().map(|d| match d.dim_value {
-            Some(n) if n > 0 => Dim::known(n),
-            _ => Dim::ANY,
-        })),
+        Some(s) => {
+            let dim = |d: &DimensionProto| match d.dim_value {
+                Some(n) if n > MAX_DIM => Err(Error::invalid(format!("dimension {n} is too large"))),
+                Some(n) if n > 0 => Ok(Dim::known(n)),
+                _ => Ok(Dim::ANY),
+            };
+            PartialShape::new(s.dim.iter().map(dim).collect::<Result<Vec<_>>>()?)
+        }
     };
     Ok((element, shape))
 }
