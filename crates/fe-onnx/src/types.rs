@@ -1,9 +1,12 @@
 //! Types of graph inputs and outputs, and the spelling of domains.
 
 use crate::tensor::element_type;
-use crate::wire::{ElementTypeProto, TypeProto, ValueInfoProto};
-use carafe_graph::{ItemType, Result};
+use crate::wire::{DimensionProto, ElementTypeProto, TypeProto, ValueInfoProto};
+use carafe_graph::{Error, ItemType, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
+
+/// No tensor has more along one axis, and sizes computed from a few of these do not overflow.
+const MAX_DIM: i64 = 1 << 40;
 
 /// `ai.onnx` is another word for the default domain.
 pub(crate) fn domain(domain: Option<&str>) -> String {
@@ -46,10 +49,14 @@ fn of_type(ty: &TypeProto) -> Result<ItemType> {
     let shape = match &tensor.shape {
         None => PartialShape::dynamic(),
         // Exporters write -1 for "unknown" as well; 0 is a size, for onnxruntime and OpenVINO too.
-        Some(s) => PartialShape::new(s.dim.iter().map(|d| match d.dim_value {
-            Some(n) if n >= 0 => Dim::known(n),
-            _ => Dim::ANY,
-        })),
+        Some(s) => {
+            let dim = |d: &DimensionProto| match d.dim_value {
+                Some(n) if n > MAX_DIM => Err(Error::invalid(format!("dimension {n} is too large"))),
+                Some(n) if n >= 0 => Ok(Dim::known(n)),
+                _ => Ok(Dim::ANY),
+            };
+            PartialShape::new(s.dim.iter().map(dim).collect::<Result<Vec<_>>>()?)
+        }
     };
     Ok(ItemType::Tensor(element, shape))
 }
