@@ -3,8 +3,36 @@
 
 /// Numbers that have a meaning somewhere, or just outside of it.
 const NUMBERS: &[i64] = &[
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, 17, 21, 26, 64, 255, 1000, 65536, 1_000_000, -1, -2, -3, i32::MAX as i64,
-    i32::MIN as i64, u32::MAX as i64, 1 << 40, i64::MAX, i64::MIN,
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    10,
+    11,
+    13,
+    16,
+    17,
+    21,
+    26,
+    64,
+    255,
+    1000,
+    65536,
+    1_000_000,
+    -1,
+    -2,
+    -3,
+    i32::MAX as i64,
+    i32::MIN as i64,
+    u32::MAX as i64,
+    1 << 40,
+    i64::MAX,
+    i64::MIN,
 ];
 
 /// One field: its key as found, and its content.

@@ -24,6 +24,7 @@ pub(crate) struct GraphBridge<'a> {
 enum Held<'a> {
     Rewritten(&'a mut Model),
     Shown(Arc<Model>),
+    Own(Box<Model>),
 }
 
 static FNS: CarafeGraphFns = CarafeGraphFns {
@@ -49,6 +50,8 @@ static FNS: CarafeGraphFns = CarafeGraphFns {
     ir,
     retain,
     release,
+    scratch,
+    ops,
 };
 
 impl<'a> GraphBridge<'a> {
@@ -60,6 +63,10 @@ impl<'a> GraphBridge<'a> {
     pub(crate) fn shown(model: Arc<Model>, registry: Arc<Registry>) -> GraphBridge<'static> {
         GraphBridge::new(Held::Shown(model), registry)
     }
+    /// Empty, to be filled.
+    pub(crate) fn scratch(registry: Arc<Registry>) -> GraphBridge<'static> {
+        GraphBridge::new(Held::Own(Box::new(Model::new("scratch"))), registry)
+    }
     fn new(model: Held<'_>, registry: Arc<Registry>) -> GraphBridge<'_> {
         GraphBridge { base: CarafeGraph { fns: &FNS }, model, registry, arena: Arena::default(), ir: None }
     }
@@ -70,11 +77,13 @@ impl<'a> GraphBridge<'a> {
         match &self.model {
             Held::Rewritten(m) => m,
             Held::Shown(m) => m,
+            Held::Own(m) => m,
         }
     }
     fn model_mut(&mut self) -> Result<&mut Model> {
         match &mut self.model {
             Held::Rewritten(m) => Ok(m),
+            Held::Own(m) => Ok(m),
             Held::Shown(_) => Err(Error::usage("a model that is shown to a device cannot be changed")),
         }
     }
@@ -408,6 +417,7 @@ unsafe extern "C" fn retain(g: *mut CarafeGraph) -> *mut CarafeGraph {
     let model = match &b.model {
         Held::Rewritten(m) => Arc::new(Model::clone(m)),
         Held::Shown(m) => m.clone(),
+        Held::Own(m) => Arc::new(Model::clone(m)),
     };
     Box::into_raw(Box::new(GraphBridge::shown(model, b.registry.clone()))).cast()
 }
@@ -417,6 +427,28 @@ unsafe extern "C" fn release(g: *mut CarafeGraph) {
         // SAFETY: `retain` made the box, and the contract gives it back once.
         drop(unsafe { Box::from_raw(g.cast::<GraphBridge<'static>>()) });
     }
+}
+
+unsafe extern "C" fn scratch(g: *mut CarafeGraph) -> *mut CarafeGraph {
+    // SAFETY: as in `nodes`.
+    let registry = unsafe { bridge(g) }.registry.clone();
+    Box::into_raw(Box::new(GraphBridge::scratch(registry))).cast()
+}
+
+unsafe extern "C" fn ops(g: *mut CarafeGraph, out: *mut *const CarafeStr, n: *mut usize) -> CarafeStatus {
+    // SAFETY: as in `nodes`.
+    let b = unsafe { bridge(g) };
+    let registry = b.registry.clone();
+    let own = registry.all().into_iter().filter(|f| f.info.since == 0);
+    let names: Vec<CarafeStr> = own.map(|f| b.arena.text(&format!("{}::{}", f.info.opset, f.info.xml_name))).collect();
+    let len = names.len();
+    let kept = b.arena.keep(names);
+    // SAFETY: as in `nodes`.
+    unsafe {
+        n.write(len);
+        out.write(kept);
+    }
+    CARAFE_OK
 }
 
 // SAFETY: buffers are plain numbers and pointers; sending the list of them sends no access by itself.

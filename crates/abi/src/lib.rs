@@ -7,6 +7,8 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod convert;
+mod device_export;
+mod device_import;
 mod eval_export;
 mod export;
 mod extension;
@@ -28,6 +30,8 @@ mod status;
 pub mod tables;
 mod text;
 
+pub use device_export::create_plugin_engine;
+pub use device_import::{Plugin, load_plugin};
 pub use export::{ABI, Registration, create_extensions};
 pub use extension::{ClKernel, Extension, Progress, Telemetry};
 pub use graph_import::{Graph, GraphNode};

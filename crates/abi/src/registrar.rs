@@ -107,6 +107,7 @@ macro_rules! up_to {
         std::mem::offset_of!($t, $field) + size_of::<usize>()
     };
 }
+pub(crate) use up_to;
 
 // Runs one registration; remembers its failure.
 fn register(r: *mut CarafeRegistrar, f: impl FnOnce(&mut Registrar) -> Result<()>) -> CarafeStatus {

@@ -542,6 +542,11 @@ pub struct CarafeGraphFns {
     /// Keeps the model, and all that was handed out, alive after the callback; ended by `release`.
     pub retain: unsafe extern "C" fn(g: *mut CarafeGraph) -> *mut CarafeGraph,
     pub release: unsafe extern "C" fn(g: *mut CarafeGraph),
+    /// An empty model that can be filled, with the same operations at hand; ended by `release`. A device evaluates
+    /// operations of others through it.
+    pub scratch: unsafe extern "C" fn(g: *mut CarafeGraph) -> *mut CarafeGraph,
+    /// Names of the operations outside of the numbered opsets, as `opset::Type`.
+    pub ops: unsafe extern "C" fn(g: *mut CarafeGraph, names: *mut *const CarafeStr, n: *mut usize) -> CarafeStatus,
 }
 
 /// Bytes of the weights that begin at `offset`.
@@ -850,6 +855,7 @@ pub struct CarafeDevice {
         ) -> CarafeStatus,
     >,
     /// Reads what `CarafeCompiled::export_to` wrote; null when the device cannot. The bytes live until `import` returns.
+    /// `ops` is an empty model with the engine's operations at hand.
     pub import: Option<
         unsafe extern "C" fn(
             device: *mut c_void,

@@ -1,8 +1,8 @@
 //! OpenVINO IR as a format of `Core`.
 
-use carafe_graph::{Model, Registry, Result};
+use carafe_graph::{Model, Result};
 use carafe_ir::ReadOptions;
-use carafe_runtime::{ReadRequest, Reader};
+use carafe_runtime::{ReadContext, ReadRequest, Reader};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IrFormat;
@@ -14,12 +14,12 @@ impl Reader for IrFormat {
     fn recognizes(&self, head: &[u8]) -> bool {
         carafe_ir::is_ir(head)
     }
-    fn read(&self, request: &ReadRequest<'_>, registry: &Registry) -> Result<Model> {
+    fn read(&self, request: &ReadRequest<'_>, cx: &ReadContext<'_>) -> Result<Model> {
         let options = ReadOptions {
             keep_unknown: request.keep_unknown,
             weights: request.weights.map(|p| p.to_path_buf()),
             ..ReadOptions::default()
         };
-        carafe_ir::read_file(request.path, registry, &options)
+        carafe_ir::read_file(request.path, cx.registry, &options)
     }
 }

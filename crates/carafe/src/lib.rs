@@ -19,22 +19,29 @@ mod onnx_format;
 pub mod prelude;
 mod summary;
 
+pub use carafe_abi::{Extension, Library, LoadError};
 pub use carafe_device::{
-    CompiledModel, Device, InferRequest, Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo,
-    PropertyKind, Query, Unsupported,
+    AsyncInferQueue, AsyncInferRequest, CompiledModel, Device, Executors, Finished, InferRequest, Mutability,
+    NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage, Unsupported,
+    Version, async_request,
 };
+pub use carafe_frontend::Progress;
+pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
-pub use carafe_runtime::{Core, DeviceName, ReadRequest, Reader};
+pub use carafe_runtime::{
+    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, ReadContext, ReadRequest,
+    Reader, Removed, parse_size,
+};
 pub use carafe_tensor::{Dim, Element, ElementType, Number, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16};
 pub use summary::{Summary, summarize};
 
 use std::sync::Arc;
 
-/// A `Core` with everything that is built in.
+/// A `Core` with everything that is built in, and the extensions that the environment variable `CARAFE_EXTENSIONS` lists.
 pub fn core() -> Core {
     let core = Core::empty();
     core.add_ops(carafe_ops::factories());
@@ -44,6 +51,9 @@ pub fn core() -> Core {
         .expect("built-in device names are valid and distinct");
     for (name, device) in carafe_multi::devices(Arc::new(core.downgrade())) {
         core.add_device(name, device).expect("built-in device names are valid and distinct");
+    }
+    for e in core.add_environment_extensions() {
+        eprintln!("[ WARNING ] {e}");
     }
     core
 }

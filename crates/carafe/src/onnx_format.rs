@@ -1,8 +1,8 @@
 //! ONNX as a format of `Core`.
 
 use carafe_frontend::{ReadOptions, RuleSet};
-use carafe_graph::{Model, Registry, Result};
-use carafe_runtime::{ReadRequest, Reader};
+use carafe_graph::{Model, Result};
+use carafe_runtime::{ReadContext, ReadRequest, Reader};
 
 /// The reader, with its rules; a user's rules stand in front of the built-in ones.
 #[derive(Debug)]
@@ -23,8 +23,15 @@ impl Reader for OnnxFormat {
     fn recognizes(&self, head: &[u8]) -> bool {
         carafe_fe_onnx::is_onnx(head)
     }
-    fn read(&self, request: &ReadRequest<'_>, _: &Registry) -> Result<Model> {
-        let options = ReadOptions { keep_unknown: request.keep_unknown, progress: request.progress };
-        carafe_fe_onnx::read_file_with(request.path, &self.rules, &options)
+    fn read(&self, request: &ReadRequest<'_>, cx: &ReadContext<'_>) -> Result<Model> {
+        let options = ReadOptions {
+            keep_unknown: request.keep_unknown,
+            progress: request.progress,
+            registry: Some(cx.registry),
+            decoded: cx.decoded,
+            telemetry: Some(cx.telemetry),
+        };
+        let rules = self.rules.with_user("onnx", cx.rules, cx.fallback);
+        carafe_fe_onnx::read_file_with(request.path, &rules, &options)
     }
 }

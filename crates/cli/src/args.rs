@@ -13,6 +13,12 @@ use std::path::PathBuf;
 
 Exit codes: 0 success, 1 bad input or model, 2 wrong usage.")]
 pub(crate) struct Cli {
+    /// Library with operations, rules, rewrites or kernels; may be given several times
+    #[arg(long, alias = "extensions", value_name = "LIB", global = true, value_delimiter = ',')]
+    pub extension: Vec<PathBuf>,
+    /// Library with a device, as LIB or NAME=LIB; may be given several times
+    #[arg(long, value_name = "[NAME=]LIB", global = true)]
+    pub plugin: Vec<String>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -24,6 +30,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Query(QueryArgs),
     Devices(DevicesArgs),
+    Cache(CacheArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -31,7 +38,7 @@ pub(crate) enum Command {
 /// The model, and how to read it.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX)
+    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX in binary or text)
     pub model: PathBuf,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
@@ -54,7 +61,7 @@ Examples:
   carafe run model.xml --fill random --seed 7 --json"
 )]
 pub(crate) struct RunArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX)
+    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX in binary or text)
     #[arg(required_unless_present = "batch")]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
@@ -69,12 +76,12 @@ pub(crate) struct RunArgs {
     /// Folder to write the outputs to
     #[arg(short, long = "output", value_name = "OUT_DIR")]
     pub output: Option<PathBuf>,
-    /// Library with operations the model needs; may be given several times
-    #[arg(long, value_name = "LIB")]
-    pub extension: Vec<PathBuf>,
     /// Device property as KEY=VALUE; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub property: Vec<String>,
+    /// Folder that keeps compiled models, so that the next run need not compile
+    #[arg(long = "cache_dir", value_name = "DIR", env = "CARAFE_CACHE_DIR")]
+    pub cache_dir: Option<PathBuf>,
     /// What inputs without a file are filled with
     #[arg(long, value_enum, default_value_t = Fill::Zeros)]
     pub fill: Fill,
@@ -273,6 +280,35 @@ pub(crate) struct DevicesArgs {
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// Look after the folder of compiled models.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: carafe cache --dir ~/.cache/carafe prune --max_size 2G")]
+pub(crate) struct CacheArgs {
+    #[command(subcommand)]
+    pub action: CacheAction,
+    /// The folder, as in `carafe run --cache_dir`
+    #[arg(long, value_name = "DIR", env = "CARAFE_CACHE_DIR", global = true)]
+    pub dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum CacheAction {
+    /// List the entries, the one used last first
+    List {
+        /// Print a JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove what this version cannot load, and the entries longest unused beyond a size
+    Prune {
+        /// Most bytes to keep, as 1000000, 500M or 2G
+        #[arg(long = "max_size", value_name = "SIZE")]
+        max_size: Option<String>,
+    },
+    /// Remove all entries
+    Clear,
 }
 
 /// Print a completion script for a shell.

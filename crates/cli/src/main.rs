@@ -7,6 +7,7 @@ mod commands;
 mod image;
 mod inputs;
 mod outputs;
+mod progress;
 
 use carafe::ErrorKind;
 use clap::Parser;

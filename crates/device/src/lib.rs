@@ -3,11 +3,17 @@
 
 #![forbid(unsafe_code)]
 
+mod async_request;
 mod blob;
+mod cancel;
 mod kernel;
 mod property;
 
+pub use async_request::{
+    AsyncInferQueue, AsyncInferRequest, Executor, Executors, Finished, RequestHandle, Task, async_request,
+};
 pub use blob::{BlobHeader, read_blob, write_blob};
+pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 
@@ -16,7 +22,6 @@ use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A device: turns models into something that runs.
@@ -31,6 +36,12 @@ pub trait Device: Send + Sync {
     fn version(&self) -> Version {
         Version { build: env!("CARGO_PKG_VERSION").to_string(), description: String::new() }
     }
+
+    /// Takes the kernels that extensions bring, all of them each time; those for other devices are not its business.
+    fn set_kernels(&self, _kernels: &[Arc<dyn Kernel>]) {}
+
+    /// Takes every registered operation, each time that changes; for devices that make operations by name.
+    fn set_registry(&self, _registry: &Registry) {}
 
     /// Which nodes the device can run. HETERO asks this and errors quote it.
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query>;
@@ -53,6 +64,12 @@ pub trait CompiledModel: Send + Sync {
     /// Value of a property it was compiled with, or of one it answers itself, as text.
     fn property(&self, name: &str) -> Result<String>;
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest>;
+    /// Executors for asynchronous requests of this model, new ones with each call. `Core` asks once and lets all requests
+    /// of the model share them; a device says more only when it wants other numbers of threads.
+    fn executors(&self) -> Executors {
+        let requests = self.property("OPTIMAL_NUMBER_OF_INFER_REQUESTS").ok().and_then(|n| n.trim().parse().ok());
+        Executors::new(requests.unwrap_or(1))
+    }
 }
 
 /// One inference at a time, with its own tensors and state.
@@ -85,7 +102,7 @@ pub trait InferRequest: Send {
     fn reset_variables(&mut self);
     /// Setting it to true stops a running inference between two nodes. `infer` clears it when it begins; whoever runs
     /// stages one by one clears it before the first.
-    fn cancel_flag(&self) -> Arc<AtomicBool>;
+    fn cancel_flag(&self) -> CancelFlag;
 }
 
 /// A step of an inference and the queue of the device that it runs on.

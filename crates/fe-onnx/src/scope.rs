@@ -7,12 +7,12 @@ use crate::file::Source;
 use crate::functions::Functions;
 use crate::imports::Imports;
 use crate::order::in_order;
-use crate::tensor::{dense, tensor};
+use crate::tensor::{dense, element_type, tensor};
 use crate::types;
 use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto};
 use carafe_frontend::{Host, Item, NodeCx, Outputs, ReadOptions, RuleSet, SourceNode, SubModel};
-use carafe_graph::{Constant, Error, ErrorKind, Fact, Model, Result, Value};
+use carafe_graph::{Constant, Error, ErrorKind, Fact, Model, Registry, Result, Value};
 use carafe_tensor::{ElementType, PartialShape};
 use prost::Message;
 use std::cell::Cell;
@@ -121,7 +121,8 @@ impl<'f, 'o> Scope<'f, 'o> {
     }
 
     fn nodes(&mut self, nodes: &[NodeProto]) -> Result<()> {
-        if let Some(name) = nodes.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && self.names.contains_key(*o)) {
+        if let Some(name) = nodes.iter().flat_map(|n| &n.output).find(|o| !o.is_empty() && self.names.contains_key(*o))
+        {
             return Err(Error::invalid(format!("`{name}` is produced twice")));
         }
         let is_outermost = self.depth == 0;
@@ -324,6 +325,12 @@ impl Host for Scope<'_, '_> {
         let done = inner.graph(&graph, parameters);
         self.graphs = graphs;
         done.map_err(|e| e.at(format!("`{attribute}`")))
+    }
+    fn registry(&self) -> Option<&Registry> {
+        self.cx.options.registry
+    }
+    fn element_type(&self, code: i64) -> Option<ElementType> {
+        element_type(i32::try_from(code).ok()?).ok()
     }
 }
 

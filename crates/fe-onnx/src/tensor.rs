@@ -157,7 +157,8 @@ pub(crate) fn dense(proto: &SparseTensorProto, source: &Source) -> Result<Tensor
             1 => at.get(i).copied(),
             _ => {
                 let row = at.get(i * shape.len()..(i + 1) * shape.len()).unwrap_or(&[]);
-                let inside = row.len() == shape.len() && row.iter().zip(&shape).all(|(i, d)| (0..*d as i64).contains(i));
+                let inside =
+                    row.len() == shape.len() && row.iter().zip(&shape).all(|(i, d)| (0..*d as i64).contains(i));
                 inside.then(|| row.iter().zip(&strides).map(|(i, s)| i * *s as i64).sum())
             }
         };

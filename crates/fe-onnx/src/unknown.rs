@@ -7,11 +7,7 @@ use carafe_tensor::{ElementType, PartialShape};
 use std::collections::HashSet;
 
 /// Takes back what a rule emitted before it failed.
-pub(crate) fn forget<'i>(
-    model: &mut Model,
-    first_slot: usize,
-    named: impl Iterator<Item = &'i Item>,
-) -> Result<()> {
+pub(crate) fn forget<'i>(model: &mut Model, first_slot: usize, named: impl Iterator<Item = &'i Item>) -> Result<()> {
     let mut emitted: Vec<NodeId> = model.nodes().map(|(id, _)| id).filter(|id| id.0 as usize >= first_slot).collect();
     // Values taken from outside of a sub-graph have a name, and other nodes may read them later.
     let mut values = vec![];

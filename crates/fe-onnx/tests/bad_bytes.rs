@@ -5,7 +5,7 @@ mod common;
 use common::{error, read};
 
 fn model() -> Vec<u8> {
-    include_bytes!("fixtures/test_loop11.onnx").to_vec()
+    include_bytes!("fixtures/loop11.onnx").to_vec()
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_cut_model_says_that_it_is_no_valid_file() {
 fn one_changed_byte_never_panics() {
     let whole = model();
     for at in 0..whole.len() {
-        for value in [0, 1, 0x7f, 0x80, 0xff] {
+        for value in [0, 0x80, 0xff] {
             let mut changed = whole.clone();
             changed[at] = value;
             let _ = read(changed);
@@ -66,7 +66,9 @@ fn random_bytes_are_no_model() {
 #[test]
 fn a_length_beyond_the_file_is_refused() {
     // graph: 2^63 bytes.
-    assert!(error([0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01]).contains("not a valid ONNX file"));
+    assert!(
+        error([0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01]).contains("not a valid ONNX file")
+    );
 }
 
 #[test]
@@ -107,5 +109,7 @@ fn text_that_is_not_utf8_is_refused() {
 
 #[test]
 fn an_error_in_a_text_names_its_line() {
-    assert!(error("ir_version: 8\ngraph {\n  nodes {}\n}").contains("line 3, column 3: GraphProto has no field `nodes`"));
+    assert!(
+        error("ir_version: 8\ngraph {\n  nodes {}\n}").contains("line 3, column 3: GraphProto has no field `nodes`")
+    );
 }

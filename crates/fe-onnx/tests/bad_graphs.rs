@@ -135,7 +135,8 @@ fn a_missing_sub_graph_is_refused() {
 #[test]
 fn a_sub_graph_that_reads_what_nobody_has_is_refused() {
     let branch = |name: &str| format!("{name} = b () => (float z) {{ [inner] z = Neg (nothing) }}");
-    let text = format!("g (bool c) => (float y) {{ [n] y = If (c) <{}, {}> }}", branch("then_branch"), branch("else_branch"));
+    let text =
+        format!("g (bool c) => (float y) {{ [n] y = If (c) <{}, {}> }}", branch("then_branch"), branch("else_branch"));
     let found = error(graph(&text));
     assert!(found.contains("node `n` (If, opset 17)") && found.contains("node `inner` (Neg, opset 17)"), "{found}");
 }

@@ -52,7 +52,10 @@ fn an_unknown_element_type_is_refused() {
 
 #[test]
 fn complex_numbers_are_refused() {
-    check_error(initializer("dims: 1 data_type: COMPLEX64 float_data: [1, 2]"), "complex element types are not supported");
+    check_error(
+        initializer("dims: 1 data_type: COMPLEX64 float_data: [1, 2]"),
+        "complex element types are not supported",
+    );
 }
 
 #[test]
@@ -89,7 +92,7 @@ fn check_external(name: &str, model: &str, data: &[u8], wanted: &str) {
     let folder = Folder::new(name);
     folder.write("m.pbtxt", model);
     folder.write("w.bin", data);
-    let found = folder.read("m.pbtxt").err().expect("the model must be refused");
+    let found = folder.read("m.pbtxt").expect_err("the model must be refused");
     assert!(found.contains("tensor `w`") && found.contains(wanted), "wanted `{wanted}`, found `{found}`");
 }
 
@@ -160,7 +163,7 @@ fn external_data_behind_a_link_out_of_the_folder_is_refused() {
     let outside = Folder::new("link-outside");
     std::os::unix::fs::symlink(outside.write("w.bin", [0; 8]), folder.0.join("w.bin")).unwrap();
     folder.write("m.pbtxt", external("w.bin", ""));
-    let found = folder.read("m.pbtxt").err().expect("the model must be refused");
+    let found = folder.read("m.pbtxt").expect_err("the model must be refused");
     assert!(found.contains("lies outside of the model's folder"), "{found}");
 }
 

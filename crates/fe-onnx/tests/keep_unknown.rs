@@ -21,7 +21,8 @@ fn types(model: &Model) -> Vec<String> {
 
 #[test]
 fn an_operation_without_a_rule_becomes_an_opaque_node() {
-    let model = keep("g (float[2] x) => (float[2] y) { t = Relu (x) [n] u = d.Wobble <a = 3> (t) y = Neg (u) }").unwrap();
+    let model =
+        keep("g (float[2] x) => (float[2] y) { t = Relu (x) [n] u = d.Wobble <a = 3> (t) y = Neg (u) }").unwrap();
     assert_eq!(types(&model), ["Negative", "Parameter", "ReLU", "Result", "Wobble"]);
     let (_, node) = model.nodes().find(|(_, n)| n.name() == "n").unwrap();
     assert_eq!(node.op().opset(), "d");
@@ -31,7 +32,8 @@ fn an_operation_without_a_rule_becomes_an_opaque_node() {
 #[test]
 fn declared_types_are_those_of_its_outputs() {
     let model = keep("g (float[2] x) => (float[2] y) < int64[7] t > { t = Wobble (x) y = Wobble (t) }").unwrap();
-    let shown: Vec<String> = model.results().iter().map(|r| model.fact(model.result_value(*r)).shape.to_string()).collect();
+    let shown: Vec<String> =
+        model.results().iter().map(|r| model.fact(model.result_value(*r)).shape.to_string()).collect();
     assert_eq!(shown, ["2"]);
 }
 
@@ -44,7 +46,11 @@ fn a_node_that_needs_a_shape_behind_an_unknown_one_is_kept_too() {
 #[test]
 fn an_unknown_operation_in_a_branch_is_kept() {
     let branch = |name: &str| format!("{name} = b () => (float[2] z) {{ z = Wobble (x) }}");
-    let text = format!("g (bool c, float[2] x) => (float[2] y) {{ y = If (c) <{}, {}> }}", branch("then_branch"), branch("else_branch"));
+    let text = format!(
+        "g (bool c, float[2] x) => (float[2] y) {{ y = If (c) <{}, {}> }}",
+        branch("then_branch"),
+        branch("else_branch")
+    );
     let model = keep(&text).unwrap();
     let (_, node) = model.nodes().find(|(_, n)| n.op().type_name() == "If").unwrap();
     assert!(node.op().bodies().iter().all(|(_, b)| types(&b.model).contains(&"Wobble".to_string())));

@@ -17,7 +17,10 @@ fn a_function_that_calls_itself_is_refused() {
 #[test]
 fn functions_that_call_each_other_are_refused() {
     let functions = function("f", "y = d.h (x)") + &function("h", "y = d.f (x)");
-    check_error(graph("g (float x) => (float y) { y = d.f (x) }") + &functions, "functions call each other deeper than 64");
+    check_error(
+        graph("g (float x) => (float y) { y = d.f (x) }") + &functions,
+        "functions call each other deeper than 64",
+    );
 }
 
 #[test]

@@ -1,11 +1,26 @@
 //! How a file is read, the same for every format; and whom to tell how far the reading has come.
 
+use carafe_graph::{Pass, Registry};
+use std::sync::Arc;
+
 /// How a file is read.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
     /// Keep operations without a rule as opaque nodes, for looking at a model that cannot run.
     pub keep_unknown: bool,
     pub progress: Progress<'a>,
+    /// Operations that rules may emit by name.
+    pub registry: Option<&'a Registry>,
+    /// Rewrites of the graph as decoded, in order.
+    pub decoded: &'a [Arc<dyn Pass>],
+    /// Hears of events: kind, category, action, label, value.
+    pub telemetry: Option<&'a dyn Fn(&str, &str, &str, &str, i64)>,
+}
+
+impl std::fmt::Debug for ReadOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReadOptions(keep_unknown: {}, {:?})", self.keep_unknown, self.progress)
+    }
 }
 
 /// Whom to tell how far a long piece of work has come: steps done, steps in all, and what they are. Nobody by default.

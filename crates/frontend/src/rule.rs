@@ -88,21 +88,33 @@ impl std::fmt::Debug for Rule {
 pub struct RuleSet {
     user: Vec<Rule>,
     built_in: Vec<StaticRule>,
+    /// Asked last: operations of extensions that came without a rule.
+    fallback: Vec<Rule>,
 }
 
 impl RuleSet {
     pub fn new(built_in: impl IntoIterator<Item = StaticRule>) -> RuleSet {
-        RuleSet { user: vec![], built_in: built_in.into_iter().collect() }
+        RuleSet { built_in: built_in.into_iter().collect(), ..RuleSet::default() }
     }
     /// Adds a user's rule in front of everything.
     pub fn add(&mut self, rule: Rule) {
         self.user.insert(0, rule);
     }
+    /// These rules with a user's in front, the latest first, and others behind; only those for the format.
+    #[must_use]
+    pub fn with_user(&self, format: &str, user: &[Rule], fallback: &[Rule]) -> RuleSet {
+        let mut all = self.clone();
+        user.iter().filter(|r| r.is_for(format)).for_each(|r| all.add(r.clone()));
+        all.fallback.extend(fallback.iter().rev().filter(|r| r.is_for(format)).cloned());
+        all
+    }
     /// The translator for an operation of a domain at a version.
     pub fn find(&self, domain: &str, op_type: &str, version: i64) -> Option<Arc<Translate>> {
+        // The latest stands first, and `max_by_key` gives the last of equals.
         let user = self
             .user
             .iter()
+            .rev()
             .filter(|r| r.op_type == op_type && r.domain.as_deref().is_none_or(|d| d == domain) && r.since <= version)
             .max_by_key(|r| r.since);
         if let Some(r) = user {
@@ -112,9 +124,11 @@ impl RuleSet {
             .built_in
             .iter()
             .filter(|r| r.op_type == op_type && r.domain == domain && r.since <= version)
-            .max_by_key(|r| r.since)?;
-        let translate = best.translate;
-        Some(Arc::new(translate))
+            .max_by_key(|r| r.since);
+        match best {
+            Some(rule) => Some(Arc::new(rule.translate)),
+            None => self.fallback.iter().find(|r| r.op_type == op_type).map(|r| r.translate.clone()),
+        }
     }
     /// Whether a user's rule answers for this operation.
     pub fn is_user(&self, domain: &str, op_type: &str) -> bool {
@@ -122,7 +136,12 @@ impl RuleSet {
     }
     /// Known operation names, for suggestions.
     pub fn names(&self) -> BTreeSet<&str> {
-        self.user.iter().map(|r| r.op_type.as_str()).chain(self.built_in.iter().map(|r| r.op_type)).collect()
+        self.user
+            .iter()
+            .map(|r| r.op_type.as_str())
+            .chain(self.built_in.iter().map(|r| r.op_type))
+            .chain(self.fallback.iter().map(|r| r.op_type.as_str()))
+            .collect()
     }
     /// The lowest version that a rule of this name needs, when there is one at all.
     pub fn first_version(&self, domain: &str, op_type: &str) -> Option<i64> {

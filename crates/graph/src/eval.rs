@@ -169,10 +169,24 @@ pub fn run(model: &Model, inputs: &[Tensor], env: &mut EvalEnv) -> Result<Vec<Te
     if env.depth >= MAX_DEPTH {
         return Err(Error::invalid(format!("bodies are nested deeper than {MAX_DEPTH}")));
     }
-    env.depth += 1;
-    let result = run_nodes(model, inputs, env);
-    env.depth -= 1;
-    result
+    let deeper = Deeper::into(env);
+    run_nodes(model, inputs, deeper.0)
+}
+
+/// One body deeper until it goes, also when an operation panics.
+struct Deeper<'a>(&'a mut EvalEnv);
+
+impl Deeper<'_> {
+    fn into(env: &mut EvalEnv) -> Deeper<'_> {
+        env.depth += 1;
+        Deeper(env)
+    }
+}
+
+impl Drop for Deeper<'_> {
+    fn drop(&mut self) {
+        self.0.depth -= 1;
+    }
 }
 
 fn run_nodes(model: &Model, inputs: &[Tensor], env: &mut EvalEnv) -> Result<Vec<Tensor>> {

@@ -1,9 +1,8 @@
 //! What a user bound to a request: tensors for its inputs and memory for its outputs.
 
-use carafe_device::Port;
+use carafe_device::{CancelFlag, InferRequest, Port};
 use carafe_graph::{Error, ErrorKind, Result};
 use carafe_tensor::Tensor;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug)]
 pub(crate) struct Bindings {
@@ -55,8 +54,18 @@ pub(crate) fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "the inference was cancelled")
 }
 
-pub(crate) fn check_cancel(flag: &AtomicBool) -> Result<()> {
-    if flag.load(Ordering::Relaxed) { Err(cancelled()) } else { Ok(()) }
+pub(crate) fn check_cancel(flag: &CancelFlag) -> Result<()> {
+    if flag.is_set() { Err(cancelled()) } else { Ok(()) }
+}
+
+/// Infers on behalf of a request that has this flag. The stages run one by one, for `infer` would begin by forgetting a
+/// cancellation that came a moment before.
+pub(crate) fn infer_for(cancel: &CancelFlag, inner: &mut dyn InferRequest) -> Result<()> {
+    let flag = inner.cancel_flag();
+    flag.clear();
+    let _leading = cancel.lead(&flag);
+    (0..inner.stages().len()).try_for_each(|stage| inner.run_stage(stage))?;
+    check_cancel(cancel)
 }
 
 /// Whether another device might do better: not when the user stopped it or used it wrongly.

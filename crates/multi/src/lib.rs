@@ -10,7 +10,6 @@ mod bindings;
 mod hetero;
 mod json;
 mod list;
-mod relay;
 mod settings;
 
 pub use auto::AutoDevice;

@@ -372,7 +372,7 @@ fn a_request_that_waits_for_a_worker_can_be_cancelled() {
             })
             .collect();
         std::thread::sleep(Duration::from_millis(50));
-        flags.iter().for_each(|f| f.store(true, SeqCst));
+        flags.iter().for_each(|f| f.set());
         for t in threads {
             assert_eq!(t.join().unwrap(), ErrorKind::Cancelled);
         }
@@ -412,7 +412,7 @@ fn many_threads_with_cancellations_and_a_device_that_fails_now_and_then() {
         s.spawn(move || {
             let mut i = 0usize;
             while !done.load(SeqCst) {
-                flags[i % flags.len()].store(true, SeqCst);
+                flags[i % flags.len()].set();
                 told.fails_to_infer.store(i.is_multiple_of(5), SeqCst);
                 i += 3;
                 std::thread::sleep(Duration::from_micros(700));

@@ -299,7 +299,7 @@ fn a_request_that_waits_for_company_can_be_cancelled() {
     let kind = std::thread::scope(|s| {
         s.spawn(|| {
             std::thread::sleep(Duration::from_millis(30));
-            flag.store(true, SeqCst);
+            flag.set();
         });
         request.infer().unwrap_err().kind()
     });
@@ -339,7 +339,7 @@ fn many_threads_with_cancellations() {
         s.spawn(move || {
             let mut i = 0usize;
             while !done.load(SeqCst) {
-                flags[i % flags.len()].store(true, SeqCst);
+                flags[i % flags.len()].set();
                 i += 2;
                 std::thread::sleep(Duration::from_micros(900));
             }

@@ -382,7 +382,7 @@ fn a_cancellation_reaches_the_part_that_runs() {
     let e = std::thread::scope(|s| {
         s.spawn(|| {
             std::thread::sleep(Duration::from_millis(50));
-            flag.store(true, Ordering::SeqCst);
+            flag.set();
         });
         request.infer().unwrap_err()
     });

@@ -1,6 +1,8 @@
 //! A node whose inputs are all constants becomes a constant; so does one whose value is known from shapes alone. Weights
-//! that are stored in a smaller type stay small: their `decompression` Convert is left, unless asked for.
+//! that are stored in a smaller type stay small: their `decompression` Convert, or the one before a factor of quantized
+//! weights, is left, unless asked for.
 
+use crate::fuse::dequantizes_weights;
 use carafe_graph::{Constant, EvalEnv, Model, NodeId, Notes, Parameter, Pass, Result, ResultOp, Value, eval_node};
 use carafe_tensor::Tensor;
 use std::sync::Arc;
@@ -60,6 +62,10 @@ impl FoldConstants {
         }
         if !self.decompression && node.rt_info.has("decompression") {
             notes.add(|| format!("fold_constants: {} stays, it widens compressed weights", node.place()));
+            return None;
+        }
+        if !self.decompression && dequantizes_weights(model, id) {
+            notes.add(|| format!("fold_constants: {} stays, it is a step to quantized weights", node.place()));
             return None;
         }
         if node.rt_info.has("DisableConstantFolding") && !self.decompression {

@@ -4,12 +4,14 @@
 
 mod compress_to_fp16;
 mod fold_constants;
+pub mod fuse;
 mod name_uniquely;
 mod remove_no_ops;
 mod remove_unused;
 
 pub use compress_to_fp16::CompressToFp16;
 pub use fold_constants::FoldConstants;
+pub use fuse::{DEVICE_FUSE, FUSE};
 pub use name_uniquely::NameUniquely;
 pub use remove_no_ops::RemoveNoOps;
 pub use remove_unused::RemoveUnused;

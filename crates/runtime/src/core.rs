@@ -1,9 +1,13 @@
 //! The entry to everything. Cheap to clone; clones share registrations.
 
+use crate::cache;
+use crate::compiled::Compiled;
 use crate::device_name::DeviceName;
-use crate::reader::{ReadRequest, Reader};
+use crate::reader::{ReadContext, ReadRequest, Reader};
+use carafe_abi::Extension;
 use carafe_device::{CompiledModel, Device, Devices, Mutability, Properties, Query};
-use carafe_graph::{Error, Model, OpFactory, Registry, Result};
+use carafe_frontend::Progress;
+use carafe_graph::{Error, Model, Notes, OpFactory, Phase, Registry, Result};
 use carafe_tensor::SharedBytes;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -22,11 +26,17 @@ pub struct Core {
 }
 
 #[derive(Default)]
-struct State {
-    registry: Registry,
+pub(crate) struct State {
+    pub(crate) registry: Registry,
+    /// Operations that came without an extension.
+    pub(crate) loose_ops: Vec<OpFactory>,
+    pub(crate) extensions: Vec<Extension>,
     readers: Vec<Arc<dyn Reader>>,
-    devices: BTreeMap<String, Arc<dyn Device>>,
+    pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
     properties: BTreeMap<String, Properties>,
+    /// Properties of the cache by device; those under the empty name hold for all.
+    cache: BTreeMap<String, Properties>,
+    warn: Option<Arc<dyn Fn(&str) + Send + Sync>>,
 }
 
 impl Core {
@@ -36,16 +46,19 @@ impl Core {
     }
 
     // A panic while the lock is held leaves only finished registrations behind, so a poisoned lock is still good.
-    fn state(&self) -> RwLockReadGuard<'_, State> {
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(|e| e.into_inner())
     }
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    pub(crate) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Registers operations in front of those of the same name.
     pub fn add_ops(&self, ops: impl IntoIterator<Item = OpFactory>) {
-        self.state_mut().registry.add_all(ops);
+        let ops: Vec<OpFactory> = ops.into_iter().collect();
+        let mut state = self.state_mut();
+        state.loose_ops.extend(ops.iter().filter(|f| f.info.since == 0 && f.info.opset != "carafe").cloned());
+        state.registry.add_all(ops);
     }
     pub fn add_reader(&self, reader: Arc<dyn Reader>) {
         self.state_mut().readers.push(reader);
@@ -59,6 +72,9 @@ impl Core {
         if state.devices.contains_key(name) {
             return Err(Error::usage(format!("device `{name}` is registered already")));
         }
+        let kernels: Vec<_> = state.extensions.iter().flat_map(|e| e.kernels.clone()).collect();
+        device.set_kernels(&kernels);
+        device.set_registry(&state.registry);
         state.devices.insert(name.to_string(), device);
         Ok(())
     }
@@ -73,9 +89,32 @@ impl Core {
     }
 
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
-        let shown = request.path.display();
-        let reader = self.reader_of(request.path)?;
-        reader.read(request, &self.registry()).map_err(|e| e.at(format!("model `{shown}`")))
+        let read = || {
+            let reader = self.reader_of(request.path)?;
+            let registry = self.registry();
+            let (rules, fallback) = self.user_rules()?;
+            let decoded = self.passes_of(Phase::Decoded)?;
+            let telemetry = |k: &str, c: &str, a: &str, l: &str, v: i64| self.telemetry(k, c, a, l, v);
+            let cx = ReadContext {
+                registry: &registry,
+                rules: &rules,
+                fallback: &fallback,
+                decoded: &decoded,
+                telemetry: &telemetry,
+            };
+            let listeners: Vec<_> = self.state().extensions.iter().flat_map(|e| e.progress.clone()).collect();
+            let told = |done: usize, total: usize, what: &str| {
+                request.progress.tell(done, total, what);
+                for hear in &listeners {
+                    hear(done as f32 / total.max(1) as f32, total as u32, done as u32);
+                }
+            };
+            let request = ReadRequest { progress: Progress::to(&told), ..*request };
+            let mut model = reader.read(&request, &cx)?;
+            self.run_phase(&mut model, Phase::Front, &mut Notes::default())?;
+            Ok(model)
+        };
+        read().map_err(|e: Error| e.at(format!("model `{}`", request.path.display())))
     }
 
     /// Name of the format of a file, told by its content.
@@ -102,7 +141,30 @@ impl Core {
         properties: &Properties,
     ) -> Result<Arc<dyn CompiledModel>> {
         let (found, all) = self.resolve(device, properties)?;
-        found.compile(model, &all).map_err(|e| e.at(format!("device `{device}`")))
+        let cache = self.cache_in_force(device, properties)?;
+        let rewritten = self.rewritten(model)?;
+        let job = cache::Job {
+            model: rewritten.as_ref().unwrap_or(model),
+            name: &DeviceName::parse(device)?.device,
+            device: &*found,
+            properties: &all,
+            registry: &|| self.registry(),
+            others: &self.what_else_decides(&*found),
+            warn: &|text| self.warn(text),
+        };
+        let (compiled, from_cache) = job.run(&cache).map_err(|e| e.at(format!("device `{device}`")))?;
+        Ok(Compiled::wrap(compiled, from_cache, cache.get(cache::DIR).unwrap_or_default()))
+    }
+
+    // The model after the extensions' rewrites; `None` when there are none.
+    fn rewritten(&self, model: &Model) -> Result<Option<Model>> {
+        if self.passes_of(Phase::Middle)?.is_empty() && self.passes_of(Phase::Back)?.is_empty() {
+            return Ok(None);
+        }
+        let (mut model, mut notes) = (model.clone(), Notes::default());
+        self.run_phase(&mut model, Phase::Middle, &mut notes)?;
+        self.run_phase(&mut model, Phase::Back, &mut notes)?;
+        Ok(Some(model))
     }
 
     /// Loads what `CompiledModel::export` wrote.
@@ -113,7 +175,8 @@ impl Core {
         properties: &Properties,
     ) -> Result<Arc<dyn CompiledModel>> {
         let (found, all) = self.resolve(device, properties)?;
-        found.import(blob, &self.registry(), &all).map_err(|e| e.at(format!("device `{device}`")))
+        let compiled = found.import(blob, &self.registry(), &all).map_err(|e| e.at(format!("device `{device}`")))?;
+        Ok(Compiled::wrap(compiled, false, ""))
     }
 
     /// Which nodes of the model the device can run.
@@ -142,12 +205,22 @@ impl Core {
         Ok(self.resolve(name, &Properties::new())?.0)
     }
 
-    /// Sets defaults for later compilations on the device.
+    /// Sets defaults for later compilations on the device. Those of the cache may also be set under an empty name, for all
+    /// devices.
     pub fn set_property(&self, device: &str, properties: &Properties) -> Result<()> {
-        let (found, _) = self.resolve(device, &Properties::new())?;
-        properties.check(found.properties()).map_err(|e| e.at(format!("device `{device}`")))?;
-        let name = DeviceName::parse(device)?.device;
+        let (cache, properties) = &cache::split(properties);
+        cache::check(cache)?;
+        let name = if device.is_empty() {
+            properties.check(cache::CACHE_PROPERTIES)?;
+            String::new()
+        } else {
+            let (found, _) = self.resolve(device, &Properties::new())?;
+            properties.check(found.properties()).map_err(|e| e.at(format!("device `{device}`")))?;
+            DeviceName::parse(device)?.device
+        };
         let mut state = self.state_mut();
+        let old = state.cache.entry(name.clone()).or_default();
+        *old = old.overlaid(cache);
         let old = state.properties.entry(name).or_default();
         *old = old.overlaid(properties);
         Ok(())
@@ -155,6 +228,9 @@ impl Core {
 
     /// A property of a device: what was set, its default, or what the device tells.
     pub fn get_property(&self, device: &str, name: &str) -> Result<String> {
+        if let Some(info) = cache::CACHE_PROPERTIES.iter().find(|p| p.name == name) {
+            return Ok(self.cache_in_force(device, &Properties::new())?.get(name).unwrap_or(info.default).to_string());
+        }
         let (found, all) = self.resolve(device, &Properties::new())?;
         let info = found.properties().iter().find(|p| p.name == name);
         match info {
@@ -163,8 +239,50 @@ impl Core {
         }
     }
 
+    /// Sets who hears of troubles that do not stop the work, such as a cache that cannot be written.
+    pub fn set_warning_hook(&self, hook: impl Fn(&str) + Send + Sync + 'static) {
+        self.state_mut().warn = Some(Arc::new(hook));
+    }
+
+    fn warn(&self, text: &str) {
+        let hook = self.state().warn.clone();
+        if let Some(hook) = hook {
+            hook(text);
+        }
+    }
+
+    // The cache's properties: those for all, then those of the device, then those of the call.
+    fn cache_in_force(&self, device: &str, over: &Properties) -> Result<Properties> {
+        let name = if device.is_empty() { String::new() } else { DeviceName::parse(device)?.device };
+        let state = self.state();
+        let set = |name: &str| state.cache.get(name).cloned().unwrap_or_default();
+        Ok(set("").overlaid(&set(&name)).overlaid(&cache::split(over).0))
+    }
+
+    // What decides over a compilation beside model, device and properties.
+    fn what_else_decides(&self, device: &dyn Device) -> Vec<String> {
+        let (devices, properties, mut all) = {
+            let state = self.state();
+            let linked = |e: &Extension| e.path.is_none();
+            let mut all: Vec<String> = state.extensions.iter().map(|e| format!("{} {}", e.name, e.version)).collect();
+            all.extend(state.extensions.iter().filter_map(|e| e.path.as_deref()).map(cache::file_stamp));
+            // What is linked into the program changes when the program does.
+            if !state.loose_ops.is_empty() || state.extensions.iter().any(linked) {
+                all.extend(std::env::current_exe().map(|path| cache::file_stamp(&path)));
+            }
+            (state.devices.clone(), state.properties.clone(), all)
+        };
+        // A device made of devices depends on all that it may choose.
+        if device.properties().iter().any(|p| p.name == PRIORITIES) {
+            all.extend(devices.iter().map(|(name, d)| format!("{name} {:?}", d.version())));
+            all.extend(properties.iter().map(|(name, p)| format!("{name} {p:?}")));
+        }
+        all
+    }
+
     // The device, and the properties in force: defaults set on Core, then those of the call.
     fn resolve(&self, name: &str, over: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
+        let (_, over) = &cache::split(over);
         let parsed = DeviceName::parse(name)?;
         let state = self.state();
         let Some(device) = state.devices.get(&parsed.device).cloned() else {

@@ -3,10 +3,16 @@
 
 #![forbid(unsafe_code)]
 
+mod cache;
+mod compiled;
 mod core;
 mod device_name;
+mod extensions;
+mod plugins;
 mod reader;
 
+pub use crate::cache::{CACHE_PROPERTIES, CacheEntry, CacheStore, EntryInfo, Removed, parse_size};
 pub use crate::core::{Core, WeakCore};
 pub use device_name::DeviceName;
-pub use reader::{ReadRequest, Reader};
+pub use extensions::IntoExtensions;
+pub use reader::{ReadContext, ReadRequest, Reader};

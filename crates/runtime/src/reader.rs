@@ -1,8 +1,9 @@
 //! What a file format brings to `Core`.
 
-use carafe_frontend::Progress;
-use carafe_graph::{Model, Registry, Result};
+use carafe_frontend::{Progress, Rule};
+use carafe_graph::{Model, Pass, Registry, Result};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A file to read, and how.
 #[derive(Clone, Copy, Debug)]
@@ -29,5 +30,26 @@ pub trait Reader: Send + Sync {
     fn format(&self) -> &'static str;
     /// Decides by content; `head` is the first part of the file.
     fn recognizes(&self, head: &[u8]) -> bool;
-    fn read(&self, request: &ReadRequest<'_>, registry: &Registry) -> Result<Model>;
+    fn read(&self, request: &ReadRequest<'_>, cx: &ReadContext<'_>) -> Result<Model>;
+}
+
+/// What extensions bring to the reading of a file; a snapshot, so that later registrations do not reach into it.
+#[derive(Clone, Copy)]
+pub struct ReadContext<'a> {
+    /// Every operation.
+    pub registry: &'a Registry,
+    /// Rules of users; those for other formats included.
+    pub rules: &'a [Rule],
+    /// Rules for operations that were registered without one: they map by equal type name, behind all other rules.
+    pub fallback: &'a [Rule],
+    /// Rewrites of the graph as decoded, in order.
+    pub decoded: &'a [Arc<dyn Pass>],
+    /// Hears of events: kind, category, action, label, value.
+    pub telemetry: &'a dyn Fn(&str, &str, &str, &str, i64),
+}
+
+impl std::fmt::Debug for ReadContext<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReadContext({} rules)", self.rules.len())
+    }
 }

@@ -106,3 +106,39 @@ macro_rules! export_extension {
         };
     };
 }
+
+/// Makes the entry point of a plugin library: the name of the device, and an expression that gives a
+/// [`Device`](device::Device) or an error.
+///
+/// ```ignore
+/// carafe_sdk::export_plugin! { name: "ACME", device: AcmeDevice::new()? }
+/// ```
+#[macro_export]
+macro_rules! export_plugin {
+    (name: $name:expr, device: $device:expr $(,)?) => {
+        #[allow(unsafe_code)]
+        const _: () = {
+            // SAFETY: no other symbol of this library has the name.
+            #[unsafe(no_mangle)]
+            static carafe_abi: $crate::abi::tables::CarafeAbi = $crate::abi::ABI;
+
+            // SAFETY: as above.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            unsafe extern "C" fn CreatePluginEngine(
+                host: *const $crate::abi::tables::CarafeHost,
+                device: *mut $crate::abi::tables::CarafeDevice,
+            ) -> $crate::abi::tables::CarafeStatus {
+                // SAFETY: the engine calls this with its own pointers.
+                unsafe {
+                    $crate::abi::create_plugin_engine(host, device, || {
+                        let device: ::std::sync::Arc<dyn $crate::device::Device> = ::std::sync::Arc::new($device);
+                        let mut registry = $crate::carafe_graph::Registry::new();
+                        registry.add_all($crate::ops::factories());
+                        Ok(($name, device, registry))
+                    })
+                }
+            }
+        };
+    };
+}

@@ -44,7 +44,7 @@ impl Compiled {
         let xml_end = (payload.start + 8).checked_add(xml_len).filter(|e| *e <= payload.end).ok_or_else(cut)?;
         let xml = std::str::from_utf8(&bytes[payload.start + 8..xml_end])
             .map_err(|_| Error::invalid("the exported model is damaged: its text is not UTF-8"))?;
-        let weights = SharedBytes::from_vec(bytes[xml_end..payload.end].to_vec());
+        let weights = blob.part(xml_end..payload.end).ok_or_else(cut)?;
         let options = carafe_ir::ReadOptions { old_api: false, ..Default::default() };
         Compiled::new(carafe_ir::read(xml, weights, registry, &options)?, properties)
     }
@@ -82,7 +82,10 @@ impl CompiledModel for Compiled {
         model
     }
     fn export(&self, to: &mut dyn Write) -> Result<()> {
-        let (xml, weights) = carafe_ir::write_to(&self.model, &carafe_ir::WriteOptions::default())?;
+        let (mut xml, weights) = carafe_ir::write_to(&self.model, &carafe_ir::WriteOptions::default())?;
+        // Blanks, until the weights start on a boundary and can be used where they lie.
+        let blanks = (8 + xml.len()).next_multiple_of(64) - (8 + xml.len());
+        xml.extend(std::iter::repeat_n(' ', blanks));
         let mut payload = (xml.len() as u64).to_le_bytes().to_vec();
         payload.extend_from_slice(xml.as_bytes());
         payload.extend_from_slice(&weights);

@@ -1,12 +1,11 @@
 //! An inference request: bound inputs, outputs of the last run, variables.
 
 use crate::compiled::Compiled;
-use carafe_device::{InferRequest, NodeProfile, NodeStatus, Stage};
+use carafe_device::{CancelFlag, InferRequest, NodeProfile, NodeStatus, Stage};
 use carafe_graph::{Constant, Error, EvalEnv, Parameter, Result, ResultOp, run};
 use carafe_tensor::Tensor;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Steps of one inference, and the executor of each.
 const STAGES: &[(&str, &str)] = &[("check inputs", "host"), ("evaluate", "device"), ("hand out", "host")];
@@ -19,14 +18,14 @@ pub(crate) struct Request {
     targets: Vec<Option<Tensor>>,
     outputs: Vec<Tensor>,
     env: EvalEnv,
-    cancel: Arc<AtomicBool>,
+    cancel: CancelFlag,
 }
 
 impl Request {
     pub(crate) fn new(compiled: Arc<Compiled>) -> Request {
-        let cancel = Arc::new(AtomicBool::new(false));
+        let cancel = CancelFlag::new();
         let mut env = EvalEnv::default();
-        env.cancel = Some(cancel.clone());
+        env.cancel = Some(cancel.plain());
         let (inputs, targets) = (vec![None; compiled.inputs.len()], vec![None; compiled.outputs.len()]);
         Request { inputs, targets, outputs: vec![], env, cancel, compiled }
     }
@@ -54,7 +53,7 @@ impl InferRequest for Request {
         Ok(())
     }
     fn infer(&mut self) -> Result<()> {
-        self.cancel.store(false, Ordering::Relaxed);
+        self.cancel.clear();
         for stage in 0..STAGES.len() {
             self.run_stage(stage)?;
         }
@@ -123,7 +122,7 @@ impl InferRequest for Request {
     fn reset_variables(&mut self) {
         self.env.variables.clear();
     }
-    fn cancel_flag(&self) -> Arc<AtomicBool> {
+    fn cancel_flag(&self) -> CancelFlag {
         self.cancel.clone()
     }
 }

@@ -6,6 +6,7 @@ use std::alloc::{self, Layout};
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -49,6 +50,12 @@ impl SharedBytes {
     /// Keeps a vector of plain values as bytes; nothing is copied.
     pub(crate) fn from_pod_vec<T: bytemuck::Pod + Send + Sync>(values: Vec<T>) -> Self {
         SharedBytes(Arc::new(PodVec(values)))
+    }
+
+    /// A part of these bytes, where they lie; `None` when the range is not inside.
+    pub fn part(&self, range: Range<usize>) -> Option<Self> {
+        self.as_slice().get(range.clone())?;
+        Some(SharedBytes(Arc::new(Part { owner: self.0.clone(), range })))
     }
 
     pub fn as_slice(&self) -> &[u8] {
@@ -104,6 +111,20 @@ struct Foreign(Arc<dyn AsRef<[u8]> + Send + Sync>);
 impl ByteOwner for Foreign {
     fn bytes(&self) -> &[u8] {
         (*self.0).as_ref()
+    }
+}
+
+struct Part {
+    owner: Arc<dyn ByteOwner>,
+    range: Range<usize>,
+}
+
+impl ByteOwner for Part {
+    fn bytes(&self) -> &[u8] {
+        &self.owner.bytes()[self.range.clone()]
+    }
+    fn is_mapped(&self) -> bool {
+        self.owner.is_mapped()
     }
 }
 
@@ -197,6 +218,16 @@ mod tests {
         let bytes = SharedBytes::from_owner(Arc::new(vec![1u8, 2]));
         assert_eq!(bytes.as_slice(), [1, 2]);
         assert!(!bytes.is_mapped());
+    }
+
+    #[test]
+    fn a_part_lies_where_the_whole_does_and_is_never_written() {
+        let whole = SharedBytes::from_vec(vec![1, 2, 3, 4]);
+        let address = whole.as_slice()[1..].as_ptr();
+        let mut part = whole.part(1..3).unwrap();
+        drop(whole);
+        assert_eq!((part.as_slice(), part.as_slice().as_ptr()), (&[2, 3][..], address));
+        assert!(part.unique_mut().is_none() && part.part(1..3).is_none());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use carafe::{
     CompiledModel, Device, Error, InferRequest, Model, Mutability, NodeProfile, Port, Properties, PropertyInfo,
     PropertyKind, Query, Registry, Result, SharedBytes, Tensor, Unsupported,
 };
-use carafe_device::Stage;
+use carafe_device::{CancelFlag, Stage};
 use carafe_template::TemplateDevice;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -234,7 +234,7 @@ impl FakeRequest {
         let running = Running(told);
         let (end, flag) = (Instant::now() + self.device.infer_time, self.inner.cancel_flag());
         while Instant::now() < end {
-            if flag.load(Ordering::Relaxed) {
+            if flag.is_set() {
                 return Err(Error::new(carafe::ErrorKind::Cancelled, "the inference was cancelled"));
             }
             std::thread::sleep(Duration::from_micros(200));
@@ -266,7 +266,7 @@ impl InferRequest for FakeRequest {
         self.inner.set_output(index, tensor)
     }
     fn infer(&mut self) -> Result<()> {
-        self.inner.cancel_flag().store(false, Ordering::Relaxed);
+        self.inner.cancel_flag().clear();
         (0..self.stages().len()).try_for_each(|stage| self.run_stage(stage))
     }
     fn stages(&self) -> Vec<Stage> {
@@ -294,7 +294,7 @@ impl InferRequest for FakeRequest {
     fn reset_variables(&mut self) {
         self.inner.reset_variables();
     }
-    fn cancel_flag(&self) -> Arc<AtomicBool> {
+    fn cancel_flag(&self) -> CancelFlag {
         self.inner.cancel_flag()
     }
 }

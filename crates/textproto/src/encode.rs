@@ -24,8 +24,9 @@ fn put_message(message: &Message, schema: &Schema, form: Form, out: &mut Vec<u8>
             return Err(field.at.error(format!("{} has no field `{}`", schema.name, field.name)));
         };
         let mut put = |at: Position, value: &Value| {
-            put_value(info.number, info.kind, value, form, out)
-                .map_err(|e| e.unwrap_or_else(|what| at.error(format!("`{}` must be {what}, found {}", info.name, value.describe()))))
+            put_value(info.number, info.kind, value, form, out).map_err(|e| {
+                e.unwrap_or_else(|what| at.error(format!("`{}` must be {what}, found {}", info.name, value.describe())))
+            })
         };
         match &field.value {
             Value::List(items) => items.iter().try_for_each(|(at, v)| put(*at, v))?,

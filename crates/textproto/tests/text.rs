@@ -45,7 +45,10 @@ fn strings_that_follow_each_other_are_one() {
 
 #[test]
 fn escapes_give_bytes() {
-    assert_eq!(value(r#"a: "\n\t\\\"\101\xff\u00e9\U0001F600""#), Value::Str(b"\n\t\\\"A\xff\xc3\xa9\xf0\x9f\x98\x80".into()));
+    assert_eq!(
+        value(r#"a: "\n\t\\\"\101\xff\u00e9\U0001F600""#),
+        Value::Str(b"\n\t\\\"A\xff\xc3\xa9\xf0\x9f\x98\x80".into())
+    );
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use super::print;
 use crate::args::{ConvertArgs, LogLevel};
+use crate::progress::ProgressLine;
 use carafe::conversion::{self, ConversionOptions};
 use carafe::passes::{COMMON, CompressToFp16};
-use carafe::{Core, Error, Model, Notes, ReadRequest, Result, run_passes};
+use carafe::{Core, Error, Model, Notes, Phase, Progress, ReadRequest, Result, run_passes};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
@@ -12,7 +13,10 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     if let Some(framework) = &args.framework {
         check_framework(framework, core.format_of(path)?, path)?;
     }
-    let mut model = core.read(&ReadRequest { path, weights: args.weights.as_deref(), keep_unknown: false })?;
+    let line = ProgressLine::new(args.silent);
+    let steps = |done: usize, total: usize, what: &str| line.steps(done, total, what);
+    let request = ReadRequest { weights: args.weights.as_deref(), ..ReadRequest::new(path) };
+    let mut model = core.read(&ReadRequest { progress: Progress::to(&steps), ..request })?;
     conversion::apply(&mut model, &options(args))?;
     if let Some(name) = &args.model_name {
         model.name = name.clone();
@@ -20,7 +24,8 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     let output = output(args, path)?;
     let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
     let mut notes = if debug { Notes::enabled() } else { Notes::default() };
-    let written = convert(model, &output, args.compress_to_fp16, &mut notes);
+    let written = convert(core, model, &output, args.compress_to_fp16, &mut notes, &line);
+    line.clear();
     for line in notes.lines.iter().filter(|_| !args.silent) {
         eprintln!("[ DEBUG ] {line}");
     }
@@ -92,12 +97,22 @@ fn check_framework(framework: &str, format: &str, path: &Path) -> Result<()> {
 }
 
 /// Cleans a model and writes it. What depends on input shapes stays computed, so that the written model can be reshaped.
-pub(crate) fn convert(mut model: Model, output: &Path, compress_to_fp16: bool, notes: &mut Notes) -> Result<()> {
+pub(crate) fn convert(
+    core: &Core,
+    mut model: Model,
+    output: &Path,
+    compress_to_fp16: bool,
+    notes: &mut Notes,
+    line: &ProgressLine,
+) -> Result<()> {
     if output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("xml")) {
         return Err(Error::usage(format!("output `{}` must end with .xml", output.display())));
     }
+    line.stage("cleaning the model");
     let kept = conversion::keep_shape_paths(&mut model);
+    core.run_phase(&mut model, Phase::Middle, notes)?;
     run_passes(&mut model, COMMON, notes)?;
+    core.run_phase(&mut model, Phase::Back, notes)?;
     conversion::release_shape_paths(&mut model, &kept);
     if compress_to_fp16 {
         run_passes(&mut model, &[&CompressToFp16], notes)?;
@@ -106,6 +121,8 @@ pub(crate) fn convert(mut model: Model, output: &Path, compress_to_fp16: bool, n
         std::fs::create_dir_all(folder)
             .map_err(|e| Error::io(format!("cannot create folder `{}`", folder.display()), &e))?;
     }
+    core.record_extensions(&mut model);
+    line.stage("writing the model");
     let options = carafe::ir::WriteOptions { runtime_version: Some(format!("carafe {}", carafe::VERSION)) };
     carafe::ir::write_file(&model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))
 }

@@ -2,7 +2,7 @@
 
 use super::{print, print_json};
 use crate::args::DevicesArgs;
-use carafe::{Core, Mutability, Result};
+use carafe::{CACHE_PROPERTIES, Core, Mutability, Result};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub(crate) fn run(core: &Core, args: &DevicesArgs) -> Result<()> {
         let full = core.get_property(&name, "FULL_DEVICE_NAME").unwrap_or_default();
         let _ = writeln!(out, "{name:<10} {full}");
         let mut properties = serde_json::Map::new();
-        for info in core.device(&name)?.properties() {
+        for info in core.device(&name)?.properties().iter().chain(CACHE_PROPERTIES) {
             let value = core.get_property(&name, info.name).unwrap_or_default();
             if args.properties {
                 let mode = if info.mutability == Mutability::ReadOnly { "ro" } else { "rw" };

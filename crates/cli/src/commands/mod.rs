@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod cache;
 mod convert;
 mod devices;
 mod inspect;
@@ -13,12 +14,15 @@ use std::io::Write;
 
 pub(crate) fn run(cli: Cli) -> Result<()> {
     let core = carafe::core();
+    core.set_warning_hook(|text| eprintln!("carafe: warning: {text}"));
+    core.add_extension(cli.extension)?;
     match cli.command {
         Command::Run(args) => run::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),
         Command::Inspect(args) => inspect::run(&core, &args),
         Command::Query(args) => query::run(&core, &args),
         Command::Devices(args) => devices::run(&core, &args),
+        Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => manuals::completions(&args),
         Command::Man(args) => manuals::man(&args),
     }

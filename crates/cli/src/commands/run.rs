@@ -4,6 +4,7 @@ use super::{convert, print, print_json};
 use crate::args::{Fill, RunArgs};
 use crate::inputs::{Filler, bind};
 use crate::outputs;
+use crate::progress::ProgressLine;
 use carafe::{
     CompiledModel, Core, Error, InferRequest, NodeProfile, NodeStatus, Notes, Properties, ReadRequest, Result,
 };
@@ -15,12 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) fn run(core: &Core, args: &RunArgs) -> Result<()> {
-    if let Some(lib) = args.extension.first() {
-        return Err(Error::unsupported(format!(
-            "extension `{}`: this version cannot load extension libraries",
-            lib.display()
-        )));
-    }
     let properties = properties(args)?;
     match (&args.batch, &args.model) {
         (Some(list), _) => run_batch(core, args, list, &properties),
@@ -39,6 +34,9 @@ fn properties(args: &RunArgs) -> Result<Properties> {
     }
     if args.perf {
         properties.set("PERF_COUNT", true);
+    }
+    if let Some(dir) = &args.cache_dir {
+        properties.set("CACHE_DIR", dir.display());
     }
     Ok(properties)
 }
@@ -65,7 +63,10 @@ fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) ->
             list.push(row);
         }
         let profile: Vec<_> = request.profile().iter().map(profile_json).collect();
-        return print_json(&json!({"model": path, "device": args.device, "outputs": list, "profile": profile}));
+        let cached = compiled.property("LOADED_FROM_CACHE").is_ok_and(|v| v == "true");
+        return print_json(&json!({
+            "model": path, "device": args.device, "loaded_from_cache": cached, "outputs": list, "profile": profile,
+        }));
     }
     let mut out = String::new();
     for r in &results {
@@ -180,7 +181,7 @@ fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) 
 fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properties) -> Result<()> {
     let model = core.read_model(&item.model)?;
     if let Some(to) = &item.convert {
-        convert::convert(model.clone(), to, false, &mut Notes::default())?;
+        convert::convert(core, model.clone(), to, false, &mut Notes::default(), &ProgressLine::new(true))?;
     }
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();

@@ -74,9 +74,12 @@ impl Parser<'_> {
             at.error(format!("`{name}` is declared as {declared}, found {article} {}", spelled(found)))
         };
         if self.eat("[") {
-            let mut attribute = AttributeProto { name: Some(name.clone()), r#type: declared, ..AttributeProto::default() };
+            let mut attribute =
+                AttributeProto { name: Some(name.clone()), r#type: declared, ..AttributeProto::default() };
             if declared.is_some_and(|kind| !is_list(kind)) {
-                return Err(at.error(format!("`{name}` is declared as {}, found a list", spelled(declared.unwrap_or(0)))));
+                return Err(
+                    at.error(format!("`{name}` is declared as {}, found a list", spelled(declared.unwrap_or(0))))
+                );
             }
             let mut element = declared.map(one_of);
             self.list("]", |p| {
@@ -97,14 +100,23 @@ impl Parser<'_> {
         }
         if self.eat("@") {
             let from = Some(self.name()?);
-            return Ok(AttributeProto { name: Some(name), r#type: declared, ref_attr_name: from, ..AttributeProto::default() });
+            return Ok(AttributeProto {
+                name: Some(name),
+                r#type: declared,
+                ref_attr_name: from,
+                ..AttributeProto::default()
+            });
         }
         let mut attribute = self.single(declared, &refuse)?;
         attribute.name = Some(name);
         Ok(attribute)
     }
 
-    fn single(&mut self, declared: Option<i32>, refuse: &dyn Fn(i32) -> carafe_textproto::TextError) -> Result<AttributeProto> {
+    fn single(
+        &mut self,
+        declared: Option<i32>,
+        refuse: &dyn Fn(i32) -> carafe_textproto::TextError,
+    ) -> Result<AttributeProto> {
         let mut value = AttributeProto::default();
         let kind = if self.next_is_type() {
             let ty = self.type_proto()?;

@@ -201,7 +201,9 @@ mod tests {
 
     #[test]
     fn a_header_tells_versions() {
-        let m = model("< ir_version: 8, opset_import: [\"\" : 17, \"a.b\" : 1] >\n\"a graph\" (float[N,2] x) => (float[] y) {}");
+        let m = model(
+            "< ir_version: 8, opset_import: [\"\" : 17, \"a.b\" : 1] >\n\"a graph\" (float[N,2] x) => (float[] y) {}",
+        );
         assert_eq!(m.ir_version, Some(8));
         assert_eq!(m.opset_import[1].domain.as_deref(), Some("a.b"));
         assert_eq!(m.graph.unwrap().name.as_deref(), Some("a graph"));
@@ -250,14 +252,18 @@ mod tests {
 
     #[test]
     fn initializers_may_lie_in_a_file() {
-        let g = model("g () => (float[2] w) < float[2] w = [\"location\": \"w.bin\", \"offset\": \"8\"] > {}").graph.unwrap();
+        let g = model("g () => (float[2] w) < float[2] w = [\"location\": \"w.bin\", \"offset\": \"8\"] > {}")
+            .graph
+            .unwrap();
         assert_eq!(g.initializer[0].data_location, Some(1));
         assert_eq!(g.initializer[0].external_data[1].value.as_deref(), Some("8"));
     }
 
     #[test]
     fn functions_follow_the_graph() {
-        let m = model("g () => () {} < domain: \"d\", opset_import: [\"\" : 17] > f <a, b: float = 1.5> (x) => (y) { y = A <c: float = @a> (x) }");
+        let m = model(
+            "g () => () {} < domain: \"d\", opset_import: [\"\" : 17] > f <a, b: float = 1.5> (x) => (y) { y = A <c: float = @a> (x) }",
+        );
         assert_eq!(m.functions[0].attribute, ["a"]);
         assert_eq!(m.functions[0].attribute_proto[0].f, Some(1.5));
         assert_eq!(m.functions[0].node[0].attribute[0].ref_attr_name.as_deref(), Some("a"));
@@ -267,7 +273,10 @@ mod tests {
     fn errors_name_line_and_column() {
         assert_eq!(error("g (float x) => (float y) {\n  y = A (x\n}"), "line 3, column 1: expected `)`, found `}`");
         assert_eq!(error("< color: 3 > g () => () {}"), "line 1, column 3: `color` is no entry of a header here");
-        assert_eq!(error("g () => () { y = A <a: colour = 1> () }"), "line 1, column 24: `colour` is no kind of attribute");
+        assert_eq!(
+            error("g () => () { y = A <a: colour = 1> () }"),
+            "line 1, column 24: `colour` is no kind of attribute"
+        );
         assert!(error("g () => () { y = A <a: ints = [1.5]> () }").contains("`a` is declared as ints, found a float"));
         assert!(error("g () => (float[2] w) < float[2] w = ... > {}").contains("left out its data"));
     }

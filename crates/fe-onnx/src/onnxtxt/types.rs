@@ -3,7 +3,9 @@
 
 use super::Result;
 use super::parser::{Literal, Parser};
-use crate::wire::{DimensionProto, ElementTypeProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto};
+use crate::wire::{
+    DimensionProto, ElementTypeProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+};
 
 const ELEMENTS: &[(&str, i32)] = &[
     ("float", 1),

@@ -48,6 +48,10 @@ impl Windows {
         let Some(axes) = (if kernel.is_empty() { n_spatial } else { Some(kernel.len()) }) else {
             return Err(n.unsupported("the number of spatial axes must be known"));
         };
+        // Where the count comes from the length of an input, a file can declare any.
+        if axes > 64 {
+            return Err(n.fail(format!("{axes} spatial axes are too many")));
+        }
         // Larger numbers mean nothing, and sums of these cannot overflow.
         let check = |name: &str, given: &[i64]| match given.iter().find(|v| i32::try_from(**v).is_err()) {
             Some(v) => Err(n.fail(format!("attribute `{name}` holds {v}, which no window can have"))),

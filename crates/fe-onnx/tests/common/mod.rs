@@ -6,48 +6,48 @@ use carafe_graph::Model;
 use std::path::PathBuf;
 
 /// Reads a model from any form.
-pub fn read(model: impl AsRef<[u8]>) -> Result<Model, String> {
+pub(crate) fn read(model: impl AsRef<[u8]>) -> Result<Model, String> {
     carafe_fe_onnx::read_bytes(model.as_ref().to_vec(), &carafe_fe_onnx::rules()).map_err(|e| e.to_string())
 }
 
 /// The message about a model that must be refused.
 #[track_caller]
-pub fn error(model: impl AsRef<[u8]>) -> String {
-    read(model).err().expect("the model must be refused")
+pub(crate) fn error(model: impl AsRef<[u8]>) -> String {
+    read(model).expect_err("the model must be refused")
 }
 
 #[track_caller]
-pub fn check_error(model: impl AsRef<[u8]>, wanted: &str) {
+pub(crate) fn check_error(model: impl AsRef<[u8]>, wanted: &str) {
     let found = error(model);
     assert!(found.contains(wanted), "wanted `{wanted}`, found `{found}`");
 }
 
 /// A graph in ONNX's text under opset 17.
-pub fn graph(text: &str) -> String {
+pub(crate) fn graph(text: &str) -> String {
     format!("<ir_version: 8, opset_import: [\"\" : 17, \"d\" : 1]> {text}")
 }
 
 /// Protobuf text of a model with this graph content.
-pub fn proto(graph: &str) -> String {
+pub(crate) fn proto(graph: &str) -> String {
     format!("ir_version: 8 opset_import {{ version: 17 }} graph {{ name: 'g' {graph} }}")
 }
 
 /// A folder of its own for one test, removed at the end.
-pub struct Folder(pub PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    pub fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("carafe-fe-onnx-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a temporary folder");
         Folder(path)
     }
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, content).expect("a file in a temporary folder");
         path
     }
-    pub fn read(&self, name: &str) -> Result<Model, String> {
+    pub(crate) fn read(&self, name: &str) -> Result<Model, String> {
         carafe_fe_onnx::read_file(&self.0.join(name), &carafe_fe_onnx::rules()).map_err(|e| e.to_string())
     }
 }

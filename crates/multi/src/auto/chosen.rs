@@ -4,14 +4,12 @@
 
 use super::choice::is_accelerator;
 use super::{Candidate, Settings, all_failed, optimal_requests};
-use crate::bindings::{Bindings, check_cancel, is_devices_fault, not_inferred};
-use crate::relay::Relay;
-use carafe_device::{CompiledModel, InferRequest, NodeProfile, Port};
+use crate::bindings::{Bindings, check_cancel, infer_for, is_devices_fault, not_inferred};
+use carafe_device::{CancelFlag, CompiledModel, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 pub(crate) struct Compiled {
@@ -206,7 +204,7 @@ impl CompiledModel for Compiled {
             true => self.current().ok().map(|(i, c)| (i, c.create_request())),
             false => None,
         };
-        let cancel = Arc::new(AtomicBool::new(false));
+        let cancel = CancelFlag::new();
         let given = BTreeSet::new();
         Box::new(Request { compiled: self, bound, given, inner, cancel, finished: false })
     }
@@ -219,7 +217,7 @@ struct Request {
     given: BTreeSet<usize>,
     /// The request of the device that ran last.
     inner: Option<(usize, Box<dyn InferRequest>)>,
-    cancel: Arc<AtomicBool>,
+    cancel: CancelFlag,
     finished: bool,
 }
 
@@ -245,8 +243,7 @@ impl Request {
         for (i, tensor) in inputs.into_iter().enumerate() {
             inner.set_input(i, tensor)?;
         }
-        let _relay = Relay::start(&self.cancel, vec![inner.cancel_flag()]);
-        inner.infer()
+        infer_for(&self.cancel, &mut **inner)
     }
 
     fn kept(&self) -> Result<&dyn InferRequest> {
@@ -273,7 +270,7 @@ impl InferRequest for Request {
         Ok(())
     }
     fn infer(&mut self) -> Result<()> {
-        self.cancel.store(false, Ordering::Relaxed);
+        self.cancel.clear();
         self.run_stage(0)
     }
     fn run_stage(&mut self, _: usize) -> Result<()> {
@@ -329,7 +326,7 @@ impl InferRequest for Request {
             inner.reset_variables();
         }
     }
-    fn cancel_flag(&self) -> Arc<AtomicBool> {
+    fn cancel_flag(&self) -> CancelFlag {
         self.cancel.clone()
     }
 }

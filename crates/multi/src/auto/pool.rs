@@ -3,13 +3,11 @@
 //! workers.
 
 use super::{Candidate, Settings, all_failed, optimal_requests};
-use crate::bindings::{Bindings, check_cancel, is_devices_fault, not_inferred};
-use crate::relay::Relay;
-use carafe_device::{CompiledModel, InferRequest, NodeProfile, Port};
+use crate::bindings::{Bindings, check_cancel, infer_for, is_devices_fault, not_inferred};
+use carafe_device::{CancelFlag, CompiledModel, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -81,7 +79,7 @@ impl Compiled {
     }
 
     /// A free worker of a device that was not tried; waits for one. `None` when all were tried.
-    fn worker(&self, tried: &[usize], cancel: &AtomicBool) -> Result<Option<Worker<'_>>> {
+    fn worker(&self, tried: &[usize], cancel: &CancelFlag) -> Result<Option<Worker<'_>>> {
         let mut state = self.state();
         let n = self.members.len();
         loop {
@@ -163,7 +161,7 @@ impl CompiledModel for Compiled {
             bound: Bindings::new(self.inputs.len(), self.outputs.len()),
             outputs: vec![],
             profile: vec![],
-            cancel: Arc::new(AtomicBool::new(false)),
+            cancel: CancelFlag::new(),
             compiled: self,
         })
     }
@@ -174,7 +172,7 @@ struct Request {
     bound: Bindings,
     outputs: Vec<Tensor>,
     profile: Vec<NodeProfile>,
-    cancel: Arc<AtomicBool>,
+    cancel: CancelFlag,
 }
 
 impl Request {
@@ -183,9 +181,7 @@ impl Request {
         for (i, tensor) in inputs.iter().enumerate() {
             request.set_input(i, tensor.clone())?;
         }
-        let relay = Relay::start(&self.cancel, vec![request.cancel_flag()]);
-        request.infer()?;
-        drop(relay);
+        infer_for(&self.cancel, &mut **request)?;
         let mut outputs = Vec::with_capacity(self.compiled.outputs.len());
         for i in 0..self.compiled.outputs.len() {
             outputs.push(self.bound.handed_out(i, request.output(i)?.clone())?);
@@ -206,7 +202,7 @@ impl InferRequest for Request {
         self.bound.set_target(&self.compiled.outputs, index, tensor)
     }
     fn infer(&mut self) -> Result<()> {
-        self.cancel.store(false, Ordering::Relaxed);
+        self.cancel.clear();
         self.run_stage(0)
     }
     fn run_stage(&mut self, _: usize) -> Result<()> {
@@ -257,7 +253,7 @@ impl InferRequest for Request {
         self.variable(id).map(|_| ())
     }
     fn reset_variables(&mut self) {}
-    fn cancel_flag(&self) -> Arc<AtomicBool> {
+    fn cancel_flag(&self) -> CancelFlag {
         self.cancel.clone()
     }
 }

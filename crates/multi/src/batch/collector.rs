@@ -3,10 +3,10 @@
 //! inference failed, for one bad input must not be everybody's error.
 
 use crate::bindings::{cancelled, check_cancel};
-use carafe_device::{CompiledModel, InferRequest, NodeProfile};
+use carafe_device::{CancelFlag, CompiledModel, InferRequest, NodeProfile};
 use carafe_graph::{Error, Result};
 use carafe_tensor::Tensor;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ impl Collector {
     }
 
     /// Waits until the inputs were run with others, or are to be run alone.
-    pub(crate) fn join(&self, inputs: Vec<Tensor>, cancel: &AtomicBool) -> Result<Answer> {
+    pub(crate) fn join(&self, inputs: Vec<Tensor>, cancel: &CancelFlag) -> Result<Answer> {
         let me = Arc::new(Member { inputs, answer: Mutex::new(None) });
         let mut state = self.state();
         if state.open.is_empty() {
@@ -79,7 +79,7 @@ impl Collector {
                 return Ok(answer);
             }
             let waits = state.open.iter().any(|m| Arc::ptr_eq(m, &me));
-            if cancel.load(Ordering::Relaxed) {
+            if cancel.is_set() {
                 // Without it the group has room again; a group that runs already goes on without it.
                 state.open.retain(|m| !Arc::ptr_eq(m, &me));
                 return Err(cancelled());

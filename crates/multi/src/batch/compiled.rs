@@ -3,14 +3,13 @@
 use super::collector::{Answer, Collector};
 use super::{NAME, TABLE};
 use crate::auto::optimal_requests;
-use crate::bindings::{Bindings, check_cancel, not_inferred};
-use crate::relay::Relay;
-use carafe_device::{CompiledModel, InferRequest, Mutability, NodeProfile, Port, Properties};
+use crate::bindings::{Bindings, check_cancel, infer_for, not_inferred};
+use carafe_device::{CancelFlag, CompiledModel, InferRequest, Mutability, NodeProfile, Port, Properties};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub(crate) struct Compiled {
@@ -101,7 +100,7 @@ impl CompiledModel for Compiled {
             alone: None,
             outputs: vec![],
             profile: vec![],
-            cancel: Arc::new(AtomicBool::new(false)),
+            cancel: CancelFlag::new(),
             compiled: self,
         })
     }
@@ -114,7 +113,7 @@ struct Request {
     alone: Option<Box<dyn InferRequest>>,
     outputs: Vec<Tensor>,
     profile: Vec<NodeProfile>,
-    cancel: Arc<AtomicBool>,
+    cancel: CancelFlag,
 }
 
 impl Request {
@@ -124,8 +123,7 @@ impl Request {
         for (i, tensor) in inputs.into_iter().enumerate() {
             request.set_input(i, tensor)?;
         }
-        let _relay = Relay::start(&self.cancel, vec![request.cancel_flag()]);
-        request.infer()?;
+        infer_for(&self.cancel, &mut **request)?;
         self.compiled.n_alone.fetch_add(1, Ordering::Relaxed);
         let n = self.compiled.outputs.len();
         let outputs = (0..n).map(|i| Ok(request.output(i)?.clone())).collect::<Result<_>>()?;
@@ -144,7 +142,7 @@ impl InferRequest for Request {
         self.bound.set_target(&self.compiled.outputs, index, tensor)
     }
     fn infer(&mut self) -> Result<()> {
-        self.cancel.store(false, Ordering::Relaxed);
+        self.cancel.clear();
         self.run_stage(0)
     }
     fn run_stage(&mut self, _: usize) -> Result<()> {
@@ -179,7 +177,7 @@ impl InferRequest for Request {
         self.variable(id).map(|_| ())
     }
     fn reset_variables(&mut self) {}
-    fn cancel_flag(&self) -> Arc<AtomicBool> {
+    fn cancel_flag(&self) -> CancelFlag {
         self.cancel.clone()
     }
 }

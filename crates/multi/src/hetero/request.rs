@@ -4,12 +4,10 @@
 use super::compiled::Compiled;
 use super::split::Source;
 use crate::bindings::{Bindings, check_cancel, not_inferred};
-use crate::relay::Relay;
-use carafe_device::{InferRequest, NodeProfile, Stage};
+use carafe_device::{CancelFlag, InferRequest, NodeProfile, Stage};
 use carafe_graph::{Error, ErrorKind, Result};
 use carafe_tensor::Tensor;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) struct Request {
     compiled: Arc<Compiled>,
@@ -19,7 +17,7 @@ pub(crate) struct Request {
     /// Outputs that no part computes, once they are there.
     passed: Vec<Option<Tensor>>,
     steps: Vec<Step>,
-    cancel: Arc<AtomicBool>,
+    cancel: CancelFlag,
     finished: bool,
 }
 
@@ -45,7 +43,7 @@ impl Request {
             bound: Bindings::new(n_in, n_out),
             passed: vec![None; n_out],
             steps,
-            cancel: Arc::new(AtomicBool::new(false)),
+            cancel: CancelFlag::new(),
             finished: false,
             compiled,
         }
@@ -74,9 +72,9 @@ impl Request {
     fn run_sub(&mut self, sub: usize, stage: usize) -> Result<()> {
         if stage == 0 {
             self.bind(sub).map_err(|e| self.at(sub, e))?;
-            self.subs[sub].cancel_flag().store(false, Ordering::Relaxed);
+            self.subs[sub].cancel_flag().clear();
         }
-        let _relay = Relay::start(&self.cancel, vec![self.subs[sub].cancel_flag()]);
+        let _leading = self.cancel.lead(&self.subs[sub].cancel_flag());
         self.subs[sub].run_stage(stage).map_err(|e| self.at(sub, e))
     }
 
@@ -126,7 +124,7 @@ impl InferRequest for Request {
         }
     }
     fn infer(&mut self) -> Result<()> {
-        self.cancel.store(false, Ordering::Relaxed);
+        self.cancel.clear();
         for stage in 0..self.steps.len() {
             self.run_stage(stage)?;
         }
@@ -185,7 +183,7 @@ impl InferRequest for Request {
     fn reset_variables(&mut self) {
         self.subs.iter_mut().for_each(|s| s.reset_variables());
     }
-    fn cancel_flag(&self) -> Arc<AtomicBool> {
+    fn cancel_flag(&self) -> CancelFlag {
         self.cancel.clone()
     }
 }

@@ -4,6 +4,6 @@
 mod text;
 
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, ngram_counts::{NgramCounts}, text_concat::{TextConcat},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, ngram_counts::{NgramCounts}, rms_norm::{RmsNorm}, text_concat::{TextConcat},
     text_index::{TextIndex}, text_normalize::{TextNormalize}, text_split::{TextSplit},
 }

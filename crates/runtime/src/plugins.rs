@@ -1,0 +1,1 @@
+//! Devices in libraries.
