@@ -133,9 +133,16 @@ class Answer:
             self.convert_error = self.error or "nothing written"
 
     def outputs(self):
-        """[(name, element type, array)] in model order."""
+        """[(name, element type, array)] in model order; the elements of a sequence are `name/0`, `name/1`, ..."""
         listing = json.loads((self.out / "outputs.json").read_text())["outputs"]
-        return [(o["name"], o["element_type"], np.load(self.out / o["file"], allow_pickle=False)) for o in listing]
+        found = []
+        for o in listing:
+            data = np.load(self.out / o["file"], allow_pickle=False)
+            if "elements" in o:
+                found += [(f"{o['name']}/{i}", e["element_type"], data[f"arr_{i}"]) for i, e in enumerate(o["elements"] or [])]
+            else:
+                found.append((o["name"], o["element_type"], data))
+        return found
 
 
 def answered(item):

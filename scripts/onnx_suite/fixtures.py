@@ -48,8 +48,7 @@ def copy(source, case, target):
     target.mkdir(parents=True)
     shutil.copyfile(source / "model.onnx", target / "model.onnx")
     data = case["sets"][0]
-    loaded = {n: values.load(source, e) for n, e in data["inputs"].items()}
-    inputs = store.save_arrays(target, "in", [(n, t.array) for n, t in loaded.items()])
+    inputs = {n: save_input(target, n, values.load(source, e)) for n, e in data["inputs"].items()}
     tensors = [t for n, e in data["outputs"] for t in values.flat(n, values.load(source, e))]
     outputs = store.save_arrays(target, "out", [(f"{i}_{n}", a) for i, (n, _, a) in enumerate(tensors)])
     rows = []
@@ -57,6 +56,15 @@ def copy(source, case, target):
         rtol, atol = (judge.rtol_of(case, kind), case["atol"]) if kind in FLOATS else (0.0, 0.0)
         rows.append({"name": name, "file": file, "element_type": kind, "rtol": rtol, "atol": atol})
     store.write_json(target / "case.json", {
-        "op": case["op"], "version": case["opset"], "inputs": dict(zip(loaded, inputs)), "outputs": rows,
+        "op": case["op"], "version": case["opset"], "inputs": inputs, "outputs": rows,
         "rtol": max((r["rtol"] for r in rows), default=0.0), "atol": max((r["atol"] for r in rows), default=0.0),
         "repeat": 1, "judge": "values"})
+
+
+def save_input(target, name, value):
+    """The file of a tensor, a list of them for a sequence, None for an optional without content."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [save_input(target, f"{name}_{i}", v) for i, v in enumerate(value)]
+    return store.save_arrays(target, "in", [(name, value.array)])[0]

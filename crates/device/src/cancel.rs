@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 type Hook = Box<dyn Fn() + Send + Sync>;
 
@@ -17,6 +17,19 @@ struct Inner {
     hook: Option<Hook>,
     /// Flags of requests that run on behalf of this one.
     followers: Mutex<Vec<CancelFlag>>,
+    /// Flags of requests on whose behalf this one runs.
+    leaders: Mutex<Vec<CancelFlag>>,
+}
+
+fn lock(list: &Mutex<Vec<CancelFlag>>) -> MutexGuard<'_, Vec<CancelFlag>> {
+    list.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn forget(list: &Mutex<Vec<CancelFlag>>, flag: &CancelFlag) {
+    let mut list = lock(list);
+    if let Some(at) = list.iter().position(|f| Arc::ptr_eq(&f.0, &flag.0)) {
+        list.swap_remove(at);
+    }
 }
 
 impl CancelFlag {
@@ -33,12 +46,16 @@ impl CancelFlag {
         if let Some(hook) = &self.0.hook {
             hook();
         }
-        let followers = self.0.followers.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let followers = lock(&self.0.followers).clone();
         followers.iter().for_each(CancelFlag::set);
     }
-    /// Lets a new inference begin.
+    /// Lets a new inference begin. A flag that is led stays set while its leader is: the request that this one works
+    /// for was cancelled in the meantime.
     pub fn clear(&self) {
         self.0.flag.store(false, Ordering::SeqCst);
+        if lock(&self.0.leaders).iter().any(CancelFlag::is_set) {
+            self.set();
+        }
     }
     pub fn is_set(&self) -> bool {
         self.0.flag.load(Ordering::SeqCst)
@@ -49,7 +66,8 @@ impl CancelFlag {
     }
     /// Until the guard goes, setting this sets `other` too; at once when this is set already.
     pub fn lead(&self, other: &CancelFlag) -> Leading {
-        self.0.followers.lock().unwrap_or_else(|e| e.into_inner()).push(other.clone());
+        lock(&self.0.followers).push(other.clone());
+        lock(&other.0.leaders).push(self.clone());
         if self.is_set() {
             other.set();
         }
@@ -73,10 +91,8 @@ pub struct Leading {
 
 impl Drop for Leading {
     fn drop(&mut self) {
-        let mut followers = self.leader.0.followers.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(at) = followers.iter().position(|f| Arc::ptr_eq(&f.0, &self.follower.0)) {
-            followers.swap_remove(at);
-        }
+        forget(&self.leader.0.followers, &self.follower);
+        forget(&self.follower.0.leaders, &self.leader);
     }
 }
 
@@ -94,6 +110,15 @@ mod tests {
         (a.clear(), b.clear());
         a.set();
         assert!(!b.is_set());
+    }
+
+    #[test]
+    fn clearing_a_follower_does_not_lose_the_cancellation_of_its_leader() {
+        let (a, b) = (CancelFlag::new(), CancelFlag::new());
+        let _guard = a.lead(&b);
+        a.set();
+        b.clear();
+        assert!(b.is_set());
     }
 
     #[test]

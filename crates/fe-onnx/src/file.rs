@@ -9,12 +9,15 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// Where tensors may lie.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     /// Folder of the model; `None` for a model that came as bytes.
     folder: Option<PathBuf>,
+    /// The model itself, where it is a mapped file.
+    whole: Option<SharedBytes>,
     mapped: RefCell<HashMap<PathBuf, SharedBytes>>,
 }
 
@@ -22,7 +25,8 @@ pub(crate) struct Source {
 pub(crate) fn open(path: &Path) -> Result<(Bytes, Source)> {
     let bytes = map(path)?;
     let folder = path.parent().map(|p| if p.as_os_str().is_empty() { PathBuf::from(".") } else { p.to_path_buf() });
-    Ok((Bytes::from_owner(Owner(bytes)), Source { folder, mapped: RefCell::default() }))
+    let source = Source { folder, whole: Some(bytes.clone()), mapped: RefCell::default() };
+    Ok((Bytes::from_owner(Owner(bytes)), source))
 }
 
 struct Owner(SharedBytes);
@@ -40,6 +44,17 @@ fn map(path: &Path) -> Result<SharedBytes> {
 }
 
 impl Source {
+    /// The store that a slice of the model is part of, and where it begins there.
+    pub(crate) fn store_of(&self, slice: &Bytes) -> (SharedBytes, usize) {
+        if let Some(whole) = &self.whole {
+            let start = (slice.as_ptr() as usize).wrapping_sub(whole.as_slice().as_ptr() as usize);
+            if start.checked_add(slice.len()).is_some_and(|end| end <= whole.len()) {
+                return (whole.clone(), start);
+            }
+        }
+        (SharedBytes::from_owner(Arc::new(slice.clone())), 0)
+    }
+
     /// Bytes, offset and length of an external tensor.
     pub(crate) fn external(&self, entries: &[StringStringEntryProto]) -> Result<(SharedBytes, usize, usize)> {
         let get = |key: &str| entries.iter().find(|e| e.key.as_deref() == Some(key)).and_then(|e| e.value.as_deref());

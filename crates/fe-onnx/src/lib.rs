@@ -1,4 +1,5 @@
-//! ONNX models into graphs. `wire` decodes, `scope` walks, and the rules in `ops` translate one node each.
+//! ONNX models into graphs. `wire` decodes, `scope` walks, and the rules in `ops` translate one node each. Sequences and
+//! optionals are resolved while a model is read where they can be, and are packed tensors where only a run knows them.
 
 #![forbid(unsafe_code)]
 

@@ -11,9 +11,9 @@ use crate::tensor::{dense, element_type, tensor};
 use crate::types;
 use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto};
-use carafe_frontend::{Host, Item, NodeCx, Outputs, ReadOptions, RuleSet, SourceNode, SubModel};
-use carafe_graph::{Constant, Error, ErrorKind, Fact, Model, Registry, Result, Value};
-use carafe_tensor::{ElementType, PartialShape};
+use carafe_frontend::{Host, Item, NodeCx, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack};
+use carafe_graph::{Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
+use carafe_tensor::ElementType;
 use prost::Message;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ pub(crate) struct Scope<'f, 'o> {
     /// Function calls and sub-graphs around the node at hand, outer scopes included.
     depth: usize,
     /// Types the file declares for values, where operations without a rule are kept.
-    declared: HashMap<String, (ElementType, PartialShape)>,
+    declared: HashMap<String, ItemType>,
 }
 
 impl<'f, 'o> Scope<'f, 'o> {
@@ -66,19 +66,24 @@ impl<'f, 'o> Scope<'f, 'o> {
         }
     }
 
-    /// Translates a whole graph; parameters get the given facts where there are any.
-    pub(crate) fn graph(mut self, graph: &GraphProto, facts: &[Fact]) -> Result<SubModel> {
+    /// Translates a whole graph; parameters get the given types where there are any.
+    pub(crate) fn graph(mut self, graph: &GraphProto, given: &[ItemType]) -> Result<SubModel> {
         self.model.name = graph.name.clone().unwrap_or_default();
         self.initializers(graph)?;
         let free = graph.input.iter().filter(|i| !self.names.contains_key(i.name.as_deref().unwrap_or("")));
         for (i, input) in free.collect::<Vec<_>>().into_iter().enumerate() {
             let name = input.name.as_deref().unwrap_or("");
-            let (ty, shape) = match facts.get(i) {
-                Some(f) => (f.ty, f.shape.clone()),
+            let ty = match given.get(i) {
+                Some(ty) if ty.is_packed() => types::refine(ty, &types::of_value(input)?),
+                Some(ty) => ty.clone(),
                 None => types::of_value(input)?,
             };
-            let v = self.model.parameter(name, ty, shape)?;
-            if self.names.insert(name.to_string(), v.into()).is_some() {
+            let fact = ty.fact();
+            let v = self.model.parameter(name, fact.ty, fact.shape)?;
+            if ty.is_packed() && self.outer.is_none() {
+                self.model.set_packed_type(v.node, &ty);
+            }
+            if self.names.insert(name.to_string(), Item::of(v, ty)).is_some() {
                 return Err(Error::invalid(format!("two inputs are named `{name}`")));
             }
         }
@@ -93,7 +98,10 @@ impl<'f, 'o> Scope<'f, 'o> {
             let item = self.resolve(name)?;
             let item = item.ok_or_else(|| Error::invalid(format!("output `{name}` is produced by nothing")))?;
             outputs.push(item.clone());
-            self.output(name, item)?;
+            match self.outer {
+                Some(_) => self.inner_output(name, item)?,
+                None => self.output(name, item, types::of_value(output)?)?,
+            }
         }
         Ok(SubModel { model: self.model, captured: self.captured, outputs })
     }
@@ -174,7 +182,7 @@ impl<'f, 'o> Scope<'f, 'o> {
         });
         let items = found.collect::<Result<Vec<_>>>()?;
         let outputs = source.outputs.iter().map(|name| self.declared.get(name).cloned());
-        let outputs = outputs.map(|o| o.unwrap_or((ElementType::Dynamic, PartialShape::dynamic()))).collect();
+        let outputs = outputs.map(|ty| ty.unwrap_or(ItemType::Unknown)).collect();
         unknown::keep(&mut self.model, node, source, &items, outputs)
     }
 
@@ -184,8 +192,8 @@ impl<'f, 'o> Scope<'f, 'o> {
             return Err(Error::unsupported(format!("gives {} outputs, the model reads {wanted}", outputs.0.len())));
         }
         for (name, item) in node.outputs.iter().zip(outputs.0).filter(|(n, _)| !n.is_empty()) {
-            if let Item::Tensor(v) = item {
-                self.model.add_tensor_name(v, name);
+            if let Item::Tensor(value) | Item::Packed { value, .. } = item {
+                self.model.add_tensor_name(value, name);
             }
             self.names.insert(name.clone(), item);
         }
@@ -256,39 +264,76 @@ impl<'f, 'o> Scope<'f, 'o> {
         self.bind(source, Outputs(outputs))
     }
 
-    fn output(&mut self, name: &str, item: Item) -> Result<()> {
+    // The tensors of a sub-graph's output, each a result.
+    fn inner_output(&mut self, name: &str, item: Item) -> Result<()> {
         match item {
-            Item::Tensor(v) => {
-                let id = self.model.result(&format!("{name}/sink_port_0"), v)?;
-                self.model.add_tensor_name(id.into(), name);
+            Item::Tensor(value) | Item::Packed { value, .. } => self.result(name, value).map(|_| ()),
+            Item::Sequence(items) => {
+                items.into_iter().enumerate().try_for_each(|(i, item)| self.inner_output(&format!("{name}/{i}"), item))
+            }
+            Item::Nothing => Ok(()),
+        }
+    }
+
+    // An output of the model. The tensors of a sequence that is known one by one stay apart, so that nothing but numbered
+    // operations is needed; what is left of sequences and optionals is packed.
+    fn output(&mut self, name: &str, item: Item, declared: ItemType) -> Result<()> {
+        match item {
+            Item::Tensor(v) => self.result(name, v).map(|_| ()),
+            Item::Sequence(items) if !items.is_empty() && items.iter().all(|i| matches!(i, Item::Tensor(_))) => {
+                for (i, item) in items.into_iter().enumerate() {
+                    let Item::Tensor(v) = item else { continue };
+                    let result = self.result(&format!("{name}/{i}"), v)?;
+                    self.model.set_part_of(result, name);
+                }
                 Ok(())
             }
-            Item::Sequence(items) => {
-                items.into_iter().enumerate().try_for_each(|(i, item)| self.output(&format!("{name}/{i}"), item))
+            item => {
+                let found = item.ty(&self.model)?;
+                let ty = match (&found, &declared) {
+                    // A value that may be absent for all that is known, where the model promises that it is there.
+                    (ItemType::Optional(inner), ItemType::Sequence(_)) => types::refine(inner, &declared),
+                    (ItemType::Optional(inner), ItemType::Tensor(ty, _)) if !ty.is_dynamic() => (**inner).clone(),
+                    (_, declared) => types::refine(&found, declared),
+                };
+                let value = pack(&mut self.model, &format!("{name}/packed"), &item, &ty)?;
+                let result = self.result(name, value)?;
+                if ty.is_packed() {
+                    self.model.set_packed_type(result, &ty);
+                }
+                Ok(())
             }
-            Item::Nothing if self.outer.is_some() => Ok(()),
-            Item::Nothing => Err(Error::unsupported(format!("output `{name}` is an optional without content"))),
         }
+    }
+
+    fn result(&mut self, name: &str, value: Value) -> Result<NodeId> {
+        let id = self.model.result(&format!("{name}/sink_port_0"), value)?;
+        self.model.add_tensor_name(id.into(), name);
+        Ok(id)
     }
 
     fn import(&mut self, item: Item) -> Result<Item> {
         Ok(match item {
             Item::Nothing => Item::Nothing,
             Item::Sequence(items) => Item::Sequence(items.into_iter().map(|i| self.import(i)).collect::<Result<_>>()?),
-            Item::Tensor(v) => {
-                let Some(outer) = self.outer.as_deref() else { return Ok(Item::Nothing) };
-                let node = outer.model().node(v.node);
-                if let Some(c) = node.op().get::<Constant>() {
-                    let (name, tensor) = (node.name().to_string(), c.tensor().clone());
-                    return Ok(self.model.constant(&name, tensor)?.into());
-                }
-                let fact = outer.model().fact(v).clone();
-                let name = format!("captured/{}", self.captured.len());
-                let parameter = self.model.parameter(&name, fact.ty, fact.shape)?;
-                self.captured.push((v, self.model.parameters().len() - 1));
-                parameter.into()
-            }
+            Item::Tensor(v) => self.capture(v)?.into(),
+            Item::Packed { value, ty } => Item::Packed { value: self.capture(value)?, ty },
         })
+    }
+
+    // An outer value in this scope.
+    fn capture(&mut self, v: Value) -> Result<Value> {
+        let outer = self.outer.as_deref().ok_or_else(|| Error::invalid("a value comes from nowhere"))?;
+        let node = outer.model().node(v.node);
+        if let Some(c) = node.op().get::<Constant>() {
+            let (name, tensor) = (node.name().to_string(), c.tensor().clone());
+            return self.model.constant(&name, tensor);
+        }
+        let fact = outer.model().fact(v).clone();
+        let name = format!("captured/{}", self.captured.len());
+        let parameter = self.model.parameter(&name, fact.ty, fact.shape)?;
+        self.captured.push((v, self.model.parameters().len() - 1));
+        Ok(parameter)
     }
 }
 
@@ -311,6 +356,10 @@ impl Host for Scope<'_, '_> {
         Ok(Some(item))
     }
     fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel> {
+        let types: Vec<ItemType> = parameters.iter().map(ItemType::of).collect();
+        self.body_of(attribute, &types)
+    }
+    fn body_of(&mut self, attribute: &str, parameters: &[ItemType]) -> Result<SubModel> {
         let at = self.graphs.iter().position(|(n, _)| n == attribute);
         let at = at.ok_or_else(|| Error::invalid(format!("attribute `{attribute}` is required and missing")))?;
         if self.depth >= MAX_DEPTH {

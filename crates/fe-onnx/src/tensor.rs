@@ -5,8 +5,7 @@ use crate::file::Source;
 use crate::wire::{SparseTensorProto, TensorProto};
 use bytes::Bytes;
 use carafe_graph::{Error, Result};
-use carafe_tensor::{ElementType, SharedBytes, Tensor};
-use std::sync::Arc;
+use carafe_tensor::{ElementType, Tensor};
 
 /// The element type for a number of ONNX's `DataType`.
 pub(crate) fn element_type(number: i32) -> Result<ElementType> {
@@ -59,7 +58,8 @@ fn read(proto: &TensorProto, source: &Source) -> Result<Tensor> {
     }
     if let Some(raw) = proto.raw_data.as_ref().filter(|_| ty != ElementType::String) {
         sized(ty, &shape, raw.len())?;
-        return Ok(Tensor::view(ty, &shape, &shared(raw), 0, raw.len())?);
+        let (store, start) = source.store_of(raw);
+        return Ok(Tensor::view(ty, &shape, &store, start, raw.len())?);
     }
     typed(proto, ty, &shape)
 }
@@ -76,10 +76,6 @@ fn sized(ty: ElementType, shape: &[usize], found: usize) -> Result<()> {
         Some(n) => Err(Error::invalid(format!("{ty}{shape:?} takes {n} bytes, found {found}"))),
         None => Err(Error::invalid(format!("{ty}{shape:?} is too large"))),
     }
-}
-
-fn shared(raw: &Bytes) -> SharedBytes {
-    SharedBytes::from_owner(Arc::new(raw.clone()))
 }
 
 fn typed(proto: &TensorProto, ty: ElementType, shape: &[usize]) -> Result<Tensor> {

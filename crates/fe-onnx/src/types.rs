@@ -1,8 +1,8 @@
 //! Types of graph inputs and outputs, and the spelling of domains.
 
 use crate::tensor::element_type;
-use crate::wire::{TypeProto, ValueInfoProto};
-use carafe_graph::{Error, Result};
+use crate::wire::{ElementTypeProto, TypeProto, ValueInfoProto};
+use carafe_graph::{ItemType, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
 /// `ai.onnx` is another word for the default domain.
@@ -13,29 +13,52 @@ pub(crate) fn domain(domain: Option<&str>) -> String {
     }
 }
 
-/// Element type and shape of a declared tensor; nothing declared is nothing known.
-pub(crate) fn of_value(value: &ValueInfoProto) -> Result<(ElementType, PartialShape)> {
+/// The declared type of a graph input or output; nothing declared is nothing known.
+pub(crate) fn of_value(value: &ValueInfoProto) -> Result<ItemType> {
     let name = value.name.as_deref().unwrap_or("");
-    let Some(ty) = &value.r#type else { return Ok((ElementType::Dynamic, PartialShape::dynamic())) };
-    of_type(ty).map_err(|e| e.at(format!("input `{name}`")))
+    let Some(ty) = &value.r#type else { return Ok(unknown()) };
+    of_type(ty).map_err(|e| e.at(format!("`{name}`")))
 }
 
-fn of_type(ty: &TypeProto) -> Result<(ElementType, PartialShape)> {
-    if ty.sequence_type.is_some() {
-        return Err(Error::unsupported("a sequence as an input of the model is not supported"));
+/// What is declared where it adds to what is known of the content of a sequence or an optional.
+pub(crate) fn refine(known: &ItemType, declared: &ItemType) -> ItemType {
+    match (known, declared) {
+        (ItemType::Unknown, declared) => declared.clone(),
+        (ItemType::Sequence(a), ItemType::Sequence(b)) => ItemType::sequence(refine(a, b)),
+        (ItemType::Optional(a), ItemType::Optional(b)) => ItemType::optional(refine(a, b)),
+        (known, _) => known.clone(),
     }
-    if let Some(inner) = ty.optional_type.as_ref().and_then(|o| o.elem_type.as_ref()) {
-        return of_type(inner);
+}
+
+fn unknown() -> ItemType {
+    ItemType::Tensor(ElementType::Dynamic, PartialShape::dynamic())
+}
+
+fn of_type(ty: &TypeProto) -> Result<ItemType> {
+    if let Some(sequence) = &ty.sequence_type {
+        return Ok(ItemType::sequence(of_content(sequence)?));
     }
-    let Some(tensor) = &ty.tensor_type else { return Ok((ElementType::Dynamic, PartialShape::dynamic())) };
+    if let Some(optional) = &ty.optional_type {
+        return Ok(ItemType::optional(of_content(optional)?));
+    }
+    let Some(tensor) = &ty.tensor_type else { return Ok(unknown()) };
     let element = element_type(tensor.elem_type.unwrap_or(0))?;
     let shape = match &tensor.shape {
         None => PartialShape::dynamic(),
-        // Exporters write 0 and -1 for "unknown" as well.
+        // Exporters write -1 for "unknown" as well; 0 is a size, for onnxruntime and OpenVINO too.
         Some(s) => PartialShape::new(s.dim.iter().map(|d| match d.dim_value {
-            Some(n) if n > 0 => Dim::known(n),
+            Some(n) if n >= 0 => Dim::known(n),
             _ => Dim::ANY,
         })),
     };
-    Ok((element, shape))
+    Ok(ItemType::Tensor(element, shape))
+}
+
+fn of_content(wrapped: &ElementTypeProto) -> Result<ItemType> {
+    let Some(inner) = &wrapped.elem_type else { return Ok(unknown()) };
+    Ok(match of_type(inner)? {
+        // Exporters write a shape without dimensions for elements of any shape.
+        ItemType::Tensor(ty, shape) if shape.rank() == Some(0) => ItemType::Tensor(ty, PartialShape::dynamic()),
+        other => other,
+    })
 }

@@ -2,8 +2,7 @@
 
 use crate::wire::NodeProto;
 use carafe_frontend::{Item, Outputs, SourceNode};
-use carafe_graph::{FrameworkNode, Model, NodeId, Result, Value};
-use carafe_tensor::{ElementType, PartialShape};
+use carafe_graph::{FrameworkNode, ItemType, Model, NodeId, Result, Value};
 use std::collections::HashSet;
 
 /// Takes back what a rule emitted before it failed.
@@ -26,7 +25,7 @@ pub(crate) fn keep(
     node: &NodeProto,
     source: &SourceNode,
     items: &[Item],
-    outputs: Vec<(ElementType, PartialShape)>,
+    types: Vec<ItemType>,
 ) -> Result<Outputs> {
     let mut inputs = vec![];
     items.iter().for_each(|item| tensors(item, &mut inputs));
@@ -37,16 +36,17 @@ pub(crate) fn keep(
         }
     }
     let opset = if source.domain.is_empty() { "ai.onnx".to_string() } else { source.domain.clone() };
-    let n_outputs = outputs.len();
+    let outputs = types.iter().map(ItemType::fact).map(|f| (f.ty, f.shape)).collect();
     let op = FrameworkNode { type_name: source.op_type.clone(), opset, attrs, outputs };
     let name = if source.name.is_empty() { source.outputs.first() } else { Some(&source.name) };
     let id = model.add(name.cloned().unwrap_or_default(), op, &inputs)?;
-    Ok(Outputs((0..n_outputs).map(|port| Value { node: id, port }.into()).collect()))
+    let item = |(port, ty)| Item::of(Value { node: id, port }, ty);
+    Ok(Outputs(types.into_iter().enumerate().map(item).collect()))
 }
 
 fn tensors(item: &Item, found: &mut Vec<Value>) {
     match item {
-        Item::Tensor(v) => found.push(*v),
+        Item::Tensor(value) | Item::Packed { value, .. } => found.push(*value),
         Item::Sequence(items) => items.iter().for_each(|i| tensors(i, found)),
         Item::Nothing => {}
     }

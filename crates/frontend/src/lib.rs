@@ -1,16 +1,19 @@
 //! What every model format shares: rules from source nodes to operations, the context a rule works in, and the gathering
-//! of everything a model needs that nobody has. It knows no format.
+//! of everything a model needs that nobody has. Values of a source model are [`Item`]s: tensors, and what formats wrap them
+//! in. It knows no format.
 
 #![forbid(unsafe_code)]
 
+mod item;
 mod mapping;
 mod missing;
 mod node_cx;
 mod options;
 mod rule;
 
+pub use item::{Item, join, pack};
 pub use mapping::{Mapping, split_name};
 pub use missing::Missing;
-pub use node_cx::{Host, Item, NodeCx, Outputs, SourceNode, SubModel};
+pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
 pub use options::{Progress, ReadOptions};
 pub use rule::{Rule, RuleSet, StaticRule, Translate, rule, rule_in};

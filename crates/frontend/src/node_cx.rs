@@ -1,9 +1,10 @@
 //! What a rule sees: one source node with its inputs and attributes, and the means to emit operations. Shapes are inferred
 //! as nodes are emitted. An attribute that no rule reads is an error, so that nothing is dropped in silence.
 
+use crate::item::{Item, pack};
 use crate::mapping::split_name;
 use carafe_graph::{
-    Attr, AttrMap, AttrValue, Error, Fact, Model, NodeId, Op, OpFactory, OpInfo, Registry, Result, Value,
+    Attr, AttrMap, AttrValue, Error, Fact, ItemType, Model, NodeId, Op, OpFactory, OpInfo, Registry, Result, Value,
 };
 use carafe_ops::convert::{Convert, ConvertLike};
 use carafe_ops::movement::{Concat, Reshape, Squeeze, Transpose, Unsqueeze};
@@ -28,32 +29,6 @@ pub struct SourceNode {
     /// Port of each input and output, in formats that name them; a port may stand for several.
     pub input_ports: Vec<String>,
     pub output_ports: Vec<String>,
-}
-
-/// A value of a source model: a tensor, or what formats wrap tensors in.
-#[derive(Clone, Debug)]
-pub enum Item {
-    Tensor(Value),
-    Sequence(Vec<Item>),
-    /// An optional without content, or an omitted output.
-    Nothing,
-}
-
-impl Item {
-    /// The same structure over other values.
-    pub fn map(&self, f: &mut impl FnMut(&Value) -> Result<Value>) -> Result<Item> {
-        Ok(match self {
-            Item::Tensor(v) => Item::Tensor(f(v)?),
-            Item::Sequence(items) => Item::Sequence(items.iter().map(|i| i.map(f)).collect::<Result<_>>()?),
-            Item::Nothing => Item::Nothing,
-        })
-    }
-}
-
-impl From<Value> for Item {
-    fn from(v: Value) -> Item {
-        Item::Tensor(v)
-    }
 }
 
 /// What a rule returns, one for each output of the node.
@@ -96,6 +71,14 @@ pub trait Host {
     fn resolve(&mut self, name: &str) -> Result<Option<Item>>;
     /// Translates a sub-graph attribute. Its parameters get these facts, in order; further ones keep what they declare.
     fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel>;
+    /// As `body`, for formats whose sub-graphs take more than tensors.
+    fn body_of(&mut self, attribute: &str, parameters: &[ItemType]) -> Result<SubModel> {
+        if let Some(ty) = parameters.iter().find(|ty| ty.is_packed()) {
+            return Err(Error::unsupported(format!("sub-graph `{attribute}` cannot take {ty}")));
+        }
+        let facts: Vec<Fact> = parameters.iter().map(ItemType::fact).collect();
+        self.body(attribute, &facts)
+    }
     /// Every operation that can be emitted by name.
     fn registry(&self) -> Option<&Registry> {
         None
@@ -133,11 +116,11 @@ impl<'a> NodeCx<'a> {
         if !left.is_empty() {
             return Err(Error::unsupported(format!("attributes {} are not understood", left.join(", "))));
         }
-        if let Some(Item::Tensor(v)) = outputs.0.first()
-            && self.emitted.contains(&v.node)
+        if let Some(Item::Tensor(value) | Item::Packed { value, .. }) = outputs.0.first()
+            && self.emitted.contains(&value.node)
         {
             let name = self.base_name().to_string();
-            self.host.model_mut().set_name(v.node, name);
+            self.host.model_mut().set_name(value.node, name);
         }
         Ok(())
     }
@@ -198,6 +181,7 @@ impl<'a> NodeCx<'a> {
             None | Some(Item::Nothing) => Ok(None),
             Some(Item::Tensor(v)) => Ok(Some(v)),
             Some(Item::Sequence(_)) => Err(self.fail(format!("input {input} must be a tensor, found a sequence"))),
+            Some(Item::Packed { ty, .. }) => Err(self.fail(format!("input {input} must be a tensor, found {ty}"))),
         }
     }
     /// A tensor input.
@@ -272,12 +256,17 @@ impl<'a> NodeCx<'a> {
     pub fn ignore(&self, names: &[&str]) {
         self.read.borrow_mut().extend(names.iter().map(|n| n.to_string()));
     }
-    /// Translates a sub-graph attribute.
+    /// Translates a sub-graph attribute whose parameters are tensors.
     pub fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel> {
+        let types: Vec<ItemType> = parameters.iter().map(ItemType::of).collect();
+        self.body_of(attribute, &types)
+    }
+    /// Translates a sub-graph attribute.
+    pub fn body_of(&mut self, attribute: &str, parameters: &[ItemType]) -> Result<SubModel> {
         if !self.node.graphs.iter().any(|g| g == attribute) {
             return Err(self.fail(format!("attribute `{attribute}` is required and missing")));
         }
-        self.host.body(attribute, parameters)
+        self.host.body_of(attribute, parameters)
     }
     /// Puts the operations of a translated sub-graph into the model itself, with these values for its own parameters.
     pub fn inline(&mut self, sub: &SubModel, arguments: &[Value]) -> Result<Vec<Item>> {
@@ -345,6 +334,16 @@ impl<'a> NodeCx<'a> {
     }
 
     // Emitting.
+
+    /// The tensor that carries an item as a value of this type.
+    pub fn pack(&mut self, item: &Item, ty: &ItemType) -> Result<Value> {
+        let name = format!("{}/packed_{}", self.base_name(), self.emitted.len());
+        let model = self.host.model_mut();
+        let before = model.slots();
+        let value = pack(model, &name, item, ty)?;
+        self.emitted.extend((before..self.host.model().slots()).map(|i| NodeId(i as u32)));
+        Ok(value)
+    }
 
     /// Emits an operation and gives its first output.
     pub fn emit<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Value> {

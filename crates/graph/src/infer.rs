@@ -47,8 +47,25 @@ fn infer_inner(id: NodeId, op: &dyn Op, inputs: &[&Fact], exact: bool) -> Result
     }
     if !exact {
         follow_values(op, inputs, &mut outputs);
+        name_unknowns(id, &mut outputs);
     }
     Ok(outputs)
+}
+
+// A size that the operation computed gets a symbol, so that it is known again where it is used twice.
+fn name_unknowns(id: NodeId, outputs: &mut [Fact]) {
+    let shapes = outputs.iter_mut().filter_map(|o| o.shape.dims_mut()).flatten();
+    let unnamed = shapes.filter(|d| !d.is_known() && d.symbol().is_none());
+    for (i, d) in unnamed.take(SYMBOLS as usize).enumerate() {
+        *d = d.with_symbol(symbol_of(id, i as u32));
+    }
+}
+
+/// How many symbols a node has for its own.
+const SYMBOLS: u32 = 64;
+
+fn symbol_of(id: NodeId, i: u32) -> Symbol {
+    Symbol(id.0.wrapping_mul(SYMBOLS).wrapping_add(i % SYMBOLS).wrapping_add(1))
 }
 
 fn check_dims(shape: &PartialShape) -> Result<()> {
@@ -221,7 +238,7 @@ impl<'a> InferCx<'a> {
     }
     /// A symbol that only this node's `axis` has.
     pub fn symbol(&self, axis: usize) -> Symbol {
-        Symbol(self.id.0.wrapping_mul(64).wrapping_add(axis as u32 % 64).wrapping_add(1))
+        symbol_of(self.id, axis as u32)
     }
 
     // Checks; each error says what was expected and found.

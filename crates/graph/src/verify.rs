@@ -1,11 +1,22 @@
 //! Checks the invariants of a graph; run after every pass in debug builds.
 
 use crate::error::{Error, Result};
-use crate::model::{Model, Use};
-use std::collections::HashSet;
+use crate::model::{Model, Use, Value};
+use std::collections::{HashMap, HashSet};
 
 /// Says the first thing that is wrong.
 pub fn verify(model: &Model) -> Result<()> {
+    // Looked up instead of searched for: a constant may have thousands of users.
+    let mut listed: HashMap<Use, (Value, usize)> = HashMap::new();
+    for (id, node) in model.nodes() {
+        for port in 0..node.outputs().len() {
+            let v = Value { node: id, port };
+            for u in model.users(v) {
+                let entry = listed.entry(*u).or_insert((v, 0));
+                *entry = (v, entry.1 + 1);
+            }
+        }
+    }
     for (id, node) in model.nodes() {
         for (i, v) in node.inputs().iter().enumerate() {
             let producer = model
@@ -15,8 +26,7 @@ pub fn verify(model: &Model) -> Result<()> {
                 return Err(Error::invalid(format!("input {i} reads output {} of {}", v.port, producer.place()))
                     .at(node.place()));
             }
-            let this = Use { node: id, input: i };
-            if model.users(*v).iter().filter(|u| **u == this).count() != 1 {
+            if listed.get(&Use { node: id, input: i }) != Some(&(*v, 1)) {
                 return Err(Error::invalid(format!("input {i} is not in its producer's user list")).at(node.place()));
             }
         }

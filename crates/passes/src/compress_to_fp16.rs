@@ -4,6 +4,7 @@
 use carafe_graph::{Constant, Model, NodeId, Notes, Pass, Result, Value};
 use carafe_ops::convert::Convert;
 use carafe_tensor::{ElementType, Tensor, f16};
+use half::slice::HalfFloatSliceExt;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -74,33 +75,61 @@ fn replace(model: &mut Model, id: NodeId, small: Tensor, ty: ElementType) -> Res
 
 // The f16 form, or why the constant must stay.
 fn to_f16(tensor: &Tensor) -> Result<std::result::Result<Tensor, String>> {
-    let values = tensor.to_vec::<f64>()?;
-    let max = f64::from(f16::MAX);
-    let smallest = f64::from(f16::from_bits(1));
-    let allowed = if values.len() == 1 { 1e-4 } else { 1e-3 };
-    let mut spoiled = 0usize;
-    let mut small = Vec::with_capacity(values.len());
-    for &x in values.iter() {
-        let y = if x.abs() < smallest && x != 0.0 {
-            spoiled += 1;
-            f64::from(f16::from_f32(x as f32))
-        } else if x.abs() > max {
-            spoiled += 1;
-            max.copysign(x)
-        } else {
-            let y = f64::from(f16::from_f32(x as f32));
-            if (x - y).abs() > 1.0 {
-                return Ok(Err(format!("{x} would become {y}")));
-            }
-            spoiled += usize::from(x != 0.0 && ((x - y) / x).abs() > allowed);
-            y
-        };
-        small.push(y);
+    let mut small = vec![f16::ZERO; tensor.len()];
+    let allowed = if tensor.len() == 1 { 1e-4 } else { 1e-3 };
+    // The bytes may lie anywhere in a mapped file: no aligned copy of them is wanted here.
+    let bytes = tensor.bytes();
+    let done = match tensor.element_type() {
+        ElementType::F32 => narrow(bytes.as_chunks().0, |b| f64::from(f32::from_le_bytes(*b)), allowed, &mut small),
+        _ => narrow(bytes.as_chunks().0, |b| f64::from_le_bytes(*b), allowed, &mut small),
+    };
+    tensor.release();
+    let spoiled = match done {
+        Ok(n) => n,
+        Err(why) => return Ok(Err(why)),
+    };
+    if spoiled > 0 && spoiled as f64 >= KEPT_FROM * small.len() as f64 {
+        return Ok(Err(format!("{spoiled} of {} elements do not fit", small.len())));
     }
-    if spoiled > 0 && spoiled as f64 >= KEPT_FROM * values.len() as f64 {
-        return Ok(Err(format!("{spoiled} of {} elements do not fit", values.len())));
+    Ok(Ok(Tensor::from_vec(tensor.shape(), small)?))
+}
+
+// Rounds a block at a time, so that the loops over a block run in vector registers; counts the elements that lose too much.
+fn narrow<const SIZE: usize>(
+    values: &[[u8; SIZE]],
+    value: impl Fn(&[u8; SIZE]) -> f64,
+    allowed: f64,
+    small: &mut [f16],
+) -> std::result::Result<usize, String> {
+    const BLOCK: usize = 1024;
+    let (max, smallest) = (f64::from(f16::MAX), f64::from(f16::from_bits(1)));
+    let (mut exact, mut narrowed, mut widened) = ([0f64; BLOCK], [0f32; BLOCK], [0f32; BLOCK]);
+    let mut spoiled = 0;
+    for (block, values) in small.chunks_mut(BLOCK).zip(values.chunks(BLOCK)) {
+        let n = block.len();
+        for (to, x) in exact.iter_mut().zip(values) {
+            *to = value(x);
+        }
+        for (to, x) in narrowed.iter_mut().zip(&exact[..n]) {
+            *to = x.clamp(-max, max) as f32;
+        }
+        block.convert_from_f32_slice(&narrowed[..n]);
+        block.convert_to_f32_slice(&mut widened[..n]);
+        let (mut far, mut lost) = (false, 0);
+        for (&x, &y) in exact[..n].iter().zip(&widened[..n]) {
+            let (size, error) = (x.abs(), (x - f64::from(y)).abs());
+            let inside = size <= max;
+            far |= inside & (error > 1.0);
+            lost += usize::from((size > max) | (size != 0.0) & ((size < smallest) | inside & (error > allowed * size)));
+        }
+        if far {
+            let mut pairs = exact[..n].iter().zip(&widened[..n]);
+            let (x, y) = pairs.find(|(x, y)| x.abs() <= max && (*x - f64::from(**y)).abs() > 1.0).unwrap_or((&0., &0.));
+            return Err(format!("{x} would become {y}"));
+        }
+        spoiled += lost;
     }
-    Ok(Ok(Tensor::from_f64(ElementType::F16, tensor.shape(), &small)?))
+    Ok(spoiled)
 }
 
 fn already_quantized(model: &Model) -> Option<String> {

@@ -3,8 +3,10 @@
 //! weights, is left, unless asked for.
 
 use crate::fuse::dequantizes_weights;
-use carafe_graph::{Constant, EvalEnv, Model, NodeId, Notes, Parameter, Pass, Result, ResultOp, Value, eval_node};
-use carafe_tensor::Tensor;
+use carafe_graph::{
+    Body, Constant, EvalEnv, Model, NodeId, Notes, Parameter, Pass, Result, ResultOp, Value, eval_node,
+};
+use carafe_tensor::{ElementType, Tensor};
 use std::sync::Arc;
 
 /// A folded tensor may be this large whatever it was made from; larger ones must not outgrow their inputs fourfold.
@@ -43,6 +45,7 @@ impl FoldConstants {
         for id in with_bodies {
             let mut op = model.node(id).op().clone_op();
             for (_, body) in op.bodies_mut() {
+                folded += fold_conditions(model, id, body)?;
                 folded += self.fold(&mut body.model, true, notes)?;
                 body.model.prune();
             }
@@ -98,6 +101,42 @@ impl FoldConstants {
             }
         }
     }
+}
+
+// A condition that comes as a constant and goes on as it came is a constant in the body: then a loop is seen to run as often
+// as its count says.
+fn fold_conditions(model: &Model, id: NodeId, body: &mut Body) -> Result<usize> {
+    let mut folded = 0;
+    for input in &body.inputs {
+        let Some(outer) = input.outer.and_then(|i| model.node(id).inputs().get(i)) else { continue };
+        let tensor = constant(model, *outer).filter(|t| t.element_type() == ElementType::Boolean && t.len() == 1);
+        let (Some(tensor), None) = (tensor, input.slicing) else { continue };
+        let inner = &mut body.model;
+        let Some(&parameter) = inner.parameters().get(input.parameter) else { continue };
+        let unchanged = match input.back_edge.and_then(|r| inner.results().get(r)) {
+            Some(&result) => passed_on(inner, inner.result_value(result)) == Value::from(parameter),
+            None => input.back_edge.is_none(),
+        };
+        if unchanged && !inner.users(parameter.into()).is_empty() && tensor.shape() == shape_of(inner, parameter) {
+            let name = format!("{}/known", inner.node(parameter).name());
+            let known = inner.constant(&name, tensor.clone())?;
+            let readers = inner.users(parameter.into()).to_vec();
+            readers.iter().for_each(|u| inner.set_input(u.node, u.input, known));
+            folded += 1;
+        }
+    }
+    Ok(folded)
+}
+
+fn passed_on(model: &Model, mut v: Value) -> Value {
+    while model.node(v.node).op().info().name == "Identity" {
+        v = model.node(v.node).inputs()[0];
+    }
+    v
+}
+
+fn shape_of(model: &Model, parameter: NodeId) -> Vec<usize> {
+    model.fact(parameter.into()).shape.to_static().unwrap_or(vec![usize::MAX])
 }
 
 fn constant(model: &Model, v: Value) -> Option<&Tensor> {

@@ -3,18 +3,35 @@
 #![forbid(unsafe_code)]
 
 mod compress_to_fp16;
+mod deduplicate_constants;
 mod fold_constants;
 pub mod fuse;
+mod fuse_transpose_into_matmul;
+mod merge_convert_pairs;
+mod merge_identical_nodes;
+mod merge_reshapes;
 mod name_uniquely;
 mod remove_no_ops;
 mod remove_unused;
+mod shared;
+mod simplify_shape_paths;
+mod sink_transposes;
+#[cfg(test)]
+mod testing;
 
 pub use compress_to_fp16::CompressToFp16;
+pub use deduplicate_constants::DeduplicateConstants;
 pub use fold_constants::FoldConstants;
 pub use fuse::{DEVICE_FUSE, FUSE};
+pub use fuse_transpose_into_matmul::FuseTransposeIntoMatmul;
+pub use merge_convert_pairs::MergeConvertPairs;
+pub use merge_identical_nodes::MergeIdenticalNodes;
+pub use merge_reshapes::MergeReshapes;
 pub use name_uniquely::NameUniquely;
 pub use remove_no_ops::RemoveNoOps;
 pub use remove_unused::RemoveUnused;
+pub use simplify_shape_paths::SimplifyShapePaths;
+pub use sink_transposes::SinkTransposes;
 
 use carafe_graph::{Model, Notes, Pass, Result, run_passes};
 
@@ -23,6 +40,29 @@ pub const COMMON: &[&dyn Pass] = &[&FoldConstants { decompression: false }, &Rem
 
 /// For devices without compressed weights: as `COMMON`, and weights stored in a smaller type are widened.
 pub const COMMON_WIDENED: &[&dyn Pass] = &[&FoldConstants { decompression: true }, &RemoveUnused, &NameUniquely];
+
+/// What a model goes through when it is converted: fewer nodes that compute the same. Every pass trusts the shapes it finds,
+/// so a model that shall stay reshapable must not have them known when it comes here.
+pub const TIDY: &[&dyn Pass] = &[
+    &FoldConstants { decompression: false },
+    &RemoveNoOps,
+    &SimplifyShapePaths,
+    // One constant first, so that nodes that read equal ones become equal.
+    &DeduplicateConstants,
+    &MergeIdenticalNodes,
+    &SimplifyShapePaths,
+    &FoldConstants { decompression: false },
+    &MergeConvertPairs,
+    &MergeReshapes,
+    &SinkTransposes,
+    &FuseTransposeIntoMatmul,
+    &RemoveNoOps,
+    &FoldConstants { decompression: false },
+    &DeduplicateConstants,
+    &MergeIdenticalNodes,
+    &RemoveUnused,
+    &NameUniquely,
+];
 
 /// Runs the common passes.
 pub fn clean(model: &mut Model, notes: &mut Notes) -> Result<()> {

@@ -2,7 +2,7 @@
 //! share one.
 
 use carafe_graph::{Model, NodeId, Notes, Pass, Result};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 #[derive(Clone, Copy, Debug)]
 pub struct NameUniquely;
@@ -15,14 +15,22 @@ impl Pass for NameUniquely {
         let names: Vec<(NodeId, String)> = model.nodes().map(|(id, n)| (id, n.name().to_string())).collect();
         let mut taken: HashSet<String> = names.iter().map(|(_, n)| n.clone()).collect();
         let mut seen = HashSet::new();
+        // The first number that may be free: many nodes can share a name.
+        let mut next: HashMap<String, usize> = HashMap::new();
         let mut renamed = 0;
         for (id, name) in names {
             if seen.insert(name.clone()) && !name.is_empty() {
                 continue;
             }
             let base = if name.is_empty() { model.node(id).op().type_name().to_string() } else { name };
-            let new = (2..).map(|i| format!("{base}_{i}")).find(|n| !taken.contains(n)).expect("numbers do not end");
-            taken.insert(new.clone());
+            let number = next.entry(base.clone()).or_insert(2);
+            let new = loop {
+                let new = format!("{base}_{number}");
+                *number += 1;
+                if taken.insert(new.clone()) {
+                    break new;
+                }
+            };
             model.set_name(id, new);
             renamed += 1;
         }

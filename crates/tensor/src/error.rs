@@ -33,6 +33,8 @@ pub enum TensorError {
     Misaligned { ty: ElementType },
     #[error("string payload is not valid: {reason}")]
     BadStrings { reason: String },
+    #[error("packed sequence is not valid: {reason}")]
+    BadSequence { reason: String },
 }
 
 /// The coarse class of a [`TensorError`], for callers that map errors to codes.
@@ -52,7 +54,9 @@ impl TensorError {
     pub fn kind(&self) -> ErrorKind {
         use TensorError::*;
         match self {
-            UnknownElementType { .. } | BadDim { .. } | BadShape { .. } | BadStrings { .. } => ErrorKind::Parse,
+            UnknownElementType { .. } | BadDim { .. } | BadShape { .. } | BadStrings { .. } | BadSequence { .. } => {
+                ErrorKind::Parse
+            }
             NoStorage { .. } | TypeMismatch { .. } | NoCast { .. } => ErrorKind::Type,
             TooLarge { .. }
             | ElementCount { .. }

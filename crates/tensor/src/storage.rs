@@ -74,6 +74,14 @@ impl SharedBytes {
         self.len() == 0
     }
 
+    /// Lets the system take back the memory behind a range of a mapped file, which is read again on the next use; does
+    /// nothing to other owners. For those who are done with large weights.
+    pub fn release(&self, offset: usize, len: usize) {
+        if offset.checked_add(len).is_some_and(|end| end <= self.len()) {
+            self.0.release(offset, len);
+        }
+    }
+
     /// The bytes for writing, when this is the only handle and the owner can be written.
     pub(crate) fn unique_mut(&mut self) -> Option<&mut [u8]> {
         Arc::get_mut(&mut self.0)?.bytes_mut()
@@ -95,6 +103,8 @@ trait ByteOwner: Send + Sync {
     fn is_mapped(&self) -> bool {
         false
     }
+    /// The range lies within the bytes.
+    fn release(&self, _offset: usize, _len: usize) {}
 }
 
 impl ByteOwner for memmap2::Mmap {
@@ -103,6 +113,12 @@ impl ByteOwner for memmap2::Mmap {
     }
     fn is_mapped(&self) -> bool {
         true
+    }
+    #[cfg(unix)]
+    fn release(&self, offset: usize, len: usize) {
+        // SAFETY: the mapping is of a file and nobody writes to it, so pages that are dropped come back from the file
+        // with the same bytes. It is only advice: that the system did not take it is no failure.
+        let _ = unsafe { self.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, offset, len) };
     }
 }
 
@@ -204,6 +220,21 @@ mod tests {
     fn an_absurd_size_is_an_error() {
         assert_eq!(SharedBytes::zeroed(usize::MAX).unwrap_err(), TensorError::OutOfMemory { bytes: usize::MAX });
         assert!(SharedBytes::zeroed(MAX_BYTES + 1).is_err());
+    }
+
+    #[test]
+    fn released_bytes_read_the_same() {
+        let path = std::env::temp_dir().join(format!("carafe-release-{}", std::process::id()));
+        std::fs::write(&path, vec![7; 3 << 12]).unwrap();
+        let bytes = SharedBytes::map_file(&File::open(&path).unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for (offset, len) in [(0, 3 << 12), (100, 5000), (0, 0), (1, usize::MAX), (4 << 12, 1)] {
+            bytes.release(offset, len);
+            assert_eq!(bytes.as_slice(), vec![7; 3 << 12]);
+        }
+        let owned = SharedBytes::from_vec(vec![1; 1 << 16]);
+        owned.release(0, 1 << 16);
+        assert_eq!(owned.as_slice(), vec![1; 1 << 16]);
     }
 
     #[test]

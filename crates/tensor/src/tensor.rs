@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::cast::{decode_all, encode_code, is_coded, with_storage_type};
 use crate::{Element, ElementType, Number, SharedBytes, TensorError, decode_strings, elements, pack, string_payload};
@@ -18,10 +18,13 @@ pub struct Tensor {
 #[derive(Clone)]
 enum Data {
     /// `len` is exactly `ty.byte_len(elements)`, and `offset + len` lies within the store.
-    Bytes { store: SharedBytes, offset: usize, len: usize },
+    Bytes { store: SharedBytes, offset: usize, len: usize, aligned: Option<AlignedCopy> },
     /// As many as the shape has elements.
     Strings(Arc<Vec<String>>),
 }
+
+/// The place of the aligned copy of misaligned bytes, made when somebody first asks for elements.
+type AlignedCopy = Arc<OnceLock<SharedBytes>>;
 
 /// Making tensors.
 impl Tensor {
@@ -73,8 +76,9 @@ impl Tensor {
         Ok(Tensor { ty: ElementType::String, shape: shape.into(), data: Data::Strings(Arc::new(strings)) })
     }
 
-    /// A tensor over `len` bytes of a store, without a copy. It does copy when the address is misaligned for `ty`, when
-    /// a u3 or u6 group is cut short, and for `String`, which is decoded. `len` may exceed what the shape needs.
+    /// A tensor over `len` bytes of a store, without a copy. Where the address is misaligned for `ty`, a copy is made when
+    /// elements are first asked for; it copies at once when a u3 or u6 group is cut short, and for `String`, which is
+    /// decoded. `len` may exceed what the shape needs.
     pub fn view(
         ty: ElementType,
         shape: &[usize],
@@ -90,10 +94,11 @@ impl Tensor {
         }
         let needed = check_bytes(ty, shape, len)?;
         let alignment = (ty.bits() / 8).max(1);
-        if needed > len || !(bytes.as_ptr() as usize).is_multiple_of(alignment) {
+        if needed > len {
             return Tensor::from_bytes(ty, shape, bytes);
         }
-        Ok(Tensor { ty, shape: shape.into(), data: Data::Bytes { store: store.clone(), offset, len: needed } })
+        let aligned = (!(bytes.as_ptr() as usize).is_multiple_of(alignment)).then(AlignedCopy::default);
+        Ok(Tensor { ty, shape: shape.into(), data: Data::Bytes { store: store.clone(), offset, len: needed, aligned } })
     }
 
     /// Converts into any numeric type.
@@ -139,7 +144,7 @@ impl Tensor {
     /// The caller has checked that the store fits the shape.
     fn whole(ty: ElementType, shape: &[usize], store: SharedBytes) -> Tensor {
         let len = store.len();
-        Tensor { ty, shape: shape.into(), data: Data::Bytes { store, offset: 0, len } }
+        Tensor { ty, shape: shape.into(), data: Data::Bytes { store, offset: 0, len, aligned: None } }
     }
 }
 
@@ -175,11 +180,30 @@ impl Tensor {
         }
     }
 
-    /// The packed bytes. Panics for `String`: use [`Tensor::strings`].
+    /// The packed bytes, at any address. Panics for `String`: use [`Tensor::strings`].
     pub fn bytes(&self) -> &[u8] {
         match &self.data {
-            Data::Bytes { store, offset, len } => &store.as_slice()[*offset..*offset + *len],
+            Data::Bytes { store, offset, len, .. } => &store.as_slice()[*offset..*offset + *len],
             Data::Strings(_) => panic!("a string tensor has no bytes; use strings()"),
+        }
+    }
+
+    /// The packed bytes at an address that fits the element type.
+    fn aligned_bytes(&self) -> Result<&[u8], TensorError> {
+        let Data::Bytes { len, aligned: Some(place), .. } = &self.data else { return Ok(self.bytes()) };
+        if place.get().is_none() {
+            let mut copy = SharedBytes::zeroed(*len)?;
+            fresh_mut(&mut copy).copy_from_slice(self.bytes());
+            // Another thread may have been quicker; then its copy stays.
+            let _ = place.set(copy);
+        }
+        Ok(place.get().map_or(&[], SharedBytes::as_slice))
+    }
+
+    /// Lets the system take back the memory of bytes that are mapped from a file; they are read again on the next use.
+    pub fn release(&self) {
+        if let Data::Bytes { store, offset, len, .. } = &self.data {
+            store.release(*offset, *len);
         }
     }
 
@@ -204,7 +228,7 @@ impl Tensor {
     /// The elements, when `T` is exactly their type; u8 reads Boolean too.
     pub fn as_slice<T: Element>(&self) -> Result<&[T], TensorError> {
         self.expect_type(T::TYPE)?;
-        bytemuck::try_cast_slice(self.bytes()).map_err(|_| TensorError::Misaligned { ty: self.ty })
+        bytemuck::try_cast_slice(self.aligned_bytes()?).map_err(|_| TensorError::Misaligned { ty: self.ty })
     }
 
     /// As [`Tensor::as_slice`], copied first when shared or mapped.
@@ -234,7 +258,7 @@ impl Tensor {
             return Err(TensorError::NoCast { from: self.ty, to: T::TYPE });
         }
         if self.ty == T::TYPE {
-            return bytemuck::try_cast_slice(self.bytes())
+            return bytemuck::try_cast_slice(self.aligned_bytes()?)
                 .map(Cow::Borrowed)
                 .map_err(|_| TensorError::Misaligned { ty: self.ty });
         }
@@ -271,13 +295,13 @@ impl Tensor {
     }
 
     fn try_bytes_mut(&mut self) -> Result<&mut [u8], TensorError> {
-        if let Data::Bytes { store, .. } = &mut self.data
-            && store.unique_mut().is_none()
+        if let Data::Bytes { store, aligned, .. } = &mut self.data
+            && (aligned.is_some() || store.unique_mut().is_none())
         {
             *self = Tensor::from_bytes(self.ty, &self.shape, self.bytes())?;
         }
         match &mut self.data {
-            Data::Bytes { store, offset, len } => Ok(&mut fresh_mut(store)[*offset..*offset + *len]),
+            Data::Bytes { store, offset, len, .. } => Ok(&mut fresh_mut(store)[*offset..*offset + *len]),
             Data::Strings(_) => panic!("a string tensor has no bytes; use strings_mut()"),
         }
     }

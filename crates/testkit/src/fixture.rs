@@ -1,9 +1,9 @@
 //! Folders with a model, its inputs and the outputs another engine or a specification gives for them. A test target with
 //! its own `main` calls [`run_all`]; each folder must load, run on every device and give the same numbers, as it is and
-//! after it was written as IR and read again.
+//! after it was written as IR and read again. The tensors of a sequence count as outputs one by one.
 
 use crate::compare::{Tolerance, compare};
-use carafe::{Core, Model, Properties, SharedBytes, Tensor};
+use carafe::{Core, ItemType, Model, Properties, SharedBytes, Tensor};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -44,17 +44,27 @@ fn run(core: &Core, model: &Model, dir: &Path, case: &Json) -> Result<(), Failed
         let mut request = compiled.clone().create_request();
         for (name, file) in case["inputs"].as_object().ok_or("no inputs")? {
             let index = model.find_parameter(name).ok_or_else(|| format!("no input `{name}`"))?;
-            request.set_input(index, load(dir, file)?.cast(compiled.inputs()[index].ty)?)?;
+            let tensor = match model.packed_type(model.parameters()[index]) {
+                Some(ty) => load_packed(dir, file, &ty)?,
+                None => load(dir, file)?.cast(compiled.inputs()[index].ty)?,
+            };
+            request.set_input(index, tensor)?;
         }
         for _ in 0..case["repeat"].as_u64().unwrap_or(1) {
             request.infer()?;
         }
         let expected = case["outputs"].as_array().ok_or("no outputs")?;
-        if expected.len() != compiled.outputs().len() {
-            return Err(format!("{} outputs, expected {}", compiled.outputs().len(), expected.len()).into());
+        let mut outputs = Vec::new();
+        for (i, &result) in model.results().iter().enumerate() {
+            match model.packed_type(result) {
+                Some(ty) => outputs.extend(ty.unpack(request.output(i)?)?.into_iter().flatten()),
+                None => outputs.push(request.output(i)?.clone()),
+            }
         }
-        for (i, row) in expected.iter().enumerate() {
-            let found = request.output(i)?;
+        if expected.len() != outputs.len() {
+            return Err(format!("{} outputs, expected {}", outputs.len(), expected.len()).into());
+        }
+        for (i, (row, found)) in expected.iter().zip(&outputs).enumerate() {
             let ty = row["element_type"].as_str().ok_or("no element type")?;
             if found.element_type().name() != ty {
                 return Err(format!("output {i} has type {}, expected {ty}", found.element_type()).into());
@@ -68,6 +78,18 @@ fn run(core: &Core, model: &Model, dir: &Path, case: &Json) -> Result<(), Failed
         }
     }
     Ok(())
+}
+
+// A list of files is a sequence, one file an optional with content, null one without.
+fn load_packed(dir: &Path, files: &Json, ty: &ItemType) -> Result<Tensor, Failed> {
+    let items = match files {
+        Json::Null => None,
+        Json::Array(list) => Some(list.iter().map(|f| load(dir, f)).collect::<Result<Vec<_>, _>>()?),
+        one => Some(vec![load(dir, one)?]),
+    };
+    let cast = |t: &Tensor| if ty.element_type().is_dynamic() { Ok(t.clone()) } else { t.cast(ty.element_type()) };
+    let items = items.map(|list| list.iter().map(cast).collect::<Result<Vec<_>, _>>()).transpose()?;
+    Ok(ty.pack(items.as_deref())?)
 }
 
 fn load(dir: &Path, file: &Json) -> Result<Tensor, Failed> {

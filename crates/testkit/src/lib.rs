@@ -13,6 +13,7 @@ mod guard;
 pub mod paths;
 pub mod runner;
 mod scan;
+mod tidy;
 pub mod values;
 
 pub use case::{Case, CaseError, CaseFile, Expect, Expected, Input, Options, Subject};

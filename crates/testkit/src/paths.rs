@@ -4,6 +4,7 @@ use crate::case::{Case, CaseFile};
 use crate::dynamic;
 use crate::guard::caught;
 use crate::runner::{InputsAs, build, check_facts, check_outputs, feed, is_unfoldable, registry, result_facts};
+use crate::tidy;
 use carafe_graph::{Constant, Error, Model, Notes, Result, run_passes};
 use carafe_passes::{FoldConstants, RemoveUnused};
 use carafe_tensor::{SharedBytes, Tensor};
@@ -27,10 +28,13 @@ pub enum Path {
     Hetero,
     /// Inference with shapes made unknown must agree with the real ones.
     Dynamic,
+    /// The tidying passes of a conversion change neither results nor their names.
+    Tidy,
 }
 
 impl Path {
-    pub const ALL: &[Path] = &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Hetero, Path::Dynamic];
+    pub const ALL: &[Path] =
+        &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Hetero, Path::Dynamic, Path::Tidy];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -40,6 +44,7 @@ impl Path {
             Path::Template => "template",
             Path::Hetero => "hetero",
             Path::Dynamic => "dynamic",
+            Path::Tidy => "tidy",
         }
     }
 
@@ -54,11 +59,12 @@ impl Path {
                 check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
             // Nothing is evaluated, so these paths add nothing.
-            Path::Folded | Path::Template | Path::Hetero if case.is_inference() => Ok(()),
+            Path::Folded | Path::Template | Path::Hetero | Path::Tidy if case.is_inference() => Ok(()),
             Path::Direct => check_outputs(case, direct(case)),
             Path::Folded => check_outputs(case, folded(case)),
             Path::Template => check_outputs(case, on_device(case, "TEMPLATE")),
             Path::Hetero => check_outputs(case, on_device(case, "HETERO:TEMPLATE")),
+            Path::Tidy => tidy::check(case),
             Path::Ir => {
                 check_outputs(case, reread(case, InputsAs::Parameters)).map_err(|e| format!("with parameters: {e}"))?;
                 check_outputs(case, reread(case, InputsAs::Constants)).map_err(|e| format!("with constants: {e}"))

@@ -1,6 +1,7 @@
-//! Small ONNX models with the outputs that the operator specification gives: a selection of ONNX's backend tests. Made by
-//! `scripts/onnx-node-suite --fixtures`, which runs the whole of them.
+//! Small ONNX models with the outputs that the operator specification gives: a selection of ONNX's backend tests, made by
+//! `scripts/onnx-node-suite --fixtures`, which runs the whole of them; models whose sequences and optionals only a run
+//! knows, made by `scripts/fixtures/onnx-sequences`; operators of other domains by `scripts/fixtures/onnxruntime-rules`.
 
 fn main() {
-    carafe_testkit::fixture::run_all(&["onnx"], 200);
+    carafe_testkit::fixture::run_all(&["onnx", "onnx-sequences", "onnxruntime"], 220);
 }

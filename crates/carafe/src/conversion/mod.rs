@@ -13,7 +13,7 @@ mod shapes;
 mod syntax;
 mod transform;
 
-pub use shapes::{keep_shape_paths, release_shape_paths};
+pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 
 use carafe_graph::{Error, Model, NodeId, Result};
 
@@ -50,6 +50,9 @@ pub struct ConversionOptions {
 
 /// Does to the model what the options ask; on an error the model is unchanged.
 pub fn apply(model: &mut Model, options: &ConversionOptions) -> Result<()> {
+    if *options == ConversionOptions::default() {
+        return Ok(());
+    }
     exclude(options)?;
     let mut changed = model.clone();
     let inputs = cut(&mut changed, options)?;

@@ -153,6 +153,9 @@ fn carry_body(model: &mut Model, id: NodeId, zeros: bool) -> Result<usize> {
     let mut carried = Vec::new();
     for input in &body.inputs {
         let (Some(outer), Some(result)) = (input.outer, input.back_edge) else { continue };
+        if is_passed_on(&body.model, input.parameter, result) {
+            continue;
+        }
         let parameter = body.model.node(body.model.parameters()[input.parameter]).name().to_string();
         // The last value must leave the body to be stored.
         let given = body.outputs.iter().find(|o| o.result == result && o.slicing.is_none()).map(|o| o.outer);
@@ -170,6 +173,15 @@ fn carry_body(model: &mut Model, id: NodeId, zeros: bool) -> Result<usize> {
         carry(model, id, *outer, *port, format!("{name}/{parameter}/variable_{i}"), zeros)?;
     }
     Ok(carried.len())
+}
+
+// Whether the next iteration gets what this one got, such as the condition of a loop that only counts.
+fn is_passed_on(body: &Model, parameter: usize, result: usize) -> bool {
+    let mut v = body.result_value(body.results()[result]);
+    while body.node(v.node).op().info().name == "Identity" {
+        v = body.node(v.node).inputs()[0];
+    }
+    v == Value::from(body.parameters()[parameter])
 }
 
 // The hidden and cell states of a recurrent sequence.

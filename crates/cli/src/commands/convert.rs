@@ -4,8 +4,8 @@ use super::print;
 use crate::args::{ConvertArgs, LogLevel};
 use crate::progress::ProgressLine;
 use carafe::conversion::{self, ConversionOptions};
-use carafe::passes::{COMMON, CompressToFp16};
-use carafe::{Core, Error, Model, Notes, Phase, Progress, ReadRequest, Result, run_passes};
+use carafe::passes::{COMMON, CompressToFp16, FUSE, TIDY};
+use carafe::{Core, Error, Model, Notes, Pass, Phase, Progress, ReadRequest, Result, run_passes};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
@@ -24,7 +24,8 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     let output = output(args, path)?;
     let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
     let mut notes = if debug { Notes::enabled() } else { Notes::default() };
-    let written = convert(core, model, &output, args.compress_to_fp16, &mut notes, &line);
+    let how = How { tidy: args.tidy, static_shape: args.static_shape, compress_to_fp16: args.compress_to_fp16 };
+    let written = convert(core, model, &output, how, &mut notes, &line);
     line.clear();
     for line in notes.lines.iter().filter(|_| !args.silent) {
         eprintln!("[ DEBUG ] {line}");
@@ -96,12 +97,22 @@ fn check_framework(framework: &str, format: &str, path: &Path) -> Result<()> {
     Err(Error::usage(format!("`{shown}` is {format}, not {framework}; leave --framework out to read it as it is")))
 }
 
-/// Cleans a model and writes it. What depends on input shapes stays computed, so that the written model can be reshaped.
+/// What happens to a model between reading and writing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    /// Simplify the graph; otherwise constants are folded and no more.
+    pub tidy: bool,
+    /// What depends on input shapes need not stay computed.
+    pub static_shape: bool,
+    pub compress_to_fp16: bool,
+}
+
+/// Cleans a model and writes it.
 pub(crate) fn convert(
     core: &Core,
     mut model: Model,
     output: &Path,
-    compress_to_fp16: bool,
+    how: How,
     notes: &mut Notes,
     line: &ProgressLine,
 ) -> Result<()> {
@@ -109,12 +120,17 @@ pub(crate) fn convert(
         return Err(Error::usage(format!("output `{}` must end with .xml", output.display())));
     }
     line.stage("cleaning the model");
-    let kept = conversion::keep_shape_paths(&mut model);
     core.run_phase(&mut model, Phase::Middle, notes)?;
-    run_passes(&mut model, COMMON, notes)?;
+    let all: Vec<&dyn Pass> = TIDY.iter().chain(FUSE).chain(COMMON).copied().collect();
+    let passes = if how.tidy { all.as_slice() } else { COMMON };
+    if how.static_shape {
+        run_passes(&mut model, passes, notes)?;
+        model.infer()?;
+    } else {
+        conversion::run_reshapable(&mut model, passes, notes)?;
+    }
     core.run_phase(&mut model, Phase::Back, notes)?;
-    conversion::release_shape_paths(&mut model, &kept);
-    if compress_to_fp16 {
+    if how.compress_to_fp16 {
         run_passes(&mut model, &[&CompressToFp16], notes)?;
     }
     if let Some(folder) = output.parent().filter(|p| !p.as_os_str().is_empty()) {

@@ -3,7 +3,7 @@
 use super::{print, print_json, read};
 use crate::args::InspectArgs;
 use crate::outputs::port_json;
-use carafe::{Core, Port, Result, Summary, dump, summarize};
+use carafe::{Core, ItemType, Port, Result, Summary, dump, summarize};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -16,16 +16,26 @@ pub(crate) fn run(core: &Core, args: &InspectArgs) -> Result<()> {
         return print(&dump::dot(&model));
     }
     let summary = summarize(&model);
-    if args.json { print_json(&as_json(&summary)) } else { print(&as_text(&summary)) }
+    let packed = Packed {
+        inputs: model.parameters().iter().map(|&p| model.packed_type(p)).collect(),
+        outputs: model.results().iter().map(|&r| model.packed_type(r)).collect(),
+    };
+    if args.json { print_json(&as_json(&summary, &packed)) } else { print(&as_text(&summary, &packed)) }
 }
 
-fn as_json(s: &Summary) -> serde_json::Value {
+/// What inputs and outputs carry where that is a sequence or an optional.
+struct Packed {
+    inputs: Vec<Option<ItemType>>,
+    outputs: Vec<Option<ItemType>>,
+}
+
+fn as_json(s: &Summary, packed: &Packed) -> serde_json::Value {
     let unknown: Vec<_> =
         s.unknown.iter().map(|((t, o), nodes)| json!({"type": t, "opset": o, "nodes": nodes})).collect();
     json!({
         "name": s.name,
-        "inputs": s.inputs.iter().map(port_json).collect::<Vec<_>>(),
-        "outputs": s.outputs.iter().map(port_json).collect::<Vec<_>>(),
+        "inputs": ports_json(&s.inputs, &packed.inputs),
+        "outputs": ports_json(&s.outputs, &packed.outputs),
         "ops": s.ops,
         "opsets": s.opsets,
         "extensions_needed": unknown,
@@ -36,11 +46,15 @@ fn as_json(s: &Summary) -> serde_json::Value {
     })
 }
 
-fn as_text(s: &Summary) -> String {
+fn ports_json(ports: &[Port], packed: &[Option<ItemType>]) -> Vec<serde_json::Value> {
+    ports.iter().zip(packed).map(|(p, ty)| port_json(p, ty.as_ref())).collect()
+}
+
+fn as_text(s: &Summary, packed: &Packed) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "model       {}", s.name);
-    ports(&mut out, "input", &s.inputs);
-    ports(&mut out, "output", &s.outputs);
+    ports(&mut out, "input", &s.inputs, &packed.inputs);
+    ports(&mut out, "output", &s.outputs, &packed.outputs);
     let _ = writeln!(out, "parameters  {} ({} bytes of weights)", grouped(s.parameters), grouped(s.weight_bytes));
     match s.macs {
         Some(n) => {
@@ -70,9 +84,12 @@ fn as_text(s: &Summary) -> String {
     out
 }
 
-fn ports(out: &mut String, what: &str, ports: &[Port]) {
-    for p in ports {
-        let _ = writeln!(out, "{what:<11} {}: {}[{}]", p.name, p.ty, p.shape);
+fn ports(out: &mut String, what: &str, ports: &[Port], packed: &[Option<ItemType>]) {
+    for (p, ty) in ports.iter().zip(packed) {
+        let _ = match ty {
+            Some(ty) => writeln!(out, "{what:<11} {}: {ty}", p.name),
+            None => writeln!(out, "{what:<11} {}: {}[{}]", p.name, p.ty, p.shape),
+        };
     }
 }
 

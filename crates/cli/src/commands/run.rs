@@ -47,7 +47,7 @@ fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) ->
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();
     let request = infer(&compiled, &model, &given, &filler, args.repeat)?;
-    let results = outputs::collect(&compiled, &*request)?;
+    let results = outputs::collect(&compiled, &model, &*request)?;
     let files = match &args.output {
         Some(dir) => Some(outputs::write(dir, &results)?),
         None => None,
@@ -58,7 +58,7 @@ fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) ->
         for (i, r) in results.iter().enumerate() {
             let mut row = outputs::result_json(r, files.as_ref().map(|f| f[i].as_str()));
             if let Some(k) = args.top {
-                row["top"] = outputs::top_json(&r.tensor, k, labels.as_deref())?;
+                row["top"] = outputs::top_json(r, k, labels.as_deref())?;
             }
             list.push(row);
         }
@@ -181,12 +181,13 @@ fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) 
 fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properties) -> Result<()> {
     let model = core.read_model(&item.model)?;
     if let Some(to) = &item.convert {
-        convert::convert(core, model.clone(), to, false, &mut Notes::default(), &ProgressLine::new(true))?;
+        let how = convert::How { tidy: true, static_shape: false, compress_to_fp16: false };
+        convert::convert(core, model.clone(), to, how, &mut Notes::default(), &ProgressLine::new(true))?;
     }
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let request = infer(&compiled, &model, &given, &filler, item.repeat)?;
-    outputs::write(&item.out, &outputs::collect(&compiled, &*request)?)?;
+    outputs::write(&item.out, &outputs::collect(&compiled, &model, &*request)?)?;
     Ok(())
 }

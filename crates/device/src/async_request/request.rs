@@ -12,7 +12,6 @@ use carafe_tensor::Tensor;
 use std::fmt;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -41,7 +40,7 @@ struct Shared {
     /// One for each stage.
     stages: Vec<Queue>,
     callbacks: Queue,
-    cancel: Arc<AtomicBool>,
+    cancel: CancelFlag,
 }
 
 struct State {
@@ -111,7 +110,7 @@ impl Drop for AsyncInferRequest {
         if state.phase == Phase::Running {
             state.phase = Phase::Cancelled;
         }
-        shared.cancel.store(true, Ordering::Relaxed);
+        shared.cancel.set();
         let callback = state.callback.replace(None);
         // A callback must not wait for callbacks: theirs may be queued behind it, or wait for it in turn.
         let inside = on_an_executor();
@@ -171,7 +170,7 @@ impl RequestHandle {
         let ticket = Arc::new(Ticket::default());
         state.newest = Some(ticket.clone());
         state.phase = Phase::Running;
-        self.shared.cancel.store(false, Ordering::Relaxed);
+        self.shared.cancel.clear();
         Ok(ticket)
     }
 
@@ -206,7 +205,7 @@ impl RequestHandle {
         let mut state = lock(&self.shared.state);
         if state.phase == Phase::Running {
             state.phase = Phase::Cancelled;
-            self.shared.cancel.store(true, Ordering::Relaxed);
+            self.shared.cancel.set();
         }
     }
 

@@ -3,11 +3,11 @@
 
 #![allow(dead_code, unreachable_pub)] // each test file uses a part of it
 
-use carafe_device::{CompiledModel, Executors, InferRequest, NodeProfile, Port, Stage};
+use carafe_device::{CancelFlag, CompiledModel, Executors, InferRequest, NodeProfile, Port, Stage};
 use carafe_graph::{Error, ErrorKind, Model, Result};
 use carafe_tensor::{ElementType, Tensor};
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ impl CompiledModel for Fake {
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
         self.requests_alive.fetch_add(1, Ordering::SeqCst);
         let input = Tensor::zeros(ElementType::F32, &[1]).unwrap();
-        Box::new(FakeRequest { fake: self, input, output: None, stage: 0, cancel: Arc::default() })
+        Box::new(FakeRequest { fake: self, input, output: None, stage: 0, cancel: CancelFlag::new() })
     }
     fn executors(&self) -> Executors {
         self.executors.clone()
@@ -73,7 +73,7 @@ struct FakeRequest {
     input: Tensor,
     output: Option<Tensor>,
     stage: usize,
-    cancel: Arc<AtomicBool>,
+    cancel: CancelFlag,
 }
 
 impl Drop for FakeRequest {
@@ -88,10 +88,10 @@ impl FakeRequest {
         assert!(stage == 0 || stage == self.stage + 1, "stage {stage} after {}", self.stage);
         self.stage = stage;
         std::thread::sleep(told.stage_time);
-        while told.endless == Some(stage) && !self.cancel.load(Ordering::Relaxed) {
+        while told.endless == Some(stage) && !self.cancel.is_set() {
             std::thread::yield_now();
         }
-        if self.cancel.load(Ordering::Relaxed) {
+        if self.cancel.is_set() {
             return Err(Error::new(ErrorKind::Cancelled, "stopped by the device"));
         }
         if told.panic_in == Some(stage) {
@@ -149,7 +149,7 @@ impl InferRequest for FakeRequest {
         Ok(())
     }
     fn reset_variables(&mut self) {}
-    fn cancel_flag(&self) -> Arc<AtomicBool> {
+    fn cancel_flag(&self) -> CancelFlag {
         self.cancel.clone()
     }
 }

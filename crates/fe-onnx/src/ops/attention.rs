@@ -116,8 +116,8 @@ fn attention(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(Outputs(outputs))
 }
 
-// Every head of keys and values serves several heads of queries.
-fn repeat_heads(n: &mut NodeCx<'_>, v: Value, q: Value) -> Result<Value> {
+/// Every head of keys and values serves several heads of queries.
+pub(super) fn repeat_heads(n: &mut NodeCx<'_>, v: Value, q: Value) -> Result<Value> {
     let heads = |v| n.shape(v).dims().and_then(|d| d[1].get());
     if heads(v).is_some() && heads(v) == heads(q) {
         return Ok(v);

@@ -106,7 +106,7 @@ fn expand_dims(n: &mut NodeCx<'_>) -> Result<Outputs> {
 }
 
 // The activation that fused operations name in attributes.
-fn activated(n: &mut NodeCx<'_>, x: Value) -> Result<Value> {
+pub(super) fn activated(n: &mut NodeCx<'_>, x: Value) -> Result<Value> {
     let name: String = n.attr("activation", String::new())?;
     let params: Vec<f32> = n.attr("activation_params", vec![])?;
     let alpha: Option<f32> = n.opt_attr("activation_alpha")?.or(params.first().copied());

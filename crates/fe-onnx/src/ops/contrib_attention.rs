@@ -257,7 +257,8 @@ fn group_query_attention(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (k, v) = match (n.opt(3)?, n.opt(4)?) {
         (Some(past_k), Some(past_v)) => {
             let order = cache_order(n, past_k, past)?;
-            (appended(n, past_k, k, order)?, appended(n, past_v, v, order)?)
+            let filled = n.plus(past, fresh)?;
+            (appended(n, past_k, k, order, filled)?, appended(n, past_v, v, order, filled)?)
         }
         _ => (k, v),
     };
@@ -265,6 +266,10 @@ fn group_query_attention(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let t = n.count_to(keys, ElementType::I64)?;
     let rows = n.unsqueeze(places, &[1, 3])?;
     let mut seen = n.less_equal(t, rows)?;
+    // Queries behind the end of a shorter row see the keys of that row alone.
+    let row_ends = n.unsqueeze(ends, &[1, 3])?;
+    let within = n.less(t, row_ends)?;
+    seen = n.and(seen, within)?;
     if window > 0 {
         let reach = n.i64(window)?;
         let first = n.minus(rows, reach)?;
@@ -319,13 +324,19 @@ fn cache_order(n: &mut NodeCx<'_>, cache: Value, past: Value) -> Result<Value> {
     n.choose(old, t, new)
 }
 
-fn appended(n: &mut NodeCx<'_>, cache: Value, new: Value, order: Value) -> Result<Value> {
-    // Places behind the last key are read nowhere; they hold the last key instead of nothing.
+// Places behind the last key hold zeros. `filled` is `[batch, 1]`.
+fn appended(n: &mut NodeCx<'_>, cache: Value, new: Value, order: Value, filled: Value) -> Result<Value> {
     let all = n.concat(&[cache, new], 2)?;
     let length = n.length(all, 2)?;
     let one = n.i64(1)?;
     let last = n.minus(length, one)?;
     let order = n.min(order, last)?;
     let axis = n.i64(2)?;
-    n.emit(Gather { batch_dims: 1 }, &[all, order, axis])
+    let all = n.emit(Gather { batch_dims: 1 }, &[all, order, axis])?;
+    let keys = n.length(all, 2)?;
+    let t = n.count_to(keys, ElementType::I64)?;
+    let there = n.less(t, filled)?;
+    let there = n.unsqueeze(there, &[1, 3])?;
+    let zero = n.scalar_like(all, 0.0)?;
+    n.choose(there, all, zero)
 }

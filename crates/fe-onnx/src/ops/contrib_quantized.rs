@@ -326,9 +326,6 @@ fn mat_mul_n_bits(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let block = size("block_size", n.required("block_size")?)?;
     let bits: i64 = n.attr("bits", 4)?;
     n.ignore(&["accuracy_level"]);
-    if n.has(4) {
-        return Err(n.unsupported("g_idx of MatMulNBits is not supported"));
-    }
     let ty = match bits {
         2 => ElementType::U2,
         4 => ElementType::U4,
@@ -361,12 +358,31 @@ fn mat_mul_n_bits(n: &mut NodeCx<'_>) -> Result<Outputs> {
         }
     };
     let weights = n.convert_like(weights, scales)?;
-    let weights = n.minus(weights, zero)?;
-    let weights = n.times(weights, scales)?;
-    let mut weights = n.reshape(weights, &[columns as i64, -1])?;
-    if blocks * block != k {
-        weights = n.part(weights, 0, k as i64, 1)?;
-    }
+    let whole = blocks * block == k;
+    let weights = match n.opt(4)? {
+        None => {
+            let weights = n.minus(weights, zero)?;
+            let weights = n.times(weights, scales)?;
+            let weights = n.reshape(weights, &[columns as i64, -1])?;
+            if whole { weights } else { n.part(weights, 0, k as i64, 1)? }
+        }
+        // Every row of the weights tells which block's scale it has.
+        Some(groups) => {
+            let groups = n.part(groups, 0, k as i64, 0)?;
+            let weights = n.reshape(weights, &[columns as i64, -1])?;
+            let weights = if whole { weights } else { n.part(weights, 0, k as i64, 1)? };
+            let of_row = |n: &mut NodeCx<'_>, v: Value| -> Result<Value> {
+                if n.rank(v) == Some(0) {
+                    return Ok(v);
+                }
+                let v = n.squeeze(v, &[2])?;
+                n.gather(v, groups, 1)
+            };
+            let (zero, scales) = (of_row(n, zero)?, of_row(n, scales)?);
+            let weights = n.minus(weights, zero)?;
+            n.times(weights, scales)?
+        }
+    };
     let weights = n.convert_like(weights, a)?;
     let mut y = n.product(a, weights, true)?;
     if let Some(bias) = n.opt(5)? {

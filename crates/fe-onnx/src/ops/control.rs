@@ -1,10 +1,10 @@
-//! If and Loop. Outer values a sub-graph reads become further inputs of the operation. The facts a Loop body is
+//! If and Loop. Outer values a sub-graph reads become further inputs of the operation. The types a Loop body is
 //! translated under must hold in every iteration, so carried shapes are widened and the body is translated again until
-//! one more iteration adds nothing.
+//! one more iteration adds nothing. Sequences are packed where they are carried, or differ between the branches.
 
 use super::compose::Compose;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, SubModel, rule};
-use carafe_graph::{Body, BodyInput, BodyOutput, Fact, Result, Slicing, Value};
+use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, SubModel, join, rule};
+use carafe_graph::{Body, BodyInput, BodyOutput, Fact, ItemType, Result, Slicing, Value};
 use carafe_ops::control::{If, Loop};
 use carafe_tensor::{Dim, ElementType, PartialShape, Tensor};
 
@@ -21,8 +21,10 @@ fn if_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
         return Ok(Outputs(n.inline(&branch, &[])?));
     }
     let condition = single(n, condition)?;
-    let branches = [n.body("then_branch", &[])?, n.body("else_branch", &[])?];
-    let outputs = common_structure(n, &branches)?;
+    let mut branches = [n.body("then_branch", &[])?, n.body("else_branch", &[])?];
+    let types = common_types(n, &branches)?;
+    branches.iter_mut().try_for_each(|b| b.settle(&types))?;
+    let outputs = branches[0].outputs.clone();
     let mut inputs = vec![condition];
     let [then_body, else_body] = branches.map(|branch| {
         let results = branch.model.results().len();
@@ -38,8 +40,8 @@ fn if_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
     outputs.iter().map(|item| item.map(&mut next)).collect::<Result<Vec<_>>>().map(Outputs)
 }
 
-// What both branches give, where they agree about sequences and optionals.
-fn common_structure(n: &NodeCx<'_>, branches: &[SubModel; 2]) -> Result<Vec<Item>> {
+// The types of outputs that must be packed: the branches do not give the same number of tensors, or a run decides it.
+fn common_types(n: &NodeCx<'_>, branches: &[SubModel; 2]) -> Result<Vec<Option<ItemType>>> {
     fn same(a: &Item, b: &Item) -> bool {
         match (a, b) {
             (Item::Tensor(_), Item::Tensor(_)) | (Item::Nothing, Item::Nothing) => true,
@@ -47,14 +49,16 @@ fn common_structure(n: &NodeCx<'_>, branches: &[SubModel; 2]) -> Result<Vec<Item
             _ => false,
         }
     }
-    let [a, b] = [&branches[0].outputs, &branches[1].outputs];
-    if a.len() != b.len() {
-        return Err(n.fail(format!("both branches need the same outputs, found {} and {}", a.len(), b.len())));
+    let [a, b] = [&branches[0], &branches[1]];
+    let (n_a, n_b) = (a.outputs.len(), b.outputs.len());
+    if n_a != n_b {
+        return Err(n.fail(format!("both branches need the same outputs, found {n_a} and {n_b}")));
     }
-    if !a.iter().zip(b).all(|(a, b)| same(a, b)) {
-        return Err(n.unsupported("sequences whose length depends on the branch taken are not supported"));
-    }
-    Ok(a.clone())
+    let common = |(x, y): (&Item, &Item)| match same(x, y) {
+        true => Ok(None),
+        false => join(&x.ty(&a.model)?, &y.ty(&b.model)?).map(Some),
+    };
+    a.outputs.iter().zip(&b.outputs).map(common).collect()
 }
 
 /// Connects the captured values of a sub-graph to inputs of the outer node from `first` on, and gives these.
@@ -82,18 +86,24 @@ fn loop_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
         Some(c) => single(n, c)?,
         None => n.constant(Tensor::from_f64(ElementType::Boolean, &[], &[1.0])?)?,
     };
-    let starts = (2..n.n_inputs()).map(|i| n.input(i)).collect::<Result<Vec<_>>>()?;
+    let starts = (2..n.n_inputs()).map(|i| Ok(n.item(i)?.unwrap_or(Item::Nothing))).collect::<Result<Vec<_>>>()?;
     let head = [Fact::new(ElementType::I64, PartialShape::scalar()), plain(n.fact(condition))];
-    let states: Vec<Fact> = starts.iter().map(|&v| plain(n.fact(v))).collect();
+    let head = head.each_ref().map(ItemType::of);
+    let states = starts.iter().map(|item| start_type(n, item)).collect::<Result<Vec<_>>>()?;
     let carried = starts.len();
-    let mut sub = stable_body(n, "body", &head, states, &[], 1)?;
-    if sub.outputs.iter().any(|o| !matches!(o, Item::Tensor(_))) {
-        return Err(n.unsupported("a Loop that gives sequences or optionals is not supported"));
+    let (mut sub, states) = stable_items(n, "body", &head, states, &[], 1)?;
+    if sub.outputs.len() < carried + 1 {
+        return Err(n.fail(format!("the body must give at least {} values, found {}", carried + 1, sub.outputs.len())));
     }
+    let tensor = |i: &usize| matches!(sub.outputs[*i], Item::Tensor(_));
+    if let Some(i) = (0..sub.outputs.len()).find(|i| !(tensor(i) || (1..=carried).contains(i))) {
+        return Err(n.fail(format!("output {i} of the body must be a tensor, found {}", sub.outputs[i].ty(&sub.model)?)));
+    }
+    let settled = std::iter::once(None).chain(states.iter().map(|ty| ty.is_packed().then(|| ty.clone())));
+    let settled: Vec<_> = settled.chain(std::iter::repeat(None)).take(sub.outputs.len()).collect();
+    sub.settle(&settled)?;
+    let starts = starts.iter().zip(&states).map(|(item, ty)| n.pack(item, ty)).collect::<Result<Vec<_>>>()?;
     let results = sub.model.results().to_vec();
-    if results.len() < carried + 1 {
-        return Err(n.fail(format!("the body must give at least {} values, found {}", carried + 1, results.len())));
-    }
     for &scan in &results[carried + 1..] {
         let value = sub.model.result_value(scan);
         let row = sub.model.with_axes(value, &[0])?;
@@ -115,7 +125,17 @@ fn loop_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
     body.outputs = (1..results.len())
         .map(|r| BodyOutput { outer: r - 1, result: r, slicing: (r > carried).then(|| Slicing::along(0)) })
         .collect();
-    Ok(n.emit_all(Loop { body }, &inputs)?.into())
+    let values = n.emit_all(Loop { body }, &inputs)?;
+    let types = states.into_iter().chain(std::iter::repeat(ItemType::Unknown));
+    Ok(Outputs(values.into_iter().zip(types).map(|(v, ty)| Item::of(v, ty)).collect()))
+}
+
+// The type a carried value begins with.
+fn start_type(n: &NodeCx<'_>, item: &Item) -> Result<ItemType> {
+    match item {
+        Item::Tensor(v) => Ok(ItemType::of(&plain(n.fact(*v)))),
+        _ => item.ty(n.model()),
+    }
 }
 
 // The bound of iterations. Here a negative count is none at all, there it is no bound.
@@ -144,44 +164,68 @@ pub(super) fn plain(fact: &Fact) -> Fact {
     Fact::new(fact.ty, shape)
 }
 
-/// Translates a body whose parameters are `head`, the carried `states` and `tail`; its results from `first` on are the next
-/// states.
+/// As `stable_items`, for a body that takes tensors alone.
 pub(super) fn stable_body(
     n: &mut NodeCx<'_>,
     attribute: &str,
     head: &[Fact],
-    mut states: Vec<Fact>,
+    states: Vec<Fact>,
     tail: &[Fact],
     first: usize,
 ) -> Result<SubModel> {
+    let types = |facts: &[Fact]| facts.iter().map(ItemType::of).collect::<Vec<_>>();
+    Ok(stable_items(n, attribute, &types(head), types(&states), &types(tail), first)?.0)
+}
+
+/// Translates a body whose parameters are `head`, the carried `states` and `tail`; its results from `first` on are the next
+/// states. Gives the types of the states too, which hold in every iteration.
+fn stable_items(
+    n: &mut NodeCx<'_>,
+    attribute: &str,
+    head: &[ItemType],
+    mut states: Vec<ItemType>,
+    tail: &[ItemType],
+    first: usize,
+) -> Result<(SubModel, Vec<ItemType>)> {
     for round in 0.. {
         let parameters = [head, &states, tail].concat();
-        let sub = n.body(attribute, &parameters)?;
+        let sub = n.body_of(attribute, &parameters)?;
         let declared = sub.model.parameters().len() - sub.captured.len();
         if declared != parameters.len() {
             return Err(n.fail(format!("the body has {declared} inputs, the node gives {}", parameters.len())));
         }
         let mut grown = false;
         for (state, item) in states.iter_mut().zip(sub.outputs.iter().skip(first)) {
-            let Item::Tensor(v) = item else { continue };
-            let next = sub.model.fact(*v);
-            let shape = match (state.shape.dims(), next.shape.dims()) {
-                (Some(a), Some(b)) if a.len() == b.len() && round < MAX_ROUNDS => {
-                    PartialShape::new(a.iter().zip(b).map(|(a, b)| if covers(*a, *b) { *a } else { Dim::ANY }))
-                }
-                _ => PartialShape::dynamic(),
-            };
-            let ty = if state.ty.is_dynamic() { next.ty } else { state.ty };
-            if shape != state.shape || ty != state.ty {
-                *state = Fact::new(ty, shape);
+            let wider = widened(n, state, &item.ty(&sub.model)?, round)?;
+            if wider != *state {
+                *state = wider;
                 grown = true;
             }
         }
         if !grown || round > MAX_ROUNDS {
-            return Ok(sub);
+            return Ok((sub, states));
         }
     }
     Err(n.fail("the shapes of the carried values do not settle"))
+}
+
+// The type of a carried value that was `state` and is `next` one iteration later.
+fn widened(n: &NodeCx<'_>, state: &ItemType, next: &ItemType, round: usize) -> Result<ItemType> {
+    let shapes = |a: &PartialShape, b: &PartialShape| match (a.dims(), b.dims()) {
+        (Some(a), Some(b)) if a.len() == b.len() && round < MAX_ROUNDS => {
+            PartialShape::new(a.iter().zip(b).map(|(a, b)| if covers(*a, *b) { *a } else { Dim::ANY }))
+        }
+        _ => PartialShape::dynamic(),
+    };
+    match (state, next) {
+        // A tensor keeps its element type, whatever the body says.
+        (ItemType::Tensor(a, s), ItemType::Tensor(b, t)) => {
+            Ok(ItemType::Tensor(if a.is_dynamic() { *b } else { *a }, shapes(s, t)))
+        }
+        _ => state
+            .join(next, &shapes)
+            .ok_or_else(|| n.fail(format!("a carried value is {state} in one iteration and {next} in the next"))),
+    }
 }
 
 fn covers(a: Dim, b: Dim) -> bool {

@@ -80,7 +80,7 @@ impl Windows {
         self.strides.len()
     }
 
-    fn convolve(self, n: &mut NodeCx<'_>, x: Value, filters: Value, groups: i64) -> Result<Value> {
+    pub(super) fn convolve(self, n: &mut NodeCx<'_>, x: Value, filters: Value, groups: i64) -> Result<Value> {
         let Windows { strides, dilations, pads_begin, pads_end, auto_pad, .. } = self;
         if groups == 1 {
             return n.emit(Convolution { strides, pads_begin, pads_end, dilations, auto_pad }, &[x, filters]);
@@ -91,11 +91,12 @@ impl Windows {
 }
 
 /// The number of spatial axes as filters or data tell it.
-fn spatial_rank(n: &NodeCx<'_>, filters: Value, x: Value) -> Option<usize> {
+pub(super) fn spatial_rank(n: &NodeCx<'_>, filters: Value, x: Value) -> Option<usize> {
     n.rank(filters).or(n.rank(x)).and_then(|r| r.checked_sub(2))
 }
 
-fn groups(n: &NodeCx<'_>) -> Result<i64> {
+/// The attribute `group`.
+pub(super) fn groups(n: &NodeCx<'_>) -> Result<i64> {
     let groups: i64 = n.attr("group", 1)?;
     if groups < 1 {
         return Err(n.fail(format!("attribute `group` must be at least 1, found {groups}")));
@@ -136,7 +137,8 @@ fn per_filter(n: &mut NodeCx<'_>, v: Value, n_spatial: usize) -> Result<Value> {
     n.reshape(v, &pattern)
 }
 
-fn with_bias(n: &mut NodeCx<'_>, y: Value, bias: Option<Value>, n_spatial: usize) -> Result<Value> {
+/// A bias for each channel added to `[N, C, ...]`, where there is one.
+pub(super) fn with_bias(n: &mut NodeCx<'_>, y: Value, bias: Option<Value>, n_spatial: usize) -> Result<Value> {
     let Some(bias) = bias else { return Ok(y) };
     let bias = per_channel(n, bias, n_spatial)?;
     n.plus(y, bias)

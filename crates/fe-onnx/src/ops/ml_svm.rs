@@ -1,12 +1,12 @@
-//! Support vector machines of `ai.onnx.ml`. Probabilities of more than two classes need an iteration per row that has no
-//! counterpart; those are refused.
+//! Support vector machines of `ai.onnx.ml`. With two classes and no probabilities onnxruntime takes a softmax to be the
+//! decision and one minus it, and so do these rules.
 
 use super::compose::Compose;
 use super::ml::{ML, best, floats, post_transformed, rows};
 use super::ml_labels::{Labels, labels};
+use super::svm_probability::coupled;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
-use carafe_ops::activation::{Clamp, Sigmoid};
 use carafe_ops::math::{Exp, Tanh};
 use carafe_tensor::ElementType;
 
@@ -95,9 +95,6 @@ fn classifier(n: &mut NodeCx<'_>) -> Result<Outputs> {
         return Ok(vec![label, post_transformed(n, scores, &post)?].into());
     }
     let classes = per_class.len();
-    if !prob_a.is_empty() && classes > 2 {
-        return Err(n.unsupported("probabilities of an SVM with more than two classes are not supported"));
-    }
     let per_class = per_class.iter().map(|&c| usize::try_from(c).unwrap_or(0)).collect::<Vec<_>>();
     let total: usize = per_class.iter().sum();
     if coefficients.len() != total.saturating_mul(classes.saturating_sub(1)) || rho.len() < classes * (classes - 1) / 2 {
@@ -120,10 +117,10 @@ fn classifier(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let decisions = n.product(k, table, false)?;
     let rho = floats(n, &[pairs.len()], &rho[..pairs.len()])?;
     let decisions = n.plus(decisions, rho)?;
-    if classes == 2 {
-        return two_classes(n, decisions, &labels, prob_a.first().copied().zip(prob_b.first().copied()), &post);
+    if classes == 2 && prob_a.is_empty() {
+        return two_classes(n, decisions, &labels, &post);
     }
-    // Each decision is a vote; the scores are the decisions themselves.
+    // Each decision is a vote for the label; the scores are the decisions themselves unless there are probabilities.
     let zero = n.number(decisions, 0.0)?;
     let first = n.greater(decisions, zero)?;
     let first = n.convert(first, ElementType::F32)?;
@@ -138,32 +135,24 @@ fn classifier(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let votes = n.plus(a, b)?;
     let at = best(n, votes)?;
     let label = labels.pick(n, at)?;
-    Ok(vec![label, post_transformed(n, decisions, &post)?].into())
+    let scores = match prob_a.is_empty() {
+        true => decisions,
+        false => coupled(n, decisions, &pairs, classes, &prob_a, &prob_b)?,
+    };
+    Ok(vec![label, post_transformed(n, scores, &post)?].into())
 }
 
-fn two_classes(
-    n: &mut NodeCx<'_>,
-    decision: Value,
-    labels: &Labels,
-    prob: Option<(f32, f32)>,
-    post: &str,
-) -> Result<Outputs> {
+fn two_classes(n: &mut NodeCx<'_>, decision: Value, labels: &Labels, post: &str) -> Result<Outputs> {
     let zero = n.number(decision, 0.0)?;
     let at = n.less_equal(decision, zero)?;
     let at = n.convert(at, ElementType::I64)?;
     let at = n.squeeze(at, &[-1])?;
     let label = labels.pick(n, at)?;
-    let Some((a, b)) = prob else {
-        let against = n.times_number(decision, -1.0)?;
-        let both = n.concat(&[against, decision], 1)?;
-        return Ok(vec![label, post_transformed(n, both, post)?].into());
-    };
-    // Platt's sigmoid, kept away from 0 and 1.
-    let y = n.times_number(decision, -f64::from(a))?;
-    let y = n.plus_number(y, -f64::from(b))?;
-    let p = n.emit(Sigmoid, &[y])?;
-    let p = n.emit(Clamp { min: 1e-7, max: 1.0 - 1e-7 }, &[p])?;
-    let q = n.sub_from(1.0, p)?;
-    let both = n.concat(&[p, q], 1)?;
+    if post.starts_with("SOFTMAX") {
+        let rest = n.sub_from(1.0, decision)?;
+        return Ok(vec![label, n.concat(&[rest, decision], 1)?].into());
+    }
+    let against = n.times_number(decision, -1.0)?;
+    let both = n.concat(&[against, decision], 1)?;
     Ok(vec![label, post_transformed(n, both, post)?].into())
 }

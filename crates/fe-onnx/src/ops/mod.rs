@@ -9,6 +9,7 @@ mod recurrent_steps;
 mod resize_axis;
 mod roi_align_max;
 mod shapes;
+mod svm_probability;
 mod volume_sample;
 
 macro_rules! families {
@@ -28,13 +29,17 @@ families! {
     constants,
     contrib,
     contrib_attention,
+    contrib_nhwc,
     contrib_quantized,
     control,
     convolution,
     elementwise,
+    flex_attention,
+    images,
     indexing,
     legacy,
     linear,
+    linear_attention,
     logic,
     losses,
     ml,
@@ -53,6 +58,7 @@ families! {
     resize,
     scan,
     sequence,
+    sequence_map,
     signal,
     slicing,
     strings,

@@ -1,7 +1,11 @@
-//! Optionals. Whether one has content is known while the model is translated; a tensor counts as a full one.
+//! Optionals. A tensor or a sequence counts as a full one, so most are gone when the model is translated; what only a run
+//! knows to be full or empty is a packed list of one or none.
 
+use super::compose::Compose;
+use super::sequence::element;
 use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
-use carafe_graph::Result;
+use carafe_graph::{ItemType, Result};
+use carafe_ops::own::SequenceLength;
 use carafe_tensor::{ElementType, Tensor};
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -15,12 +19,24 @@ pub(crate) const RULES: &[StaticRule] = &[
 
 fn get_element(n: &mut NodeCx<'_>) -> Result<Outputs> {
     match n.item(0)? {
-        Some(item @ (Item::Tensor(_) | Item::Sequence(_))) => Ok(item.into()),
-        _ => Err(n.fail("the optional has no content")),
+        Some(Item::Packed { value, ty: ItemType::Optional(content) }) => {
+            let first = n.i64(0)?;
+            Ok(element(n, value, *content, first)?.into())
+        }
+        None | Some(Item::Nothing) => Err(n.fail("the optional has no content")),
+        Some(item) => Ok(item.into()),
     }
 }
 
 fn has_element(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let full = matches!(n.item(0)?, Some(Item::Tensor(_) | Item::Sequence(_)));
+    let full = match n.item(0)? {
+        Some(Item::Packed { value, ty: ItemType::Optional(_) }) => {
+            let length = n.emit(SequenceLength, &[value])?;
+            let zero = n.i64(0)?;
+            return Ok(n.greater(length, zero)?.into());
+        }
+        None | Some(Item::Nothing) => false,
+        Some(_) => true,
+    };
     Ok(n.constant(Tensor::from_i64(ElementType::Boolean, &[], &[i64::from(full)])?)?.into())
 }

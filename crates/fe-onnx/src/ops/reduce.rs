@@ -7,7 +7,7 @@ use carafe_graph::{Op, Result, Value};
 use carafe_ops::arithmetic::{Add, FloorMod, Multiply, Subtract};
 use carafe_ops::compare::{Equal, GreaterEqual, Less, LessEqual, Greater};
 use carafe_ops::indexing::{Reduction, ScatterElementsUpdate, Select};
-use carafe_ops::math::{Exp, Log};
+use carafe_ops::math::{Abs, Exp, Log};
 use carafe_ops::movement::{Broadcast, Slice, Transpose, broadcast::BroadcastMode};
 use carafe_ops::reduce::{
     ReduceL1, ReduceL2, ReduceLogicalAnd, ReduceLogicalOr, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum,
@@ -73,7 +73,7 @@ fn axes_input(n: &mut NodeCx<'_>, x: Value, noop: bool) -> Result<Value> {
     let Some(axes) = n.opt(1)? else { return if noop { n.i64s(&[]) } else { all_axes(n, x) } };
     let count = if n.rank(axes) == Some(1) { n.shape(axes).dim(0) } else { carafe_tensor::Dim::known(1) };
     match count.get() {
-        Some(0) if !noop => all_axes(n, x),
+        Some(0) => if noop { n.i64s(&[]) } else { all_axes(n, x) },
         None if !noop && n.rank(axes) == Some(1) => {
             // Axes may repeat: all of them follow exactly when there are none.
             let axes = n.convert(axes, ElementType::I64)?;
@@ -90,19 +90,39 @@ fn axes_input(n: &mut NodeCx<'_>, x: Value, noop: bool) -> Result<Value> {
     }
 }
 
+// A file cannot hold the constant of no axes.
+fn over_none(n: &NodeCx<'_>, axes: Value) -> bool {
+    n.ints(axes).is_some_and(|a| a.is_empty())
+}
+
 fn l1(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return n.emit(Abs, &[x]);
+    }
     n.emit(ReduceL1 { keep_dims }, &[x, axes])
 }
 fn l2(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return n.emit(Abs, &[x]);
+    }
     n.emit(ReduceL2 { keep_dims }, &[x, axes])
 }
 fn mean(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     n.emit(ReduceMean { keep_dims }, &[x, axes])
 }
 fn prod(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     n.emit(ReduceProd { keep_dims }, &[x, axes])
 }
 fn sum(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     n.emit(ReduceSum { keep_dims }, &[x, axes])
 }
 fn sum_square(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
@@ -114,16 +134,31 @@ fn log_sum(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result
     n.emit(Log, &[y])
 }
 fn max(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     match n.ty(x) {
-        ElementType::Boolean => n.emit(ReduceLogicalOr { keep_dims }, &[x, axes]),
+        ElementType::Boolean if n.ints(axes).is_some() => n.emit(ReduceLogicalOr { keep_dims }, &[x, axes]),
+        ElementType::Boolean => as_bytes(n, ReduceMax { keep_dims }, x, axes),
         _ => extreme(n, ReduceMax { keep_dims }, x, axes, f64::NEG_INFINITY),
     }
 }
 fn min(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     match n.ty(x) {
-        ElementType::Boolean => n.emit(ReduceLogicalAnd { keep_dims }, &[x, axes]),
+        ElementType::Boolean if n.ints(axes).is_some() => n.emit(ReduceLogicalAnd { keep_dims }, &[x, axes]),
+        ElementType::Boolean => as_bytes(n, ReduceMin { keep_dims }, x, axes),
         _ => extreme(n, ReduceMin { keep_dims }, x, axes, f64::INFINITY),
     }
+}
+
+// OpenVINO wants the axes of logical reductions fixed, those of others may come while it runs.
+fn as_bytes<O: Op>(n: &mut NodeCx<'_>, op: O, x: Value, axes: Value) -> Result<Value> {
+    let bytes = n.convert(x, ElementType::U8)?;
+    let y = n.emit(op, &[bytes, axes])?;
+    n.convert(y, ElementType::Boolean)
 }
 
 // Of no floats at all the extreme is infinite; our operation gives the last finite one.
@@ -139,6 +174,9 @@ fn extreme<O: Op>(n: &mut NodeCx<'_>, op: O, x: Value, axes: Value, of_none: f64
 
 // The largest is taken out before the exponential and put back behind the logarithm, so that nothing overflows.
 fn log_sum_exp(n: &mut NodeCx<'_>, x: Value, axes: Value, keep: bool) -> Result<Value> {
+    if over_none(n, axes) {
+        return Ok(x);
+    }
     let most = n.emit(ReduceMax { keep_dims: true }, &[x, axes])?;
     let low = n.emit(Subtract::default(), &[x, most])?;
     let powers = n.emit(Exp, &[low])?;

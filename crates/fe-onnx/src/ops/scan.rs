@@ -150,6 +150,17 @@ fn batched_scan(n: &mut NodeCx<'_>) -> Result<Outputs> {
         rows.push(fact);
     }
     let (inner, captured) = iterator(n, &mut plan, &rows)?;
+    // OpenVINO refuses a TensorIterator inside of another, and a batch of one needs none.
+    if values.iter().all(|&v| n.shape(v).dims().is_some_and(|d| d[0].get() == Some(1))) {
+        let mut inputs = vec![];
+        for &v in &values {
+            inputs.push(n.squeeze(v, &[0])?);
+        }
+        inputs.extend(captured);
+        let results = n.emit_all(inner, &inputs)?;
+        let results = results.iter().map(|&v| n.unsqueeze(v, &[0])).collect::<Result<Vec<_>>>()?;
+        return Ok(results.into());
+    }
     let mut model = Model::new("batch");
     let mut arguments = vec![];
     for (i, &v) in values.iter().enumerate() {

@@ -1,10 +1,13 @@
-//! Sequences of tensors. They exist only while a model is translated: every rule here takes them apart or puts them
-//! together, so their lengths and the positions used must be known.
+//! Sequences of tensors. Where the elements are known one by one, the rules here take them apart and put them together and
+//! nothing is left of the sequence; where a length or a position is only known in a run, the sequence is packed and the
+//! operations of our own opset work on it.
 
 use super::compose::Compose;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
-use carafe_graph::{Result, Value};
+use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, join, rule};
+use carafe_graph::{Fact, ItemType, Result, Value};
 use carafe_ops::movement::VariadicSplit;
+use carafe_ops::own::{SequenceAt, SequenceConcat, SequenceErase, SequenceInsert, SequenceLength, SequenceSplit};
+use carafe_tensor::Dim;
 
 pub(crate) const RULES: &[StaticRule] = &[
     rule("ConcatFromSequence", 11, concat_from_sequence),
@@ -14,16 +17,66 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule("SequenceErase", 11, sequence_erase),
     rule("SequenceInsert", 11, sequence_insert),
     rule("SequenceLength", 11, sequence_length),
-    rule("SequenceMap", 17, sequence_map),
     rule("SplitToSequence", 11, split_to_sequence),
 ];
 
-fn sequence(n: &mut NodeCx<'_>, input: usize) -> Result<Vec<Item>> {
-    match n.item(input)? {
-        Some(Item::Sequence(items)) => Ok(items),
-        Some(_) => Err(n.fail(format!("input {input} must be a sequence, found a tensor or nothing"))),
-        None => Err(n.fail(format!("input {input} is required and missing"))),
+/// A tensor cut into more parts than this is packed: each part known by itself is a node's output.
+const MOST_PARTS: i64 = 1024;
+
+/// A sequence in either form.
+pub(super) enum Sequence {
+    Known(Vec<Item>),
+    /// The packed tensor and the type of its elements.
+    Packed(Value, ItemType),
+}
+
+/// An input that must be a sequence.
+pub(super) fn sequence(n: &mut NodeCx<'_>, input: usize) -> Result<Sequence> {
+    let item = n.item(input)?.ok_or_else(|| n.fail(format!("input {input} is required and missing")))?;
+    of_item(n, item).map_err(|e| e.at(format!("input {input}")))
+}
+
+fn of_item(n: &mut NodeCx<'_>, item: Item) -> Result<Sequence> {
+    match item {
+        Item::Sequence(items) => Ok(Sequence::Known(items)),
+        Item::Packed { value, ty: ItemType::Sequence(inner) } => Ok(Sequence::Packed(value, *inner)),
+        // An optional that reaches here was found to be full.
+        Item::Packed { value, ty: ItemType::Optional(inner) } if inner.is_packed() => {
+            let first = n.i64(0)?;
+            let content = element(n, value, *inner, first)?;
+            of_item(n, content)
+        }
+        other => Err(n.fail(format!("must be a sequence, found {}", other.ty(n.model())?))),
     }
+}
+
+impl Sequence {
+    /// The packed tensor and the type of its elements.
+    pub(super) fn packed(self, n: &mut NodeCx<'_>) -> Result<(Value, ItemType)> {
+        match self {
+            Sequence::Packed(value, inner) => Ok((value, inner)),
+            Sequence::Known(items) => {
+                let item = Item::Sequence(items);
+                let ty = item.ty(n.model())?;
+                let value = n.pack(&item, &ty)?;
+                match ty {
+                    ItemType::Sequence(inner) => Ok((value, *inner)),
+                    _ => Err(n.fail("must be a sequence")),
+                }
+            }
+        }
+    }
+}
+
+fn packed_sequence(value: Value, element: ItemType) -> Outputs {
+    Item::Packed { value, ty: ItemType::sequence(element) }.into()
+}
+
+/// One element of a packed sequence.
+pub(super) fn element(n: &mut NodeCx<'_>, packed: Value, ty: ItemType, position: Value) -> Result<Item> {
+    let Fact { ty: element_type, shape, .. } = ty.fact();
+    let value = n.emit(SequenceAt { element_type, shape }, &[packed, position])?;
+    Ok(Item::of(value, ty))
 }
 
 fn tensors(n: &NodeCx<'_>, items: Vec<Item>) -> Result<Vec<Value>> {
@@ -34,17 +87,23 @@ fn tensors(n: &NodeCx<'_>, items: Vec<Item>) -> Result<Vec<Value>> {
     items.into_iter().map(tensor).collect()
 }
 
-// A position in a list of `len`; negative ones count from the end.
-fn position(n: &NodeCx<'_>, v: Value, len: usize) -> Result<usize> {
-    let at = n.ints(v).and_then(|v| v.first().copied());
-    let at = at.ok_or_else(|| n.unsupported("a position in a sequence must be known when the model is read"))?;
+// The position, where it is known.
+fn known(n: &NodeCx<'_>, position: Option<Value>) -> Option<i64> {
+    n.ints(position?).and_then(|v| v.first().copied())
+}
+
+// An index of `places`; negative positions count from the end of the `len` elements.
+fn index(n: &NodeCx<'_>, at: i64, len: usize, places: usize) -> Result<usize> {
     let from_start = if at < 0 { at.saturating_add(len as i64) } else { at };
-    let found = usize::try_from(from_start).ok().filter(|&i| i < len);
+    let found = usize::try_from(from_start).ok().filter(|&i| i < places);
     found.ok_or_else(|| n.fail(format!("position {at} is outside of a sequence of {len}")))
 }
 
 fn sequence_construct(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let items = n.inputs()?.into_iter().map(Item::Tensor).collect();
+    let mut items = vec![];
+    for input in 0..n.n_inputs() {
+        items.extend(n.item(input)?);
+    }
     Ok(Item::Sequence(items).into())
 }
 
@@ -54,62 +113,94 @@ fn sequence_empty(n: &mut NodeCx<'_>) -> Result<Outputs> {
 }
 
 fn sequence_length(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let len = sequence(n, 0)?.len();
-    Ok(n.i64(len as i64)?.into())
+    match sequence(n, 0)? {
+        Sequence::Known(items) => Ok(n.i64(items.len() as i64)?.into()),
+        Sequence::Packed(value, _) => Ok(n.emit(SequenceLength, &[value])?.into()),
+    }
 }
 
 fn sequence_at(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let items = sequence(n, 0)?;
     let at = n.input(1)?;
-    if n.ints(at).is_some() {
-        let at = position(n, at, items.len())?;
-        return Ok(items[at].clone().into());
+    match (items, known(n, Some(at))) {
+        (Sequence::Known(items), Some(at)) => {
+            let at = index(n, at, items.len(), items.len())?;
+            Ok(items[at].clone().into())
+        }
+        (Sequence::Known(items), None) if all_alike(n, &items) => {
+            // Tensors of one shape are picked from a stack.
+            let values = tensors(n, items)?;
+            let rows = values.iter().map(|&v| n.unsqueeze(v, &[0])).collect::<Result<Vec<_>>>()?;
+            let stack = n.concat(&rows, 0)?;
+            let at = if n.rank(at) == Some(0) { at } else { n.reshape(at, &[])? };
+            Ok(n.gather(stack, at, 0)?.into())
+        }
+        (items, _) => {
+            let (value, inner) = items.packed(n)?;
+            Ok(element(n, value, inner, at)?.into())
+        }
     }
-    // An unknown position picks from a stack, when all tensors have one shape.
-    let values = tensors(n, items)?;
-    let shapes: Vec<_> = values.iter().map(|&v| n.shape(v).to_static()).collect();
-    if shapes.is_empty() || shapes[0].is_none() || shapes.iter().any(|s| *s != shapes[0]) {
-        return Err(n.unsupported("a position in a sequence of different shapes must be known when the model is read"));
-    }
-    let rows = values.iter().map(|&v| n.unsqueeze(v, &[0])).collect::<Result<Vec<_>>>()?;
-    let stack = n.concat(&rows, 0)?;
-    let at = if n.rank(at) == Some(0) { at } else { n.reshape(at, &[])? };
-    Ok(n.gather(stack, at, 0)?.into())
+}
+
+// Whether all are tensors of one static shape and there is one at least.
+fn all_alike(n: &NodeCx<'_>, items: &[Item]) -> bool {
+    let shape = |item: &Item| match item {
+        Item::Tensor(v) => n.shape(*v).to_static(),
+        _ => None,
+    };
+    let first = items.first().and_then(shape);
+    first.is_some() && items.iter().all(|item| shape(item) == first)
 }
 
 fn sequence_insert(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let mut items = sequence(n, 0)?;
+    let items = sequence(n, 0)?;
     let item = n.item(1)?.ok_or_else(|| n.fail("input 1 is required and missing"))?;
-    let at = match n.opt(2)? {
-        None => items.len(),
-        Some(v) => {
+    let position = n.opt(2)?;
+    match (items, known(n, position)) {
+        (Sequence::Known(mut items), at) if at.is_some() || position.is_none() => {
             // The end itself is a place to insert at; from the end, -1 is in front of the last.
-            let at = n.ints(v).and_then(|v| v.first().copied());
-            match at {
-                Some(at) if at == items.len() as i64 => items.len(),
-                _ => position(n, v, items.len())?,
-            }
+            let len = items.len();
+            let at = at.map_or(Ok(len), |at| index(n, at, len, len + 1))?;
+            items.insert(at, item);
+            Ok(Item::Sequence(items).into())
         }
-    };
-    items.insert(at, item);
-    Ok(Item::Sequence(items).into())
+        (items, _) => {
+            let (value, inner) = items.packed(n)?;
+            let inner = join(&inner, &item.ty(n.model())?)?;
+            let item = n.pack(&item, &inner)?;
+            let inputs: Vec<Value> = [value, item].into_iter().chain(position).collect();
+            Ok(packed_sequence(n.emit(SequenceInsert, &inputs)?, inner))
+        }
+    }
 }
 
 fn sequence_erase(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let mut items = sequence(n, 0)?;
-    let at = match n.opt(1)? {
-        None if items.is_empty() => return Err(n.fail("nothing can be erased from an empty sequence")),
-        None => items.len() - 1,
-        Some(v) => position(n, v, items.len())?,
-    };
-    items.remove(at);
-    Ok(Item::Sequence(items).into())
+    let items = sequence(n, 0)?;
+    let position = n.opt(1)?;
+    match (items, known(n, position)) {
+        (Sequence::Known(mut items), at) if at.is_some() || position.is_none() => {
+            let at = index(n, at.unwrap_or(-1), items.len(), items.len())?;
+            items.remove(at);
+            Ok(Item::Sequence(items).into())
+        }
+        (items, _) => {
+            let (value, inner) = items.packed(n)?;
+            let inputs: Vec<Value> = [value].into_iter().chain(position).collect();
+            Ok(packed_sequence(n.emit(SequenceErase, &inputs)?, inner))
+        }
+    }
 }
 
 fn concat_from_sequence(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let axis: i64 = n.required("axis")?;
     let new_axis = n.attr("new_axis", 0i64)? != 0;
-    let items = sequence(n, 0)?;
+    let items = match sequence(n, 0)? {
+        Sequence::Known(items) => items,
+        Sequence::Packed(value, inner) => {
+            let Fact { ty: element_type, shape, .. } = inner.fact();
+            return Ok(n.emit(SequenceConcat { axis, new_axis, element_type, shape }, &[value])?.into());
+        }
+    };
     let mut values = tensors(n, items)?;
     if values.is_empty() {
         return Err(n.unsupported("an empty sequence has no concatenation"));
@@ -124,65 +215,62 @@ fn split_to_sequence(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let axis: i64 = n.attr("axis", 0)?;
     let keep = n.attr("keepdims", 1i64)? != 0;
     let x = n.input(0)?;
-    let rank = n.known_rank(x)?;
-    let at = n.axis(axis, rank)?;
-    let dim = n.shape(x).dim(at).get();
-    let parts = |n: &NodeCx<'_>| {
-        dim.ok_or_else(|| n.unsupported("the axis to split must be known when the model is read"))
+    let split = n.opt(1)?;
+    let Some((at, lengths)) = known_lengths(n, x, axis, split)? else {
+        return split_at_run_time(n, x, axis, split, keep);
     };
-    let lengths = match n.opt(1)? {
-        None => vec![1; usize::try_from(parts(n)?).unwrap_or(0)],
-        Some(split) => match (n.rank(split), n.ints(split)) {
-            (Some(1), Some(lengths)) => lengths,
-            (Some(1), None) => return split_by(n, x, at, split),
-            (_, Some(size)) => {
-                let (total, size) = (parts(n)?, size.first().copied().unwrap_or(0));
-                if size < 1 {
-                    return Err(n.fail(format!("parts must have 1 or more elements, found {size}")));
-                }
-                (0..(total + size - 1) / size).map(|i| size.min(total - i * size)).collect()
-            }
-            _ => return Err(n.unsupported("the number of parts must be known when the model is read")),
-        },
-    };
-    let split = n.i64s(&lengths)?;
     let axis = n.i64(at as i64)?;
-    let mut values = n.emit_all(VariadicSplit, &[x, axis, split])?;
-    if !keep && !n.has(1) {
+    let mut values = n.emit_all(VariadicSplit, &[x, axis, lengths])?;
+    if !keep && split.is_none() {
         values = values.iter().map(|&v| n.squeeze(v, &[at as i64])).collect::<Result<_>>()?;
     }
     Ok(Item::Sequence(values.into_iter().map(Item::Tensor).collect()).into())
 }
 
-// Lengths that come at run time; how many there are is known all the same.
-fn split_by(n: &mut NodeCx<'_>, x: Value, axis: usize, split: Value) -> Result<Outputs> {
-    if n.shape(split).to_static().is_none() {
-        return Err(n.unsupported("the number of parts must be known when the model is read"));
+// The axis and the lengths of the parts, where it is known how many there are.
+fn known_lengths(n: &mut NodeCx<'_>, x: Value, axis: i64, split: Option<Value>) -> Result<Option<(usize, Value)>> {
+    let Some(rank) = n.rank(x) else { return Ok(None) };
+    let at = n.axis(axis, rank)?;
+    if let Some(split) = split.filter(|&v| n.rank(v) == Some(1)) {
+        let few = n.shape(split).dim(0).get().is_some_and(|count| count <= MOST_PARTS);
+        return Ok(few.then_some((at, split)));
     }
-    let axis = n.i64(axis as i64)?;
-    let values = n.emit_all(VariadicSplit, &[x, axis, split])?;
-    Ok(Item::Sequence(values.into_iter().map(Item::Tensor).collect()).into())
+    let size = match split {
+        None => 1,
+        Some(split) => match n.ints(split).and_then(|v| v.first().copied()) {
+            Some(size) if n.rank(split) == Some(0) => size,
+            _ => return Ok(None),
+        },
+    };
+    if size < 1 {
+        return Err(n.fail(format!("parts must have 1 or more elements, found {size}")));
+    }
+    let Some(total) = n.shape(x).dim(at).get() else { return Ok(None) };
+    if total.unsigned_abs().div_ceil(size.unsigned_abs()) > MOST_PARTS as u64 {
+        return Ok(None);
+    }
+    let parts: Vec<i64> = (0..total).step_by(size as usize).map(|begin| size.min(total - begin)).collect();
+    Ok(Some((at, n.i64s(&parts)?)))
 }
 
-fn sequence_map(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let first = sequence(n, 0)?;
-    let mut outputs: Vec<Vec<Item>> = vec![vec![]; n.n_outputs()];
-    for i in 0..first.len() {
-        let mut arguments = vec![];
-        for input in 0..n.n_inputs() {
-            match n.item(input)? {
-                Some(Item::Tensor(v)) => arguments.push(v),
-                Some(Item::Sequence(items)) if items.len() == first.len() => {
-                    arguments.extend(tensors(n, vec![items[i].clone()])?);
-                }
-                _ => return Err(n.fail(format!("input {input} must be a tensor or as long as the first sequence"))),
-            }
-        }
-        let facts: Vec<_> = arguments.iter().map(|&v| n.fact(v).clone()).collect();
-        let body = n.body("body", &facts)?;
-        for (list, item) in outputs.iter_mut().zip(n.inline(&body, &arguments)?) {
-            list.push(item);
+fn split_at_run_time(
+    n: &mut NodeCx<'_>,
+    x: Value,
+    axis: i64,
+    split: Option<Value>,
+    keep_axis: bool,
+) -> Result<Outputs> {
+    let mut shape = n.shape(x).clone();
+    if let Some(dims) = shape.dims_mut() {
+        let at = n.axis(axis, dims.len())?;
+        match split {
+            None if !keep_axis => drop(dims.remove(at)),
+            None => dims[at] = Dim::known(1),
+            Some(_) => dims[at] = Dim::ANY,
         }
     }
-    Ok(Outputs(outputs.into_iter().map(Item::Sequence).collect()))
+    let inner = ItemType::of(&Fact::new(n.ty(x), shape));
+    let inputs: Vec<Value> = [x].into_iter().chain(split).collect();
+    let value = n.emit(SequenceSplit { axis, keep_axis }, &inputs)?;
+    Ok(packed_sequence(value, inner))
 }

@@ -72,7 +72,11 @@ pub(super) fn flatten(n: &mut NodeCx<'_>, v: Value, axis: i64) -> Result<Value> 
     let before = if split == 0 { Some(1) } else { known(dims.get(..split)) };
     let after = known(dims.get(split..).filter(|_| n.rank(v).is_some()));
     let pattern = match (before, after) {
-        (Some(a), Some(b)) => [a, b],
+        // What is written must stay right when the model is reshaped; only nothing at all has to be said in numbers.
+        (Some(a), Some(b)) if a == 0 || b == 0 => [a, b],
+        _ if split == 0 => [1, -1],
+        (Some(_), _) if split == 1 => return n.reshape(v, &[0, -1]),
+        (Some(_), Some(b)) => [-1, b],
         (Some(a), None) if a > 0 => [a, -1],
         (None, Some(b)) if b > 0 => [-1, b],
         _ if split == 1 => return n.reshape(v, &[0, -1]),

@@ -5,10 +5,15 @@ use super::ml::floats;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
 use carafe_ops::own::text_normalize::CaseChange;
-use carafe_ops::own::{NgramCounts, TextConcat, TextNormalize, TextSplit};
+use carafe_ops::own::{NgramCounts, TextConcat, TextMatches, TextNormalize, TextSplit};
 use carafe_tensor::Tensor;
 
 pub(crate) const RULES: &[StaticRule] = &[
+    rule("RegexFullMatch", 20, |n| {
+        let pattern: String = n.attr("pattern", String::new())?;
+        let x = n.input(0)?;
+        Ok(n.emit(TextMatches { pattern }, &[x])?.into())
+    }),
     rule("StringConcat", 20, |n| {
         let (a, b) = (n.input(0)?, n.input(1)?);
         Ok(n.emit(TextConcat, &[a, b])?.into())

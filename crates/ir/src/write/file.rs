@@ -56,12 +56,11 @@ impl<'p> Beside<'p> {
         self.file.as_mut().expect("open until `finish`")
     }
 
+    // Not synchronised with the disk: that would take longer than all the rest, for a file that can be made again.
     fn finish(mut self) -> Result<()> {
-        let failed = |e: &std::io::Error| Error::io(format!("cannot write `{}`", self.target.display()), e);
-        // Disks report some failures only here.
-        let file = self.file.take();
-        file.map_or(Ok(()), |f| f.sync_all()).map_err(|e| failed(&e))?;
-        fs::rename(&self.path, self.target).map_err(|e| failed(&e))
+        self.file = None;
+        fs::rename(&self.path, self.target)
+            .map_err(|e| Error::io(format!("cannot write `{}`", self.target.display()), &e))
     }
 }
 

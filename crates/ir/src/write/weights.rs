@@ -17,7 +17,7 @@ pub(crate) struct Place {
 pub(crate) struct Weights<'w> {
     out: &'w mut dyn Write,
     end: u64,
-    /// Written payloads by hash.
+    /// Written payloads by the hash of a sample.
     written: HashMap<u64, Vec<(u64, Payload)>>,
 }
 
@@ -89,7 +89,7 @@ impl<'w> Weights<'w> {
         if bytes.is_empty() {
             return Ok(Place { offset: self.end, size: 0 });
         }
-        let same = self.written.entry(hash(bytes)).or_default();
+        let same = self.written.entry(sample(bytes)).or_default();
         let fits = |(offset, other): &&(u64, Payload)| offset % alignment == 0 && is_same(bytes, other.bytes());
         if let Some((offset, _)) = same.iter().find(fits) {
             return Ok(Place { offset: *offset, size });
@@ -99,6 +99,10 @@ impl<'w> Weights<'w> {
         let gap = (offset - self.end) as usize;
         self.out.write_all(&[0; 8][..gap]).and_then(|()| self.out.write_all(bytes)).map_err(failed)?;
         self.end = offset + size;
+        // Large models would otherwise stay in memory as a whole.
+        if let Payload::Tensor(t) = &payload {
+            t.release();
+        }
         same.push((offset, payload));
         Ok(Place { offset, size })
     }
@@ -108,11 +112,23 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     (a.as_ptr() == b.as_ptr() && a.len() == b.len()) || a == b
 }
 
-// Eight bytes a step: weights have gigabytes. Equal hashes are compared byte by byte afterwards.
-fn hash(bytes: &[u8]) -> u64 {
+/// A payload larger than three of these is hashed by its beginning, middle and end.
+const SAMPLE: usize = 1 << 10;
+
+// A hash of the length and of some bytes: weights have gigabytes, and equal hashes are compared byte by byte anyway.
+fn sample(bytes: &[u8]) -> u64 {
+    let middle = (bytes.len() / 2) & !7;
+    let parts = match bytes.len() {
+        n if n <= 3 * SAMPLE => [bytes, &[], &[]],
+        n => [&bytes[..SAMPLE], &bytes[middle..middle + SAMPLE], &bytes[n - SAMPLE..]],
+    };
+    parts.iter().fold(bytes.len() as u64, |h, part| hash(h, part))
+}
+
+fn hash(start: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let step = |h: u64, word: u64| (h ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    let h = words.iter().fold(bytes.len() as u64, |h, word| step(h, u64::from_le_bytes(*word)));
+    let h = words.iter().fold(start, |h, word| step(h, u64::from_le_bytes(*word)));
     rest.iter().fold(h, |h, byte| step(h, u64::from(*byte)))
 }
 
@@ -132,6 +148,16 @@ mod tests {
         let a = Tensor::from_slice(&[2], &[1f32, 2.]).unwrap();
         let b = Tensor::from_slice(&[1, 2], &[1f32, 2.]).unwrap();
         assert_eq!(places(&[a, b]).0, [(0, 8), (0, 8)]);
+    }
+
+    #[test]
+    fn large_payloads_that_differ_between_the_samples_are_both_written() {
+        let zeros = vec![0u8; 8 * SAMPLE];
+        let mut other = zeros.clone();
+        other[2 * SAMPLE] = 1;
+        let tensors = [zeros.clone(), other, zeros].map(|v| Tensor::from_vec(&[8 * SAMPLE], v).unwrap());
+        let size = 8 * SAMPLE as u64;
+        assert_eq!(places(&tensors).0, [(0, size), (size, size), (0, size)]);
     }
 
     #[test]

@@ -81,7 +81,8 @@ fn takes_all(n: Dim, begin: Bound, end: Bound) -> bool {
         Bound::Open => true,
         Bound::At(e) => {
             let same = e.symbol().is_some() && e.symbol() == n.symbol();
-            same || n.max().is_some_and(|m| e.min() >= m)
+            // The largest number stands for the end, however long the axis.
+            same || e.min() == i64::MAX || n.max().is_some_and(|m| e.min() >= m)
         }
     };
     from_start && to_end

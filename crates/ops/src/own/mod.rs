@@ -1,9 +1,14 @@
 //! Operations that no numbered opset has and that cannot be composed from it. They are written to files under the opset
 //! `carafe`, which other readers refuse.
 
+mod sequence;
 mod text;
 
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, ngram_counts::{NgramCounts}, rms_norm::{RmsNorm}, text_concat::{TextConcat},
-    text_index::{TextIndex}, text_normalize::{TextNormalize}, text_split::{TextSplit},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, image_decode::{ImageDecode},
+    ngram_counts::{NgramCounts}, rms_norm::{RmsNorm}, sequence_at::{SequenceAt}, sequence_concat::{SequenceConcat},
+    sequence_erase::{SequenceErase}, sequence_insert::{SequenceInsert}, sequence_length::{SequenceLength},
+    sequence_pack::{SequencePack}, sequence_split::{SequenceSplit}, text_concat::{TextConcat},
+    text_index::{TextIndex}, text_matches::{TextMatches},
+    text_normalize::{TextNormalize}, text_split::{TextSplit},
 }

@@ -185,13 +185,29 @@ fn a_view_of_a_mapped_file_is_not_copied() {
 }
 
 #[test]
-fn a_misaligned_view_copies() {
+fn a_misaligned_view_copies_when_elements_are_asked_for() {
     let mut bytes = vec![0u8];
     bytes.extend(1.5f32.to_le_bytes());
     let store = mapped(&bytes);
-    let tensor = Tensor::view(F32, &[1], &store, 1, 4).unwrap();
-    assert!(!tensor.is_mapped());
+    let mut tensor = Tensor::view(F32, &[1], &store, 1, 4).unwrap();
+    assert!(tensor.is_mapped());
+    assert_eq!(tensor.bytes(), 1.5f32.to_le_bytes());
+    let same = tensor.clone();
     assert_eq!(tensor.as_slice::<f32>().unwrap(), [1.5]);
+    assert_eq!(*tensor.to_vec::<f32>().unwrap(), [1.5]);
+    assert_eq!(*tensor.to_vec::<i64>().unwrap(), [1]);
+    assert_eq!(tensor.as_slice::<f32>().unwrap().as_ptr(), same.as_slice::<f32>().unwrap().as_ptr());
+    tensor.release();
+    assert_eq!(tensor.bytes(), 1.5f32.to_le_bytes());
+    tensor.as_slice_mut::<f32>().unwrap()[0] = 2.5;
+    assert_eq!((tensor.as_slice::<f32>().unwrap(), same.as_slice::<f32>().unwrap()), (&[2.5][..], &[1.5][..]));
+}
+
+#[test]
+fn a_misaligned_view_of_an_owned_store_can_be_written() {
+    let mut tensor = Tensor::view(F32, &[1], &SharedBytes::from_vec(vec![0; 9]), 1, 4).unwrap();
+    tensor.as_slice_mut::<f32>().unwrap()[0] = 2.5;
+    assert_eq!(tensor.as_slice::<f32>().unwrap(), [2.5]);
 }
 
 #[test]
