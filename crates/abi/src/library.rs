@@ -107,7 +107,7 @@ impl Library {
         if abi.pointer as usize != size_of::<usize>() {
             return Err(LoadError::OtherArchitecture {
                 found: format!("{}-bit pointers", abi.pointer * 8),
-                wanted: format!("{}-bit", size_of::<usize>() * 8),
+                wanted: format!("{}-bit", usize::BITS),
             });
         }
         let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());

@@ -75,7 +75,7 @@ pub fn core() -> Core {
     for (name, device) in carafe_multi::devices(Arc::new(core.downgrade())) {
         core.add_device(name, device).expect("built-in device names are valid and distinct");
     }
-    for e in core.add_environment_extensions() {
+    for e in core.add_environment_extensions().into_iter().chain(core.add_environment_plugins()) {
         eprintln!("[ WARNING ] {e}");
     }
     core

@@ -8,10 +8,7 @@ use carafe::ops::indexing::Gather;
 use carafe::ops::math::Negative;
 use carafe::ops::movement::{Reshape, Split, Squeeze};
 use carafe::ops::shape::ShapeOf;
-use carafe::{
-    AttrMap, AttrValue, Body, BodyInput, BodyOutput, ElementType, Model, OpNew, PartialShape, Properties, Slicing,
-    Tensor, Value,
-};
+use carafe::{Body, BodyInput, BodyOutput, ElementType, Model, PartialShape, Properties, Slicing, Tensor, Value};
 
 fn shape(text: &str) -> PartialShape {
     text.parse().unwrap()

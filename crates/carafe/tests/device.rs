@@ -5,7 +5,6 @@ use carafe::{
     Constant, ElementType, ErrorKind, InferRequest, Model, NodeStatus, PartialShape, Properties, SharedBytes, Tensor,
     Value,
 };
-use std::sync::atomic::Ordering;
 
 const DEVICE: &str = "TEMPLATE";
 

@@ -2,8 +2,8 @@
 //! or is slow as told, and notes what it was asked to do. Made for any test that needs a device that misbehaves.
 
 use carafe::{
-    CompiledModel, Device, Error, InferRequest, Model, Mutability, NodeProfile, Port, Properties, PropertyInfo,
-    PropertyKind, Query, Registry, Result, SharedBytes, Tensor, Unsupported,
+    CancelFlag, CompiledModel, Device, Error, InferRequest, Model, Mutability, NodeProfile, Port, Properties,
+    PropertyInfo, PropertyKind, Query, Registry, Result, SharedBytes, Tensor, Unsupported,
 };
 use carafe_device::{CancelFlag, Stage};
 use carafe_template::TemplateDevice;

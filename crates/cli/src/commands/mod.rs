@@ -16,6 +16,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     let core = carafe::core();
     core.set_warning_hook(|text| eprintln!("carafe: warning: {text}"));
     core.add_extension(cli.extension)?;
+    cli.plugin.iter().try_for_each(|p| core.add_plugin_text(p))?;
     match cli.command {
         Command::Run(args) => run::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),

@@ -6,7 +6,7 @@ use super::callback::{Callback, Slot};
 use super::executor::{Queue, on_an_executor};
 use super::ticket::Ticket;
 use super::{Executor, Executors, cancelled, lock, panicked};
-use crate::{InferRequest, NodeProfile};
+use crate::{CancelFlag, InferRequest, NodeProfile};
 use carafe_graph::{Error, ErrorKind, Result};
 use carafe_tensor::Tensor;
 use std::fmt;
