@@ -5,7 +5,7 @@ use carafe::{
     CancelFlag, CompiledModel, Device, Error, InferRequest, Model, Mutability, NodeProfile, Port, Properties,
     PropertyInfo, PropertyKind, Query, Registry, Result, SharedBytes, Tensor, Unsupported,
 };
-use carafe_device::{CancelFlag, Stage};
+use carafe_device::Stage;
 use carafe_template::TemplateDevice;
 use std::collections::BTreeMap;
 use std::io::Write;
