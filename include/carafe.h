@@ -159,8 +159,6 @@ struct CarafeRegistrar;
 
 #define CARAFE_DONE 2
 
-typedef struct Option_CarafeRelease Option_CarafeRelease;
-
 // What a library is built for. A library exports one such constant under the name `carafe_abi`; it is read before any
 // code of the library is called.
 typedef struct CarafeAbi {
@@ -543,6 +541,11 @@ typedef struct CarafeGraphFns {
     // Keeps the model, and all that was handed out, alive after the callback; ended by `release`.
     struct CarafeGraph *(*retain)(struct CarafeGraph *g);
     void (*release)(struct CarafeGraph *g);
+    // An empty model that can be filled, with the same operations at hand; ended by `release`. A device evaluates
+    // operations of others through it.
+    struct CarafeGraph *(*scratch)(struct CarafeGraph *g);
+    // Names of the operations outside of the numbered opsets, as `opset::Type`.
+    CarafeStatus (*ops)(struct CarafeGraph *g, const struct CarafeStr **names, size_t *n);
 } CarafeGraphFns;
 
 // A model being looked at or rewritten. What it hands out is valid until the callback returns.
@@ -784,7 +787,7 @@ typedef struct CarafeRequest {
                            size_t output,
                            struct CarafeTensor *tensor,
                            void **owner,
-                           struct Option_CarafeRelease *release);
+                           void (**release)(void *owner));
     // Stops a running inference between two nodes; called from another thread.
     void (*cancel)(void *request);
     CarafeStatus (*profile)(void *request, CarafeProfileSink row, void *sink);
@@ -844,6 +847,7 @@ typedef struct CarafeDevice {
                             struct CarafeProperties properties,
                             struct CarafeCompiled *compiled);
     // Reads what `CarafeCompiled::export_to` wrote; null when the device cannot. The bytes live until `import` returns.
+    // `ops` is an empty model with the engine's operations at hand.
     CarafeStatus (*import)(void *device,
                            struct CarafeGraph *ops,
                            const void *data,
