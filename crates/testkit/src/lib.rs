@@ -10,6 +10,7 @@ pub mod dynamic;
 pub mod fake_device;
 pub mod fixture;
 mod guard;
+pub mod libraries;
 pub mod paths;
 pub mod runner;
 mod scan;
