@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// Runs `f`; a panic becomes an error that names the place in the source.
-pub(crate) fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         set_hook(Box::new(|info| {
