@@ -4,13 +4,17 @@
 use crate::case::{CaseError, CaseFile};
 use carafe_graph::{Error, Result};
 use std::path::Path;
+use std::sync::LazyLock;
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// Every case file, in the order of their names.
-pub fn case_files() -> Result<Vec<CaseFile>, CaseError> {
-    let read = |(name, text): &(&str, &str)| CaseFile::parse(&Path::new("crates/testkit/cases").join(name), text);
-    CASES.iter().map(read).collect()
+/// Every case file, in the order of their names; read once.
+pub fn case_files() -> Result<&'static [CaseFile], CaseError> {
+    static FILES: LazyLock<Result<Vec<CaseFile>, CaseError>> = LazyLock::new(|| {
+        let read = |(name, text): &(&str, &str)| CaseFile::parse(&Path::new("crates/testkit/cases").join(name), text);
+        CASES.iter().map(read).collect()
+    });
+    FILES.as_deref().map_err(Clone::clone)
 }
 
 /// Text and weights of a model that a case names.

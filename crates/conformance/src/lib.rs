@@ -46,7 +46,7 @@ pub fn run(target: &Arc<Target>, filter: &str, hear: &mut dyn FnMut(&str)) -> Re
         }
     }
     let files = case_files().map_err(|e| Error::invalid(e.to_string()))?;
-    report.ops = ops::run(target, &files, &|name| is_wanted(&format!("ops::{name}"), filter), hear)?;
+    report.ops = ops::run(target, files, &|name| is_wanted(&format!("ops::{name}"), filter), hear)?;
     if report.behaviours.is_empty() && report.ops.is_empty() {
         return Err(Error::usage(format!("nothing has a name that contains `{filter}`")));
     }

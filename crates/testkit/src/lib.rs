@@ -13,5 +13,5 @@ mod tidy;
 pub use carafe_conformance::case::{Case, CaseError, CaseFile, Expect, Expected, Input, Options, Subject};
 pub use carafe_conformance::compare::{Tolerance, assert_close};
 pub use carafe_conformance::{case, compare, guard, runner};
-pub use fake_device::{FakeDevice, Told};
+pub use fake_device::{FakeDevice, Fault, Told};
 pub use paths::Path;
