@@ -141,7 +141,10 @@ struct CarafeRegistrar;
 // Takes attributes that it does not declare; they arrive as text.
 #define CARAFE_OP_ANY_ATTRS 16
 
-// On the graph as decoded, before translation, for formats that have such a form.
+// On the graph as decoded, before translation, for formats that have such a form (ONNX). There `opset` of a node is the
+// domain of the format, every name is an operation that `CarafeGraphFns::add` makes (with the attribute
+// `carafe.n_outputs` when it has not one output), an input that is left out comes from a node `Nothing`, and a value that
+// only a sub-graph reads comes through a node `Captured`.
 #define CARAFE_PHASE_DECODED 0
 
 // On the translated model, before anything else.
@@ -543,6 +546,11 @@ typedef struct CarafeGraphFns {
     // Keeps the model, and all that was handed out, alive after the callback; ended by `release`.
     struct CarafeGraph *(*retain)(struct CarafeGraph *g);
     void (*release)(struct CarafeGraph *g);
+    // An empty model that can be filled, with the same operations at hand; ended by `release`. A device evaluates
+    // operations of others through it.
+    struct CarafeGraph *(*scratch)(struct CarafeGraph *g);
+    // Names of the operations outside of the numbered opsets, as `opset::Type`.
+    CarafeStatus (*ops)(struct CarafeGraph *g, const struct CarafeStr **names, size_t *n);
 } CarafeGraphFns;
 
 // A model being looked at or rewritten. What it hands out is valid until the callback returns.
@@ -844,6 +852,7 @@ typedef struct CarafeDevice {
                             struct CarafeProperties properties,
                             struct CarafeCompiled *compiled);
     // Reads what `CarafeCompiled::export_to` wrote; null when the device cannot. The bytes live until `import` returns.
+    // `ops` is an empty model with the engine's operations at hand.
     CarafeStatus (*import)(void *device,
                            struct CarafeGraph *ops,
                            const void *data,

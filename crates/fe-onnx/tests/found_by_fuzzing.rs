@@ -6,8 +6,7 @@ use common::{check_error, graph};
 
 #[test]
 fn col2im_with_more_axes_than_any_image_has_is_refused() {
-    let text =
-        "g (float[1,5,5] x, int64[1000000] i, int32[1000000] b) => (float y) { y = Col2Im (x, b, i) }";
+    let text = "g (float[1,5,5] x, int64[1000000] i, int32[1000000] b) => (float y) { y = Col2Im (x, b, i) }";
     check_error(graph(text).replace("17", "18"), "spatial axes are too many");
 }
 
