@@ -69,7 +69,7 @@ fn half(
     registry: Option<&Registry>,
 ) -> String {
     if let Some(first) = rules.first_version(domain, op_type) {
-        return format!("no rule for version {version}: there is a rule from version {first} on");
+        return format!("there is a rule from version {first} on, the model imports {version}");
     }
     let elsewhere = rules.elsewhere(op_type);
     if !elsewhere.is_empty() {

@@ -29,9 +29,10 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     }
 }
 
-fn read(core: &Core, args: &ModelArgs, keep_unknown: bool) -> Result<Model> {
+// For looking at a model: what nobody knows is kept.
+fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
     let request = ReadRequest::new(&args.model);
-    core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown, ..request })
+    core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown: true, explain, ..request })
 }
 
 /// Prints to standard output; a closed pipe (`| head`) is not an error.
