@@ -162,8 +162,6 @@ struct CarafeRegistrar;
 
 #define CARAFE_DONE 2
 
-typedef struct Option_CarafeRelease Option_CarafeRelease;
-
 // What a library is built for. A library exports one such constant under the name `carafe_abi`; it is read before any
 // code of the library is called.
 typedef struct CarafeAbi {
@@ -792,7 +790,7 @@ typedef struct CarafeRequest {
                            size_t output,
                            struct CarafeTensor *tensor,
                            void **owner,
-                           struct Option_CarafeRelease *release);
+                           void (**release)(void *owner));
     // Stops a running inference between two nodes; called from another thread.
     void (*cancel)(void *request);
     CarafeStatus (*profile)(void *request, CarafeProfileSink row, void *sink);

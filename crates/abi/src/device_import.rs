@@ -258,7 +258,7 @@ impl Device for ForeignDevice {
         // SAFETY: the table is whole; graph and properties live until the call returns.
         self.called(unsafe { compile(self.table.instance, bridge.pointer(), list, &mut compiled) })?;
         // SAFETY: the device filled in the table as its size says.
-        unsafe { ForeignCompiled::new(&compiled, &self.library) }
+        unsafe { ForeignCompiled::made(&compiled, &self.library) }
     }
     fn import(
         &self,
@@ -282,7 +282,7 @@ impl Device for ForeignDevice {
             import(self.table.instance, ops.pointer(), data, n, list, &mut compiled)
         })?;
         // SAFETY: the device filled in the table as its size says.
-        unsafe { ForeignCompiled::new(&compiled, &self.library) }
+        unsafe { ForeignCompiled::made(&compiled, &self.library) }
     }
 }
 
@@ -328,7 +328,7 @@ impl Drop for ForeignCompiled {
 impl ForeignCompiled {
     /// # Safety
     /// The table must be whole.
-    unsafe fn new(filled: &CarafeCompiled, library: &Arc<Library>) -> Result<Arc<dyn CompiledModel>> {
+    unsafe fn made(filled: &CarafeCompiled, library: &Arc<Library>) -> Result<Arc<dyn CompiledModel>> {
         // SAFETY: passed on from the caller; so below.
         let t = unsafe { table(filled, up_to!(CarafeCompiled, release), "the table of a compiled model")? };
         let mut compiled = ForeignCompiled { table: t, inputs: vec![], outputs: vec![], library: library.clone() };

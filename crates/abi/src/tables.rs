@@ -958,7 +958,7 @@ pub struct CarafeRequest {
             output: usize,
             tensor: *mut CarafeTensor,
             owner: *mut *mut c_void,
-            release: *mut Option<CarafeRelease>,
+            release: *mut Option<unsafe extern "C" fn(owner: *mut c_void)>,
         ) -> CarafeStatus,
     >,
     /// Stops a running inference between two nodes; called from another thread.

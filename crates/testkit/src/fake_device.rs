@@ -153,7 +153,7 @@ impl Device for FakeDevice {
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
         properties.check(TABLE)?;
-        let mut query = TemplateDevice.query(model, &Properties::new())?;
+        let mut query = TemplateDevice::default().query(model, &Properties::new())?;
         for bad in self.refuses(model) {
             query.supported.retain(|n| *n != bad.name);
             query.unsupported.push(bad);
@@ -170,7 +170,7 @@ impl Device for FakeDevice {
             return Err(Error::unsupported(format!("node `{}`: {}", bad.name, bad.reason)));
         }
         self.told.compiled.lock().expect("no panic").push((model.name.clone(), properties.clone()));
-        Ok(self.wrap(TemplateDevice.compile(model, &FakeDevice::inner(properties))?))
+        Ok(self.wrap(TemplateDevice::default().compile(model, &FakeDevice::inner(properties))?))
     }
     fn import(
         &self,
@@ -182,7 +182,7 @@ impl Device for FakeDevice {
             return Err(Error::unsupported(format!("{} cannot import", self.name)));
         }
         self.told.n_imported.fetch_add(1, Ordering::SeqCst);
-        Ok(self.wrap(TemplateDevice.import(blob, registry, &FakeDevice::inner(properties))?))
+        Ok(self.wrap(TemplateDevice::default().import(blob, registry, &FakeDevice::inner(properties))?))
     }
 }
 
