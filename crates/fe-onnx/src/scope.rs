@@ -153,8 +153,7 @@ impl<'f, 'o> Scope<'f, 'o> {
         let source = self.source_node(node)?;
         let found = self.cx.rules.find(&source.domain, &source.op_type, source.version);
         // A user's rule stands in front of the model's own function of that name, a built-in rule behind it.
-        let has_function = self.cx.functions.get(node).is_some();
-        if has_function && !self.cx.rules.is_user(&source.domain, &source.op_type) {
+        if self.cx.functions.get(node).is_some() && !self.cx.rules.is_user(&source.domain, &source.op_type) {
             return self.call(node, &source);
         }
         let before = self.model.slots();
@@ -174,13 +173,18 @@ impl<'f, 'o> Scope<'f, 'o> {
             }
             Err(e) => return Err(e),
         };
-        if let (true, Some(mut origin)) = (self.cx.options.explain, origin) {
-            if let (true, Origin::User { hides, .. }) = (has_function, &mut origin) {
-                *hides = Some("the model's own function");
-            }
-            Explained::new(&node_name(node), &shown_type(&source), &origin).attach(&mut self.model, before);
+        if self.cx.options.explain {
+            self.explain(node, &source, origin, before);
         }
         self.bind(&source, outputs)
+    }
+
+    fn explain(&mut self, node: &NodeProto, source: &SourceNode, origin: Option<Origin<'_>>, first_slot: usize) {
+        let mut origin = origin.unwrap_or(Origin::Nobody);
+        if let (Some(_), Origin::User { hides, .. }) = (self.cx.functions.get(node), &mut origin) {
+            *hides = Some("the model's own function");
+        }
+        Explained::new(&node_name(node), &shown_type(source), &origin).attach(&mut self.model, first_slot);
     }
 
     fn keep(&mut self, node: &NodeProto, source: &SourceNode, first_slot: usize) -> Result<Outputs> {

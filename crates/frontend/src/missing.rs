@@ -88,10 +88,10 @@ fn half(
         return format!("no rule: the operation `{op}` is there, only the rule is missing, `{mapping}` would be one");
     }
     let like = near(rules, registry, op_type);
-    let hint = if like.is_empty() { String::new() } else { format!(", did you mean {}?", like.join(" or ")) };
+    let hint = if like.is_empty() { String::new() } else { format!("; did you mean {}?", like.join(" or ")) };
     format!(
-        "no rule and no operation{hint}: register an operation named `{op_type}`, which is then mapped by its name, \
-         or a rule that composes it"
+        "no rule and no operation: register an operation named `{op_type}`, which is then mapped by its name, or a \
+         rule that composes it{hint}"
     )
 }
 

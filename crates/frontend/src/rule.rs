@@ -115,6 +115,8 @@ pub enum Origin<'r> {
     EqualName {
         extension: Option<&'r str>,
     },
+    /// The node is kept as it is.
+    Nobody,
 }
 
 impl Origin<'_> {
@@ -130,6 +132,7 @@ impl Origin<'_> {
             Origin::EqualName { extension } => {
                 (format!("equal name, {}", of(extension)), "no rule, but an operation of the same name".into())
             }
+            Origin::Nobody => ("none".into(), "there is no rule for it".into()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{print, print_json, read};
 use crate::args::QueryArgs;
 use crate::explain;
+use carafe::multi::SubModelReport;
 use carafe::{Core, Properties, Result};
 use serde_json::json;
 use std::fmt::Write;
@@ -11,7 +12,11 @@ pub(crate) fn run(core: &Core, args: &QueryArgs) -> Result<()> {
     let model = read(core, &args.model, args.explain)?;
     if args.device == "HETERO" || args.device.starts_with("HETERO:") {
         let report = carafe::partition(core, &model, &args.device, &Properties::new())?;
-        let rows = core.explain(&model);
+        let mut rows = core.explain(&model);
+        for row in &mut rows {
+            let holds = |s: &&SubModelReport| s.nodes.iter().any(|(name, _)| *name == row.name);
+            row.device = report.sub_models.iter().find(holds).map(|s| s.device.clone());
+        }
         return match serde_json::from_str::<serde_json::Value>(&report.to_json()) {
             Ok(mut value) if args.json => {
                 if args.explain {
