@@ -46,15 +46,15 @@ pub use carafe_device::{
     Unsupported, Version, async_request,
 };
 pub use carafe_frontend::Progress;
-pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
+pub use carafe_frontend::{Explained, Item, Mapping, NodeCx, Outputs, Rule};
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_runtime::{
-    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, ReadContext, ReadRequest,
-    Reader, Removed, parse_size,
+    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, NodeExplained, ReadContext,
+    ReadRequest, Reader, Removed, parse_size,
 };
 pub use carafe_tensor::{
     Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
