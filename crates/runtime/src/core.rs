@@ -3,6 +3,7 @@
 use crate::cache;
 use crate::compiled::Compiled;
 use crate::device_name::DeviceName;
+use crate::plugins::PluginEntry;
 use crate::reader::{ReadContext, ReadRequest, Reader};
 use carafe_abi::Extension;
 use carafe_device::{CompiledModel, Device, Devices, Mutability, Properties, Query};
@@ -33,6 +34,7 @@ pub(crate) struct State {
     pub(crate) extensions: Vec<Extension>,
     readers: Vec<Arc<dyn Reader>>,
     pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
+    pub(crate) plugins: BTreeMap<String, PluginEntry>,
     properties: BTreeMap<String, Properties>,
     /// Properties of the cache by device; those under the empty name hold for all.
     cache: BTreeMap<String, Properties>,
@@ -59,6 +61,7 @@ impl Core {
         let mut state = self.state_mut();
         state.loose_ops.extend(ops.iter().filter(|f| f.info.since == 0 && f.info.opset != "carafe").cloned());
         state.registry.add_all(ops);
+        state.devices.values().for_each(|d| d.set_registry(&state.registry));
     }
     pub fn add_reader(&self, reader: Arc<dyn Reader>) {
         self.state_mut().readers.push(reader);
@@ -187,6 +190,10 @@ impl Core {
 
     /// Devices that are here, with their instances where there are several.
     pub fn available_devices(&self) -> Vec<String> {
+        // A plugin that cannot be opened is not available; using it tells why.
+        for name in self.plugin_names() {
+            let _ = self.open_plugin(&name);
+        }
         let state = self.state();
         let mut names = Vec::new();
         for (name, device) in &state.devices {
@@ -284,9 +291,12 @@ impl Core {
     fn resolve(&self, name: &str, over: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
         let (_, over) = &cache::split(over);
         let parsed = DeviceName::parse(name)?;
+        self.open_plugin(&parsed.device)?;
         let state = self.state();
         let Some(device) = state.devices.get(&parsed.device).cloned() else {
-            let known: Vec<&str> = state.devices.keys().map(String::as_str).collect();
+            let mut known: Vec<&str> = state.devices.keys().chain(state.plugins.keys()).map(String::as_str).collect();
+            known.sort_unstable();
+            known.dedup();
             return Err(Error::not_found(format!(
                 "device `{}` is not registered; registered: {}",
                 parsed.device,

@@ -3,7 +3,7 @@
 //! workers.
 
 use super::{Candidate, Settings, all_failed, optimal_requests};
-use crate::bindings::{Bindings, check_cancel, is_devices_fault, not_inferred};
+use crate::bindings::{Bindings, check_cancel, infer_for, is_devices_fault, not_inferred};
 use carafe_device::{CancelFlag, CompiledModel, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
@@ -152,7 +152,7 @@ impl CompiledModel for Compiled {
             "LOADED_FROM_CACHE" => Ok("false".into()),
             "EXECUTION_DEVICES" => Ok(self.members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(" ")),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.n_workers().to_string()),
-            "PERFORMANCE_HINT" => Ok("CUMULATIVE_THROUGHPUT".into()),
+            "PERFORMANCE_HINT" => Ok(self.settings.properties.get(name).unwrap_or("CUMULATIVE_THROUGHPUT").to_string()),
             _ => self.settings.property(name),
         }
     }
@@ -181,9 +181,7 @@ impl Request {
         for (i, tensor) in inputs.iter().enumerate() {
             request.set_input(i, tensor.clone())?;
         }
-        let relay = self.cancel.lead(&request.cancel_flag());
-        request.infer()?;
-        drop(relay);
+        infer_for(&self.cancel, &mut **request)?;
         let mut outputs = Vec::with_capacity(self.compiled.outputs.len());
         for i in 0..self.compiled.outputs.len() {
             outputs.push(self.bound.handed_out(i, request.output(i)?.clone())?);

@@ -61,8 +61,7 @@ impl Op for EveryAttr {
             items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
         }
         let shape = self.shape.dims().map(|dims| {
-            let bounds: Vec<String> =
-                dims.iter().map(|d| format!("{}..{}", d.min(), d.max().unwrap_or(-1))).collect();
+            let bounds: Vec<String> = dims.iter().map(|d| format!("{}..{}", d.min(), d.max().unwrap_or(-1))).collect();
             bounds.join(",")
         });
         let table = match &self.table {

@@ -19,7 +19,8 @@ fn refused(path: &Path, wanted: &[&str]) -> ErrorKind {
     error.kind()
 }
 
-const EMPTY: &str = "CARAFE_C CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {
+const EMPTY: &str =
+    "CARAFE_C CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {
     (void)host, (void)r;
     return CARAFE_OK;
 }
@@ -48,7 +49,9 @@ fn a_missing_dependency_is_named() {
 #[test]
 fn a_missing_symbol_is_named() {
     let shop = Workshop::new();
-    let source = format!("#include \"carafe.h\"\nint acme_gone(void);\nCARAFE_LIBRARY\n{EMPTY}int use(void) {{ return acme_gone() + (carafe != 0); }}");
+    let source = format!(
+        "#include \"carafe.h\"\nint acme_gone(void);\nCARAFE_LIBRARY\n{EMPTY}int use(void) {{ return acme_gone() + (carafe != 0); }}"
+    );
     refused(&shop.c("gone", &source), &["acme_gone"]);
 }
 
@@ -58,7 +61,10 @@ fn not_a_library() {
     refused(&shop.write("text.so", "this is a text, and long enough for a header"), &["not a dynamic library"]);
     refused(&shop.write("empty.so", ""), &["not a dynamic library", "too short"]);
     let object = shop.write("object.c", "int x;");
-    refused(&shop.build("cc", "object", &["-c", "-no-pie", "-Wno-unused-command-line-argument"], &object), &["not a dynamic library"]);
+    refused(
+        &shop.build("cc", "object", &["-c", "-no-pie", "-Wno-unused-command-line-argument"], &object),
+        &["not a dynamic library"],
+    );
     std::fs::create_dir(shop.path("folder.so")).unwrap();
     refused(&shop.path("folder.so"), &["library"]);
 }
@@ -66,7 +72,8 @@ fn not_a_library() {
 #[test]
 fn a_cut_library() {
     let shop = Workshop::new();
-    let whole = shop.c("whole", &format!("#include \"carafe.h\"\nCARAFE_LIBRARY\n{EMPTY}const void *u(void) {{ return carafe; }}"));
+    let whole = shop
+        .c("whole", &format!("#include \"carafe.h\"\nCARAFE_LIBRARY\n{EMPTY}const void *u(void) {{ return carafe; }}"));
     let bytes = std::fs::read(whole).unwrap();
     for n in [20, 64, 200, 1000] {
         refused(&shop.write(&format!("cut{n}.so"), &bytes[..n]), &["cut"]);
@@ -109,7 +116,9 @@ fn a_library_for_other_tables() {
 fn create_extensions_that_fails() {
     let shop = Workshop::new();
     let with = |body: &str| {
-        format!("#include \"carafe.h\"\nCARAFE_LIBRARY\nCARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {{ carafe = host; (void)r; {body} }}")
+        format!(
+            "#include \"carafe.h\"\nCARAFE_LIBRARY\nCARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {{ carafe = host; (void)r; {body} }}"
+        )
     };
     refused(&shop.c("says_why", &with("return carafe_fail(carafe, CARAFE_IO, \"no licence\");")), &["no licence"]);
     refused(&shop.c("says_nothing", &with("return 77;")), &["failed with status 77 and no text"]);

@@ -55,26 +55,68 @@ fn wrong_tables_are_refused_whole() {
         ("op.n_inputs = SIZE_MAX; r->fns->add_op(r, &op);", "inputs: 18446744073709551615 elements"),
         ("op.n_outputs = (size_t)1 << 40; r->fns->add_op(r, &op);", "outputs: 1099511627776 elements"),
         ("op.attrs = NULL; op.n_attrs = 3; r->fns->add_op(r, &op);", "attributes: 3 elements at a null pointer"),
-        ("CarafeAttrInfo a = {NULL, 1, 0, NULL, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);", "the name of an attribute is a null pointer"),
+        (
+            "CarafeAttrInfo a = {NULL, 1, 0, NULL, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);",
+            "the name of an attribute is a null pointer",
+        ),
         ("CarafeAttrInfo a = {\"a\", 99, 0, NULL, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);", "99"),
-        ("CarafeAttr d = carafe_attr_none(\"a\", CARAFE_ATTR_TYPE); d.i = 999; CarafeAttrInfo a = {\"a\", CARAFE_ATTR_TYPE, 0, &d, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);", "999 is no element type"),
-        ("CarafeAttr d = carafe_attr_str(\"a\", \"x\"); CarafeAttrInfo a = {\"a\", CARAFE_ATTR_INT, 0, &d, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);", "default of `a`"),
-        ("CarafeAttr d = carafe_attr_none(\"a\", CARAFE_ATTR_INTS); d.n = 4; CarafeAttrInfo a = {\"a\", CARAFE_ATTR_INTS, 0, &d, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);", "4 elements at a null pointer"),
-        ("static const CarafePort many[] = {{\"a\", 0, 1}, {\"b\", 0, 0}}; op.inputs = many; op.n_inputs = 2; r->fns->add_op(r, &op);", "only the last port"),
+        (
+            "CarafeAttr d = carafe_attr_none(\"a\", CARAFE_ATTR_TYPE); d.i = 999; CarafeAttrInfo a = {\"a\", CARAFE_ATTR_TYPE, 0, &d, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);",
+            "999 is no element type",
+        ),
+        (
+            "CarafeAttr d = carafe_attr_str(\"a\", \"x\"); CarafeAttrInfo a = {\"a\", CARAFE_ATTR_INT, 0, &d, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);",
+            "default of `a`",
+        ),
+        (
+            "CarafeAttr d = carafe_attr_none(\"a\", CARAFE_ATTR_INTS); d.n = 4; CarafeAttrInfo a = {\"a\", CARAFE_ATTR_INTS, 0, &d, NULL}; op.attrs = &a; op.n_attrs = 1; r->fns->add_op(r, &op);",
+            "4 elements at a null pointer",
+        ),
+        (
+            "static const CarafePort many[] = {{\"a\", 0, 1}, {\"b\", 0, 0}}; op.inputs = many; op.n_inputs = 2; r->fns->add_op(r, &op);",
+            "only the last port",
+        ),
         ("r->fns->describe(r, (CarafeStr){NULL, 5}, carafe_str(\"1\"));", "the name of the extension"),
         ("r->fns->add_rule(r, NULL);", "the table of a rule is a null pointer"),
-        ("CarafeRule t = {0}; t.size = sizeof t; t.abi = 1; t.op_type = \"X\"; r->fns->add_rule(r, &t);", "a rule without a function"),
-        ("CarafeRule t = {0}; t.size = sizeof t; t.abi = 1; t.convert = convert; r->fns->add_rule(r, &t);", "the type of a rule is a null pointer"),
+        (
+            "CarafeRule t = {0}; t.size = sizeof t; t.abi = 1; t.op_type = \"X\"; r->fns->add_rule(r, &t);",
+            "a rule without a function",
+        ),
+        (
+            "CarafeRule t = {0}; t.size = sizeof t; t.abi = 1; t.convert = convert; r->fns->add_rule(r, &t);",
+            "the type of a rule is a null pointer",
+        ),
         ("r->fns->add_mapping(r, NULL);", "the table of a mapping is a null pointer"),
-        ("CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; r->fns->add_mapping(r, &t);", "the target of a mapping is a null pointer"),
-        ("CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"Relu\"; t.n_attr_names = 2; r->fns->add_mapping(r, &t);", "2 elements at a null pointer"),
-        ("CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"a::b::c\"; r->fns->add_mapping(r, &t);", "a::b::c"),
+        (
+            "CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; r->fns->add_mapping(r, &t);",
+            "the target of a mapping is a null pointer",
+        ),
+        (
+            "CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"Relu\"; t.n_attr_names = 2; r->fns->add_mapping(r, &t);",
+            "2 elements at a null pointer",
+        ),
+        (
+            "CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"a::b::c\"; r->fns->add_mapping(r, &t);",
+            "a::b::c",
+        ),
         ("r->fns->add_pass(r, NULL);", "the table of a pass is a null pointer"),
-        ("CarafePass t = {0}; t.size = sizeof t; t.abi = 1; t.name = \"p\"; t.phase = 1; r->fns->add_pass(r, &t);", "`p`"),
-        ("CarafePass t = {0}; t.size = sizeof t; t.abi = 1; t.name = \"p\"; t.phase = 77; r->fns->add_pass(r, &t);", "77"),
+        (
+            "CarafePass t = {0}; t.size = sizeof t; t.abi = 1; t.name = \"p\"; t.phase = 1; r->fns->add_pass(r, &t);",
+            "`p`",
+        ),
+        (
+            "CarafePass t = {0}; t.size = sizeof t; t.abi = 1; t.name = \"p\"; t.phase = 77; r->fns->add_pass(r, &t);",
+            "77",
+        ),
         ("r->fns->add_kernel(r, NULL);", "the table of a kernel is a null pointer"),
-        ("CarafeKernel t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"X\"; r->fns->add_kernel(r, &t);", "needs `configs`"),
-        ("CarafeClKernel t = {0}; t.size = sizeof t; t.abi = 1; t.device = \"TOASTER\"; t.xml = t.source = \"\"; r->fns->add_cl_kernel(r, &t);", "TOASTER"),
+        (
+            "CarafeKernel t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"X\"; r->fns->add_kernel(r, &t);",
+            "needs `configs`",
+        ),
+        (
+            "CarafeClKernel t = {0}; t.size = sizeof t; t.abi = 1; t.device = \"TOASTER\"; t.xml = t.source = \"\"; r->fns->add_cl_kernel(r, &t);",
+            "TOASTER",
+        ),
         ("CarafeProgress t = {sizeof t, 1, 0, NULL, NULL}; r->fns->add_progress(r, &t);", "without a function"),
         ("CarafeTelemetry t = {sizeof t, 1, 0, NULL, NULL}; r->fns->add_telemetry(r, &t);", "without a function"),
     ];
@@ -159,7 +201,11 @@ fn wrong_answers_are_errors_with_node_and_library() {
         op.name = \"Wrong\"; op.attrs = &a; op.n_attrs = 1;
         op.create = create; op.release = keep; op.infer = wrong_infer; op.eval = wrong_eval;
         r->fns->add_op(r, &op);";
-    let source = with(body).replacen("CARAFE_EXPORT CarafeStatus create_ext", &format!("{WRONG_ANSWERS}CARAFE_EXPORT CarafeStatus create_ext"), 1);
+    let source = with(body).replacen(
+        "CARAFE_EXPORT CarafeStatus create_ext",
+        &format!("{WRONG_ANSWERS}CARAFE_EXPORT CarafeStatus create_ext"),
+        1,
+    );
     let shop = Workshop::new();
     let core = core_with(&shop.c("wrong_answers", &source));
     let cases = [
@@ -194,7 +240,8 @@ fn wrong_answers_are_errors_with_node_and_library() {
         (46, "wrong_answers"),
     ];
     for (how, wanted) in cases {
-        let result = ir(&core, "Wrong", "extension", &format!("how=\"{how}\""), "FP32").and_then(|m| run(&core, &m, &[1.0; 4]));
+        let result =
+            ir(&core, "Wrong", "extension", &format!("how=\"{how}\""), "FP32").and_then(|m| run(&core, &m, &[1.0; 4]));
         let text = match result {
             Ok(t) => panic!("{how} gave {t:?}"),
             Err(e) => e.to_string(),

@@ -114,7 +114,8 @@ fn a_rule_that_fails_names_library_and_node() {
 fn mappings_work_in_every_form() {
     in_each_language(|core| {
         let run_graph = |call: &str, ty: &str| {
-            let model = onnx(core, &format!("g (float[3] x) => ({ty} y) {{ {call} }}")).unwrap_or_else(|e| panic!("{e}"));
+            let model =
+                onnx(core, &format!("g (float[3] x) => ({ty} y) {{ {call} }}")).unwrap_or_else(|e| panic!("{e}"));
             run(core, &model, &[0.0, -1.0, 2.0]).unwrap_or_else(|e| panic!("{e}"))
         };
         assert_eq!(ints(&run_graph("y = kinds.Places(x)", "int64[N]")), [1, 2]);
@@ -152,7 +153,8 @@ fn rewrites_run_in_every_phase_and_in_order() {
             let (_, s) = model.nodes().find(|(_, n)| n.op().type_name() == "Sigmoid").unwrap();
             s.rt_info.user.iter().map(|t| t.key.clone()).collect::<Vec<_>>()
         };
-        let name = |model: &Model| model.nodes().find(|(_, n)| n.op().type_name() == "Tanh").unwrap().1.name().to_string();
+        let name =
+            |model: &Model| model.nodes().find(|(_, n)| n.op().type_name() == "Tanh").unwrap().1.name().to_string();
         let before = name(&model);
         assert_eq!(marks(&model), ["front"]);
         core.run_phase(&mut model, Phase::Middle, &mut Notes::default()).unwrap();
@@ -269,7 +271,8 @@ fn a_panic_or_exception_in_an_operation_is_an_error_with_its_library() {
     ] {
         let path = &ALL_KINDS.iter().find(|(l, _)| *l == language).unwrap().1;
         let core = core_with(path);
-        let result = ir(&core, "Fails", "kinds", &format!("how=\"{how}\""), "FP32").and_then(|m| run(&core, &m, &[0.0; 4]));
+        let result =
+            ir(&core, "Fails", "kinds", &format!("how=\"{how}\""), "FP32").and_then(|m| run(&core, &m, &[0.0; 4]));
         let file = path.file_name().unwrap().to_string_lossy();
         let file = if how == "no output" { "the node" } else { &*file };
         tells(result, &[wanted, file]);
