@@ -34,7 +34,8 @@ public:
             for (auto &d : *shape.shape) bounds.push_back(std::to_string(d.min) + ".." + std::to_string(d.max));
         std::ostringstream out;
         out << (a.get<bool>("flag") ? "true" : "false") << '|' << a.get<int64_t>("count") << '|'
-            << a.get<double>("ratio") << '|' << a.get<std::string>("label") << '|' << list(ints.data(), ints.size()) << '|'
+            << a.get<double>("ratio") << '|' << a.get<std::string>("label") << '|'
+            << list(ints.data(), ints.size()) << '|'
             << list(floats.data(), floats.size()) << '|' << list(words.data(), words.size()) << '|'
             << type_name(a.get<uint32_t>("ty")) << '|' << list(types.data(), types.size()) << '|'
             << (shape.shape ? list(bounds.data(), bounds.size()) : "any") << '|' << a.get<std::string>("mode") << '|';
