@@ -121,13 +121,14 @@ unsafe fn shape_of(rank: i64, dims: *const CarafeDim) -> Result<PartialShape> {
 
 /// The tensor for the other side; strings need a list in the arena, numbers stay where they are.
 pub(crate) fn tensor_code(t: &Tensor, arena: &mut Arena) -> CarafeTensor {
-    let (data, bytes): (*const c_void, usize) = match t.strings() {
-        Ok(strings) => {
+    let strings = if t.element_type() == ElementType::String { t.strings().ok() } else { None };
+    let (data, bytes): (*const c_void, usize) = match strings {
+        Some(strings) => {
             let list: Vec<CarafeStr> = strings.iter().map(|s| CarafeStr::of(s)).collect();
             let bytes = size_of_val(list.as_slice());
             (arena.keep(list).cast(), bytes)
         }
-        Err(_) => (t.bytes().as_ptr().cast(), t.bytes().len()),
+        None => (t.bytes().as_ptr().cast(), t.byte_len()),
     };
     CarafeTensor {
         element_type: type_code(t.element_type()),
