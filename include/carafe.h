@@ -141,7 +141,10 @@ struct CarafeRegistrar;
 // Takes attributes that it does not declare; they arrive as text.
 #define CARAFE_OP_ANY_ATTRS 16
 
-// On the graph as decoded, before translation, for formats that have such a form.
+// On the graph as decoded, before translation, for formats that have such a form (ONNX). There `opset` of a node is the
+// domain of the format, every name is an operation that `CarafeGraphFns::add` makes (with the attribute
+// `carafe.n_outputs` when it has not one output), an input that is left out comes from a node `Nothing`, and a value that
+// only a sub-graph reads comes through a node `Captured`.
 #define CARAFE_PHASE_DECODED 0
 
 // On the translated model, before anything else.
@@ -158,8 +161,6 @@ struct CarafeRegistrar;
 #define CARAFE_SKIPPED 1
 
 #define CARAFE_DONE 2
-
-typedef struct Option_CarafeRelease Option_CarafeRelease;
 
 // What a library is built for. A library exports one such constant under the name `carafe_abi`; it is read before any
 // code of the library is called.
@@ -543,6 +544,11 @@ typedef struct CarafeGraphFns {
     // Keeps the model, and all that was handed out, alive after the callback; ended by `release`.
     struct CarafeGraph *(*retain)(struct CarafeGraph *g);
     void (*release)(struct CarafeGraph *g);
+    // An empty model that can be filled, with the same operations at hand; ended by `release`. A device evaluates
+    // operations of others through it.
+    struct CarafeGraph *(*scratch)(struct CarafeGraph *g);
+    // Names of the operations outside of the numbered opsets, as `opset::Type`.
+    CarafeStatus (*ops)(struct CarafeGraph *g, const struct CarafeStr **names, size_t *n);
 } CarafeGraphFns;
 
 // A model being looked at or rewritten. What it hands out is valid until the callback returns.
@@ -784,7 +790,7 @@ typedef struct CarafeRequest {
                            size_t output,
                            struct CarafeTensor *tensor,
                            void **owner,
-                           struct Option_CarafeRelease *release);
+                           void (**release)(void *owner));
     // Stops a running inference between two nodes; called from another thread.
     void (*cancel)(void *request);
     CarafeStatus (*profile)(void *request, CarafeProfileSink row, void *sink);
@@ -844,6 +850,7 @@ typedef struct CarafeDevice {
                             struct CarafeProperties properties,
                             struct CarafeCompiled *compiled);
     // Reads what `CarafeCompiled::export_to` wrote; null when the device cannot. The bytes live until `import` returns.
+    // `ops` is an empty model with the engine's operations at hand.
     CarafeStatus (*import)(void *device,
                            struct CarafeGraph *ops,
                            const void *data,

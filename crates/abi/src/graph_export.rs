@@ -7,7 +7,9 @@ use crate::status::guard;
 use crate::tables::*;
 use crate::text::{items, text};
 use carafe_frontend::split_name;
-use carafe_graph::{Constant, Error, EvalEnv, Model, NodeId, Registry, Result, RtTree, Value, eval_node};
+use carafe_graph::{
+    AttrMap, Constant, Error, EvalEnv, FrameworkNode, Model, NodeId, Op, Registry, Result, RtTree, Value, eval_node,
+};
 use carafe_ir::WeightPart;
 use std::sync::Arc;
 
@@ -17,9 +19,14 @@ pub(crate) struct GraphBridge<'a> {
     base: CarafeGraph,
     model: Held<'a>,
     registry: Arc<Registry>,
+    /// A graph as decoded: every name is an operation.
+    decoded: bool,
     arena: Arena,
     ir: Option<(String, Vec<WeightPart>)>,
 }
+
+/// Tells how many outputs a node of a graph as decoded has.
+const N_OUTPUTS: &str = "carafe.n_outputs";
 
 enum Held<'a> {
     Rewritten(&'a mut Model),
@@ -56,8 +63,8 @@ static FNS: CarafeGraphFns = CarafeGraphFns {
 
 impl<'a> GraphBridge<'a> {
     /// For a rewrite.
-    pub(crate) fn rewritten(model: &'a mut Model, registry: Arc<Registry>) -> GraphBridge<'a> {
-        GraphBridge::new(Held::Rewritten(model), registry)
+    pub(crate) fn rewritten(model: &'a mut Model, registry: Arc<Registry>, decoded: bool) -> GraphBridge<'a> {
+        GraphBridge { decoded, ..GraphBridge::new(Held::Rewritten(model), registry) }
     }
     /// For a device; it cannot be changed.
     pub(crate) fn shown(model: Arc<Model>, registry: Arc<Registry>) -> GraphBridge<'static> {
@@ -68,7 +75,14 @@ impl<'a> GraphBridge<'a> {
         GraphBridge::new(Held::Own(Box::new(Model::new("scratch"))), registry)
     }
     fn new(model: Held<'_>, registry: Arc<Registry>) -> GraphBridge<'_> {
-        GraphBridge { base: CarafeGraph { fns: &FNS }, model, registry, arena: Arena::default(), ir: None }
+        GraphBridge {
+            base: CarafeGraph { fns: &FNS },
+            model,
+            registry,
+            decoded: false,
+            arena: Arena::default(),
+            ir: None,
+        }
     }
     pub(crate) fn pointer(&mut self) -> *mut CarafeGraph {
         (&raw mut *self).cast()
@@ -289,12 +303,29 @@ unsafe extern "C" fn add(
             Some(opset) => b.registry.find(kind, opset),
             None => b.registry.newest(kind),
         };
-        let made = found.ok_or_else(|| Error::not_found(format!("there is no operation `{op}`")))?.create(&attrs)?;
+        let made = match found {
+            Some(found) => found.create(&attrs)?,
+            None if b.decoded => decoded_op(opset, kind, &attrs)?,
+            None => return Err(Error::not_found(format!("there is no operation `{op}`"))),
+        };
         let id = b.model_mut()?.add_ref(name, made, &inputs)?;
         // SAFETY: as in `nodes`.
         unsafe { out.write(id.0) };
         Ok(())
     })
+}
+
+// An operation of a graph as decoded. How many outputs it has is told by an attribute that is none of its own.
+fn decoded_op(opset: Option<&str>, kind: &str, attrs: &AttrMap) -> Result<Arc<dyn Op>> {
+    let n = attrs.read(N_OUTPUTS, Some(1usize))?;
+    if n > 1024 {
+        return Err(Error::usage(format!("{n} outputs of `{kind}` are too many")));
+    }
+    let mut node = FrameworkNode::new(opset.unwrap_or_default(), kind).with_outputs(n);
+    for (name, value) in attrs.iter().filter(|(name, _)| *name != N_OUTPUTS) {
+        node.attrs.set(name, value.clone());
+    }
+    Ok(Arc::new(node))
 }
 
 unsafe extern "C" fn add_constant(

@@ -61,7 +61,7 @@ impl Pass for ForeignPass {
         let registry = notes.registry().cloned().unwrap_or_else(|| Arc::new(Registry::new()));
         let fired = match self.table.run {
             Some(run) => {
-                let mut bridge = GraphBridge::rewritten(model, registry);
+                let mut bridge = GraphBridge::rewritten(model, registry, notes.is_decoded());
                 let mut fired = 0;
                 set_text("");
                 // SAFETY: the table is whole, the bridge lives until the call returns.
@@ -89,7 +89,7 @@ impl ForeignPass {
                 continue;
             }
             let place = node.place();
-            let mut bridge = GraphBridge::rewritten(model, registry.clone());
+            let mut bridge = GraphBridge::rewritten(model, registry.clone(), notes.is_decoded());
             let mut outcome = CARAFE_NO_MATCH;
             set_text("");
             // SAFETY: the table is whole, the bridge lives until the call returns.

@@ -30,7 +30,7 @@ pub(crate) unsafe fn import_rule(table: CarafeRule, library: &Arc<Library>) -> R
         report(status, user.library().name())?;
         Ok(Outputs(outputs))
     };
-    Ok(Rule { framework, domain, op_type, since: table.since, translate: Arc::new(translate) })
+    Ok(Rule { framework, domain, op_type, since: table.since, translate: Arc::new(translate), origin: None })
 }
 
 #[repr(C)]

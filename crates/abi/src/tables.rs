@@ -559,7 +559,10 @@ pub struct CarafeBuffer {
 }
 
 // When a rewrite runs.
-/// On the graph as decoded, before translation, for formats that have such a form.
+/// On the graph as decoded, before translation, for formats that have such a form (ONNX). There `opset` of a node is the
+/// domain of the format, every name is an operation that `CarafeGraphFns::add` makes (with the attribute
+/// `carafe.n_outputs` when it has not one output), an input that is left out comes from a node `Nothing`, and a value that
+/// only a sub-graph reads comes through a node `Captured`.
 pub const CARAFE_PHASE_DECODED: u32 = 0;
 /// On the translated model, before anything else.
 pub const CARAFE_PHASE_FRONT: u32 = 1;
@@ -955,7 +958,7 @@ pub struct CarafeRequest {
             output: usize,
             tensor: *mut CarafeTensor,
             owner: *mut *mut c_void,
-            release: *mut Option<CarafeRelease>,
+            release: *mut Option<unsafe extern "C" fn(owner: *mut c_void)>,
         ) -> CarafeStatus,
     >,
     /// Stops a running inference between two nodes; called from another thread.

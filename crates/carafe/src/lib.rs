@@ -46,15 +46,15 @@ pub use carafe_device::{
     Unsupported, Version, async_request,
 };
 pub use carafe_frontend::Progress;
-pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
+pub use carafe_frontend::{Explained, Item, Mapping, NodeCx, Outputs, Rule};
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_runtime::{
-    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, ReadContext, ReadRequest,
-    Reader, Removed, parse_size,
+    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, NodeExplained, ReadContext,
+    ReadRequest, Reader, Removed, parse_size,
 };
 pub use carafe_tensor::{
     Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
@@ -70,7 +70,7 @@ pub fn core() -> Core {
     core.add_ops(carafe_ops::factories());
     core.add_reader(Arc::new(ir_format::IrFormat));
     core.add_reader(Arc::new(onnx_format::OnnxFormat::new()));
-    core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice))
+    core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice::default()))
         .expect("built-in device names are valid and distinct");
     for (name, device) in carafe_multi::devices(Arc::new(core.downgrade())) {
         core.add_device(name, device).expect("built-in device names are valid and distinct");

@@ -26,6 +26,7 @@ impl Reader for OnnxFormat {
     fn read(&self, request: &ReadRequest<'_>, cx: &ReadContext<'_>) -> Result<Model> {
         let options = ReadOptions {
             keep_unknown: request.keep_unknown,
+            explain: request.explain,
             progress: request.progress,
             registry: Some(cx.registry),
             decoded: cx.decoded,

@@ -103,6 +103,9 @@ pub(crate) struct RunArgs {
     /// Print the time of every node
     #[arg(long)]
     pub perf: bool,
+    /// Tell for each node which rule, operation, kernel, device and library served it, and why
+    #[arg(long, conflicts_with = "batch")]
+    pub explain: bool,
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -221,6 +224,12 @@ pub(crate) struct ConvertArgs {
     #[arg(long = "compress_to_fp16", default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = boolean)]
     pub compress_to_fp16: bool,
+    /// Tell for each node that was read which rule, operation and library served it, and why
+    #[arg(long)]
+    pub explain: bool,
+    /// Print a JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
     /// How much to tell; DEBUG says for every pass what it did and why it did not
     #[arg(long = "log_level", value_enum, ignore_case = true, default_value_t = LogLevel::Error)]
     pub log_level: LogLevel,
@@ -274,6 +283,9 @@ pub(crate) struct QueryArgs {
     /// Device to ask
     #[arg(short, long, default_value = "TEMPLATE")]
     pub device: String,
+    /// Tell for each node which rule, operation, device and library served it, and why
+    #[arg(long)]
+    pub explain: bool,
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,

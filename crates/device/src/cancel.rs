@@ -107,7 +107,8 @@ mod tests {
         a.set();
         assert!(b.is_set());
         drop(guard);
-        (a.clear(), b.clear());
+        a.clear();
+        b.clear();
         a.set();
         assert!(!b.is_set());
     }

@@ -7,6 +7,7 @@ mod async_request;
 mod blob;
 mod cancel;
 mod kernel;
+mod kernel_op;
 mod property;
 
 pub use async_request::{
@@ -15,6 +16,7 @@ pub use async_request::{
 pub use blob::{BlobHeader, read_blob, write_blob};
 pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
+pub use kernel_op::{KernelOp, use_kernels};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 
 use carafe_graph::{Model, NodeId, Registry, Result};

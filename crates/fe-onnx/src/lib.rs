@@ -5,6 +5,8 @@
 
 mod attributes;
 mod budget;
+mod decoded;
+mod encode;
 mod file;
 mod functions;
 mod imports;
@@ -13,6 +15,7 @@ mod ops;
 mod order;
 mod schema;
 mod scope;
+mod telemetry;
 mod tensor;
 mod text;
 mod types;
@@ -104,12 +107,20 @@ pub fn read_bytes_with(bytes: Vec<u8>, rules: &RuleSet, options: &ReadOptions<'_
 }
 
 fn read(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
+    let done = read_counted(bytes, source, rules, options);
+    done.inspect_err(|e| telemetry::error(options, e))
+}
+
+fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
     let budget = Budget::of(bytes.len());
     let head = &bytes[..bytes.len().min(64 * 1024)];
-    let proto = match text::written(head) {
+    let mut proto = match text::written(head) {
         Some(written) => text::parse(&bytes, written)?,
         None => ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}")))?,
     };
+    if let Some(graph) = proto.graph.take_if(|_| !options.decoded.is_empty()) {
+        proto.graph = Some(decoded::rewrite(graph, source, options.decoded)?);
+    }
     let imports = Imports::of(&proto.opset_import);
     let newest = imports.version("");
     let functions = Functions::of(&proto.functions);
@@ -122,13 +133,15 @@ fn read(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOpt
 
 fn translate(proto: &ModelProto, imports: Imports, cx: &Context<'_>) -> Result<Model> {
     let graph = proto.graph.as_ref().ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
+    telemetry::count(cx.options, graph);
     if !cx.options.keep_unknown {
         let mut missing = Missing::default();
         find_missing(&graph.node, &imports, cx, &mut missing, 0);
         for f in cx.functions.all() {
             find_missing(&f.node, &Imports::of(&f.opset_import), cx, &mut missing, 0);
         }
-        missing.check(cx.rules)?;
+        telemetry::missing(cx.options, &missing);
+        missing.check("onnx", cx.rules, cx.options.registry)?;
     }
     let mut model = Scope::new(cx, imports, None).graph(graph, &[])?.model;
     let info = proto
@@ -148,9 +161,7 @@ fn find_missing(nodes: &[NodeProto], imports: &Imports, cx: &Context<'_>, missin
         let op_type = node.op_type.as_deref().unwrap_or("");
         let version = imports.version(&domain);
         if cx.functions.get(node).is_none() && cx.rules.find(&domain, op_type, version).is_none() {
-            let name = node.name.as_deref().filter(|n| !n.is_empty());
-            let name = name.or(node.output.first().map(String::as_str)).unwrap_or("");
-            missing.add(&domain, op_type, version, name);
+            missing.add(&domain, op_type, version, &decoded::node_name(node));
         }
         if depth < 64 {
             let graphs = node.attribute.iter().filter_map(|a| a.g.as_deref());

@@ -54,14 +54,19 @@ fn label(node: &NodeProto) -> &str {
 // Producers of what a node reads, its sub-graphs included: they may read outer names too.
 fn before(node: &NodeProto, producer: &HashMap<&str, usize>) -> Vec<usize> {
     let mut list: Vec<usize> = node.input.iter().filter_map(|n| producer.get(n.as_str()).copied()).collect();
-    let mut names = HashSet::new();
-    inner_names(node, &mut names, 0);
-    let own: HashSet<&str> = node.output.iter().map(String::as_str).collect();
-    let mut inner: Vec<usize> =
-        names.into_iter().filter(|n| !own.contains(n)).filter_map(|n| producer.get(n).copied()).collect();
+    let mut inner: Vec<usize> = captured(node).into_iter().filter_map(|n| producer.get(n).copied()).collect();
     inner.sort_unstable();
     list.extend(inner);
     list
+}
+
+/// Outer names that the sub-graphs of a node read, sorted.
+pub(crate) fn captured(node: &NodeProto) -> Vec<&str> {
+    let mut names = HashSet::new();
+    inner_names(node, &mut names, 0);
+    let mut names: Vec<&str> = names.into_iter().filter(|n| !node.output.iter().any(|o| o == n)).collect();
+    names.sort_unstable();
+    names
 }
 
 fn inner_names<'n>(node: &'n NodeProto, names: &mut HashSet<&'n str>, depth: usize) {

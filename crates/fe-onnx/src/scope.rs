@@ -3,6 +3,7 @@
 
 use crate::attributes;
 use crate::budget::Budget;
+use crate::decoded::node_name;
 use crate::file::Source;
 use crate::functions::Functions;
 use crate::imports::Imports;
@@ -11,7 +12,9 @@ use crate::tensor::{dense, element_type, tensor};
 use crate::types;
 use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto};
-use carafe_frontend::{Host, Item, NodeCx, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack};
+use carafe_frontend::{
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack,
+};
 use carafe_graph::{Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
 use carafe_tensor::ElementType;
 use prost::Message;
@@ -74,9 +77,9 @@ impl<'f, 'o> Scope<'f, 'o> {
         for (i, input) in free.collect::<Vec<_>>().into_iter().enumerate() {
             let name = input.name.as_deref().unwrap_or("");
             let ty = match given.get(i) {
-                Some(ty) if ty.is_packed() => types::refine(ty, &types::of_value(input)?),
+                Some(ty) if ty.is_packed() => types::refine(ty, &types::of_value("input", input)?),
                 Some(ty) => ty.clone(),
-                None => types::of_value(input)?,
+                None => types::of_value("input", input)?,
             };
             let fact = ty.fact();
             let v = self.model.parameter(name, fact.ty, fact.shape)?;
@@ -89,7 +92,7 @@ impl<'f, 'o> Scope<'f, 'o> {
         }
         if self.cx.options.keep_unknown {
             let values = graph.value_info.iter().chain(&graph.output);
-            self.declared = values.filter_map(|v| Some((v.name.clone()?, types::of_value(v).ok()?))).collect();
+            self.declared = values.filter_map(|v| Some((v.name.clone()?, types::of_value("value", v).ok()?))).collect();
         }
         self.nodes(&graph.node)?;
         let mut outputs = vec![];
@@ -100,7 +103,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             outputs.push(item.clone());
             match self.outer {
                 Some(_) => self.inner_output(name, item)?,
-                None => self.output(name, item, types::of_value(output)?)?,
+                None => self.output(name, item, types::of_value("output", output)?)?,
             }
         }
         Ok(SubModel { model: self.model, captured: self.captured, outputs })
@@ -148,16 +151,17 @@ impl<'f, 'o> Scope<'f, 'o> {
         // Names grow with every call around them.
         self.cx.budget.spend_bytes(64 + node.name.as_deref().map_or(0, str::len))?;
         let source = self.source_node(node)?;
-        let translate = self.cx.rules.find(&source.domain, &source.op_type, source.version);
+        let found = self.cx.rules.find(&source.domain, &source.op_type, source.version);
         // A user's rule stands in front of the model's own function of that name, a built-in rule behind it.
         if self.cx.functions.get(node).is_some() && !self.cx.rules.is_user(&source.domain, &source.op_type) {
             return self.call(node, &source);
         }
         let before = self.model.slots();
-        let outputs = match translate {
-            Some(translate) => {
+        let origin = found.as_ref().map(|f| f.origin);
+        let outputs = match found {
+            Some(found) => {
                 let mut cx = NodeCx::new(self, &source);
-                translate(&mut cx).and_then(|outputs| cx.finish(&outputs).map(|()| outputs))
+                (found.translate)(&mut cx).and_then(|outputs| cx.finish(&outputs).map(|()| outputs))
             }
             None => Err(Error::unsupported("there is no rule for this operation")),
         };
@@ -169,7 +173,18 @@ impl<'f, 'o> Scope<'f, 'o> {
             }
             Err(e) => return Err(e),
         };
+        if self.cx.options.explain {
+            self.explain(node, &source, origin, before);
+        }
         self.bind(&source, outputs)
+    }
+
+    fn explain(&mut self, node: &NodeProto, source: &SourceNode, origin: Option<Origin<'_>>, first_slot: usize) {
+        let mut origin = origin.unwrap_or(Origin::Nobody);
+        if let (Some(_), Origin::User { hides, .. }) = (self.cx.functions.get(node), &mut origin) {
+            *hides = Some("the model's own function");
+        }
+        Explained::new(&node_name(node), &shown_type(source), &origin).attach(&mut self.model, first_slot);
     }
 
     fn keep(&mut self, node: &NodeProto, source: &SourceNode, first_slot: usize) -> Result<Outputs> {
@@ -383,11 +398,19 @@ impl Host for Scope<'_, '_> {
     }
 }
 
+// `Relu`, or `domain::Type`.
+fn shown_type(source: &SourceNode) -> String {
+    match source.domain.as_str() {
+        "" => source.op_type.clone(),
+        domain => format!("{domain}::{}", source.op_type),
+    }
+}
+
 /// `node `name` (Op, opset N)`, the way errors speak of it.
 pub(crate) fn place(node: &NodeProto, imports: &Imports) -> String {
     let domain = types::domain(node.domain.as_deref());
     let op_type = node.op_type.as_deref().unwrap_or("");
-    let name = node.name.as_deref().filter(|n| !n.is_empty()).or(node.output.first().map(String::as_str)).unwrap_or("");
+    let name = node_name(node);
     let version = imports.version(&domain);
     match domain.as_str() {
         "" => format!("node `{name}` ({op_type}, opset {version})"),

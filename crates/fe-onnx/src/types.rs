@@ -1,9 +1,12 @@
 //! Types of graph inputs and outputs, and the spelling of domains.
 
 use crate::tensor::element_type;
-use crate::wire::{ElementTypeProto, TypeProto, ValueInfoProto};
-use carafe_graph::{ItemType, Result};
+use crate::wire::{DimensionProto, ElementTypeProto, TypeProto, ValueInfoProto};
+use carafe_graph::{Error, ItemType, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
+
+/// No tensor has more along one axis, and sizes computed from a few of these do not overflow.
+const MAX_DIM: i64 = 1 << 40;
 
 /// `ai.onnx` is another word for the default domain.
 pub(crate) fn domain(domain: Option<&str>) -> String {
@@ -13,11 +16,11 @@ pub(crate) fn domain(domain: Option<&str>) -> String {
     }
 }
 
-/// The declared type of a graph input or output; nothing declared is nothing known.
-pub(crate) fn of_value(value: &ValueInfoProto) -> Result<ItemType> {
+/// The declared type of a graph input or output (`what` it is); nothing declared is nothing known.
+pub(crate) fn of_value(what: &str, value: &ValueInfoProto) -> Result<ItemType> {
     let name = value.name.as_deref().unwrap_or("");
     let Some(ty) = &value.r#type else { return Ok(unknown()) };
-    of_type(ty).map_err(|e| e.at(format!("`{name}`")))
+    of_type(ty).map_err(|e| e.at(format!("{what} `{name}`")))
 }
 
 /// What is declared where it adds to what is known of the content of a sequence or an optional.
@@ -46,10 +49,14 @@ fn of_type(ty: &TypeProto) -> Result<ItemType> {
     let shape = match &tensor.shape {
         None => PartialShape::dynamic(),
         // Exporters write -1 for "unknown" as well; 0 is a size, for onnxruntime and OpenVINO too.
-        Some(s) => PartialShape::new(s.dim.iter().map(|d| match d.dim_value {
-            Some(n) if n >= 0 => Dim::known(n),
-            _ => Dim::ANY,
-        })),
+        Some(s) => {
+            let dim = |d: &DimensionProto| match d.dim_value {
+                Some(n) if n > MAX_DIM => Err(Error::invalid(format!("dimension {n} is too large"))),
+                Some(n) if n >= 0 => Ok(Dim::known(n)),
+                _ => Ok(Dim::ANY),
+            };
+            PartialShape::new(s.dim.iter().map(dim).collect::<Result<Vec<_>>>()?)
+        }
     };
     Ok(ItemType::Tensor(element, shape))
 }

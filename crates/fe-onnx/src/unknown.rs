@@ -2,7 +2,7 @@
 
 use crate::wire::NodeProto;
 use carafe_frontend::{Item, Outputs, SourceNode};
-use carafe_graph::{FrameworkNode, ItemType, Model, NodeId, Result, Value};
+use carafe_graph::{AttrMap, AttrValue, FrameworkNode, ItemType, Model, NodeId, Result, Value};
 use std::collections::HashSet;
 
 /// Takes back what a rule emitted before it failed.
@@ -29,10 +29,12 @@ pub(crate) fn keep(
 ) -> Result<Outputs> {
     let mut inputs = vec![];
     items.iter().for_each(|item| tensors(item, &mut inputs));
-    let mut attrs: Vec<(String, String)> = source.attrs.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+    // What has no text is only described.
+    let shown = |v: &AttrValue| if v.to_text().is_some() { v.clone() } else { AttrValue::Text(v.to_string()) };
+    let mut attrs: AttrMap = source.attrs.iter().map(|(n, v)| (n.to_string(), shown(v))).collect();
     for a in &node.attribute {
         if let (Some(name), Some(graph)) = (&a.name, &a.g) {
-            attrs.push((name.clone(), format!("a graph of {} nodes", graph.node.len())));
+            attrs.set(name, AttrValue::Text(format!("a graph of {} nodes", graph.node.len())));
         }
     }
     let opset = if source.domain.is_empty() { "ai.onnx".to_string() } else { source.domain.clone() };

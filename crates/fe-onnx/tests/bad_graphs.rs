@@ -2,6 +2,7 @@
 
 mod common;
 
+use carafe_frontend::{NodeCx, Outputs, ReadOptions, Rule};
 use common::{check_error, error, graph, proto, read};
 
 #[test]
@@ -79,8 +80,30 @@ fn more_outputs_than_the_operation_has_are_refused() {
 #[test]
 fn unknown_operations_are_told_all_at_once() {
     let found = error(graph("g (float[2] x) => (float[2] y) { [a] t = Wobble (x) [b] y = d.Wibble (t) }"));
-    assert!(found.contains("2 nodes of 2 operations have no rule"), "{found}");
+    assert!(found.contains("2 nodes of 2 operations cannot be translated"), "{found}");
     assert!(found.contains("`Wobble`") && found.contains("`Wibble` of domain `d`"), "{found}");
+    assert!(found.contains("no rule and no operation") && found.contains("--extension"), "{found}");
+}
+
+#[test]
+fn the_half_that_is_there_is_told() {
+    let mut registry = carafe_graph::Registry::new();
+    registry.add_all(carafe_ops::factories());
+    let options = ReadOptions { registry: Some(&registry), ..ReadOptions::default() };
+    let rule = |n: &mut NodeCx<'_>| n.input(0).map(Outputs::from);
+    let user = [Rule::new("Wobble", rule).framework("tf"), Rule::new("Wibble", rule).domain("acme")];
+    let rules = carafe_fe_onnx::rules().with_user("onnx", &user, &[]);
+    let read = |op: &str| {
+        let text = graph(&format!("g (float[2] x) => (float[2] y) {{ y = {op} (x) }}"));
+        carafe_fe_onnx::read_bytes_with(text.into_bytes(), &rules, &options).unwrap_err().to_string()
+    };
+    let check = |op: &str, wanted: &str| assert!(read(op).contains(wanted), "{}", read(op));
+    check("d.HSwish", "the operation `opset4::HSwish` is there, only the rule is missing");
+    check("d.HSwish", "`Mapping::new(\"opset4::HSwish\").framework(\"onnx\").domain(\"d\")` would be one");
+    check("d.Relu", "there is one for the default domain");
+    check("Wibble", "there is one for domain `acme`");
+    check("Wobble", "there is one for the format tf");
+    check("SoftSwish", "did you mean SoftSign?");
 }
 
 #[test]
@@ -123,7 +146,7 @@ fn an_attribute_of_an_unknown_kind_is_refused() {
 #[test]
 fn an_input_of_an_unknown_element_type_is_refused() {
     let input = "input { name: 'x' type { tensor_type { elem_type: 99 } } }";
-    check_error(proto(input), "input `x`: 99 is not an element type of ONNX");
+    check_error(proto(input), "`x`: 99 is not an element type of ONNX");
 }
 
 #[test]

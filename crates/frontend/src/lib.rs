@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod explain;
 mod item;
 mod mapping;
 mod missing;
@@ -11,9 +12,10 @@ mod node_cx;
 mod options;
 mod rule;
 
+pub use explain::Explained;
 pub use item::{Item, join, pack};
 pub use mapping::{Mapping, split_name};
 pub use missing::Missing;
 pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
 pub use options::{Progress, ReadOptions};
-pub use rule::{Rule, RuleSet, StaticRule, Translate, rule, rule_in};
+pub use rule::{Found, Origin, Rule, RuleSet, StaticRule, Translate, rule, rule_in};

@@ -82,6 +82,7 @@ impl Mapping {
             op_type: source,
             since: 0,
             translate: Arc::new(move |n: &mut NodeCx<'_>| self.translate(n)),
+            origin: None,
         })
     }
 

@@ -1,7 +1,8 @@
-//! Everything a model needs that nobody has, told in one list instead of one error at a time.
+//! Everything a model needs that nobody has, told in one list instead of one error at a time. A custom operation has two
+//! halves, the operation and the rule that maps the node to it; the message says which of them is missing.
 
 use crate::rule::RuleSet;
-use carafe_graph::{Error, Result};
+use carafe_graph::{Error, Registry, Result};
 use std::collections::BTreeMap;
 
 /// Operations without a rule, with the nodes that use them.
@@ -10,6 +11,8 @@ pub struct Missing {
     found: BTreeMap<(String, String, i64), Vec<String>>,
 }
 
+const SHOWN_NODES: usize = 5;
+
 impl Missing {
     pub fn add(&mut self, domain: &str, op_type: &str, version: i64, node: &str) {
         self.found.entry((domain.into(), op_type.into(), version)).or_default().push(node.into());
@@ -17,48 +20,96 @@ impl Missing {
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
-    /// One error for all of them: counts, node names, near names, what to do.
-    pub fn check(&self, rules: &RuleSet) -> Result<()> {
+    /// Domain and type of each.
+    pub fn ops(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.found.keys().map(|(domain, op_type, _)| (domain.as_str(), op_type.as_str()))
+    }
+    /// One error for all of them: counts, node names, which half is missing, near names, what to do.
+    pub fn check(&self, format: &str, rules: &RuleSet, registry: Option<&Registry>) -> Result<()> {
         if self.found.is_empty() {
             return Ok(());
         }
         let total: usize = self.found.values().map(Vec::len).sum();
         let mut parts = Vec::new();
         for ((domain, op_type, version), nodes) in &self.found {
-            let shown: Vec<String> = nodes.iter().take(5).map(|n| format!("`{n}`")).collect();
-            let more = if nodes.len() > 5 { format!(" and {} more", nodes.len() - 5) } else { String::new() };
-            let domain_text = if domain.is_empty() { String::new() } else { format!(" of domain `{domain}`") };
-            let hint = match rules.first_version(domain, op_type) {
-                Some(first) => format!("; there is a rule from version {first} on, the model imports {version}"),
-                None => near(rules, op_type),
+            let shown: Vec<String> = nodes.iter().take(SHOWN_NODES).map(|n| format!("`{n}`")).collect();
+            let more = match nodes.len().saturating_sub(SHOWN_NODES) {
+                0 => String::new(),
+                n => format!(" and {n} more"),
             };
+            let domain_text = if domain.is_empty() { String::new() } else { format!(" of domain `{domain}`") };
+            let half = half(domain, op_type, *version, format, rules, registry);
+            let s = if nodes.len() == 1 { "" } else { "s" };
             parts.push(format!(
-                "{} x `{op_type}`{domain_text} (no rule; nodes {}{more}{hint})",
+                "{} x `{op_type}`{domain_text} ({half}; node{s} {}{more})",
                 nodes.len(),
                 shown.join(", ")
             ));
         }
+        let nodes = if total == 1 { "1 node".to_string() } else { format!("{total} nodes") };
+        let operations = match self.found.len() {
+            1 => "1 operation".to_string(),
+            n => format!("{n} operations"),
+        };
         Err(Error::unsupported(format!(
-            "{total} nodes of {} operations have no rule: {}; add a rule with an extension",
-            self.found.len(),
+            "{nodes} of {operations} cannot be translated: {}; a library with what is missing is loaded by `carafe \
+             --extension LIB` or `Core::add_extension`",
             parts.join("; ")
         )))
     }
 }
 
-fn near(rules: &RuleSet, op_type: &str) -> String {
+// Which half of an operation is missing, and what to write.
+fn half(
+    domain: &str,
+    op_type: &str,
+    version: i64,
+    format: &str,
+    rules: &RuleSet,
+    registry: Option<&Registry>,
+) -> String {
+    if let Some(first) = rules.first_version(domain, op_type) {
+        return format!("there is a rule from version {first} on, the model imports {version}");
+    }
+    let elsewhere = rules.elsewhere(op_type);
+    if !elsewhere.is_empty() {
+        return format!("no rule here: there is one for {}", elsewhere.join(" and "));
+    }
+    let class = registry.and_then(|r| r.newest(op_type)).map(|f| f.info);
+    if let Some(info) = class {
+        let op = format!("{}::{}", info.opset, info.name);
+        let mut mapping = format!("Mapping::new(\"{op}\").framework(\"{format}\")");
+        if !domain.is_empty() {
+            mapping.push_str(&format!(".domain(\"{domain}\")"));
+        }
+        if info.name != op_type {
+            mapping.push_str(&format!(".from_type(\"{op_type}\")"));
+        }
+        return format!("no rule: the operation `{op}` is there, only the rule is missing, `{mapping}` would be one");
+    }
+    let like = near(rules, registry, op_type);
+    let hint = if like.is_empty() { String::new() } else { format!("; did you mean {}?", like.join(" or ")) };
+    format!(
+        "no rule and no operation: register an operation named `{op_type}`, which is then mapped by its name, or a \
+         rule that composes it{hint}"
+    )
+}
+
+fn near(rules: &RuleSet, registry: Option<&Registry>, op_type: &str) -> Vec<String> {
     let wanted = op_type.to_ascii_lowercase();
-    let like: Vec<&str> = rules
-        .names()
-        .into_iter()
-        .filter(|n| {
-            let n = n.to_ascii_lowercase();
-            n == wanted
-                || (wanted.len() > 3
-                    && (n.starts_with(&wanted) || wanted.starts_with(&n))
-                    && n.len().abs_diff(wanted.len()) <= 3)
-        })
-        .take(3)
-        .collect();
-    if like.is_empty() { String::new() } else { format!("; did you mean {}?", like.join(" or ")) }
+    let is_like = |n: &&str| {
+        let n = n.to_ascii_lowercase();
+        n == wanted
+            || (wanted.len() > 3
+                && (n.starts_with(&wanted) || wanted.starts_with(&n))
+                && n.len().abs_diff(wanted.len()) <= 3)
+    };
+    let mut like: Vec<String> = rules.names().into_iter().filter(is_like).map(str::to_string).collect();
+    for name in registry.map(|r| r.near(op_type)).unwrap_or_default() {
+        if !like.iter().any(|n| n == name) {
+            like.push(name.to_string());
+        }
+    }
+    like.truncate(3);
+    like
 }

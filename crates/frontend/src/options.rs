@@ -8,6 +8,8 @@ use std::sync::Arc;
 pub struct ReadOptions<'a> {
     /// Keep operations without a rule as opaque nodes, for looking at a model that cannot run.
     pub keep_unknown: bool,
+    /// Attach to every node which rule made it out of what, see [`Explained`](crate::Explained).
+    pub explain: bool,
     pub progress: Progress<'a>,
     /// Operations that rules may emit by name.
     pub registry: Option<&'a Registry>,

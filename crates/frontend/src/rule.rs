@@ -49,6 +49,8 @@ pub struct Rule {
     pub op_type: String,
     pub since: i64,
     pub translate: Arc<Translate>,
+    /// The extension it came with.
+    pub origin: Option<String>,
 }
 
 impl Rule {
@@ -58,7 +60,7 @@ impl Rule {
         translate: impl Fn(&mut NodeCx<'_>) -> Result<Outputs> + Send + Sync + 'static,
     ) -> Rule {
         let translate = Arc::new(translate);
-        Rule { framework: None, domain: None, op_type: op_type.into(), since: 0, translate }
+        Rule { framework: None, domain: None, op_type: op_type.into(), since: 0, translate, origin: None }
     }
     /// Only for one format.
     #[must_use]
@@ -70,6 +72,12 @@ impl Rule {
     #[must_use]
     pub fn domain(mut self, domain: &str) -> Rule {
         self.domain = Some(domain.to_string());
+        self
+    }
+    /// Came with this extension.
+    #[must_use]
+    pub fn origin(mut self, extension: &str) -> Rule {
+        self.origin = Some(extension.to_string());
         self
     }
     pub fn is_for(&self, framework: &str) -> bool {
@@ -90,6 +98,56 @@ pub struct RuleSet {
     built_in: Vec<StaticRule>,
     /// Asked last: operations of extensions that came without a rule.
     fallback: Vec<Rule>,
+    /// Users' rules for other formats: type and format.
+    others: Vec<(String, String)>,
+}
+
+/// Whose rule answers for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin<'r> {
+    /// A user's; what it stands in front of.
+    User {
+        extension: Option<&'r str>,
+        hides: Option<&'static str>,
+    },
+    BuiltIn,
+    /// There is no rule, but a registered operation of the same name.
+    EqualName {
+        extension: Option<&'r str>,
+    },
+    /// The node is kept as it is.
+    Nobody,
+}
+
+impl Origin<'_> {
+    /// Whose rule it is, and why it answers.
+    pub fn words(&self) -> (String, String) {
+        let of = |extension: &Option<&str>| extension.map_or("the program".into(), |e| format!("extension `{e}`"));
+        match self {
+            Origin::User { extension, hides: None } => (of(extension), "a user's rule is the only one".into()),
+            Origin::User { extension, hides: Some(what) } => {
+                (of(extension), format!("a user's rule stands in front of {what}"))
+            }
+            Origin::BuiltIn => ("built-in".into(), String::new()),
+            Origin::EqualName { extension } => {
+                (format!("equal name, {}", of(extension)), "no rule, but an operation of the same name".into())
+            }
+            Origin::Nobody => ("none".into(), "there is no rule for it".into()),
+        }
+    }
+}
+
+/// A rule that answers for an operation.
+#[derive(Clone)]
+pub struct Found<'r> {
+    pub translate: Arc<Translate>,
+    pub origin: Origin<'r>,
+}
+
+impl std::fmt::Debug for Found<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Found({:?})", self.origin)
+    }
 }
 
 impl RuleSet {
@@ -105,11 +163,13 @@ impl RuleSet {
     pub fn with_user(&self, format: &str, user: &[Rule], fallback: &[Rule]) -> RuleSet {
         let mut all = self.clone();
         user.iter().filter(|r| r.is_for(format)).for_each(|r| all.add(r.clone()));
+        let others = user.iter().filter(|r| !r.is_for(format));
+        all.others.extend(others.filter_map(|r| Some((r.op_type.clone(), r.framework.clone()?))));
         all.fallback.extend(fallback.iter().rev().filter(|r| r.is_for(format)).cloned());
         all
     }
-    /// The translator for an operation of a domain at a version.
-    pub fn find(&self, domain: &str, op_type: &str, version: i64) -> Option<Arc<Translate>> {
+    /// The rule for an operation of a domain at a version, and whose it is.
+    pub fn find(&self, domain: &str, op_type: &str, version: i64) -> Option<Found<'_>> {
         // The latest stands first, and `max_by_key` gives the last of equals.
         let user = self
             .user
@@ -117,18 +177,35 @@ impl RuleSet {
             .rev()
             .filter(|r| r.op_type == op_type && r.domain.as_deref().is_none_or(|d| d == domain) && r.since <= version)
             .max_by_key(|r| r.since);
-        if let Some(r) = user {
-            return Some(r.translate.clone());
-        }
-        let best = self
+        let built_in = self
             .built_in
             .iter()
             .filter(|r| r.op_type == op_type && r.domain == domain && r.since <= version)
             .max_by_key(|r| r.since);
-        match best {
-            Some(rule) => Some(Arc::new(rule.translate)),
-            None => self.fallback.iter().find(|r| r.op_type == op_type).map(|r| r.translate.clone()),
+        if let Some(r) = user {
+            let hides = built_in.map(|_| "the built-in one");
+            let origin = Origin::User { extension: r.origin.as_deref(), hides };
+            return Some(Found { translate: r.translate.clone(), origin });
         }
+        if let Some(r) = built_in {
+            return Some(Found { translate: Arc::new(r.translate), origin: Origin::BuiltIn });
+        }
+        let r = self.fallback.iter().find(|r| r.op_type == op_type)?;
+        let origin = Origin::EqualName { extension: r.origin.as_deref() };
+        Some(Found { translate: r.translate.clone(), origin })
+    }
+    /// Rules of this name that do not fit: for other domains or formats, in words.
+    pub fn elsewhere(&self, op_type: &str) -> Vec<String> {
+        let domain = |d: &str| if d.is_empty() { "the default domain".to_string() } else { format!("domain `{d}`") };
+        let user = self.user.iter().filter(|r| r.op_type == op_type).map(|r| match (&r.domain, r.since) {
+            (Some(d), 0) => domain(d),
+            (Some(d), since) => format!("{} from version {since} on", domain(d)),
+            (None, since) => format!("version {since} and later"),
+        });
+        let built_in = self.built_in.iter().filter(|r| r.op_type == op_type).map(|r| domain(r.domain));
+        let others = self.others.iter().filter(|(name, _)| name == op_type).map(|(_, f)| format!("the format {f}"));
+        let all: BTreeSet<String> = user.chain(built_in).chain(others).collect();
+        all.into_iter().take(3).collect()
     }
     /// Whether a user's rule answers for this operation.
     pub fn is_user(&self, domain: &str, op_type: &str) -> bool {

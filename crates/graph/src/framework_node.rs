@@ -1,22 +1,42 @@
-//! A node of unknown type that is kept as it was found: type, opset, attribute texts and declared outputs. It lets a
-//! model be inspected and written back, never run.
+//! A node that is known by name alone: type, opset, attributes and declared outputs. Unknown layers are kept as such, to be
+//! inspected and written back; and a graph as decoded consists of them, until it is translated. It never runs.
 
 use crate::error::Result;
 use crate::fact::Fact;
 use crate::infer::InferCx;
 use crate::op::{Op, OpDecl, OpInfo};
-use crate::{AttrValue, Body, PortInfo};
+use crate::{AttrMap, AttrValue, Body, PortInfo};
 use carafe_tensor::{ElementType, PartialShape};
 use std::any::Any;
 use std::borrow::Cow;
 
 /// Stand-in for an operation nobody registered.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrameworkNode {
     pub type_name: String,
+    /// Opset of a file, or domain of a source format.
     pub opset: String,
-    pub attrs: Vec<(String, String)>,
+    pub attrs: AttrMap,
     pub outputs: Vec<(ElementType, PartialShape)>,
+}
+
+impl FrameworkNode {
+    /// With one output of which nothing is known.
+    pub fn new(opset: impl Into<String>, type_name: impl Into<String>) -> FrameworkNode {
+        let node = FrameworkNode { type_name: type_name.into(), opset: opset.into(), ..FrameworkNode::default() };
+        node.with_outputs(1)
+    }
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: AttrValue) -> FrameworkNode {
+        self.attrs.set(name, value);
+        self
+    }
+    /// With this many outputs of which nothing is known.
+    #[must_use]
+    pub fn with_outputs(mut self, n: usize) -> FrameworkNode {
+        self.outputs = vec![(ElementType::Dynamic, PartialShape::dynamic()); n];
+        self
+    }
 }
 
 static INFO: OpInfo = OpInfo {
@@ -50,7 +70,7 @@ impl OpDecl for FrameworkNode {
         &INFO
     }
     fn attrs(&self) -> Vec<(Cow<'static, str>, AttrValue)> {
-        self.attrs.iter().map(|(n, v)| (n.clone().into(), AttrValue::Text(v.clone()))).collect()
+        self.attrs.iter().map(|(n, v)| (n.to_string().into(), v.clone())).collect()
     }
     fn type_name(&self) -> &str {
         &self.type_name

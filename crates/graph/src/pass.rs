@@ -18,6 +18,7 @@ pub trait Pass: Send + Sync {
 pub struct Notes {
     pub lines: Vec<String>,
     enabled: bool,
+    decoded: bool,
     registry: Option<Arc<Registry>>,
 }
 
@@ -30,6 +31,13 @@ impl Notes {
     pub fn with_registry(mut self, registry: Arc<Registry>) -> Notes {
         self.registry = Some(registry);
         self
+    }
+    /// For rewrites of a graph as decoded: every name is an operation there, a `FrameworkNode`.
+    pub fn decoded() -> Notes {
+        Notes { decoded: true, ..Notes::default() }
+    }
+    pub fn is_decoded(&self) -> bool {
+        self.decoded
     }
     pub fn registry(&self) -> Option<&Arc<Registry>> {
         self.registry.as_ref()

@@ -1,6 +1,6 @@
 //! What a user bound to a request: tensors for its inputs and memory for its outputs.
 
-use carafe_device::{CancelFlag, Port};
+use carafe_device::{CancelFlag, InferRequest, Port};
 use carafe_graph::{Error, ErrorKind, Result};
 use carafe_tensor::Tensor;
 
@@ -56,6 +56,16 @@ pub(crate) fn cancelled() -> Error {
 
 pub(crate) fn check_cancel(flag: &CancelFlag) -> Result<()> {
     if flag.is_set() { Err(cancelled()) } else { Ok(()) }
+}
+
+/// Infers on behalf of a request that has this flag. The stages run one by one, for `infer` would begin by forgetting a
+/// cancellation that came a moment before.
+pub(crate) fn infer_for(cancel: &CancelFlag, inner: &mut dyn InferRequest) -> Result<()> {
+    let flag = inner.cancel_flag();
+    flag.clear();
+    let _leading = cancel.lead(&flag);
+    (0..inner.stages().len()).try_for_each(|stage| inner.run_stage(stage))?;
+    check_cancel(cancel)
 }
 
 /// Whether another device might do better: not when the user stopped it or used it wrongly.

@@ -29,7 +29,7 @@ impl Pass for FoldConstants {
 
 impl FoldConstants {
     fn fold(&self, model: &mut Model, in_body: bool, notes: &mut Notes) -> Result<usize> {
-        let mut folded = self.fold_bodies(model, notes)?;
+        let mut folded = crate::transposed_weights::read_directly(model)? + self.fold_bodies(model, notes)?;
         for id in model.topological_order()? {
             if let Some(tensors) = self.values_of(model, id, in_body, notes) {
                 replace(model, id, tensors)?;

@@ -18,6 +18,7 @@ mod simplify_shape_paths;
 mod sink_transposes;
 #[cfg(test)]
 mod testing;
+mod transposed_weights;
 
 pub use compress_to_fp16::CompressToFp16;
 pub use deduplicate_constants::DeduplicateConstants;

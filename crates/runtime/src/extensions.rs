@@ -131,12 +131,13 @@ impl Core {
         let mut rules = Vec::new();
         let mut fallback = Vec::new();
         for e in &state.extensions {
-            rules.extend(e.rules.iter().cloned());
+            rules.extend(e.rules.iter().map(|r| r.clone().origin(&e.name)));
             for m in &e.mappings {
-                rules.push(m.clone().into_rule()?);
+                rules.push(m.clone().into_rule()?.origin(&e.name));
             }
             for op in &e.ops {
-                fallback.push(Mapping::new(format!("{}::{}", op.info.opset, op.info.xml_name)).into_rule()?);
+                let mapping = Mapping::new(format!("{}::{}", op.info.opset, op.info.xml_name));
+                fallback.push(mapping.into_rule()?.origin(&e.name));
             }
         }
         for op in &state.loose_ops {

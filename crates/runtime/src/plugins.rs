@@ -135,7 +135,10 @@ fn entries(text: &str, folder: &Path) -> Result<Vec<(String, PluginEntry)>> {
                 properties.set(key, value);
             }
         }
-        list.push((required("name")?.to_string(), PluginEntry { path: place(required("location")?, folder), properties }));
+        list.push((
+            required("name")?.to_string(),
+            PluginEntry { path: place(required("location")?, folder), properties },
+        ));
     }
     Ok(list)
 }

@@ -13,6 +13,8 @@ pub struct ReadRequest<'a> {
     pub weights: Option<&'a Path>,
     /// Keep operations nobody knows as opaque nodes, for looking at a model that cannot run.
     pub keep_unknown: bool,
+    /// Attach to every node which rule made it, for `Core::explain`.
+    pub explain: bool,
     /// Told how far the reading has come.
     pub progress: Progress<'a>,
 }
@@ -20,7 +22,7 @@ pub struct ReadRequest<'a> {
 impl<'a> ReadRequest<'a> {
     /// The file as it is.
     pub fn new(path: &'a Path) -> ReadRequest<'a> {
-        ReadRequest { path, weights: None, keep_unknown: false, progress: Progress::default() }
+        ReadRequest { path, weights: None, keep_unknown: false, explain: false, progress: Progress::default() }
     }
 }
 

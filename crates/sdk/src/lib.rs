@@ -54,7 +54,7 @@ pub mod prelude {
 }
 
 /// Makes the library's entry point from lists: `ops` are types, `rules` are [`Rule`](frontend::Rule)s, `mappings` are
-/// [`Mapping`](frontend::Mapping)s, `front`, `middle` and `back` are [`Matcher`](abi::Matcher)s, `kernels` are
+/// [`Mapping`](frontend::Mapping)s, `decoded`, `front`, `middle` and `back` are [`Matcher`](abi::Matcher)s, `kernels` are
 /// [`Kernel`](device::Kernel)s. What has no list goes into `more: |r| { ... }`, which gets the
 /// [`Registration`](abi::Registration). Any list may be left out; their order is this one.
 #[macro_export]
@@ -64,6 +64,7 @@ macro_rules! export_extension {
         $(ops: [$($op:ty),* $(,)?] $(,)?)?
         $(rules: [$($rule:expr),* $(,)?] $(,)?)?
         $(mappings: [$($mapping:expr),* $(,)?] $(,)?)?
+        $(decoded: [$($decoded:expr),* $(,)?] $(,)?)?
         $(front: [$($front:expr),* $(,)?] $(,)?)?
         $(middle: [$($middle:expr),* $(,)?] $(,)?)?
         $(back: [$($back:expr),* $(,)?] $(,)?)?
@@ -92,6 +93,7 @@ macro_rules! export_extension {
                         $($(r.op::<$op>();)*)?
                         $($(r.rule($rule);)*)?
                         $($(r.mapping($mapping);)*)?
+                        $($(r.matcher($crate::carafe_graph::Phase::Decoded, $decoded);)*)?
                         $($(r.matcher($crate::carafe_graph::Phase::Front, $front);)*)?
                         $($(r.matcher($crate::carafe_graph::Phase::Middle, $middle);)*)?
                         $($(r.matcher($crate::carafe_graph::Phase::Back, $back);)*)?

@@ -2,8 +2,10 @@
 
 use crate::properties::{TABLE, metric};
 use crate::request::Request;
-use carafe_device::{BlobHeader, CompiledModel, InferRequest, Port, Properties, read_blob, write_blob};
-use carafe_graph::{Error, FrameworkNode, Model, Notes, Registry, Result, run_passes};
+use carafe_device::{
+    BlobHeader, CompiledModel, InferRequest, Kernel, KernelOp, Port, Properties, read_blob, use_kernels, write_blob,
+};
+use carafe_graph::{Error, FrameworkNode, Model, NodeId, Notes, Registry, Result, run_passes};
 use carafe_tensor::SharedBytes;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,11 +23,12 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    pub(crate) fn new(mut model: Model, properties: &Properties) -> Result<Compiled> {
+    pub(crate) fn new(mut model: Model, kernels: &[Arc<dyn Kernel>], properties: &Properties) -> Result<Compiled> {
         properties.check(TABLE)?;
         refuse_unknown(&model)?;
         run_passes(&mut model, carafe_passes::COMMON_WIDENED, &mut Notes::default())?;
         model.infer()?;
+        use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
         Ok(Compiled {
             inputs: Port::inputs_of(&model),
             outputs: Port::outputs_of(&model),
@@ -35,7 +38,12 @@ impl Compiled {
         })
     }
 
-    pub(crate) fn import(blob: &SharedBytes, registry: &Registry, properties: &Properties) -> Result<Compiled> {
+    pub(crate) fn import(
+        blob: &SharedBytes,
+        registry: &Registry,
+        kernels: &[Arc<dyn Kernel>],
+        properties: &Properties,
+    ) -> Result<Compiled> {
         let bytes = blob.as_slice();
         let (_, payload) = read_blob(bytes, crate::NAME, VERSION)?;
         let cut = || Error::invalid("the exported model is cut short");
@@ -46,8 +54,13 @@ impl Compiled {
             .map_err(|_| Error::invalid("the exported model is damaged: its text is not UTF-8"))?;
         let weights = blob.part(xml_end..payload.end).ok_or_else(cut)?;
         let options = carafe_ir::ReadOptions { old_api: false, ..Default::default() };
-        Compiled::new(carafe_ir::read(xml, weights, registry, &options)?, properties)
+        Compiled::new(carafe_ir::read(xml, weights, registry, &options)?, kernels, properties)
     }
+}
+
+/// Which kernel runs a node.
+pub(crate) fn kernel_of(model: &Model, id: NodeId) -> &str {
+    model.op_at::<KernelOp>(id).map_or("reference", KernelOp::kernel)
 }
 
 // All of them in one list, with counts.
@@ -74,8 +87,9 @@ impl CompiledModel for Compiled {
     fn runtime_model(&self) -> Model {
         let mut model = self.model.clone();
         for (place, id) in model.topological_order().unwrap_or_default().into_iter().enumerate() {
+            let kernel = kernel_of(&model, id).to_string();
             let info = model.rt_info_mut(id);
-            for (key, value) in [("execOrder", place.to_string()), ("primitiveType", "reference".to_string())] {
+            for (key, value) in [("execOrder", place.to_string()), ("primitiveType", kernel)] {
                 info.set(key, "0", vec![("value".into(), value)]);
             }
         }

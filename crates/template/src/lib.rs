@@ -7,18 +7,32 @@ mod compiled;
 mod properties;
 mod request;
 
-use carafe_device::{CompiledModel, Device, Properties, PropertyInfo, Query, Unsupported};
+use carafe_device::{CompiledModel, Device, Kernel, Properties, PropertyInfo, Query, Unsupported};
 use carafe_graph::{FrameworkNode, Model, Registry, Result};
 use carafe_tensor::SharedBytes;
 use compiled::Compiled;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 /// Name of the device, and the name its exported models carry.
 pub const NAME: &str = "TEMPLATE";
 
 /// The reference device.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TemplateDevice;
+#[derive(Default)]
+pub struct TemplateDevice {
+    kernels: RwLock<Vec<Arc<dyn Kernel>>>,
+}
+
+impl std::fmt::Debug for TemplateDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(NAME)
+    }
+}
+
+impl TemplateDevice {
+    fn kernels(&self) -> Vec<Arc<dyn Kernel>> {
+        self.kernels.read().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+}
 
 impl Device for TemplateDevice {
     fn properties(&self) -> &'static [PropertyInfo] {
@@ -26,6 +40,10 @@ impl Device for TemplateDevice {
     }
     fn metric(&self, name: &str) -> Result<String> {
         properties::metric(name)
+    }
+    fn set_kernels(&self, kernels: &[Arc<dyn Kernel>]) {
+        let own = kernels.iter().filter(|k| k.device() == NAME).cloned().collect();
+        *self.kernels.write().unwrap_or_else(|e| e.into_inner()) = own;
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
         properties.check(properties::TABLE)?;
@@ -44,7 +62,7 @@ impl Device for TemplateDevice {
         Ok(query)
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
-        Ok(Arc::new(Compiled::new(model.clone(), properties)?))
+        Ok(Arc::new(Compiled::new(model.clone(), &self.kernels(), properties)?))
     }
     fn import(
         &self,
@@ -52,6 +70,6 @@ impl Device for TemplateDevice {
         registry: &Registry,
         properties: &Properties,
     ) -> Result<Arc<dyn CompiledModel>> {
-        Ok(Arc::new(Compiled::import(&blob, registry, properties)?))
+        Ok(Arc::new(Compiled::import(&blob, registry, &self.kernels(), properties)?))
     }
 }

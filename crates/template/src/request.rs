@@ -1,6 +1,6 @@
 //! An inference request: bound inputs, outputs of the last run, variables.
 
-use crate::compiled::Compiled;
+use crate::compiled::{Compiled, kernel_of};
 use carafe_device::{CancelFlag, InferRequest, NodeProfile, NodeStatus, Stage};
 use carafe_graph::{Constant, Error, EvalEnv, Parameter, Result, ResultOp, run};
 use carafe_tensor::Tensor;
@@ -91,7 +91,7 @@ impl InferRequest for Request {
             NodeProfile {
                 name: node.name().to_string(),
                 type_name: op.type_name().to_string(),
-                kernel: "reference".into(),
+                kernel: kernel_of(model, id).to_string(),
                 status,
                 real_time: time,
                 // One thread does the work, so both times are the same.

@@ -7,6 +7,7 @@ pub mod coverage;
 pub mod dynamic;
 pub mod fake_device;
 pub mod fixture;
+pub mod libraries;
 pub mod paths;
 mod tidy;
 

@@ -1,11 +1,13 @@
 //! `carafe convert`: read, change as asked, clean, write.
 
-use super::print;
+use super::{print, print_json};
 use crate::args::{ConvertArgs, LogLevel};
+use crate::explain;
 use crate::progress::ProgressLine;
 use carafe::conversion::{self, ConversionOptions};
 use carafe::passes::{COMMON, CompressToFp16, FUSE, TIDY};
-use carafe::{Core, Error, Model, Notes, Pass, Phase, Progress, ReadRequest, Result, run_passes};
+use carafe::{Core, Error, Explained, Model, Notes, Pass, Phase, Progress, ReadRequest, Result, run_passes};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
@@ -15,8 +17,12 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     }
     let line = ProgressLine::new(args.silent);
     let steps = |done: usize, total: usize, what: &str| line.steps(done, total, what);
-    let request = ReadRequest { weights: args.weights.as_deref(), ..ReadRequest::new(path) };
+    let request = ReadRequest { weights: args.weights.as_deref(), explain: args.explain, ..ReadRequest::new(path) };
     let mut model = core.read(&ReadRequest { progress: Progress::to(&steps), ..request })?;
+    let explained = args.explain.then(|| core.explain(&model));
+    if args.explain {
+        Explained::detach(&mut model)?;
+    }
     conversion::apply(&mut model, &options(args))?;
     if let Some(name) = &args.model_name {
         model.name = name.clone();
@@ -34,7 +40,16 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     if args.silent {
         return Ok(());
     }
-    print(&format!("{}\n{}\n", output.display(), output.with_extension("bin").display()))
+    let weights = output.with_extension("bin");
+    if args.json {
+        let mut all = json!({"model": path, "xml": output, "bin": weights});
+        if let Some(rows) = &explained {
+            all["explain"] = explain::list(rows);
+        }
+        return print_json(&all);
+    }
+    let table = explained.map(|rows| explain::table(&rows)).unwrap_or_default();
+    print(&format!("{}\n{}\n{table}", output.display(), weights.display()))
 }
 
 fn options(args: &ConvertArgs) -> ConversionOptions {

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::fmt::Write;
 
 pub(crate) fn run(core: &Core, args: &InspectArgs) -> Result<()> {
-    let model = read(core, &args.model, true)?;
+    let model = read(core, &args.model, false)?;
     if args.graph {
         return print(&dump::text(&model));
     }

@@ -41,9 +41,10 @@ fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
     Ok(core)
 }
 
-fn read(core: &Core, args: &ModelArgs, keep_unknown: bool) -> Result<Model> {
+// For looking at a model: what nobody knows is kept.
+fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
     let request = ReadRequest::new(&args.model);
-    core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown, ..request })
+    core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown: true, explain, ..request })
 }
 
 /// Prints to standard output; a closed pipe (`| head`) is not an error.

@@ -2,6 +2,7 @@
 
 use super::{convert, print, print_json};
 use crate::args::{Fill, RunArgs};
+use crate::explain;
 use crate::inputs::{Filler, bind};
 use crate::outputs;
 use crate::progress::ProgressLine;
@@ -42,7 +43,8 @@ fn properties(args: &RunArgs) -> Result<Properties> {
 }
 
 fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) -> Result<()> {
-    let model = core.read(&ReadRequest { weights: args.weights.as_deref(), ..ReadRequest::new(path) })?;
+    let request = ReadRequest { weights: args.weights.as_deref(), explain: args.explain, ..ReadRequest::new(path) };
+    let model = core.read(&request)?;
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();
@@ -53,6 +55,11 @@ fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) ->
         None => None,
     };
     let labels = args.labels.as_deref().map(read_labels).transpose()?;
+    let explained = args.explain.then(|| {
+        let mut rows = core.explain(&model);
+        core.explain_compiled(&mut rows, &args.device, &*compiled, &request.profile());
+        rows
+    });
     if args.json {
         let mut list = Vec::new();
         for (i, r) in results.iter().enumerate() {
@@ -64,9 +71,13 @@ fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) ->
         }
         let profile: Vec<_> = request.profile().iter().map(profile_json).collect();
         let cached = compiled.property("LOADED_FROM_CACHE").is_ok_and(|v| v == "true");
-        return print_json(&json!({
+        let mut all = json!({
             "model": path, "device": args.device, "loaded_from_cache": cached, "outputs": list, "profile": profile,
-        }));
+        });
+        if let Some(rows) = &explained {
+            all["explain"] = explain::list(rows);
+        }
+        return print_json(&all);
     }
     let mut out = String::new();
     for r in &results {
@@ -77,6 +88,9 @@ fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) ->
     }
     if args.perf {
         out.push_str(&profile_text(&request.profile()));
+    }
+    if let Some(rows) = &explained {
+        out.push_str(&explain::table(rows));
     }
     if let Some(dir) = &args.output {
         let _ = writeln!(out, "written to {}", dir.join("outputs.json").display());

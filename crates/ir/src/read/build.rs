@@ -143,7 +143,7 @@ fn unknown(layer: &Layer<'_>, attrs: &AttrMap) -> Result<FrameworkNode> {
     Ok(FrameworkNode {
         type_name: layer.kind.to_string(),
         opset: layer.version.to_string(),
-        attrs: attrs.iter().filter_map(|(n, v)| Some((n.to_string(), v.to_text()?))).collect(),
+        attrs: attrs.iter().filter(|(_, v)| v.to_text().is_some()).map(|(n, v)| (n.to_string(), v.clone())).collect(),
         outputs,
     })
 }

@@ -4,7 +4,7 @@
 
 use super::choice::is_accelerator;
 use super::{Candidate, Settings, all_failed, optimal_requests};
-use crate::bindings::{Bindings, check_cancel, is_devices_fault, not_inferred};
+use crate::bindings::{Bindings, check_cancel, infer_for, is_devices_fault, not_inferred};
 use carafe_device::{CancelFlag, CompiledModel, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
@@ -243,8 +243,7 @@ impl Request {
         for (i, tensor) in inputs.into_iter().enumerate() {
             inner.set_input(i, tensor)?;
         }
-        let _relay = self.cancel.lead(&inner.cancel_flag());
-        inner.infer()
+        infer_for(&self.cancel, &mut **inner)
     }
 
     fn kept(&self) -> Result<&dyn InferRequest> {

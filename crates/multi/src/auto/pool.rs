@@ -3,7 +3,7 @@
 //! workers.
 
 use super::{Candidate, Settings, all_failed, optimal_requests};
-use crate::bindings::{Bindings, check_cancel, is_devices_fault, not_inferred};
+use crate::bindings::{Bindings, check_cancel, infer_for, is_devices_fault, not_inferred};
 use carafe_device::{CancelFlag, CompiledModel, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
@@ -181,9 +181,7 @@ impl Request {
         for (i, tensor) in inputs.iter().enumerate() {
             request.set_input(i, tensor.clone())?;
         }
-        let relay = self.cancel.lead(&request.cancel_flag());
-        request.infer()?;
-        drop(relay);
+        infer_for(&self.cancel, &mut **request)?;
         let mut outputs = Vec::with_capacity(self.compiled.outputs.len());
         for i in 0..self.compiled.outputs.len() {
             outputs.push(self.bound.handed_out(i, request.output(i)?.clone())?);

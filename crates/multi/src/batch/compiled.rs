@@ -3,7 +3,7 @@
 use super::collector::{Answer, Collector};
 use super::{NAME, TABLE};
 use crate::auto::optimal_requests;
-use crate::bindings::{Bindings, check_cancel, not_inferred};
+use crate::bindings::{Bindings, check_cancel, infer_for, not_inferred};
 use carafe_device::{CancelFlag, CompiledModel, InferRequest, Mutability, NodeProfile, Port, Properties};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::Tensor;
@@ -123,8 +123,7 @@ impl Request {
         for (i, tensor) in inputs.into_iter().enumerate() {
             request.set_input(i, tensor)?;
         }
-        let _relay = self.cancel.lead(&request.cancel_flag());
-        request.infer()?;
+        infer_for(&self.cancel, &mut **request)?;
         self.compiled.n_alone.fetch_add(1, Ordering::Relaxed);
         let n = self.compiled.outputs.len();
         let outputs = (0..n).map(|i| Ok(request.output(i)?.clone())).collect::<Result<_>>()?;

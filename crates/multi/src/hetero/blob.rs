@@ -13,7 +13,6 @@ use carafe_tensor::{ElementType, PartialShape, SharedBytes};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::ops::Range;
-use std::sync::Arc;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const FORMAT: u64 = 1;
@@ -92,7 +91,7 @@ fn read_ir(at: In<'_>, registry: &Registry) -> Result<Model> {
     let weights = at.frame()?;
     let text = std::str::from_utf8(&at.bytes.as_slice()[xml]).map_err(|_| damaged())?;
     let options = carafe_ir::ReadOptions { old_api: false, ..Default::default() };
-    carafe_ir::read(text, part_of(at.bytes, weights), registry, &options)
+    carafe_ir::read(text, part_of(at.bytes, weights)?, registry, &options)
 }
 
 pub(crate) fn read(
@@ -130,7 +129,7 @@ pub(crate) fn read(
         let part = part(&row.device)?;
         let own = part_properties(&part, n_subs);
         let load = || match kind {
-            DEVICE_FRAME => Ok((part.device.import(part_of(blob, frame.clone()), registry, &own)?, None)),
+            DEVICE_FRAME => Ok((part.device.import(part_of(blob, frame.clone())?, registry, &own)?, None)),
             IR_FRAME => {
                 let model = read_ir(at.inside(frame.clone()), registry)?;
                 Ok((part.device.compile(&model, &own)?, Some(model)))
@@ -163,15 +162,8 @@ fn damaged() -> Error {
     Error::invalid("the exported model is damaged")
 }
 
-/// Bytes of a part of a blob, without copying them.
-fn part_of(blob: &SharedBytes, range: Range<usize>) -> SharedBytes {
-    struct Slice(SharedBytes, Range<usize>);
-    impl AsRef<[u8]> for Slice {
-        fn as_ref(&self) -> &[u8] {
-            &self.0.as_slice()[self.1.clone()]
-        }
-    }
-    SharedBytes::from_owner(Arc::new(Slice(blob.clone(), range)))
+fn part_of(blob: &SharedBytes, range: Range<usize>) -> Result<SharedBytes> {
+    blob.part(range).ok_or_else(damaged)
 }
 
 struct Out(Vec<u8>);

@@ -74,7 +74,7 @@ impl Request {
             self.bind(sub).map_err(|e| self.at(sub, e))?;
             self.subs[sub].cancel_flag().clear();
         }
-        let _relay = self.cancel.lead(&self.subs[sub].cancel_flag());
+        let _leading = self.cancel.lead(&self.subs[sub].cancel_flag());
         self.subs[sub].run_stage(stage).map_err(|e| self.at(sub, e))
     }
 

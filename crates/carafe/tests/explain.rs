@@ -1,0 +1,117 @@
+//! Who served each node: rules, operations and kernels, those of the program and those of extensions.
+
+use carafe::prelude::*;
+use carafe::{Explained, Extension, NodeCx, NodeExplained, Outputs, Properties, ReadRequest, Rule};
+use std::path::{Path, PathBuf};
+
+/// Stands in front of the built-in operation of this name.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(name = "Abs", opset = "opset1", since = 1)]
+struct OwnAbs {}
+
+impl Op for OwnAbs {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        cx.output_like(0, 0);
+        Ok(())
+    }
+}
+
+/// Has no rule.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(opset = "acme")]
+struct Wobble {}
+
+impl Op for Wobble {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        cx.output_like(0, 0);
+        Ok(())
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        let (x, shape) = (cx.get::<f32>(0)?.to_vec(), cx.shape(0).to_vec());
+        cx.put(0, &shape, x)
+    }
+}
+
+fn written(name: &str, graph: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("explain_{name}.onnxtxt"));
+    let head = r#"<ir_version: 8, opset_import: ["" : 17, "acme.ai" : 1]>"#;
+    std::fs::write(&path, format!("{head} {graph}")).unwrap();
+    path
+}
+
+fn row<'r>(rows: &'r [NodeExplained], name: &str) -> &'r NodeExplained {
+    rows.iter().find(|r| r.name == name).unwrap_or_else(|| panic!("no node `{name}` in {rows:?}"))
+}
+
+fn acme() -> Extension {
+    let relu = |n: &mut NodeCx<'_>| -> Result<Outputs> {
+        let x = n.input(0)?;
+        n.emit(carafe::ops::activation::HSwish {}, &[x]).map(Outputs::from)
+    };
+    Extension::new("acme").op::<Wobble>().rule(Rule::new("Relu", relu).framework("onnx"))
+}
+
+#[test]
+fn rule_operation_device_and_library_of_each_node_are_told() {
+    let path = written("run", "g (float[2] x) => (float[2] y) { a = acme.ai.Wobble (x) b = Relu (a) y = Neg (b) }");
+    let core = carafe::core();
+    core.add_extension(acme()).unwrap();
+    let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
+    let compiled = core.compile_model(&model, "TEMPLATE", &Properties::new()).unwrap();
+    let mut rows = core.explain(&model);
+    core.explain_compiled(&mut rows, "TEMPLATE", &*compiled, &[]);
+
+    let a = row(&rows, "a");
+    assert_eq!((a.source_type.as_str(), a.op.as_str()), ("acme.ai::Wobble", "acme::Wobble"));
+    assert_eq!((a.rule.as_deref(), a.op_from.as_str()), (Some("equal name, extension `acme`"), "extension `acme`"));
+    assert_eq!((a.device.as_deref(), a.kernel_from.as_deref()), (Some("TEMPLATE"), Some("built-in")));
+    let b = row(&rows, "b");
+    assert_eq!((b.rule.as_deref(), b.op.as_str()), (Some("extension `acme`"), "opset4::HSwish"));
+    assert_eq!(b.why, ["a user's rule stands in front of the built-in one"]);
+    let y = row(&rows, "y");
+    assert_eq!((y.rule.as_deref(), y.op_from.as_str(), y.why.len()), (Some("built-in"), "built-in", 0));
+}
+
+#[test]
+fn an_operation_in_front_of_a_built_in_one_is_told() {
+    let path = written("shadow", "g (float[2] x) => (float[2] y) { y = Abs (x) }");
+    let core = carafe::core();
+    let map = carafe::Mapping::new("opset1::Abs").framework("onnx");
+    core.add_extension(Extension::new("own").op::<OwnAbs>().mapping(map)).unwrap();
+    let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
+    let y = &core.explain(&model)[0];
+    assert_eq!(y.op_from, "extension `own`");
+    assert_eq!(
+        y.why,
+        [
+            "a user's rule stands in front of the built-in one",
+            "a user's operation stands in front of the built-in opset1::Abs"
+        ]
+    );
+}
+
+#[test]
+fn nodes_of_branches_and_of_functions_are_told_too() {
+    let path = written(
+        "inner",
+        "g (bool c, float[2] x) => (float[2] y) { y = If (c) <
+            then_branch = b () => (float[2] z) { z = Relu (x) }, else_branch = b () => (float[2] z) { z = Abs (x) }> }",
+    );
+    let core = carafe::core();
+    let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
+    let rows = core.explain(&model);
+    assert_eq!(row(&rows, "y > z").source_type, "Relu");
+    assert!(rows.iter().any(|r| r.source_type == "Abs"), "{rows:?}");
+}
+
+#[test]
+fn nothing_is_attached_unless_asked_and_it_comes_off_again() {
+    let path = written("plain", "g (float[2] x) => (float[2] y) { y = Relu (x) }");
+    let core = carafe::core();
+    let plain = core.read_model(&path).unwrap();
+    assert!(plain.nodes().all(|(_, n)| n.rt_info.is_empty()));
+    let mut model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
+    assert!(model.nodes().any(|(_, n)| Explained::of(n).is_some()));
+    Explained::detach(&mut model).unwrap();
+    assert!(model.nodes().all(|(_, n)| n.rt_info.is_empty()));
+}
