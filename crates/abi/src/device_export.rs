@@ -523,7 +523,7 @@ fn without_weights(model: &mut Model) -> Result<()> {
         let op = FrameworkNode {
             type_name: "Constant".into(),
             opset: "execution".into(),
-            attrs: vec![],
+            attrs: AttrMap::default(),
             outputs: vec![(fact.ty, fact.shape.clone())],
         };
         model.set_op(id, Arc::new(op))?;

@@ -186,7 +186,7 @@ impl Bench {
         let op = carafe::FrameworkNode {
             type_name: "NobodyKnowsThis".into(),
             opset: "nowhere".into(),
-            attrs: vec![],
+            attrs: AttrMap::default(),
             outputs: vec![(ElementType::F32, "1,4".parse()?)],
         };
         let b = m.add("mystery", op, &[a])?;
