@@ -79,14 +79,14 @@ impl Decoded {
                     false => continue,
                 }
             }
-            let fact = types::of_value(&input)?.fact();
+            let fact = types::of_value("input", &input)?.fact();
             let v = this.model.parameter(&name, fact.ty, fact.shape)?;
             this.inputs.insert(v.node, input);
             names.insert(name, v);
         }
         let values = graph.value_info.iter().chain(&graph.output);
         let declared: HashMap<String, ItemType> =
-            values.filter_map(|v| Some((v.name.clone()?, types::of_value(v).ok()?))).collect();
+            values.filter_map(|v| Some((v.name.clone()?, types::of_value("value", v).ok()?))).collect();
         for i in in_order(&graph.node)? {
             this.node(&graph.node[i], &declared, &mut names, source)?;
         }
