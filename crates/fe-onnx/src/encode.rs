@@ -39,7 +39,7 @@ pub(crate) fn encode(mut from: Decoded, outputs: &[ValueInfoProto], source: &Sou
                 Some((_, Stored::Dense(t))) => graph.initializer.push(TensorProto { name, ..t }),
                 Some((_, Stored::Sparse(mut t))) => {
                     t.values.iter_mut().for_each(|v| v.name.clone_from(&name));
-                    graph.sparse_initializer.push(t);
+                    graph.sparse_initializer.push(*t);
                 }
                 None => graph.initializer.push(TensorProto { name, ..stored(c.tensor())? }),
             }
