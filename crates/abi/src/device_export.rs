@@ -718,6 +718,16 @@ unsafe extern "C" fn stages(instance: *mut c_void, write: CarafeWrite, sink: *mu
 }
 
 unsafe extern "C" fn run_stage(instance: *mut c_void, stage: usize) -> CarafeStatus {
-    // SAFETY: as in `metric`.
-    guard_into(|| unsafe { at::<Request>(instance).lock().run_stage(stage) }, tell)
+    guard_into(
+        || {
+            // SAFETY: as in `metric`.
+            let own = unsafe { at::<Request>(instance) };
+            // A cancellation of the last run may have come after its end.
+            if stage == 0 {
+                own.cancel.clear();
+            }
+            own.lock().run_stage(stage)
+        },
+        tell,
+    )
 }

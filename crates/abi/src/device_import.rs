@@ -12,7 +12,7 @@ use carafe_device::{
     CancelFlag, CompiledModel, Device, InferRequest, Mutability, NodeProfile, NodeStatus, Port, Properties,
     PropertyInfo, PropertyKind, Query, Stage, Unsupported, Version,
 };
-use carafe_graph::{Error, Model, NodeId, Registry, Result};
+use carafe_graph::{Error, ErrorKind, Model, NodeId, Registry, Result};
 use carafe_tensor::{SharedBytes, Tensor};
 use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
@@ -551,6 +551,12 @@ impl ForeignRequest {
         }
         Ok(())
     }
+    fn not_cancelled(&self) -> Result<()> {
+        match self.cancel.is_set() {
+            true => Err(Error::new(ErrorKind::Cancelled, "the inference was cancelled")),
+            false => Ok(()),
+        }
+    }
     fn begin(&mut self) -> Result<()> {
         self.whole()?;
         if let Some(i) = self.inputs.iter().position(Option::is_none) {
@@ -624,11 +630,15 @@ impl InferRequest for ForeignRequest {
         if stage == 0 {
             self.begin()?;
         }
+        // The device forgets cancellations of earlier runs at its first stage; one of this run is not lost, because it is
+        // looked for before and after.
+        self.not_cancelled()?;
         let t = &self.handle.table;
         let Some(run) = t.run_stage else { return Err(Error::invalid("the request has no `run_stage`")) };
         set_text("");
         // SAFETY: as in `infer`.
         report(unsafe { run(t.instance, stage) }, self.library().name())?;
+        self.not_cancelled()?;
         if stage + 1 == list.len() { self.finish() } else { Ok(()) }
     }
     fn output(&self, index: usize) -> Result<&Tensor> {

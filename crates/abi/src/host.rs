@@ -84,14 +84,17 @@ unsafe extern "C" fn last_error(out: *mut CarafeStr) {
     unsafe { out.write(code) }
 }
 
+/// Shorter loops run where they are: starting threads costs more than they take.
+const WORTH_SHARING: usize = 1024;
+
 unsafe extern "C" fn run_parallel(n: usize, body: CarafeLoop, user: *mut c_void) {
     struct Part(*mut c_void);
     // SAFETY: the contract lets `body` be called with `user` by several threads at once.
     unsafe impl Send for Part {}
     // SAFETY: as above.
     unsafe impl Sync for Part {}
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(n);
-    if threads <= 1 {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    if threads <= 1 || n < WORTH_SHARING {
         if n > 0 {
             // SAFETY: passed on from the caller.
             unsafe { body(user, 0, n) }

@@ -4,7 +4,7 @@
 use crate::tables::{CARAFE_ABI_MAGIC, CARAFE_ABI_MAJOR, CARAFE_ABI_MINOR, CarafeAbi};
 use carafe_graph::{Error, ErrorKind};
 use std::fmt;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// A mapped library. Everything that came from it holds one of these.
@@ -89,7 +89,7 @@ impl Library {
             look_at(&path)?;
         }
         // SAFETY: opening runs the library's initialisers. That they are sound is the trust a user gives by loading it.
-        let handle = unsafe { libloading::Library::new(&path) }.map_err(|e| loader_error(&e, &path))?;
+        let handle = unsafe { open(&path) }.map_err(|e| loader_error(&e, &path))?;
         // SAFETY: the symbol is data of this type in every Carafe library, and `magic` tells others apart.
         let abi = unsafe { handle.get::<*const CarafeAbi>(b"carafe_abi\0") };
         let abi = match abi {
@@ -134,6 +134,20 @@ impl Library {
     }
 }
 
+// Every symbol is looked for at once: one that is missing is an error here, not the end of the process when it is called.
+#[cfg(unix)]
+unsafe fn open(path: &Path) -> Result<libloading::Library, libloading::Error> {
+    use libloading::os::unix;
+    // SAFETY: passed on from the caller.
+    unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL) }.map(Into::into)
+}
+
+#[cfg(not(unix))]
+unsafe fn open(path: &Path) -> Result<libloading::Library, libloading::Error> {
+    // SAFETY: passed on from the caller.
+    unsafe { libloading::Library::new(path) }
+}
+
 impl fmt::Debug for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Library({})", self.path.display())
@@ -170,6 +184,32 @@ fn look_at(path: &Path) -> Result<(), LoadError> {
     }
     if kind != 3 {
         return Err(LoadError::NotALibrary("it is an object file or a program of fixed address".into()));
+    }
+    match size_of::<usize>() {
+        8 => whole(&mut file),
+        _ => Ok(()),
+    }
+}
+
+// A file that ends before its segments do, such as a half copied one, would end the process when it is touched.
+fn whole(file: &mut std::fs::File) -> Result<(), LoadError> {
+    fn number(bytes: &[u8], at: usize) -> u64 {
+        let field = bytes.get(at..at + 8).and_then(|b| b.try_into().ok());
+        field.map_or(0, u64::from_le_bytes)
+    }
+    let cut = |n: u64| LoadError::NotALibrary(format!("the file is cut, it has {n} bytes"));
+    let size = file.metadata().map_err(|e| LoadError::Other(e.to_string()))?.len();
+    let mut head = [0u8; 64];
+    file.seek(SeekFrom::Start(0)).and_then(|_| file.read_exact(&mut head)).map_err(|_| cut(size))?;
+    let (table, entry) = (number(&head, 32), (number(&head, 54) & 0xffff) as usize);
+    let count = (number(&head, 56) & 0xffff) as usize;
+    let mut segments = vec![0u8; entry * count];
+    file.seek(SeekFrom::Start(table)).and_then(|_| file.read_exact(&mut segments)).map_err(|_| cut(size))?;
+    for s in segments.chunks_exact(entry.max(56)) {
+        let loaded = number(s, 0) & 0xffff_ffff == 1;
+        if loaded && number(s, 8).checked_add(number(s, 32)).is_none_or(|end| end > size) {
+            return Err(cut(size));
+        }
     }
     Ok(())
 }
@@ -215,7 +255,7 @@ fn loader_error(e: &libloading::Error, path: &Path) -> LoadError {
 fn why_not(handle: &libloading::Library) -> String {
     // SAFETY: only the presence of the symbol is asked for; it is not used.
     let has = |name: &[u8]| unsafe { handle.get::<*const ()>(name) }.is_ok();
-    if has(b"create_extensions\0") || has(b"create_plugin_engine\0") {
+    if has(b"create_extensions\0") || has(b"CreatePluginEngine\0") {
         "it has an entry point but no `carafe_abi`; a library made for OpenVINO must be built with carafe.h".into()
     } else {
         "it exports no `carafe_abi`; use the macro CARAFE_LIBRARY of carafe.h, or `export_extension!`".into()

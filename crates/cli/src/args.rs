@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Query(QueryArgs),
     Devices(DevicesArgs),
+    Conformance(ConformanceArgs),
     Cache(CacheArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -299,6 +300,37 @@ pub(crate) struct DevicesArgs {
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// Put a device through every check and every operation case; exit code 1 if anything fails.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  carafe conformance -d TEMPLATE --html report.html
+  carafe conformance --plugin MINE=libmine.so -d MINE --filter tensors::
+
+A check of something the device says it cannot do (by `query`, by OPTIMIZATION_CAPABILITIES) is skipped, not failed.")]
+pub(crate) struct ConformanceArgs {
+    /// Device to judge
+    #[arg(short, long, default_value = "TEMPLATE")]
+    pub device: String,
+    /// Run only what has this in its name, such as `export`, `tensors::` or `ops::Softmax`
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub filter: String,
+    /// Device property for every compilation, as KEY=VALUE; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub property: Vec<String>,
+    /// Also write the report as an HTML page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Also write the report as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// List every check and operation, not only those that are not whole
+    #[arg(long)]
+    pub all: bool,
+    /// Seconds after which a check has failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub timeout: u64,
 }
 
 /// Look after the folder of compiled models.

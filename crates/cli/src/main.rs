@@ -1,4 +1,5 @@
-//! The `carafe` command. Exit codes: 0 success, 1 bad input or model, 2 wrong usage.
+//! The `carafe` command. Exit codes: 0 success, 1 bad input or model or a device that fails its checks, 2 wrong
+//! usage.
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +18,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
     match commands::run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(e) => {
             eprintln!("carafe: {e}");
             ExitCode::from(if e.kind() == ErrorKind::Usage { 2 } else { 1 })

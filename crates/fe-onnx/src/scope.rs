@@ -77,9 +77,9 @@ impl<'f, 'o> Scope<'f, 'o> {
         for (i, input) in free.collect::<Vec<_>>().into_iter().enumerate() {
             let name = input.name.as_deref().unwrap_or("");
             let ty = match given.get(i) {
-                Some(ty) if ty.is_packed() => types::refine(ty, &types::of_value(input)?),
+                Some(ty) if ty.is_packed() => types::refine(ty, &types::of_value("input", input)?),
                 Some(ty) => ty.clone(),
-                None => types::of_value(input)?,
+                None => types::of_value("input", input)?,
             };
             let fact = ty.fact();
             let v = self.model.parameter(name, fact.ty, fact.shape)?;
@@ -92,7 +92,7 @@ impl<'f, 'o> Scope<'f, 'o> {
         }
         if self.cx.options.keep_unknown {
             let values = graph.value_info.iter().chain(&graph.output);
-            self.declared = values.filter_map(|v| Some((v.name.clone()?, types::of_value(v).ok()?))).collect();
+            self.declared = values.filter_map(|v| Some((v.name.clone()?, types::of_value("value", v).ok()?))).collect();
         }
         self.nodes(&graph.node)?;
         let mut outputs = vec![];
@@ -103,7 +103,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             outputs.push(item.clone());
             match self.outer {
                 Some(_) => self.inner_output(name, item)?,
-                None => self.output(name, item, types::of_value(output)?)?,
+                None => self.output(name, item, types::of_value("output", output)?)?,
             }
         }
         Ok(SubModel { model: self.model, captured: self.captured, outputs })

@@ -16,11 +16,11 @@ pub(crate) fn domain(domain: Option<&str>) -> String {
     }
 }
 
-/// The declared type of a graph input or output; nothing declared is nothing known.
-pub(crate) fn of_value(value: &ValueInfoProto) -> Result<ItemType> {
+/// The declared type of a graph input or output (`what` it is); nothing declared is nothing known.
+pub(crate) fn of_value(what: &str, value: &ValueInfoProto) -> Result<ItemType> {
     let name = value.name.as_deref().unwrap_or("");
     let Some(ty) = &value.r#type else { return Ok(unknown()) };
-    of_type(ty).map_err(|e| e.at(format!("`{name}`")))
+    of_type(ty).map_err(|e| e.at(format!("{what} `{name}`")))
 }
 
 /// What is declared where it adds to what is known of the content of a sequence or an optional.

@@ -22,7 +22,41 @@ const TABLE: &[PropertyInfo] = &[
 ];
 
 const fn info(name: &'static str, kind: PropertyKind, mutability: Mutability, default: &'static str) -> PropertyInfo {
-    PropertyInfo { name, kind, mutability, default, doc: "" }
+    PropertyInfo { name, kind, mutability, default, doc: "As the name says." }
+}
+
+/// Something a device must not do, for tests of what must notice it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Leaves a node out of its answer to a query.
+    LosesNodes,
+    /// Says that it takes the types it refuses.
+    PromisesTooMuch,
+    /// Refuses nodes without a reason.
+    GivesNoReason,
+    /// Compiles with any property.
+    TakesAnyProperty,
+    /// A compiled model does not know its properties.
+    ForgetsProperties,
+    /// Ports have no tensor names.
+    LosesNames,
+    TakesAnyTensor,
+    CopiesInputs,
+    IgnoresOutputMemory,
+    WrongNumbers,
+    /// Every inference after the first gives what the first gave.
+    StaleOutputs,
+    Panics,
+    NeverEnds,
+    IgnoresResets,
+    AlwaysProfiles,
+    /// All nodes of the runtime model have one name.
+    OneNameForAll,
+    TellsNoOrder,
+    /// Takes any bytes for the model it compiled last.
+    ImportsAnything,
+    /// Exports the first half.
+    CutsExports,
 }
 
 /// The reference device in disguise. Clones share what was noted and told.
@@ -34,11 +68,12 @@ pub struct FakeDevice {
     exports: bool,
     compile_time: Duration,
     infer_time: Duration,
+    faults: Vec<Fault>,
     told: Arc<Told>,
 }
 
 /// What a test may change and read while the device is in use.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Told {
     pub fails_to_compile: AtomicBool,
     pub fails_to_infer: AtomicBool,
@@ -52,6 +87,13 @@ pub struct Told {
     pub n_imported: AtomicUsize,
     /// Where the tensors lie that were bound as inputs.
     pub input_places: Mutex<Vec<usize>>,
+    last: Mutex<Option<Arc<dyn CompiledModel>>>,
+}
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Told").field("n_inferences", &self.n_inferences).finish_non_exhaustive()
+    }
 }
 
 impl FakeDevice {
@@ -63,6 +105,7 @@ impl FakeDevice {
             exports: true,
             compile_time: Duration::ZERO,
             infer_time: Duration::ZERO,
+            faults: vec![],
             told: Arc::default(),
         }
     }
@@ -104,6 +147,14 @@ impl FakeDevice {
         self.told.fails_to_infer.store(true, Ordering::SeqCst);
         self
     }
+    #[must_use]
+    pub fn with_fault(mut self, fault: Fault) -> FakeDevice {
+        self.faults.push(fault);
+        self
+    }
+    fn has(&self, fault: Fault) -> bool {
+        self.faults.contains(&fault)
+    }
     /// What is told and noted, shared with the device in use.
     pub fn told(&self) -> Arc<Told> {
         self.told.clone()
@@ -124,13 +175,31 @@ impl FakeDevice {
             })
             .collect()
     }
-    fn inner(properties: &Properties) -> Properties {
-        let mut inner = properties.clone();
-        inner.remove("COLOUR");
+    fn check(&self, properties: &Properties) -> Result<()> {
+        if self.has(Fault::TakesAnyProperty) { Ok(()) } else { properties.check(TABLE) }
+    }
+    // What the reference device gets of the properties.
+    fn inner(&self, properties: &Properties) -> Properties {
+        let mut inner = Properties::new();
+        let known = TABLE.iter().filter(|p| p.name != "COLOUR" && p.mutability == Mutability::ReadWrite);
+        for (name, value) in known.filter_map(|p| Some((p.name, properties.get(p.name)?))) {
+            if Properties::new().with(name, value).check(TABLE).is_ok() {
+                inner.set(name, value);
+            }
+        }
+        if self.has(Fault::AlwaysProfiles) {
+            inner.set("PERF_COUNT", "true");
+        }
         inner
     }
-    fn wrap(&self, inner: Arc<dyn CompiledModel>) -> Arc<dyn CompiledModel> {
-        Arc::new(FakeCompiled { inner, device: self.clone() })
+    fn wrap(&self, inner: Arc<dyn CompiledModel>, properties: &Properties) -> Arc<dyn CompiledModel> {
+        let nameless = |ports: &[Port]| -> Vec<Port> {
+            let names = |p: &Port| if self.has(Fault::LosesNames) { Default::default() } else { p.names.clone() };
+            ports.iter().map(|p| Port { names: names(p), ..p.clone() }).collect()
+        };
+        let (inputs, outputs) = (nameless(inner.inputs()), nameless(inner.outputs()));
+        *self.told.last.lock().expect("no panic") = Some(inner.clone());
+        Arc::new(FakeCompiled { inner, inputs, outputs, properties: properties.clone(), device: self.clone() })
     }
 }
 
@@ -152,16 +221,24 @@ impl Device for FakeDevice {
         }
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
-        properties.check(TABLE)?;
+        self.check(properties)?;
         let mut query = TemplateDevice::default().query(model, &Properties::new())?;
         for bad in self.refuses(model) {
-            query.supported.retain(|n| *n != bad.name);
-            query.unsupported.push(bad);
+            if !self.has(Fault::PromisesTooMuch) {
+                query.supported.retain(|n| *n != bad.name);
+                query.unsupported.push(bad);
+            }
+        }
+        if self.has(Fault::LosesNodes) {
+            query.supported.pop();
+        }
+        if self.has(Fault::GivesNoReason) {
+            query.unsupported.iter_mut().for_each(|u| u.reason.clear());
         }
         Ok(query)
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
-        properties.check(TABLE)?;
+        self.check(properties)?;
         std::thread::sleep(self.compile_time);
         if self.told.fails_to_compile.load(Ordering::SeqCst) {
             return Err(Error::unsupported(format!("{} is told to fail", self.name)));
@@ -170,7 +247,7 @@ impl Device for FakeDevice {
             return Err(Error::unsupported(format!("node `{}`: {}", bad.name, bad.reason)));
         }
         self.told.compiled.lock().expect("no panic").push((model.name.clone(), properties.clone()));
-        Ok(self.wrap(TemplateDevice::default().compile(model, &FakeDevice::inner(properties))?))
+        Ok(self.wrap(TemplateDevice::default().compile(model, &self.inner(properties))?, properties))
     }
     fn import(
         &self,
@@ -181,28 +258,52 @@ impl Device for FakeDevice {
         if !self.exports {
             return Err(Error::unsupported(format!("{} cannot import", self.name)));
         }
+        self.check(properties)?;
         self.told.n_imported.fetch_add(1, Ordering::SeqCst);
-        Ok(self.wrap(TemplateDevice::default().import(blob, registry, &FakeDevice::inner(properties))?))
+        let last = self.told.last.lock().expect("no panic").clone();
+        let inner = match (TemplateDevice::default().import(blob, registry, &self.inner(properties)), last) {
+            (Err(_), Some(last)) if self.has(Fault::ImportsAnything) => last,
+            (result, _) => result?,
+        };
+        Ok(self.wrap(inner, properties))
     }
 }
 
 struct FakeCompiled {
     inner: Arc<dyn CompiledModel>,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    properties: Properties,
     device: FakeDevice,
 }
 
 impl CompiledModel for FakeCompiled {
     fn inputs(&self) -> &[Port] {
-        self.inner.inputs()
+        &self.inputs
     }
     fn outputs(&self) -> &[Port] {
-        self.inner.outputs()
+        &self.outputs
     }
     fn runtime_model(&self) -> Model {
-        self.inner.runtime_model()
+        let mut model = self.inner.runtime_model();
+        let ids: Vec<_> = model.nodes().map(|(id, _)| id).collect();
+        for id in ids {
+            if self.device.has(Fault::OneNameForAll) {
+                model.set_name(id, "node");
+            }
+            if self.device.has(Fault::TellsNoOrder) {
+                model.rt_info_mut(id).remove("execOrder");
+            }
+        }
+        model
     }
     fn export(&self, to: &mut dyn Write) -> Result<()> {
         match self.device.exports {
+            true if self.device.has(Fault::CutsExports) => {
+                let mut all = Vec::new();
+                self.inner.export(&mut all)?;
+                to.write_all(&all[..all.len() / 2]).map_err(|e| Error::io("cannot write", &e))
+            }
             true => self.inner.export(to),
             false => Err(Error::unsupported(format!("{} cannot export", self.device.name))),
         }
@@ -211,17 +312,24 @@ impl CompiledModel for FakeCompiled {
         match name {
             "EXECUTION_DEVICES" => Ok(self.device.name.clone()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => self.device.metric(name),
+            "COLOUR" | "PERF_COUNT" if !self.device.has(Fault::ForgetsProperties) => {
+                Ok(self.properties.or_default(TABLE, name).unwrap_or_default().to_string())
+            }
             _ => self.inner.property(name),
         }
     }
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
         self.device.told.n_requests.fetch_add(1, Ordering::SeqCst);
-        Box::new(FakeRequest { inner: self.inner.clone().create_request(), device: self.device.clone() })
+        let inner = self.inner.clone().create_request();
+        Box::new(FakeRequest { inner, n_outputs: self.outputs.len(), told: vec![], device: self.device.clone() })
     }
 }
 
 struct FakeRequest {
     inner: Box<dyn InferRequest>,
+    n_outputs: usize,
+    /// Outputs that are told in place of the real ones.
+    told: Vec<Tensor>,
     device: FakeDevice,
 }
 
@@ -232,6 +340,10 @@ impl FakeRequest {
         told.most_running.fetch_max(now, Ordering::SeqCst);
         told.n_inferences.fetch_add(1, Ordering::SeqCst);
         let running = Running(told);
+        assert!(!self.device.has(Fault::Panics), "{} is told to panic", self.device.name);
+        while self.device.has(Fault::NeverEnds) {
+            std::thread::park();
+        }
         let (end, flag) = (Instant::now() + self.device.infer_time, self.inner.cancel_flag());
         while Instant::now() < end {
             if flag.is_set() {
@@ -257,13 +369,19 @@ impl Drop for Running {
 impl InferRequest for FakeRequest {
     fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()> {
         self.device.told.input_places.lock().expect("no panic").push(tensor.storage_ptr());
-        self.inner.set_input(index, tensor)
+        let copies = self.device.has(Fault::CopiesInputs);
+        let tensor = if copies { tensor.select(tensor.shape(), Some)? } else { tensor };
+        let result = self.inner.set_input(index, tensor);
+        if self.device.has(Fault::TakesAnyTensor) { Ok(()) } else { result }
     }
     fn input(&self, index: usize) -> Option<&Tensor> {
         self.inner.input(index)
     }
     fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
-        self.inner.set_output(index, tensor)
+        match self.device.has(Fault::IgnoresOutputMemory) {
+            true => Ok(()),
+            false => self.inner.set_output(index, tensor),
+        }
     }
     fn infer(&mut self) -> Result<()> {
         self.inner.cancel_flag().clear();
@@ -276,10 +394,20 @@ impl InferRequest for FakeRequest {
         // Time passes where the device works, not where the host checks and hands out.
         let works = self.stages().get(stage).is_some_and(|s| s.executor == "device");
         let _running = if works { Some(self.begin()?) } else { None };
-        self.inner.run_stage(stage)
+        self.inner.run_stage(stage)?;
+        let (wrong, stale) = (self.device.has(Fault::WrongNumbers), self.device.has(Fault::StaleOutputs));
+        if stage + 1 == self.stages().len() && (wrong || (stale && self.told.is_empty())) {
+            self.told.clear();
+            for i in 0..self.n_outputs {
+                let real = self.inner.output(i)?;
+                let lie = if wrong { Tensor::zeros(real.element_type(), real.shape())? } else { real.clone() };
+                self.told.push(lie);
+            }
+        }
+        Ok(())
     }
     fn output(&self, index: usize) -> Result<&Tensor> {
-        self.inner.output(index)
+        self.told.get(index).map_or_else(|| self.inner.output(index), Ok)
     }
     fn profile(&self) -> Vec<NodeProfile> {
         self.inner.profile()
@@ -294,7 +422,9 @@ impl InferRequest for FakeRequest {
         self.inner.set_variable(id, value)
     }
     fn reset_variables(&mut self) {
-        self.inner.reset_variables();
+        if !self.device.has(Fault::IgnoresResets) {
+            self.inner.reset_variables();
+        }
     }
     fn cancel_flag(&self) -> CancelFlag {
         self.inner.cancel_flag()

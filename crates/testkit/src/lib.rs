@@ -3,20 +3,16 @@
 
 #![forbid(unsafe_code)]
 
-pub mod case;
-pub mod compare;
 pub mod coverage;
 pub mod dynamic;
 pub mod fake_device;
 pub mod fixture;
-mod guard;
+pub mod libraries;
 pub mod paths;
-pub mod runner;
-mod scan;
 mod tidy;
-pub mod values;
 
-pub use case::{Case, CaseError, CaseFile, Expect, Expected, Input, Options, Subject};
-pub use compare::{Tolerance, assert_close, compare};
-pub use fake_device::{FakeDevice, Told};
+pub use carafe_conformance::case::{Case, CaseError, CaseFile, Expect, Expected, Input, Options, Subject};
+pub use carafe_conformance::compare::{Tolerance, assert_close};
+pub use carafe_conformance::{case, compare, guard, runner};
+pub use fake_device::{FakeDevice, Fault, Told};
 pub use paths::Path;

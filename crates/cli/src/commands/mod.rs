@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod cache;
+mod conformance;
 mod convert;
 mod devices;
 mod inspect;
@@ -11,13 +12,14 @@ mod run;
 use crate::args::{Cli, Command, ModelArgs};
 use carafe::{Core, Error, Model, ReadRequest, Result};
 use std::io::Write;
+use std::path::PathBuf;
 
-pub(crate) fn run(cli: Cli) -> Result<()> {
-    let core = carafe::core();
-    core.set_warning_hook(|text| eprintln!("carafe: warning: {text}"));
-    core.add_extension(cli.extension)?;
-    cli.plugin.iter().try_for_each(|p| core.add_plugin_text(p))?;
-    match cli.command {
+/// Runs the command of the line. False when it worked and its answer is no.
+pub(crate) fn run(cli: Cli) -> Result<bool> {
+    let (extensions, plugins) = (cli.extension, cli.plugin);
+    let core = core_of(&extensions, &plugins)?;
+    let done = match cli.command {
+        Command::Conformance(args) => return conformance::run(move || core_of(&extensions, &plugins), &args),
         Command::Run(args) => run::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),
         Command::Inspect(args) => inspect::run(&core, &args),
@@ -26,7 +28,17 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => manuals::completions(&args),
         Command::Man(args) => manuals::man(&args),
-    }
+    };
+    done.map(|()| true)
+}
+
+/// All that is built in, and what the line adds.
+fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
+    let core = carafe::core();
+    core.set_warning_hook(|text| eprintln!("carafe: warning: {text}"));
+    core.add_extension(extensions.to_vec())?;
+    plugins.iter().try_for_each(|p| core.add_plugin_text(p))?;
+    Ok(core)
 }
 
 // For looking at a model: what nobody knows is kept.

@@ -1,7 +1,7 @@
 //! Information that does not change what a model computes: `rt_info` of nodes, ports and the net, and the elements that
 //! stood in its place in v10. Unknown attributes are kept, so that a file can be written back whole.
 
-use crate::xml::{Xml, child, elements, plain_attributes};
+use crate::xml::{Xml, child, elements, plain_attributes, shorten};
 use carafe_graph::{RtInfo, RtTree};
 
 /// `rt_info` below a layer or a port.
@@ -34,6 +34,18 @@ fn user_data(xml: Xml<'_>, name: &str) -> RtTree {
 /// The tree below the `rt_info` of a net.
 pub(crate) fn of_net(rt_info: Xml<'_>) -> Vec<RtTree> {
     elements(rt_info).map(tree).collect()
+}
+
+/// The extensions that a net says it was made with: name, version and library of each.
+pub(crate) fn needed_extensions(info: &[RtTree]) -> Vec<String> {
+    let list = info.iter().filter(|t| t.key == "carafe_extensions").flat_map(|t| &t.children).take(20);
+    let part = |t: &RtTree, key: &str| t.child(key).and_then(|c| c.value.clone()).filter(|v| !v.is_empty());
+    list.map(|t| {
+        let version = part(t, "version").map_or(String::new(), |v| format!(" {}", shorten(&v)));
+        let library = part(t, "library").map_or(String::new(), |l| format!(" (`{}`)", shorten(&l)));
+        format!("`{}`{version}{library}", shorten(&t.key))
+    })
+    .collect()
 }
 
 fn tree(xml: Xml<'_>) -> RtTree {

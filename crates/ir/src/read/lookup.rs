@@ -113,8 +113,8 @@ impl Problems {
         self.list
     }
 
-    /// All of them in one message.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// All of them in one message, with the extensions that the model says it needs.
+    pub(crate) fn check(&self, needed: &[String]) -> Result<(), Error> {
         if self.list.is_empty() {
             return Ok(());
         }
@@ -129,11 +129,15 @@ impl Problems {
             0 => String::new(),
             n => format!("; and {n} more types"),
         };
-        Err(Error::unsupported(format!(
-            "{head}: {}{more}; register {} with `Core::add_ops` first",
-            list.join("; "),
-            if layers == 1 { "it" } else { "them" }
-        )))
+        let list = list.join("; ");
+        let them = if layers == 1 { "it" } else { "them" };
+        Err(Error::unsupported(match needed {
+            [] => format!("{head}: {list}{more}; register {them} with `Core::add_ops` first"),
+            _ => format!(
+                "{head}: {list}{more}; the model was made with the extension {}: add it with `Core::add_extension` or `--extension` first",
+                needed.join(", ")
+            ),
+        }))
     }
 }
 

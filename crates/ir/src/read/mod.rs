@@ -149,15 +149,16 @@ fn read_model(
     let (root, version) = check_root(document.root_element())?;
     let mut reader = Reader { registry, options, weights, missing_weights, version, problems: Problems::default() };
     let net = Net::read(&mut reader, root, 0)?;
-    if !options.keep_unknown {
-        reader.problems.check()?;
-    }
-    let mut model = build::model(&reader, &net)?;
-    model.name = root.attribute("name").unwrap_or("").to_string();
-    model.rt_info = match child(root, "rt_info") {
+    let rt_info = match child(root, "rt_info") {
         Some(tree) => info::of_net(tree),
         None => info::of_old_net(root),
     };
+    if !options.keep_unknown {
+        reader.problems.check(&info::needed_extensions(&rt_info))?;
+    }
+    let mut model = build::model(&reader, &net)?;
+    model.name = root.attribute("name").unwrap_or("").to_string();
+    model.rt_info = rt_info;
     if version == 10 {
         old_api::adjust(&reader, root, &mut model)?;
     }

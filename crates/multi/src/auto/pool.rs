@@ -152,7 +152,7 @@ impl CompiledModel for Compiled {
             "LOADED_FROM_CACHE" => Ok("false".into()),
             "EXECUTION_DEVICES" => Ok(self.members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(" ")),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.n_workers().to_string()),
-            "PERFORMANCE_HINT" => Ok("CUMULATIVE_THROUGHPUT".into()),
+            "PERFORMANCE_HINT" => Ok(self.settings.properties.get(name).unwrap_or("CUMULATIVE_THROUGHPUT").to_string()),
             _ => self.settings.property(name),
         }
     }

@@ -70,7 +70,7 @@ impl CompiledModel for Compiled {
         self.single.runtime_model()
     }
     fn export(&self, _: &mut dyn Write) -> Result<()> {
-        Err(Error::unsupported(format!("{NAME} cannot export; compile for the device itself")))
+        Err(super::no_export())
     }
     fn property(&self, name: &str) -> Result<String> {
         match name {

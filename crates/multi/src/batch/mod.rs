@@ -1,6 +1,7 @@
 //! BATCH: requests that come at the same time run as one inference with a batch. `BATCH:A(8)` compiles the model twice,
 //! as it is and with eight rows; whoever waits longer than AUTO_BATCH_TIMEOUT for the others runs alone.
 
+mod alone;
 mod collector;
 mod compiled;
 mod rows;
@@ -8,8 +9,9 @@ mod rows;
 use crate::PRIORITIES;
 use crate::list::{DeviceList, refuse_nested};
 use crate::settings::{check_own, device_of, readable, writable};
-use carafe_device::{CompiledModel, Device, Devices, Properties, PropertyInfo, PropertyKind, Query};
-use carafe_graph::{Error, Model, Registry, Result};
+use alone::Alone;
+use carafe_device::{CompiledModel, Device, Devices, Properties, PropertyInfo, PropertyKind, Query, Unsupported};
+use carafe_graph::{Error, Model, Node, Registry, Result};
 use carafe_tensor::SharedBytes;
 use compiled::Compiled;
 use std::sync::Arc;
@@ -94,16 +96,30 @@ impl Device for BatchDevice {
             _ => return Err(Error::not_found(format!("device {NAME} has no property `{name}`"))),
         })
     }
+    /// A model that cannot be run in batches is refused as a whole.
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
         let target = self.target(properties)?;
-        target.device.query(model, &target.properties).map_err(|e| e.at(format!("device `{}`", target.name)))
+        let answer = target.device.query(model, &target.properties);
+        let answer = answer.map_err(|e| e.at(format!("device `{}`", target.name)))?;
+        let n = BatchDevice::rows(&target, properties);
+        if n == 1 || !answer.unsupported.is_empty() {
+            return Ok(answer);
+        }
+        let Err(e) = rows::batched(model, n) else { return Ok(answer) };
+        let refused = |node: &Node| Unsupported {
+            name: node.name().to_string(),
+            type_name: node.op().type_name().to_string(),
+            reason: e.to_string(),
+        };
+        Ok(Query { supported: vec![], unsupported: model.nodes().map(|(_, n)| refused(n)).collect() })
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
         let target = self.target(properties)?;
         let place = || format!("device `{}`", target.name);
         let n = BatchDevice::rows(&target, properties);
         if n == 1 {
-            return target.device.compile(model, &target.properties).map_err(|e| e.at(place()));
+            let inner = target.device.compile(model, &target.properties).map_err(|e| e.at(place()))?;
+            return Ok(Arc::new(Alone { inner, properties: properties.clone() }));
         }
         let many = rows::batched(model, n)?;
         let single = target.device.compile(model, &target.properties).map_err(|e| e.at(place()))?;
@@ -116,6 +132,10 @@ impl Device for BatchDevice {
     fn import(&self, _: SharedBytes, _: &Registry, _: &Properties) -> Result<Arc<dyn CompiledModel>> {
         Err(Error::unsupported(format!("{NAME} cannot import; import into the device itself")))
     }
+}
+
+fn no_export() -> Error {
+    Error::unsupported(format!("{NAME} cannot export; compile for the device itself"))
 }
 
 impl std::fmt::Debug for BatchDevice {

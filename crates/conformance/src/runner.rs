@@ -4,7 +4,7 @@
 use crate::case::{Case, Expect, Expected, Subject};
 use crate::compare::compare;
 use carafe_graph::{AttrMap, AttrValue, Error, Fact, Model, OpFactory, OpRef, Registry, Result, Value};
-use carafe_tensor::{PartialShape, Tensor};
+use carafe_tensor::{PartialShape, SharedBytes, Tensor};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -92,10 +92,16 @@ pub fn build(case: &Case, inputs_as: InputsAs) -> Result<Model> {
     Ok(model)
 }
 
-/// Reads the model file of a case. Inputs without a value get their shape from the case.
+/// Reads the model file of a case: from beside the case file, or what the program holds. Inputs without a value get their shape from the case.
 fn load_model(case: &Case, constants: bool) -> Result<Model> {
     let Subject::Model { file } = &case.subject else { return Err(Error::usage("the case is not about a model")) };
-    let mut model = carafe_ir::read_file(file, registry(), &carafe_ir::ReadOptions::default())?;
+    let options = carafe_ir::ReadOptions::default();
+    let mut model = if file.exists() {
+        carafe_ir::read_file(file, registry(), &options)?
+    } else {
+        let (text, weights) = crate::embedded::model(file)?;
+        carafe_ir::read(text, SharedBytes::from_vec(weights.to_vec()), registry(), &options)?
+    };
     let known: Vec<String> = model.parameters().iter().map(|&p| model.parameter_name(p)).collect();
     let mut shapes = HashMap::new();
     let mut stored = Vec::new();
@@ -191,6 +197,6 @@ pub fn is_unfoldable(model: &Model) -> bool {
 }
 
 /// A shape of the same rank of which nothing else is known.
-pub(crate) fn any_dims(shape: &PartialShape) -> PartialShape {
+pub fn any_dims(shape: &PartialShape) -> PartialShape {
     shape.rank().map_or_else(PartialShape::dynamic, PartialShape::any_of_rank)
 }

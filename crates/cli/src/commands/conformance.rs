@@ -1,0 +1,55 @@
+//! `carafe conformance`: whether a device does what every device must.
+
+use super::print;
+use crate::args::ConformanceArgs;
+use carafe::{Core, Error, Properties, Result};
+use carafe_conformance::Target;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// `make_core` gives a `Core` with the extensions and plugins of the command line, a new one with each call. Says
+/// whether everything passed.
+pub(crate) fn run(
+    make_core: impl Fn() -> Result<Core> + Send + Sync + 'static,
+    args: &ConformanceArgs,
+) -> Result<bool> {
+    let mut target = Target::new(&args.device, make_core);
+    target.patience = Duration::from_secs(args.timeout);
+    target.properties = properties(&args.property)?;
+    let bar = std::io::stderr().is_terminal();
+    let mut hear = |name: &str| {
+        if bar {
+            eprint!("\r\x1b[K{name}");
+            let _ = std::io::stderr().flush();
+        }
+    };
+    let report = carafe_conformance::run(&Arc::new(target), &args.filter, &mut hear);
+    if bar {
+        eprint!("\r\x1b[K");
+    }
+    let report = report?;
+    if let Some(file) = &args.html {
+        write(file, &report.to_html())?;
+    }
+    if let Some(file) = &args.json {
+        write(file, &format!("{:#}\n", report.to_json()))?;
+    }
+    print(&report.to_text(args.all))?;
+    Ok(!report.has_failures())
+}
+
+fn properties(list: &[String]) -> Result<Properties> {
+    let mut all = Properties::new();
+    for item in list {
+        let (name, value) =
+            item.split_once('=').ok_or_else(|| Error::usage(format!("`{item}` is not of the form KEY=VALUE")))?;
+        all.set(name, value);
+    }
+    Ok(all)
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    std::fs::write(file, text).map_err(|e| Error::io(format!("cannot write `{}`", file.display()), &e))
+}

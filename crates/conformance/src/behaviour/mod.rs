@@ -1,0 +1,97 @@
+//! The behaviour suite: one file a suite, one function a check, its name the sentence it stands for. A check runs in a
+//! thread of its own, so that one that never ends or panics is a failure like any other.
+
+mod asynchronous;
+mod bench;
+mod cache;
+mod compile;
+mod dynamic;
+mod export;
+mod hetero;
+mod lifetime;
+mod parallel;
+mod profiling;
+mod properties;
+mod query;
+mod queue;
+mod runtime_model;
+mod state;
+mod tensors;
+mod version;
+
+use crate::guard::caught;
+use crate::report::{Row, Verdict};
+use crate::target::Target;
+use bench::{Bench, Outcome, Stop};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Instant;
+
+pub(crate) type Check = fn(&Bench) -> Outcome;
+
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) checks: &'static [(&'static str, Check)],
+}
+
+/// In this order, so that what fails first explains what fails later.
+pub(crate) const SUITES: &[Suite] = &[
+    version::SUITE,
+    properties::SUITE,
+    query::SUITE,
+    compile::SUITE,
+    tensors::SUITE,
+    asynchronous::SUITE,
+    queue::SUITE,
+    dynamic::SUITE,
+    state::SUITE,
+    parallel::SUITE,
+    profiling::SUITE,
+    runtime_model::SUITE,
+    export::SUITE,
+    cache::SUITE,
+    lifetime::SUITE,
+    hetero::SUITE,
+];
+
+/// A suite of the functions that are listed, each under its own name.
+macro_rules! suite {
+    ($name:literal: $($check:ident),+ $(,)?) => {
+        pub(super) const SUITE: super::Suite =
+            super::Suite { name: $name, checks: &[$((stringify!($check), $check)),+] };
+    };
+}
+
+/// Fails the check unless something holds.
+macro_rules! ensure {
+    ($holds:expr, $($message:tt)+) => {
+        if !$holds {
+            return Err($crate::behaviour::bench::Stop::Failed(format!($($message)+)));
+        }
+    };
+}
+
+pub(crate) use {ensure, suite};
+
+/// Runs one check.
+pub(crate) fn run(target: &Arc<Target>, suite: &'static str, name: &'static str, check: Check) -> Row {
+    let start = Instant::now();
+    let (send, ended) = mpsc::channel();
+    let for_check = target.clone();
+    let thread = std::thread::Builder::new().name(name.to_string()).spawn(move || {
+        let outcome = caught(|| Ok(Bench::new(for_check).and_then(|bench| check(&bench))));
+        let _ = send.send(outcome.unwrap_or_else(|panic| Err(Stop::Failed(panic))));
+    });
+    let outcome = match thread {
+        Err(e) => Err(Stop::Failed(format!("cannot start a thread: {e}"))),
+        Ok(_) => ended.recv_timeout(target.patience).unwrap_or_else(|_| {
+            Err(Stop::Failed(format!("there was no end after {} s", target.patience.as_secs_f32())))
+        }),
+    };
+    let verdict = match outcome {
+        Ok(()) => Verdict::Passed,
+        Err(Stop::Failed(message)) => Verdict::Failed(message),
+        Err(Stop::Skipped(why)) => Verdict::Skipped(why),
+    };
+    Row { suite, name, verdict, time: start.elapsed() }
+}

@@ -1,0 +1,11 @@
+//! Extensions through real dynamic libraries. The same questions go to the same library written in Rust, in C and in C++;
+//! then come libraries that are wrong, older or newer.
+
+mod bad_files;
+mod bad_tables;
+mod examples;
+mod growth;
+mod kinds;
+mod needed;
+mod registering;
+mod support;

@@ -1,0 +1,193 @@
+//! The reference device behaves the same as a library as it does inside the engine.
+
+use carafe::{
+    AsyncInferRequest, Core, ElementType, ErrorKind, Model, PartialShape, Properties, SharedBytes, Tensor,
+    async_request, ops,
+};
+use std::path::PathBuf;
+
+fn library() -> PathBuf {
+    let exe = std::env::current_exe().expect("a test has a path");
+    let folder = exe.parent().expect("target/<profile>/deps/<test>");
+    let name = format!("{}template_plugin{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    folder.join(name)
+}
+
+fn core() -> Core {
+    let core = carafe::core();
+    core.register_plugin(library(), "MINE").expect("the name is free");
+    core
+}
+
+fn relu() -> Model {
+    let mut m = Model::new("relu");
+    let x = m.parameter("x", ElementType::F32, PartialShape::any_of_rank(1)).unwrap();
+    let y = m.add("y", ops::activation::Relu {}, &[x]).unwrap();
+    m.result("out", y.into()).unwrap();
+    m
+}
+
+fn counter() -> Model {
+    let mut m = Model::new("counter");
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1])).unwrap();
+    let read = ops::state::ReadValue {
+        variable_id: "sum".into(),
+        variable_type: ElementType::F32,
+        variable_shape: PartialShape::of(&[1]),
+    };
+    let old = m.add("old", read, &[x]).unwrap();
+    let sum = m.add("sum", ops::arithmetic::Add::default(), &[old.into(), x]).unwrap();
+    m.add("keep", ops::state::Assign { variable_id: "sum".into() }, &[sum.into()]).unwrap();
+    m.result("out", sum.into()).unwrap();
+    m
+}
+
+fn floats(values: &[f32]) -> Tensor {
+    Tensor::from_slice(&[values.len()], values).unwrap()
+}
+
+#[test]
+fn a_model_runs_and_its_shapes_may_change() {
+    let compiled = core().compile_model(&relu(), "MINE", &Properties::new()).unwrap();
+    let mut request = compiled.create_request();
+    for values in [&[-1.0f32, 2.0][..], &[3.0, -4.0, 5.0], &[]] {
+        request.set_input(0, floats(values)).unwrap();
+        request.infer().unwrap();
+        let wanted: Vec<f32> = values.iter().map(|x| x.max(0.0)).collect();
+        assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), wanted);
+    }
+}
+
+#[test]
+fn metrics_properties_and_version_come_from_the_library() {
+    let core = core();
+    assert_eq!(core.get_property("MINE", "AVAILABLE_DEVICES").unwrap(), "0");
+    assert_eq!(core.get_property("MINE", "PERF_COUNT").unwrap(), "false");
+    let wrong = Properties::new().with("PERF_COUNT", "perhaps");
+    assert_eq!(core.compile_model(&relu(), "MINE", &wrong).err().unwrap().kind(), ErrorKind::Usage);
+    assert!(!core.device("MINE").unwrap().version().build.is_empty());
+    assert!(core.available_devices().contains(&"MINE".to_string()));
+}
+
+#[test]
+fn wrong_inputs_are_refused_with_what_was_expected() {
+    let compiled = core().compile_model(&relu(), "MINE", &Properties::new()).unwrap();
+    let mut request = compiled.create_request();
+    let e = request.set_input(0, Tensor::scalar(1i32)).unwrap_err();
+    assert!(e.to_string().contains("takes f32"), "{e}");
+    assert!(request.set_input(7, floats(&[1.0])).is_err());
+    assert!(request.infer().unwrap_err().to_string().contains("has no tensor"));
+    assert!(request.output(0).is_err());
+}
+
+#[test]
+fn state_is_kept_read_set_and_reset() {
+    let compiled = core().compile_model(&counter(), "MINE", &Properties::new()).unwrap();
+    let mut request = compiled.clone().create_request();
+    let step = |request: &mut Box<dyn carafe::InferRequest>| {
+        request.set_input(0, floats(&[2.0])).unwrap();
+        request.infer().unwrap();
+        request.output(0).unwrap().as_slice::<f32>().unwrap()[0]
+    };
+    step(&mut request);
+    let second = step(&mut request);
+    assert_eq!(request.variables(), ["sum"]);
+    assert_eq!(request.variable("sum").unwrap().unwrap().as_slice::<f32>().unwrap(), [second]);
+    request.set_variable("sum", floats(&[10.0])).unwrap();
+    assert_eq!(step(&mut request), 12.0);
+    request.reset_variables();
+    assert!(request.variable("sum").unwrap().is_none());
+    assert!(request.variable("other").is_err());
+}
+
+#[test]
+fn an_exported_model_comes_back_and_a_damaged_one_is_refused() {
+    let core = core();
+    let compiled = core.compile_model(&relu(), "MINE", &Properties::new()).unwrap();
+    let mut blob = Vec::new();
+    compiled.export(&mut blob).unwrap();
+    let again = core.import_model(SharedBytes::from_vec(blob.clone()), "MINE", &Properties::new()).unwrap();
+    let mut request = again.create_request();
+    request.set_input(0, floats(&[-1.0, 1.0])).unwrap();
+    request.infer().unwrap();
+    assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [0.0, 1.0]);
+    blob.truncate(blob.len() / 2);
+    let e = core.import_model(SharedBytes::from_vec(blob), "MINE", &Properties::new()).err().unwrap();
+    assert!(e.to_string().contains("libtemplate_plugin") && e.to_string().contains("cut short"), "{e}");
+}
+
+#[test]
+fn profiles_and_the_running_graph_cross() {
+    let on = Properties::new().with("PERF_COUNT", true);
+    let compiled = core().compile_model(&relu(), "MINE", &on).unwrap();
+    assert!(compiled.runtime_model().nodes().any(|(_, n)| n.name() == "y" && n.rt_info.has("execOrder")));
+    let mut request = compiled.create_request();
+    request.set_input(0, floats(&[1.0])).unwrap();
+    request.infer().unwrap();
+    let rows = request.profile();
+    assert!(rows.iter().any(|r| r.name == "y" && r.type_name == "ReLU" && r.kernel == "reference"), "{rows:?}");
+}
+
+#[test]
+fn everything_survives_whatever_is_dropped_first() {
+    let (output, request) = {
+        let core = core();
+        let compiled = core.compile_model(&relu(), "MINE", &Properties::new()).unwrap();
+        let mut request = compiled.create_request();
+        core.unload_plugin("MINE").unwrap();
+        drop(core);
+        request.set_input(0, floats(&[-1.0, 3.0])).unwrap();
+        request.infer().unwrap();
+        (request.output(0).unwrap().clone(), request)
+    };
+    drop(request);
+    assert_eq!(output.as_slice::<f32>().unwrap(), [0.0, 3.0]);
+}
+
+#[test]
+fn an_unloaded_device_comes_back_at_the_next_use() {
+    let core = core();
+    assert!(core.unload_plugin("MINE").is_err());
+    core.compile_model(&relu(), "MINE", &Properties::new()).unwrap();
+    core.unload_plugin("MINE").unwrap();
+    core.compile_model(&relu(), "MINE", &Properties::new()).unwrap();
+}
+
+#[test]
+fn an_asynchronous_request_runs_its_stages_and_can_be_cancelled() {
+    let compiled = core().compile_model(&relu(), "MINE", &Properties::new()).unwrap();
+    let request: AsyncInferRequest = async_request(&compiled);
+    request.set_input(0, floats(&[-1.0, 3.0])).unwrap();
+    for _ in 0..200 {
+        request.start_async().unwrap();
+        request.cancel();
+        match request.wait() {
+            Ok(()) => {}
+            Err(e) => assert_eq!(e.kind(), ErrorKind::Cancelled),
+        }
+    }
+    request.start_async().unwrap();
+    request.wait().unwrap();
+}
+
+#[test]
+fn hetero_and_multi_take_the_device_as_any_other() {
+    let core = core();
+    for device in ["HETERO:MINE,TEMPLATE", "MULTI:MINE,TEMPLATE", "AUTO:MINE"] {
+        let compiled = core.compile_model(&relu(), device, &Properties::new()).unwrap();
+        let mut request = compiled.create_request();
+        request.set_input(0, floats(&[-1.0, 3.0])).unwrap();
+        request.infer().unwrap();
+        assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [0.0, 3.0], "{device}");
+    }
+}
+
+#[test]
+fn a_missing_library_is_told_when_the_device_is_used() {
+    let core = carafe::core();
+    core.register_plugin("/nowhere/libnone.so", "NONE").unwrap();
+    assert!(!core.available_devices().contains(&"NONE".to_string()));
+    let e = core.compile_model(&relu(), "NONE", &Properties::new()).err().unwrap();
+    assert!(e.to_string().contains("/nowhere/libnone.so") && e.to_string().contains("no such file"), "{e}");
+    assert!(core.compile_model(&relu(), "TEMPLATE", &Properties::new()).is_ok());
+}

@@ -1,0 +1,907 @@
+/* C++17 over carafe.h, header only: operations and kernels as classes, rules and rewrites as functions, failures as
+ * exceptions. Nothing of C++ crosses the boundary: each callback ends in `guard`, which makes a status of whatever is
+ * thrown. All names are hidden, so libraries built with different versions of this file live side by side. Apache-2.0. */
+#ifndef CARAFE_HPP
+#define CARAFE_HPP
+
+#include "carafe.h"
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if defined(_WIN32)
+#define CARAFE_HIDDEN
+#else
+#define CARAFE_HIDDEN __attribute__((visibility("hidden")))
+#endif
+
+/* The library's entry: `CARAFE_EXTENSION(r) { r.describe("acme", "1.0"); r.op<Scale>(...); }` */
+#define CARAFE_EXTENSION(r)                                                                                   \
+    CARAFE_C CARAFE_EXPORT const CarafeAbi carafe_abi;                                                        \
+    const CarafeAbi carafe_abi = {CARAFE_ABI_MAGIC, CARAFE_ABI_MAJOR, CARAFE_ABI_MINOR, sizeof(void *)};      \
+    static void carafe_fill(carafe::Registrar &r);                                                            \
+    CARAFE_C CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *registrar) \
+    {                                                                                                         \
+        return carafe::create_extensions(host, registrar, carafe_fill);                                       \
+    }                                                                                                         \
+    static void carafe_fill(carafe::Registrar &r)
+
+namespace CARAFE_HIDDEN carafe {
+
+/* The engine's table; set before anything else of the library runs. */
+inline const CarafeHost *&host() {
+    static const CarafeHost *table = nullptr;
+    return table;
+}
+
+inline std::string_view view(CarafeStr s) { return s.len ? std::string_view(s.data, s.len) : std::string_view(); }
+inline CarafeStr str(std::string_view s) { return CarafeStr{s.data(), s.size()}; }
+
+/* A failure with its status. Any other exception counts as CARAFE_INVALID with the text of `what()`. */
+class Error : public std::runtime_error {
+public:
+    Error(CarafeStatus status, const std::string &text) : std::runtime_error(text), status(status) {}
+    explicit Error(const std::string &text) : Error(CARAFE_INVALID, text) {}
+    CarafeStatus status;
+};
+
+/* Throws what the engine said no to. */
+inline void check(CarafeStatus status) {
+    if (status == CARAFE_OK) return;
+    CarafeStr text{nullptr, 0};
+    host()->last_error(&text);
+    throw Error(status, std::string(view(text)));
+}
+
+/* Runs a callback; nothing gets out of it but a status. */
+template <class F>
+CarafeStatus guard(F &&body) noexcept {
+    const char *text = "";
+    try {
+        try {
+            body();
+            return CARAFE_OK;
+        } catch (const Error &e) {
+            host()->set_error(str(e.what()));
+            return e.status;
+        } catch (const std::bad_alloc &) {
+            text = "out of memory";
+        } catch (const std::exception &e) {
+            host()->set_error(str(e.what()));
+            return CARAFE_INVALID;
+        } catch (...) {
+            text = "an exception that is no std::exception";
+        }
+    } catch (...) {
+        text = "an exception while another was told";
+    }
+    host()->set_error(carafe_str(text));
+    return CARAFE_PANIC;
+}
+
+/* What tables point to stays until the process ends. */
+template <class T>
+T *keep(T value) {
+    static auto *all = new std::deque<T>();
+    all->push_back(std::move(value));
+    return &all->back();
+}
+inline const char *keep_text(const std::string &text) { return keep(std::make_unique<std::string>(text))->get()->c_str(); }
+inline const char *keep_text(const std::optional<std::string> &text) { return text ? keep_text(*text) : nullptr; }
+
+/* The element type of a C++ type. */
+template <class T>
+constexpr uint32_t type_of() {
+    if constexpr (std::is_same_v<T, bool>) return CARAFE_BOOLEAN;
+    else if constexpr (std::is_same_v<T, float>) return CARAFE_F32;
+    else if constexpr (std::is_same_v<T, double>) return CARAFE_F64;
+    else if constexpr (std::is_same_v<T, int8_t>) return CARAFE_I8;
+    else if constexpr (std::is_same_v<T, int16_t>) return CARAFE_I16;
+    else if constexpr (std::is_same_v<T, int32_t>) return CARAFE_I32;
+    else if constexpr (std::is_same_v<T, int64_t>) return CARAFE_I64;
+    else if constexpr (std::is_same_v<T, uint8_t>) return CARAFE_U8;
+    else if constexpr (std::is_same_v<T, uint16_t>) return CARAFE_U16;
+    else if constexpr (std::is_same_v<T, uint32_t>) return CARAFE_U32;
+    else {
+        static_assert(std::is_same_v<T, uint64_t>, "not an element type");
+        return CARAFE_U64;
+    }
+}
+
+using Shape = std::vector<size_t>;
+
+/* A tensor of the engine, read in place. */
+class Tensor {
+public:
+    Tensor() : raw{} {}
+    explicit Tensor(CarafeTensor t) : raw(t) {}
+    uint32_t type() const { return raw.element_type; }
+    Shape shape() const { return raw.rank ? Shape(raw.shape, raw.shape + raw.rank) : Shape(); }
+    size_t size() const { return carafe_elements(&raw); }
+    template <class T>
+    const T *data() const {
+        if (raw.element_type != type_of<T>()) throw Error("a tensor of element type " + std::to_string(raw.element_type) + " was read as " + std::to_string(type_of<T>()));
+        return static_cast<const T *>(raw.data);
+    }
+    std::vector<std::string> strings() const {
+        if (raw.element_type != CARAFE_STRING) throw Error("the tensor does not hold strings");
+        std::vector<std::string> all;
+        auto list = static_cast<const CarafeStr *>(raw.data);
+        for (size_t i = 0; i < size(); i++) all.emplace_back(view(list[i]));
+        return all;
+    }
+    CarafeTensor raw;
+};
+
+/* One dimension: known, within bounds, or any. */
+struct Dim {
+    int64_t min = 0, max = -1;
+    uint32_t symbol = 0;
+    Dim() = default;
+    Dim(int64_t known) : min(known), max(known) {}
+    Dim(int64_t least, int64_t most) : min(least), max(most) {}
+    explicit Dim(CarafeDim d) : min(d.min), max(d.max), symbol(d.symbol) {}
+    bool known() const { return min == max; }
+    CarafeDim raw() const { return CarafeDim{min, max, symbol, 0}; }
+};
+
+/* Element type and shape as far as they are known; no value for an unknown rank. */
+struct Fact {
+    uint32_t type = CARAFE_DYNAMIC;
+    std::optional<std::vector<Dim>> shape;
+    Fact() = default;
+    Fact(uint32_t type, std::optional<std::vector<Dim>> shape) : type(type), shape(std::move(shape)) {}
+    explicit Fact(CarafeFact f) : type(f.element_type) {
+        if (f.rank < 0) return;
+        shape.emplace();
+        for (int32_t i = 0; i < f.rank; i++) shape->emplace_back(f.dims[i]);
+    }
+};
+
+/* An attribute with its value; made by an author, or copied from the engine. */
+class Attr {
+public:
+    Attr(std::string name, bool v) : Attr(std::move(name), Kind{CARAFE_ATTR_BOOL}) { i = v; }
+    Attr(std::string name, int v) : Attr(std::move(name), int64_t(v)) {}
+    Attr(std::string name, int64_t v) : Attr(std::move(name), Kind{CARAFE_ATTR_INT}) { i = v; }
+    Attr(std::string name, double v) : Attr(std::move(name), Kind{CARAFE_ATTR_FLOAT}) { f = v; }
+    Attr(std::string name, const char *v) : Attr(std::move(name), std::string(v)) {}
+    Attr(std::string name, std::string v) : Attr(std::move(name), Kind{CARAFE_ATTR_STR}) { s = std::move(v); }
+    Attr(std::string name, std::vector<int64_t> v) : Attr(std::move(name), Kind{CARAFE_ATTR_INTS}) { ints = std::move(v); }
+    Attr(std::string name, std::vector<double> v) : Attr(std::move(name), Kind{CARAFE_ATTR_FLOATS}) { floats = std::move(v); }
+    Attr(std::string name, std::vector<std::string> v) : Attr(std::move(name), Kind{CARAFE_ATTR_STRS}) { strs = std::move(v); }
+    static Attr type(std::string name, uint32_t v) {
+        Attr a(std::move(name), Kind{CARAFE_ATTR_TYPE});
+        a.i = v;
+        return a;
+    }
+    static Attr types(std::string name, std::vector<uint32_t> v) {
+        Attr a(std::move(name), Kind{CARAFE_ATTR_TYPES});
+        a.codes = std::move(v);
+        return a;
+    }
+    static Attr shape(std::string name, std::optional<std::vector<Dim>> v) {
+        Attr a(std::move(name), Kind{CARAFE_ATTR_SHAPE});
+        a.i = v ? 0 : -1;
+        if (v)
+            for (const Dim &d : *v) a.dims.push_back(d.raw());
+        return a;
+    }
+    /* The memory of the tensor stays with the caller. */
+    static Attr tensor(std::string name, CarafeTensor v) {
+        Attr a(std::move(name), Kind{CARAFE_ATTR_TENSOR});
+        a.t = v;
+        return a;
+    }
+    /* Borrows from this object. */
+    CarafeAttr raw() const {
+        CarafeAttr a = carafe_attr_none("", kind);
+        a.name = str(name);
+        a.i = i;
+        a.f = f;
+        a.s = str(s);
+        a.ints = ints.data();
+        a.floats = floats.data();
+        a.types = codes.data();
+        a.dims = dims.data();
+        a.tensor = t;
+        texts.clear();
+        for (const std::string &x : strs) texts.push_back(str(x));
+        a.strs = texts.data();
+        switch (kind) {
+        case CARAFE_ATTR_INTS: a.n = ints.size(); break;
+        case CARAFE_ATTR_FLOATS: a.n = floats.size(); break;
+        case CARAFE_ATTR_STRS: a.n = strs.size(); break;
+        case CARAFE_ATTR_TYPES: a.n = codes.size(); break;
+        case CARAFE_ATTR_SHAPE: a.n = dims.size(); break;
+        default: break;
+        }
+        return a;
+    }
+    std::string name;
+    uint32_t kind;
+
+private:
+    struct Kind {
+        uint32_t code;
+    };
+    Attr(std::string name, Kind kind) : name(std::move(name)), kind(kind.code) {}
+    int64_t i = 0;
+    double f = 0;
+    std::string s;
+    std::vector<int64_t> ints;
+    std::vector<double> floats;
+    std::vector<std::string> strs;
+    std::vector<uint32_t> codes;
+    std::vector<CarafeDim> dims;
+    CarafeTensor t{};
+    mutable std::vector<CarafeStr> texts;
+};
+
+/* Attributes for a call into the engine. */
+class AttrList {
+public:
+    AttrList(std::initializer_list<Attr> list) : AttrList(std::vector<Attr>(list)) {}
+    AttrList(std::vector<Attr> list) : own(std::move(list)) {
+        for (const Attr &a : own) raws.push_back(a.raw());
+    }
+    AttrList(const AttrList &) = delete;
+    AttrList &operator=(const AttrList &) = delete;
+    CarafeAttrs raw() const { return CarafeAttrs{raws.data(), raws.size()}; }
+
+private:
+    std::vector<Attr> own;
+    std::vector<CarafeAttr> raws;
+};
+
+/* Reads one attribute of the engine as a C++ value. */
+template <class T>
+T attr_as(const CarafeAttr &a) {
+    auto wrong = [&](const char *wanted) {
+        return Error("attribute `" + std::string(view(a.name)) + "` is not " + wanted);
+    };
+    if constexpr (std::is_same_v<T, bool>) {
+        if (a.kind != CARAFE_ATTR_BOOL && a.kind != CARAFE_ATTR_INT) throw wrong("a bool");
+        return a.i != 0;
+    } else if constexpr (std::is_integral_v<T>) {
+        if (a.kind != CARAFE_ATTR_INT && a.kind != CARAFE_ATTR_TYPE) throw wrong("an integer");
+        return static_cast<T>(a.i);
+    } else if constexpr (std::is_floating_point_v<T>) {
+        if (a.kind == CARAFE_ATTR_INT) return static_cast<T>(a.i);
+        if (a.kind != CARAFE_ATTR_FLOAT) throw wrong("a number");
+        return static_cast<T>(a.f);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+        if (a.kind != CARAFE_ATTR_STR && a.kind != CARAFE_ATTR_TEXT) throw wrong("a text");
+        return std::string(view(a.s));
+    } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+        if (a.kind != CARAFE_ATTR_INTS) throw wrong("a list of integers");
+        return T(a.ints, a.ints + a.n);
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+        if (a.kind != CARAFE_ATTR_FLOATS) throw wrong("a list of numbers");
+        return T(a.floats, a.floats + a.n);
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+        if (a.kind != CARAFE_ATTR_STRS) throw wrong("a list of texts");
+        T all;
+        for (size_t i = 0; i < a.n; i++) all.emplace_back(view(a.strs[i]));
+        return all;
+    } else if constexpr (std::is_same_v<T, std::vector<uint32_t>>) {
+        if (a.kind != CARAFE_ATTR_TYPES) throw wrong("a list of element types");
+        return T(a.types, a.types + a.n);
+    } else if constexpr (std::is_same_v<T, Fact>) {
+        if (a.kind != CARAFE_ATTR_SHAPE) throw wrong("a shape");
+        return Fact(CarafeFact{CARAFE_DYNAMIC, a.i == -1 ? -1 : static_cast<int32_t>(a.n), a.dims});
+    } else {
+        static_assert(std::is_same_v<T, Tensor>, "not a type of attributes");
+        if (a.kind != CARAFE_ATTR_TENSOR) throw wrong("a tensor");
+        return Tensor(a.tensor);
+    }
+}
+
+/* The attributes a node has; valid during the call that hands them over. */
+class Attrs {
+public:
+    explicit Attrs(CarafeAttrs raw) : raw(raw) {}
+    bool has(const char *name) const { return carafe_attr(raw, name) != nullptr; }
+    template <class T>
+    T get(const char *name) const {
+        const CarafeAttr *a = carafe_attr(raw, name);
+        if (!a) throw Error(std::string("attribute `") + name + "` is missing");
+        return attr_as<T>(*a);
+    }
+    template <class T>
+    T get(const char *name, T otherwise) const {
+        const CarafeAttr *a = carafe_attr(raw, name);
+        return a ? attr_as<T>(*a) : otherwise;
+    }
+    CarafeAttrs raw;
+};
+
+/* What `Op::infer` sees and fills in. */
+class Infer {
+public:
+    explicit Infer(CarafeInfer *cx) : cx(cx) {}
+    size_t inputs() const { return cx->fns->n_inputs(cx); }
+    Fact input(size_t i) const {
+        CarafeFact f{};
+        check(cx->fns->input(cx, i, &f));
+        return Fact(f);
+    }
+    /* The elements of an input where they are known. */
+    std::optional<Tensor> value(size_t i) const {
+        CarafeTensor t{};
+        CarafeStatus status = cx->fns->value(cx, i, &t);
+        if (status == CARAFE_NOT_FOUND) return std::nullopt;
+        check(status);
+        return Tensor(t);
+    }
+    void output(size_t i, const Fact &fact) {
+        std::vector<CarafeDim> dims;
+        if (fact.shape)
+            for (const Dim &d : *fact.shape) dims.push_back(d.raw());
+        CarafeFact raw{fact.type, fact.shape ? static_cast<int32_t>(dims.size()) : -1, dims.data()};
+        check(cx->fns->set_output(cx, i, &raw));
+    }
+    CarafeInfer *cx;
+};
+
+/* What `Op::eval` and `Kernel::execute` see and fill in. */
+class Eval {
+public:
+    explicit Eval(CarafeEval *cx) : cx(cx) {}
+    size_t inputs() const { return cx->fns->n_inputs(cx); }
+    size_t outputs() const { return cx->fns->n_outputs(cx); }
+    Tensor input(size_t i) const {
+        CarafeTensor t{};
+        check(cx->fns->input(cx, i, &t));
+        return Tensor(t);
+    }
+    Fact output_fact(size_t i) const {
+        CarafeFact f{};
+        check(cx->fns->output_fact(cx, i, &f));
+        return Fact(f);
+    }
+    /* Memory of an output, zeroed. */
+    template <class T>
+    T *output(size_t i, const Shape &shape) {
+        void *data = nullptr;
+        check(cx->fns->output(cx, i, type_of<T>(), static_cast<uint32_t>(shape.size()), shape.data(), &data));
+        return static_cast<T *>(data);
+    }
+    void output(size_t i, const Shape &shape, const std::vector<std::string> &strings) {
+        std::vector<CarafeStr> texts;
+        for (const std::string &s : strings) texts.push_back(str(s));
+        CarafeTensor t{CARAFE_STRING, static_cast<uint32_t>(shape.size()), shape.data(), texts.data(), texts.size() * sizeof(CarafeStr)};
+        check(cx->fns->set_output(cx, i, &t));
+    }
+    /* A vector becomes the output without a copy. */
+    template <class T>
+    void give(size_t i, const Shape &shape, std::vector<T> values) {
+        auto owner = std::make_unique<std::vector<T>>(std::move(values));
+        CarafeTensor t{type_of<T>(), static_cast<uint32_t>(shape.size()), shape.data(), owner->data(), owner->size() * sizeof(T)};
+        check(cx->fns->give_output(cx, i, &t, owner.get(), [](void *p) { delete static_cast<std::vector<T> *>(p); }));
+        owner.release();
+    }
+    void forward(size_t output, size_t input) { check(cx->fns->forward(cx, output, input)); }
+    std::string name() const {
+        CarafeStr s{nullptr, 0};
+        check(cx->fns->name(cx, &s));
+        return std::string(view(s));
+    }
+    std::optional<Tensor> variable(const std::string &id) const {
+        CarafeTensor t{};
+        CarafeStatus status = cx->fns->variable(cx, str(id), &t);
+        if (status == CARAFE_NOT_FOUND) return std::nullopt;
+        check(status);
+        return Tensor(t);
+    }
+    void assign(const std::string &id, const Tensor &value) { check(cx->fns->assign(cx, str(id), &value.raw)); }
+    CarafeEval *cx;
+};
+
+/* Runs `body(begin, end)` over the parts of 0..n on the engine's threads. An exception of a part is thrown here. */
+template <class F>
+void parallel_for(size_t n, F body) {
+    struct Job {
+        F *body;
+        std::exception_ptr failed;
+    } job{&body, nullptr};
+    host()->parallel_for(
+        n,
+        [](void *user, size_t begin, size_t end) {
+            Job *job = static_cast<Job *>(user);
+            try {
+                (*job->body)(begin, end);
+            } catch (...) {
+                static std::atomic_flag lock = ATOMIC_FLAG_INIT;
+                while (lock.test_and_set()) {}
+                job->failed = std::current_exception();
+                lock.clear();
+            }
+        },
+        &job);
+    if (job.failed) std::rethrow_exception(job.failed);
+}
+
+/* An operation: made for each node from its attributes, by a constructor that takes `const carafe::Attrs &`. Used by
+ * several threads at once. */
+class Op {
+public:
+    virtual ~Op() = default;
+    virtual void infer(Infer &cx) const = 0;
+    virtual void eval(Eval &) const { throw Error(CARAFE_UNSUPPORTED, "the operation has no evaluation"); }
+};
+
+/* The declaration of an operation. */
+struct Decl {
+    std::string name;
+    std::optional<std::string> opset;
+    std::string doc;
+    uint32_t flags = 0;
+    struct Port {
+        std::string name;
+        bool optional, variadic;
+    };
+    struct Declared {
+        std::string name;
+        uint32_t kind;
+        bool required;
+        std::optional<Attr> otherwise;
+        std::string doc;
+    };
+    std::vector<Port> ins, outs;
+    std::vector<Declared> attrs;
+
+    explicit Decl(std::string name, std::optional<std::string> opset = std::nullopt) : name(std::move(name)), opset(std::move(opset)) {}
+    Decl &input(std::string port, bool optional = false, bool variadic = false) { return ins.push_back({std::move(port), optional, variadic}), *this; }
+    Decl &output(std::string port, bool optional = false, bool variadic = false) { return outs.push_back({std::move(port), optional, variadic}), *this; }
+    /* An attribute with the value it has when a node does not give it. */
+    Decl &attr(Attr a, std::string about = "") {
+        std::string name = a.name;
+        uint32_t kind = a.kind;
+        attrs.push_back({std::move(name), kind, false, std::move(a), std::move(about)});
+        return *this;
+    }
+    /* An attribute that every node must give. */
+    Decl &required(std::string name, uint32_t kind, std::string about = "") { return attrs.push_back({std::move(name), kind, true, std::nullopt, std::move(about)}), *this; }
+    /* An attribute that a node may leave out, and has no value then. */
+    Decl &optional(std::string name, uint32_t kind, std::string about = "") { return attrs.push_back({std::move(name), kind, false, std::nullopt, std::move(about)}), *this; }
+    Decl &says(std::string text) { return doc = std::move(text), *this; }
+    /* CARAFE_OP_... */
+    Decl &with(uint32_t bits) { return flags |= bits, *this; }
+};
+
+using Value = CarafeValue;
+
+/* The source node that a rule translates. */
+class Node {
+public:
+    explicit Node(CarafeNode *cx) : cx(cx) {}
+    std::string op_type() const { return text(cx->fns->op_type); }
+    std::string domain() const { return text(cx->fns->domain); }
+    std::string name() const { return text(cx->fns->name); }
+    int64_t version() const { return cx->fns->version(cx); }
+    size_t inputs() const { return cx->fns->n_inputs(cx); }
+    size_t outputs() const { return cx->fns->n_outputs(cx); }
+    Value input(size_t i) const {
+        Value v{};
+        check(cx->fns->input(cx, i, &v));
+        return v;
+    }
+    bool has(size_t i) const {
+        Value v{};
+        return i < inputs() && cx->fns->input(cx, i, &v) == CARAFE_OK;
+    }
+    std::vector<Value> inputs_named(const std::string &port) const {
+        std::vector<Value> all(cx->fns->n_inputs_named(cx, str(port)));
+        for (size_t i = 0; i < all.size(); i++) check(cx->fns->input_named(cx, str(port), i, &all[i]));
+        return all;
+    }
+    template <class T>
+    std::optional<T> attr(const std::string &name) const {
+        CarafeAttr a{};
+        CarafeStatus status = cx->fns->attr(cx, str(name), &a);
+        if (status == CARAFE_NOT_FOUND) return std::nullopt;
+        check(status);
+        return attr_as<T>(a);
+    }
+    Fact fact(Value v) const {
+        CarafeFact f{};
+        check(cx->fns->fact(cx, v, &f));
+        return Fact(f);
+    }
+    std::optional<Tensor> constant_of(Value v) const {
+        CarafeTensor t{};
+        CarafeStatus status = cx->fns->constant_of(cx, v, &t);
+        if (status == CARAFE_NOT_FOUND) return std::nullopt;
+        check(status);
+        return Tensor(t);
+    }
+    /* Adds a node; gives its first output, the others have the ports 1, 2, ... */
+    Value emit(const std::string &op, const std::vector<Value> &inputs, const AttrList &attrs = {}) {
+        Value v{};
+        check(cx->fns->emit(cx, str(op), inputs.data(), inputs.size(), attrs.raw(), &v));
+        return v;
+    }
+    template <class T>
+    Value constant(const std::vector<T> &values, const Shape &shape) {
+        CarafeTensor t{type_of<T>(), static_cast<uint32_t>(shape.size()), shape.data(), values.data(), values.size() * sizeof(T)};
+        Value v{};
+        check(cx->fns->constant(cx, &t, &v));
+        return v;
+    }
+    void output(size_t i, Value v) { check(cx->fns->set_output(cx, i, v)); }
+    std::vector<Value> inline_graph(const std::string &name, const std::vector<Value> &inputs, size_t outputs) {
+        std::vector<Value> all(outputs);
+        check(cx->fns->inline_graph(cx, str(name), inputs.data(), inputs.size(), all.data(), &outputs));
+        all.resize(outputs);
+        return all;
+    }
+    CarafeNode *cx;
+
+private:
+    std::string text(CarafeStatus (*ask)(CarafeNode *, CarafeStr *)) const {
+        CarafeStr s{nullptr, 0};
+        check(ask(cx, &s));
+        return std::string(view(s));
+    }
+};
+
+/* A model that a rewrite works on. */
+class Graph {
+public:
+    explicit Graph(CarafeGraph *g) : g(g) {}
+    struct NodeInfo {
+        std::string name, op_type, opset;
+        size_t inputs, outputs;
+    };
+    std::vector<uint32_t> nodes() const { return ids(g->fns->nodes); }
+    std::vector<uint32_t> parameters() const { return ids(g->fns->parameters); }
+    std::vector<uint32_t> results() const { return ids(g->fns->results); }
+    NodeInfo node(uint32_t id) const {
+        CarafeNodeInfo i{};
+        check(g->fns->node(g, id, &i));
+        return {std::string(view(i.name)), std::string(view(i.op_type)), std::string(view(i.opset)), i.n_inputs, i.n_outputs};
+    }
+    Value input(uint32_t id, size_t i) const {
+        Value v{};
+        check(g->fns->input(g, id, i, &v));
+        return v;
+    }
+    Fact fact(Value v) const {
+        CarafeFact f{};
+        check(g->fns->fact(g, v, &f));
+        return Fact(f);
+    }
+    Attrs attrs(uint32_t id) const {
+        CarafeAttrs a{nullptr, 0};
+        check(g->fns->attrs(g, id, &a));
+        return Attrs(a);
+    }
+    std::optional<Tensor> constant_of(Value v) const {
+        CarafeTensor t{};
+        CarafeStatus status = g->fns->constant_of(g, v, &t);
+        if (status == CARAFE_NOT_FOUND) return std::nullopt;
+        check(status);
+        return Tensor(t);
+    }
+    std::vector<CarafeUse> users(Value v) const {
+        const CarafeUse *list = nullptr;
+        size_t n = 0;
+        check(g->fns->users(g, v, &list, &n));
+        return std::vector<CarafeUse>(list, list + n);
+    }
+    Value add(const std::string &name, const std::string &op, const std::vector<Value> &inputs, const AttrList &attrs = {}) {
+        uint32_t id = 0;
+        check(g->fns->add(g, str(name), str(op), inputs.data(), inputs.size(), attrs.raw(), &id));
+        return Value{id, 0};
+    }
+    void replace(Value old, Value with) { check(g->fns->replace(g, old, with)); }
+    void set_name(uint32_t id, const std::string &name) { check(g->fns->set_name(g, id, str(name))); }
+    void set_info(uint32_t id, const std::string &key, const std::string &value) { check(g->fns->set_info(g, id, str(key), str(value))); }
+    void remove(uint32_t id) { check(g->fns->remove(g, id)); }
+    CarafeGraph *g;
+
+private:
+    std::vector<uint32_t> ids(CarafeStatus (*ask)(CarafeGraph *, const uint32_t **, size_t *)) const {
+        const uint32_t *list = nullptr;
+        size_t n = 0;
+        check(ask(g, &list, &n));
+        return std::vector<uint32_t>(list, list + n);
+    }
+};
+
+/* Names of rewrites that one runs before or after. */
+struct Order {
+    std::vector<std::string> before, after;
+};
+
+/* A mapping by data alone; what is left out is as in the source. */
+struct Mapping {
+    std::string op;
+    std::optional<std::string> framework = std::nullopt, domain = std::nullopt, op_type = std::nullopt;
+    std::vector<std::pair<std::string, std::string>> attr_names = {};
+    std::vector<Attr> attr_values = {};
+    std::vector<std::pair<std::string, size_t>> input_attrs = {};
+    std::vector<std::string> input_names = {}, output_names = {};
+};
+
+/* The memory form of a kernel's port. */
+struct Layout {
+    uint32_t type;
+    std::vector<size_t> blocks = {}, order = {};
+    int32_t in_place = -1;
+    bool constant = false;
+};
+
+struct Config {
+    std::vector<Layout> inputs, outputs;
+};
+
+/* The node a kernel is asked about. */
+struct Site {
+    explicit Site(const CarafeSite *s) : name(view(s->name)), op_type(view(s->op_type)), opset(view(s->opset)), attrs(s->attrs) {
+        for (size_t i = 0; i < s->n_inputs; i++) inputs.emplace_back(s->inputs[i]);
+        for (size_t i = 0; i < s->n_outputs; i++) outputs.emplace_back(s->outputs[i]);
+    }
+    std::string name, op_type, opset;
+    Attrs attrs;
+    std::vector<Fact> inputs, outputs;
+};
+
+/* A kernel ready for one node. */
+class Kernel {
+public:
+    virtual ~Kernel() = default;
+    virtual void execute(Eval &cx) = 0;
+};
+
+/* A kernel class for an operation on a device. */
+class KernelClass {
+public:
+    virtual ~KernelClass() = default;
+    /* Ways to run the node, the best first; none declines it. */
+    virtual std::vector<Config> configs(const Site &site) const = 0;
+    virtual std::unique_ptr<Kernel> init(const Site &site, size_t config) const = 0;
+};
+
+/* Takes what the library brings. */
+class Registrar {
+public:
+    explicit Registrar(CarafeRegistrar *r) : r(r) {}
+    void describe(const std::string &name, const std::string &version) { check(r->fns->describe(r, str(name), str(version))); }
+
+    template <class T>
+    void op(const Decl &decl) {
+        static_assert(std::is_base_of_v<Op, T>, "derive the operation from carafe::Op");
+        std::vector<CarafePort> ins, outs;
+        for (auto &p : decl.ins) ins.push_back({keep_text(p.name), p.optional, p.variadic});
+        for (auto &p : decl.outs) outs.push_back({keep_text(p.name), p.optional, p.variadic});
+        std::vector<CarafeAttrInfo> infos;
+        for (auto &a : decl.attrs) {
+            const CarafeAttr *otherwise = nullptr;
+            if (a.otherwise) otherwise = keep(keep(std::make_unique<Attr>(*a.otherwise))->get()->raw());
+            infos.push_back({keep_text(a.name), a.kind, a.required, otherwise, keep_text(a.doc)});
+        }
+        CarafeOp t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.flags = decl.flags;
+        t.name = keep_text(decl.name);
+        t.opset = keep_text(decl.opset);
+        t.doc = keep_text(decl.doc);
+        t.n_inputs = ins.size();
+        t.inputs = keep(std::move(ins))->data();
+        t.n_outputs = outs.size();
+        t.outputs = keep(std::move(outs))->data();
+        t.n_attrs = infos.size();
+        t.attrs = keep(std::move(infos))->data();
+        t.create = [](void *, CarafeAttrs attrs, void **instance) {
+            return guard([&] { *instance = static_cast<Op *>(new T(Attrs(attrs))); });
+        };
+        t.infer = [](const void *op, CarafeInfer *cx) {
+            return guard([&] {
+                Infer c(cx);
+                static_cast<const Op *>(op)->infer(c);
+            });
+        };
+        t.eval = [](const void *op, CarafeEval *cx) {
+            return guard([&] {
+                Eval c(cx);
+                static_cast<const Op *>(op)->eval(c);
+            });
+        };
+        t.release = [](void *op) { delete static_cast<Op *>(op); };
+        check(r->fns->add_op(r, &t));
+    }
+
+    /* `framework` and `domain`: no value for all. */
+    void rule(std::optional<std::string> framework, std::optional<std::string> domain, const std::string &op_type, std::function<void(Node &)> convert,
+              int64_t since = 1) {
+        CarafeRule t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.framework = keep_text(framework);
+        t.domain = keep_text(domain);
+        t.op_type = keep_text(op_type);
+        t.since = since;
+        t.user = keep(std::move(convert));
+        t.convert = [](void *user, CarafeNode *cx) {
+            return guard([&] {
+                Node n(cx);
+                (*static_cast<std::function<void(Node &)> *>(user))(n);
+            });
+        };
+        check(r->fns->add_rule(r, &t));
+    }
+
+    void mapping(const Mapping &m) {
+        std::vector<CarafePair> pairs;
+        for (auto &p : m.attr_names) pairs.push_back({keep_text(p.first), keep_text(p.second)});
+        std::vector<CarafeInputAttr> from;
+        for (auto &p : m.input_attrs) from.push_back({keep_text(p.first), p.second});
+        AttrList values(m.attr_values);
+        auto ins = texts(m.input_names), outs = texts(m.output_names);
+        CarafeMapping t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.framework = keep_text(m.framework);
+        t.domain = keep_text(m.domain);
+        t.op_type = keep_text(m.op_type);
+        t.op = keep_text(m.op);
+        t.attr_names = pairs.data();
+        t.n_attr_names = pairs.size();
+        t.attr_values = values.raw();
+        t.input_attrs = from.data();
+        t.n_input_attrs = from.size();
+        t.input_names = ins->data();
+        t.n_input_names = ins->size();
+        t.output_names = outs->data();
+        t.n_output_names = outs->size();
+        check(r->fns->add_mapping(r, &t));
+    }
+
+    /* A rewrite of whole models; says how often it fired. */
+    void model_pass(uint32_t phase, const std::string &name, std::function<size_t(Graph &)> run, const Order &order = {}) {
+        CarafePass t = pass(phase, name, order);
+        t.user = keep(std::move(run));
+        t.run = [](void *user, CarafeGraph *g, size_t *fired) {
+            return guard([&] {
+                Graph graph(g);
+                *fired = (*static_cast<std::function<size_t(Graph &)> *>(user))(graph);
+            });
+        };
+        check(r->fns->add_pass(r, &t));
+    }
+
+    /* A rewrite of one node at a time: nodes of type `root`, or all. `at` says whether it fired. */
+    void matcher(uint32_t phase, const std::string &name, std::optional<std::string> root, std::function<bool(Graph &, uint32_t)> at, const Order &order = {}) {
+        CarafePass t = pass(phase, name, order);
+        t.root = keep_text(root);
+        t.user = keep(std::move(at));
+        t.at = [](void *user, CarafeGraph *g, uint32_t id, uint32_t *outcome) {
+            return guard([&] {
+                Graph graph(g);
+                bool fired = (*static_cast<std::function<bool(Graph &, uint32_t)> *>(user))(graph, id);
+                *outcome = fired ? CARAFE_DONE : CARAFE_NO_MATCH;
+            });
+        };
+        check(r->fns->add_pass(r, &t));
+    }
+
+    void kernel(const std::string &device, const std::string &op, std::optional<std::string> opset, const std::string &name, std::unique_ptr<KernelClass> kernel) {
+        CarafeKernel t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.device = keep_text(device);
+        t.op = keep_text(op);
+        t.opset = keep_text(opset);
+        t.name = keep_text(name);
+        t.user = keep(std::move(kernel))->get();
+        t.configs = [](void *user, const CarafeSite *site, CarafeConfigSink offer, void *sink) {
+            return guard([&] {
+                for (const Config &c : static_cast<KernelClass *>(user)->configs(Site(site))) {
+                    auto ins = layouts(c.inputs), outs = layouts(c.outputs);
+                    CarafeConfig raw{ins.data(), ins.size(), outs.data(), outs.size()};
+                    check(offer(sink, &raw));
+                }
+            });
+        };
+        t.init = [](void *user, const CarafeSite *site, size_t config, void **kernel) {
+            return guard([&] { *kernel = static_cast<KernelClass *>(user)->init(Site(site), config).release(); });
+        };
+        t.execute = [](void *kernel, CarafeEval *cx) {
+            return guard([&] {
+                Eval c(cx);
+                static_cast<Kernel *>(kernel)->execute(c);
+            });
+        };
+        t.release = [](void *kernel) { delete static_cast<Kernel *>(kernel); };
+        check(r->fns->add_kernel(r, &t));
+    }
+
+    void cl_kernel(const std::string &device, const std::string &xml, const std::string &source) {
+        CarafeClKernel t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.device = keep_text(device);
+        t.xml = keep_text(xml);
+        t.source = keep_text(source);
+        check(r->fns->add_cl_kernel(r, &t));
+    }
+
+    void progress(std::function<void(float, uint32_t, uint32_t)> hear) {
+        CarafeProgress t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.user = keep(std::move(hear));
+        t.progress = [](void *user, float part, uint32_t total, uint32_t done) {
+            guard([&] { (*static_cast<std::function<void(float, uint32_t, uint32_t)> *>(user))(part, total, done); });
+        };
+        check(r->fns->add_progress(r, &t));
+    }
+
+    using Hear = std::function<void(std::string_view, std::string_view, std::string_view, std::string_view, int64_t)>;
+    /* Hears of events: kind, category, action, label, value. */
+    void telemetry(Hear hear) {
+        CarafeTelemetry t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.user = keep(std::move(hear));
+        t.send = [](void *user, CarafeStr kind, CarafeStr category, CarafeStr action, CarafeStr label, int64_t value) {
+            guard([&] { (*static_cast<Hear *>(user))(view(kind), view(category), view(action), view(label), value); });
+        };
+        check(r->fns->add_telemetry(r, &t));
+    }
+
+    CarafeRegistrar *r;
+
+private:
+    static std::vector<const char *> *texts(const std::vector<std::string> &list) {
+        std::vector<const char *> all;
+        for (const std::string &s : list) all.push_back(keep_text(s));
+        return keep(std::move(all));
+    }
+    static CarafePass pass(uint32_t phase, const std::string &name, const Order &order) {
+        auto before = texts(order.before), after = texts(order.after);
+        CarafePass t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.phase = phase;
+        t.name = keep_text(name);
+        t.before = before->data();
+        t.n_before = before->size();
+        t.after = after->data();
+        t.n_after = after->size();
+        return t;
+    }
+    static std::vector<CarafeLayout> layouts(const std::vector<Layout> &list) {
+        std::vector<CarafeLayout> all;
+        for (const Layout &l : list)
+            all.push_back({l.type, static_cast<uint32_t>(l.blocks.size()), l.blocks.data(), l.order.data(), l.in_place, l.constant});
+        return all;
+    }
+};
+
+inline CarafeStatus create_extensions(const CarafeHost *table, CarafeRegistrar *registrar, void (*fill)(Registrar &)) noexcept {
+    host() = table;
+    return guard([&] {
+        Registrar r(registrar);
+        fill(r);
+    });
+}
+
+}  // namespace carafe
+
+#endif /* CARAFE_HPP */
