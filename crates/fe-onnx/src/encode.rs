@@ -36,10 +36,10 @@ pub(crate) fn encode(mut from: Decoded, outputs: &[ValueInfoProto], source: &Sou
         if let Some(c) = node.op().get::<Constant>() {
             let name = Some(names.of(id.into()).to_string());
             match constants.remove(&id).filter(|(tensor, _)| is_same(tensor, c.tensor())) {
-                Some((_, Stored::Dense(t))) => graph.initializer.push(TensorProto { name, ..t }),
+                Some((_, Stored::Dense(t))) => graph.initializer.push(TensorProto { name, ..*t }),
                 Some((_, Stored::Sparse(mut t))) => {
                     t.values.iter_mut().for_each(|v| v.name.clone_from(&name));
-                    graph.sparse_initializer.push(t);
+                    graph.sparse_initializer.push(*t);
                 }
                 None => graph.initializer.push(TensorProto { name, ..stored(c.tensor())? }),
             }
