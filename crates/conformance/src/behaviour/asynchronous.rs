@@ -95,12 +95,13 @@ fn is_busy<T>(result: Result<T>, what: &str) -> Outcome<bool> {
 fn a_running_request_is_busy(b: &Bench) -> Outcome {
     while_running(b, |r, x| {
         // In this order, so that whatever comes first saw a running request if the last one did.
-        let mut all = Vec::new();
-        all.push(("binding an input", is_busy(r.set_input(0, x), "binding an input")?));
-        all.push(("reading an output", is_busy(r.output(0), "reading an output")?));
-        all.push(("setting a callback", is_busy(r.clear_callback(), "setting a callback")?));
-        all.push(("reading the profile", is_busy(r.profile(), "reading the profile")?));
-        all.push(("a second start", is_busy(r.start_async(), "a second start")?));
+        let all = [
+            ("binding an input", is_busy(r.set_input(0, x), "binding an input")?),
+            ("reading an output", is_busy(r.output(0), "reading an output")?),
+            ("setting a callback", is_busy(r.clear_callback(), "setting a callback")?),
+            ("reading the profile", is_busy(r.profile(), "reading the profile")?),
+            ("a second start", is_busy(r.start_async(), "a second start")?),
+        ];
         let Some((_, true)) = all.last() else { return Ok(false) };
         let taken = all.iter().find(|(_, busy)| !busy);
         ensure!(taken.is_none(), "{} was taken while the request ran", taken.map_or("", |t| t.0));
