@@ -135,8 +135,11 @@ fn shorter_tables_work() {
 
 #[test]
 fn longer_tables_work() {
-    let source = OP.replace("CARAFE_LIBRARY", "static const CarafeHost *carafe;
-    CARAFE_EXPORT const CarafeAbi carafe_abi = {CARAFE_ABI_MAGIC, CARAFE_ABI_MAJOR, 99, sizeof(void *)};");
+    let source = OP.replace(
+        "CARAFE_LIBRARY",
+        "static const CarafeHost *carafe;
+    CARAFE_EXPORT const CarafeAbi carafe_abi = {CARAFE_ABI_MAGIC, CARAFE_ABI_MAJOR, 99, sizeof(void *)};",
+    );
     let entry = "
     typedef struct { CarafeOp now; void *later[16]; } LaterOp;
     typedef struct { CarafeRule now; void *later[16]; } LaterRule;
