@@ -710,8 +710,8 @@ typedef struct CarafeRegistrarFns {
     CarafeStatus (*add_telemetry)(struct CarafeRegistrar *r, const struct CarafeTelemetry *telemetry);
 } CarafeRegistrarFns;
 
-// Takes what a library brings. Handed to `create_extensions`, valid during that call; the tables given to it are copied,
-// what they point to must live as long as the library.
+// Takes what a library brings. Handed to `create_extensions`, valid during that call. Tables, lists and texts given to it
+// are copied; functions and `user` pointers must live as long as the library.
 typedef struct CarafeRegistrar {
     const struct CarafeRegistrarFns *fns;
 } CarafeRegistrar;

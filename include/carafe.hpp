@@ -1,6 +1,7 @@
 /* C++17 over carafe.h, header only: operations and kernels as classes, rules and rewrites as functions, failures as
  * exceptions. Nothing of C++ crosses the boundary: each callback ends in `guard`, which makes a status of whatever is
- * thrown. All names are hidden, so libraries built with different versions of this file live side by side. Apache-2.0. */
+ * thrown. All names are hidden, so libraries built with different versions of this file live side by side.
+ * Apache-2.0. */
 #ifndef CARAFE_HPP
 #define CARAFE_HPP
 
@@ -91,15 +92,20 @@ CarafeStatus guard(F &&body) noexcept {
     return CARAFE_PANIC;
 }
 
-/* What tables point to stays until the process ends. */
+/* What callbacks work with stays until the process ends, also while its last threads run. */
 template <class T>
 T *keep(T value) {
     static auto *all = new std::deque<T>();
     all->push_back(std::move(value));
     return &all->back();
 }
-inline const char *keep_text(const std::string &text) { return keep(std::make_unique<std::string>(text))->get()->c_str(); }
-inline const char *keep_text(const std::optional<std::string> &text) { return text ? keep_text(*text) : nullptr; }
+inline const char *text(const std::string &s) { return s.c_str(); }
+inline const char *text(const std::optional<std::string> &s) { return s ? s->c_str() : nullptr; }
+inline std::vector<const char *> texts(const std::vector<std::string> &list) {
+    std::vector<const char *> all;
+    for (const std::string &s : list) all.push_back(s.c_str());
+    return all;
+}
 
 /* The element type of a C++ type. */
 template <class T>
@@ -121,6 +127,7 @@ constexpr uint32_t type_of() {
 }
 
 using Shape = std::vector<size_t>;
+inline uint32_t rank(const Shape &shape) { return static_cast<uint32_t>(shape.size()); }
 
 /* A tensor of the engine, read in place. */
 class Tensor {
@@ -132,7 +139,9 @@ public:
     size_t size() const { return carafe_elements(&raw); }
     template <class T>
     const T *data() const {
-        if (raw.element_type != type_of<T>()) throw Error("a tensor of element type " + std::to_string(raw.element_type) + " was read as " + std::to_string(type_of<T>()));
+        if (raw.element_type != type_of<T>())
+            throw Error("a tensor of element type " + std::to_string(raw.element_type) + " was read as " +
+                        std::to_string(type_of<T>()));
         return static_cast<const T *>(raw.data);
     }
     std::vector<std::string> strings() const {
@@ -179,9 +188,15 @@ public:
     Attr(std::string name, double v) : Attr(std::move(name), Kind{CARAFE_ATTR_FLOAT}) { f = v; }
     Attr(std::string name, const char *v) : Attr(std::move(name), std::string(v)) {}
     Attr(std::string name, std::string v) : Attr(std::move(name), Kind{CARAFE_ATTR_STR}) { s = std::move(v); }
-    Attr(std::string name, std::vector<int64_t> v) : Attr(std::move(name), Kind{CARAFE_ATTR_INTS}) { ints = std::move(v); }
-    Attr(std::string name, std::vector<double> v) : Attr(std::move(name), Kind{CARAFE_ATTR_FLOATS}) { floats = std::move(v); }
-    Attr(std::string name, std::vector<std::string> v) : Attr(std::move(name), Kind{CARAFE_ATTR_STRS}) { strs = std::move(v); }
+    Attr(std::string name, std::vector<int64_t> v) : Attr(std::move(name), Kind{CARAFE_ATTR_INTS}) {
+        ints = std::move(v);
+    }
+    Attr(std::string name, std::vector<double> v) : Attr(std::move(name), Kind{CARAFE_ATTR_FLOATS}) {
+        floats = std::move(v);
+    }
+    Attr(std::string name, std::vector<std::string> v) : Attr(std::move(name), Kind{CARAFE_ATTR_STRS}) {
+        strs = std::move(v);
+    }
     static Attr type(std::string name, uint32_t v) {
         Attr a(std::move(name), Kind{CARAFE_ATTR_TYPE});
         a.i = v;
@@ -376,20 +391,20 @@ public:
     template <class T>
     T *output(size_t i, const Shape &shape) {
         void *data = nullptr;
-        check(cx->fns->output(cx, i, type_of<T>(), static_cast<uint32_t>(shape.size()), shape.data(), &data));
+        check(cx->fns->output(cx, i, type_of<T>(), rank(shape), shape.data(), &data));
         return static_cast<T *>(data);
     }
     void output(size_t i, const Shape &shape, const std::vector<std::string> &strings) {
         std::vector<CarafeStr> texts;
         for (const std::string &s : strings) texts.push_back(str(s));
-        CarafeTensor t{CARAFE_STRING, static_cast<uint32_t>(shape.size()), shape.data(), texts.data(), texts.size() * sizeof(CarafeStr)};
+        CarafeTensor t{CARAFE_STRING, rank(shape), shape.data(), texts.data(), texts.size() * sizeof(CarafeStr)};
         check(cx->fns->set_output(cx, i, &t));
     }
     /* A vector becomes the output without a copy. */
     template <class T>
     void give(size_t i, const Shape &shape, std::vector<T> values) {
         auto owner = std::make_unique<std::vector<T>>(std::move(values));
-        CarafeTensor t{type_of<T>(), static_cast<uint32_t>(shape.size()), shape.data(), owner->data(), owner->size() * sizeof(T)};
+        CarafeTensor t{type_of<T>(), rank(shape), shape.data(), owner->data(), owner->size() * sizeof(T)};
         check(cx->fns->give_output(cx, i, &t, owner.get(), [](void *p) { delete static_cast<std::vector<T> *>(p); }));
         owner.release();
     }
@@ -463,9 +478,16 @@ struct Decl {
     std::vector<Port> ins, outs;
     std::vector<Declared> attrs;
 
-    explicit Decl(std::string name, std::optional<std::string> opset = std::nullopt) : name(std::move(name)), opset(std::move(opset)) {}
-    Decl &input(std::string port, bool optional = false, bool variadic = false) { return ins.push_back({std::move(port), optional, variadic}), *this; }
-    Decl &output(std::string port, bool optional = false, bool variadic = false) { return outs.push_back({std::move(port), optional, variadic}), *this; }
+    explicit Decl(std::string name, std::optional<std::string> opset = std::nullopt)
+        : name(std::move(name)), opset(std::move(opset)) {}
+    Decl &input(std::string port, bool optional = false, bool variadic = false) {
+        ins.push_back({std::move(port), optional, variadic});
+        return *this;
+    }
+    Decl &output(std::string port, bool optional = false, bool variadic = false) {
+        outs.push_back({std::move(port), optional, variadic});
+        return *this;
+    }
     /* An attribute with the value it has when a node does not give it. */
     Decl &attr(Attr a, std::string about = "") {
         std::string name = a.name;
@@ -474,9 +496,15 @@ struct Decl {
         return *this;
     }
     /* An attribute that every node must give. */
-    Decl &required(std::string name, uint32_t kind, std::string about = "") { return attrs.push_back({std::move(name), kind, true, std::nullopt, std::move(about)}), *this; }
+    Decl &required(std::string attr, uint32_t kind, std::string about = "") {
+        attrs.push_back({std::move(attr), kind, true, std::nullopt, std::move(about)});
+        return *this;
+    }
     /* An attribute that a node may leave out, and has no value then. */
-    Decl &optional(std::string name, uint32_t kind, std::string about = "") { return attrs.push_back({std::move(name), kind, false, std::nullopt, std::move(about)}), *this; }
+    Decl &optional(std::string attr, uint32_t kind, std::string about = "") {
+        attrs.push_back({std::move(attr), kind, false, std::nullopt, std::move(about)});
+        return *this;
+    }
     Decl &says(std::string text) { return doc = std::move(text), *this; }
     /* CARAFE_OP_... */
     Decl &with(uint32_t bits) { return flags |= bits, *this; }
@@ -536,7 +564,7 @@ public:
     }
     template <class T>
     Value constant(const std::vector<T> &values, const Shape &shape) {
-        CarafeTensor t{type_of<T>(), static_cast<uint32_t>(shape.size()), shape.data(), values.data(), values.size() * sizeof(T)};
+        CarafeTensor t{type_of<T>(), rank(shape), shape.data(), values.data(), values.size() * sizeof(T)};
         Value v{};
         check(cx->fns->constant(cx, &t, &v));
         return v;
@@ -572,7 +600,8 @@ public:
     NodeInfo node(uint32_t id) const {
         CarafeNodeInfo i{};
         check(g->fns->node(g, id, &i));
-        return {std::string(view(i.name)), std::string(view(i.op_type)), std::string(view(i.opset)), i.n_inputs, i.n_outputs};
+        return {std::string(view(i.name)), std::string(view(i.op_type)), std::string(view(i.opset)), i.n_inputs,
+                i.n_outputs};
     }
     Value input(uint32_t id, size_t i) const {
         Value v{};
@@ -602,14 +631,17 @@ public:
         check(g->fns->users(g, v, &list, &n));
         return std::vector<CarafeUse>(list, list + n);
     }
-    Value add(const std::string &name, const std::string &op, const std::vector<Value> &inputs, const AttrList &attrs = {}) {
+    Value add(const std::string &name, const std::string &op, const std::vector<Value> &inputs,
+              const AttrList &attrs = {}) {
         uint32_t id = 0;
         check(g->fns->add(g, str(name), str(op), inputs.data(), inputs.size(), attrs.raw(), &id));
         return Value{id, 0};
     }
     void replace(Value old, Value with) { check(g->fns->replace(g, old, with)); }
     void set_name(uint32_t id, const std::string &name) { check(g->fns->set_name(g, id, str(name))); }
-    void set_info(uint32_t id, const std::string &key, const std::string &value) { check(g->fns->set_info(g, id, str(key), str(value))); }
+    void set_info(uint32_t id, const std::string &key, const std::string &value) {
+        check(g->fns->set_info(g, id, str(key), str(value)));
+    }
     void remove(uint32_t id) { check(g->fns->remove(g, id)); }
     CarafeGraph *g;
 
@@ -651,7 +683,8 @@ struct Config {
 
 /* The node a kernel is asked about. */
 struct Site {
-    explicit Site(const CarafeSite *s) : name(view(s->name)), op_type(view(s->op_type)), opset(view(s->opset)), attrs(s->attrs) {
+    explicit Site(const CarafeSite *s)
+        : name(view(s->name)), op_type(view(s->op_type)), opset(view(s->opset)), attrs(s->attrs) {
         for (size_t i = 0; i < s->n_inputs; i++) inputs.emplace_back(s->inputs[i]);
         for (size_t i = 0; i < s->n_outputs; i++) outputs.emplace_back(s->outputs[i]);
     }
@@ -680,33 +713,36 @@ public:
 class Registrar {
 public:
     explicit Registrar(CarafeRegistrar *r) : r(r) {}
-    void describe(const std::string &name, const std::string &version) { check(r->fns->describe(r, str(name), str(version))); }
+    void describe(const std::string &name, const std::string &version) {
+        check(r->fns->describe(r, str(name), str(version)));
+    }
 
     template <class T>
     void op(const Decl &decl) {
         static_assert(std::is_base_of_v<Op, T>, "derive the operation from carafe::Op");
         std::vector<CarafePort> ins, outs;
-        for (auto &p : decl.ins) ins.push_back({keep_text(p.name), p.optional, p.variadic});
-        for (auto &p : decl.outs) outs.push_back({keep_text(p.name), p.optional, p.variadic});
+        for (auto &p : decl.ins) ins.push_back({text(p.name), p.optional, p.variadic});
+        for (auto &p : decl.outs) outs.push_back({text(p.name), p.optional, p.variadic});
         std::vector<CarafeAttrInfo> infos;
+        std::deque<CarafeAttr> defaults;
         for (auto &a : decl.attrs) {
-            const CarafeAttr *otherwise = nullptr;
-            if (a.otherwise) otherwise = keep(keep(std::make_unique<Attr>(*a.otherwise))->get()->raw());
-            infos.push_back({keep_text(a.name), a.kind, a.required, otherwise, keep_text(a.doc)});
+            if (a.otherwise) defaults.push_back(a.otherwise->raw());
+            const CarafeAttr *otherwise = a.otherwise ? &defaults.back() : nullptr;
+            infos.push_back({text(a.name), a.kind, a.required, otherwise, text(a.doc)});
         }
         CarafeOp t{};
         t.size = sizeof t;
         t.abi = CARAFE_ABI_MAJOR;
         t.flags = decl.flags;
-        t.name = keep_text(decl.name);
-        t.opset = keep_text(decl.opset);
-        t.doc = keep_text(decl.doc);
+        t.name = text(decl.name);
+        t.opset = text(decl.opset);
+        t.doc = text(decl.doc);
         t.n_inputs = ins.size();
-        t.inputs = keep(std::move(ins))->data();
+        t.inputs = ins.data();
         t.n_outputs = outs.size();
-        t.outputs = keep(std::move(outs))->data();
+        t.outputs = outs.data();
         t.n_attrs = infos.size();
-        t.attrs = keep(std::move(infos))->data();
+        t.attrs = infos.data();
         t.create = [](void *, CarafeAttrs attrs, void **instance) {
             return guard([&] { *instance = static_cast<Op *>(new T(Attrs(attrs))); });
         };
@@ -727,14 +763,14 @@ public:
     }
 
     /* `framework` and `domain`: no value for all. */
-    void rule(std::optional<std::string> framework, std::optional<std::string> domain, const std::string &op_type, std::function<void(Node &)> convert,
-              int64_t since = 1) {
+    void rule(std::optional<std::string> framework, std::optional<std::string> domain, const std::string &op_type,
+              std::function<void(Node &)> convert, int64_t since = 1) {
         CarafeRule t{};
         t.size = sizeof t;
         t.abi = CARAFE_ABI_MAJOR;
-        t.framework = keep_text(framework);
-        t.domain = keep_text(domain);
-        t.op_type = keep_text(op_type);
+        t.framework = text(framework);
+        t.domain = text(domain);
+        t.op_type = text(op_type);
         t.since = since;
         t.user = keep(std::move(convert));
         t.convert = [](void *user, CarafeNode *cx) {
@@ -748,33 +784,35 @@ public:
 
     void mapping(const Mapping &m) {
         std::vector<CarafePair> pairs;
-        for (auto &p : m.attr_names) pairs.push_back({keep_text(p.first), keep_text(p.second)});
+        for (auto &p : m.attr_names) pairs.push_back({text(p.first), text(p.second)});
         std::vector<CarafeInputAttr> from;
-        for (auto &p : m.input_attrs) from.push_back({keep_text(p.first), p.second});
+        for (auto &p : m.input_attrs) from.push_back({text(p.first), p.second});
         AttrList values(m.attr_values);
         auto ins = texts(m.input_names), outs = texts(m.output_names);
         CarafeMapping t{};
         t.size = sizeof t;
         t.abi = CARAFE_ABI_MAJOR;
-        t.framework = keep_text(m.framework);
-        t.domain = keep_text(m.domain);
-        t.op_type = keep_text(m.op_type);
-        t.op = keep_text(m.op);
+        t.framework = text(m.framework);
+        t.domain = text(m.domain);
+        t.op_type = text(m.op_type);
+        t.op = text(m.op);
         t.attr_names = pairs.data();
         t.n_attr_names = pairs.size();
         t.attr_values = values.raw();
         t.input_attrs = from.data();
         t.n_input_attrs = from.size();
-        t.input_names = ins->data();
-        t.n_input_names = ins->size();
-        t.output_names = outs->data();
-        t.n_output_names = outs->size();
+        t.input_names = ins.data();
+        t.n_input_names = ins.size();
+        t.output_names = outs.data();
+        t.n_output_names = outs.size();
         check(r->fns->add_mapping(r, &t));
     }
 
     /* A rewrite of whole models; says how often it fired. */
-    void model_pass(uint32_t phase, const std::string &name, std::function<size_t(Graph &)> run, const Order &order = {}) {
-        CarafePass t = pass(phase, name, order);
+    void model_pass(uint32_t phase, const std::string &name, std::function<size_t(Graph &)> run,
+                    const Order &order = {}) {
+        Pass pass(phase, name, order);
+        CarafePass &t = pass.t;
         t.user = keep(std::move(run));
         t.run = [](void *user, CarafeGraph *g, size_t *fired) {
             return guard([&] {
@@ -786,9 +824,11 @@ public:
     }
 
     /* A rewrite of one node at a time: nodes of type `root`, or all. `at` says whether it fired. */
-    void matcher(uint32_t phase, const std::string &name, std::optional<std::string> root, std::function<bool(Graph &, uint32_t)> at, const Order &order = {}) {
-        CarafePass t = pass(phase, name, order);
-        t.root = keep_text(root);
+    void matcher(uint32_t phase, const std::string &name, std::optional<std::string> root,
+                 std::function<bool(Graph &, uint32_t)> at, const Order &order = {}) {
+        Pass pass(phase, name, order);
+        CarafePass &t = pass.t;
+        t.root = text(root);
         t.user = keep(std::move(at));
         t.at = [](void *user, CarafeGraph *g, uint32_t id, uint32_t *outcome) {
             return guard([&] {
@@ -800,14 +840,15 @@ public:
         check(r->fns->add_pass(r, &t));
     }
 
-    void kernel(const std::string &device, const std::string &op, std::optional<std::string> opset, const std::string &name, std::unique_ptr<KernelClass> kernel) {
+    void kernel(const std::string &device, const std::string &op, std::optional<std::string> opset,
+                const std::string &name, std::unique_ptr<KernelClass> kernel) {
         CarafeKernel t{};
         t.size = sizeof t;
         t.abi = CARAFE_ABI_MAJOR;
-        t.device = keep_text(device);
-        t.op = keep_text(op);
-        t.opset = keep_text(opset);
-        t.name = keep_text(name);
+        t.device = text(device);
+        t.op = text(op);
+        t.opset = text(opset);
+        t.name = text(name);
         t.user = keep(std::move(kernel))->get();
         t.configs = [](void *user, const CarafeSite *site, CarafeConfigSink offer, void *sink) {
             return guard([&] {
@@ -835,9 +876,9 @@ public:
         CarafeClKernel t{};
         t.size = sizeof t;
         t.abi = CARAFE_ABI_MAJOR;
-        t.device = keep_text(device);
-        t.xml = keep_text(xml);
-        t.source = keep_text(source);
+        t.device = text(device);
+        t.xml = text(xml);
+        t.source = text(source);
         check(r->fns->add_cl_kernel(r, &t));
     }
 
@@ -868,33 +909,32 @@ public:
     CarafeRegistrar *r;
 
 private:
-    static std::vector<const char *> *texts(const std::vector<std::string> &list) {
-        std::vector<const char *> all;
-        for (const std::string &s : list) all.push_back(keep_text(s));
-        return keep(std::move(all));
-    }
-    static CarafePass pass(uint32_t phase, const std::string &name, const Order &order) {
-        auto before = texts(order.before), after = texts(order.after);
+    // Borrows from its arguments.
+    struct Pass {
+        std::vector<const char *> before, after;
         CarafePass t{};
-        t.size = sizeof t;
-        t.abi = CARAFE_ABI_MAJOR;
-        t.phase = phase;
-        t.name = keep_text(name);
-        t.before = before->data();
-        t.n_before = before->size();
-        t.after = after->data();
-        t.n_after = after->size();
-        return t;
-    }
+        Pass(uint32_t phase, const std::string &name, const Order &order)
+            : before(texts(order.before)), after(texts(order.after)) {
+            t.size = sizeof t;
+            t.abi = CARAFE_ABI_MAJOR;
+            t.phase = phase;
+            t.name = text(name);
+            t.before = before.data();
+            t.n_before = before.size();
+            t.after = after.data();
+            t.n_after = after.size();
+        }
+    };
     static std::vector<CarafeLayout> layouts(const std::vector<Layout> &list) {
         std::vector<CarafeLayout> all;
         for (const Layout &l : list)
-            all.push_back({l.type, static_cast<uint32_t>(l.blocks.size()), l.blocks.data(), l.order.data(), l.in_place, l.constant});
+            all.push_back({l.type, rank(l.blocks), l.blocks.data(), l.order.data(), l.in_place, l.constant});
         return all;
     }
 };
 
-inline CarafeStatus create_extensions(const CarafeHost *table, CarafeRegistrar *registrar, void (*fill)(Registrar &)) noexcept {
+inline CarafeStatus create_extensions(const CarafeHost *table, CarafeRegistrar *registrar,
+                                      void (*fill)(Registrar &)) noexcept {
     host() = table;
     return guard([&] {
         Registrar r(registrar);

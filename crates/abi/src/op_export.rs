@@ -247,7 +247,8 @@ pub(crate) unsafe fn eval_through(op: &dyn Op, cx: *mut CarafeEval) -> Result<()
     let fns = unsafe { &*(*cx).fns };
     // SAFETY: the context is live; so in every call below.
     let (n_inputs, n_outputs) = unsafe { ((fns.n_inputs)(cx), (fns.n_outputs)(cx)) };
-    let mut lent: Vec<Option<Arc<Lent>>> = Vec::with_capacity(n_inputs);
+    let mut lending = Lending { fns, cx, lent: Vec::with_capacity(n_inputs) };
+    let lent = &mut lending.lent;
     let mut inputs = Vec::with_capacity(n_inputs);
     for i in 0..n_inputs {
         let mut code = CarafeAttr::EMPTY.tensor;
@@ -294,22 +295,38 @@ pub(crate) unsafe fn eval_through(op: &dyn Op, cx: *mut CarafeEval) -> Result<()
     let outputs = result.and_then(|()| own.finish());
     for (i, output) in outputs?.into_iter().enumerate() {
         // SAFETY: as above.
-        from_host(unsafe { hand_over(fns, cx, i, output, &lent)? })?;
+        from_host(unsafe { hand_over(fns, cx, i, output, lent)? })?;
     }
     if let Some((id, value)) = variable.and_then(|id| env.variables.remove_entry(&id)) {
         let mut arena = Arena::default();
         // SAFETY: as above.
         from_host(unsafe { (fns.assign)(cx, CarafeStr::of(&id), &tensor_code(&value, &mut arena)) })?;
     }
-    // A tensor over an input that is still somewhere keeps the memory from here on.
-    for (i, owner) in lent.iter().enumerate() {
-        let Some(owner) = owner.as_ref().filter(|o| Arc::strong_count(o) > 1) else { continue };
-        let mut kept = std::ptr::null_mut();
-        // SAFETY: as above.
-        from_host(unsafe { (fns.keep_input)(cx, i, &mut kept) })?;
-        let _ = owner.kept.set(Kept(kept));
-    }
     Ok(())
+}
+
+/// The inputs of one evaluation. At its end, also by an error or a panic, a tensor over an input that is still somewhere
+/// keeps the memory from there on.
+struct Lending<'a> {
+    fns: &'a CarafeEvalFns,
+    cx: *mut CarafeEval,
+    lent: Vec<Option<Arc<Lent>>>,
+}
+
+impl Drop for Lending<'_> {
+    fn drop(&mut self) {
+        for (i, owner) in self.lent.iter().enumerate() {
+            let Some(owner) = owner.as_ref().filter(|o| Arc::strong_count(o) > 1) else { continue };
+            let mut kept = std::ptr::null_mut();
+            // SAFETY: the context lives until the evaluation returns, which is after this.
+            if unsafe { (self.fns.keep_input)(self.cx, i, &mut kept) } == CARAFE_OK {
+                let _ = owner.kept.set(Kept(kept));
+            } else {
+                // Without its memory the tensor must not be used again.
+                std::process::abort();
+            }
+        }
+    }
 }
 
 /// Hands outputs that were computed on this side to a context of the other.

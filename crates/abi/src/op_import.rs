@@ -7,7 +7,7 @@ use crate::infer_export::InferBridge;
 use crate::library::Library;
 use crate::status::{report, set_text};
 use crate::tables::*;
-use crate::text::{c_text, items, opt_c_text};
+use crate::text::{c_text, forever, items, opt_c_text};
 use carafe_graph::{
     Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Body, Error, EvalCx, InferCx, Op, OpDecl, OpFactory, OpInfo,
     PortInfo, Result, TensorAttr,
@@ -152,9 +152,9 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
         table.flags
     );
     let info = intern(key, || OpInfo {
-        name: leak(name),
-        xml_name: leak(name),
-        opset: leak(opset),
+        name: forever(name),
+        xml_name: forever(name),
+        opset: forever(opset),
         since: 0,
         until: 0,
         inputs: leak_ports(&inputs),
@@ -163,14 +163,14 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
             attrs
                 .iter()
                 .map(|(name, kind, default, doc)| AttrInfo {
-                    name: leak(name),
+                    name: forever(name),
                     kind: *kind,
-                    default: default.as_deref().map(leak),
-                    doc: leak(doc),
+                    default: default.as_deref().map(forever),
+                    doc: forever(doc),
                 })
                 .collect(),
         ),
-        doc: leak(doc),
+        doc: forever(doc),
         moves: Box::leak(moves.clone().into_boxed_slice()),
         commutative: flag(CARAFE_OP_COMMUTATIVE),
         random: flag(CARAFE_OP_RANDOM),
@@ -185,10 +185,6 @@ fn intern(key: String, make: impl FnOnce() -> OpInfo) -> &'static OpInfo {
     static KNOWN: Mutex<Option<HashMap<String, &'static OpInfo>>> = Mutex::new(None);
     let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
     known.get_or_insert_default().entry(key).or_insert_with(|| Box::leak(Box::new(make())))
-}
-
-fn leak(s: &str) -> &'static str {
-    Box::leak(s.to_string().into_boxed_str())
 }
 
 type Ports = Vec<(String, bool, bool)>;
@@ -212,7 +208,7 @@ unsafe fn ports(p: *const CarafePort, n: usize, what: &str) -> Result<Ports> {
 
 fn leak_ports(ports: &Ports) -> &'static [PortInfo] {
     let list = ports.iter().map(|(name, optional, variadic)| PortInfo {
-        name: leak(name),
+        name: forever(name),
         optional: *optional,
         variadic: *variadic,
     });

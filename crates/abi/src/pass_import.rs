@@ -5,7 +5,7 @@ use crate::library::Library;
 use crate::op_import::User;
 use crate::status::{report, set_text, take_text};
 use crate::tables::*;
-use crate::text::{c_text, items, opt_c_text};
+use crate::text::{c_text, forever, items, opt_c_text};
 use carafe_graph::{Error, Model, Notes, Pass, Phase, PhasedPass, Registry, Result, in_bodies};
 use std::sync::Arc;
 
@@ -44,12 +44,7 @@ pub(crate) unsafe fn import_pass(table: CarafePass, library: &Arc<Library>) -> R
     };
     let (before, after): (Result<Vec<String>>, Result<Vec<String>>) =
         (names(table.before, table.n_before), names(table.after, table.n_after));
-    let pass = ForeignPass {
-        name: Box::leak(name.to_string().into_boxed_str()),
-        root,
-        table,
-        user: User::new(table.user, library),
-    };
+    let pass = ForeignPass { name: forever(name), root, table, user: User::new(table.user, library) };
     Ok(PhasedPass { phase, before: before?, after: after?, pass: Arc::new(pass) })
 }
 

@@ -730,8 +730,8 @@ pub struct CarafeTelemetry {
     >,
 }
 
-/// Takes what a library brings. Handed to `create_extensions`, valid during that call; the tables given to it are copied,
-/// what they point to must live as long as the library.
+/// Takes what a library brings. Handed to `create_extensions`, valid during that call. Tables, lists and texts given to it
+/// are copied; functions and `user` pointers must live as long as the library.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CarafeRegistrar {

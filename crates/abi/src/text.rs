@@ -2,7 +2,9 @@
 
 use crate::tables::CarafeStr;
 use carafe_graph::{Error, Result};
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
+use std::sync::Mutex;
 
 /// More elements than this in a declaration are taken for a damaged table.
 const MOST_ITEMS: usize = 1 << 24;
@@ -14,6 +16,18 @@ impl CarafeStr {
     pub const fn of(text: &str) -> CarafeStr {
         CarafeStr { data: text.as_ptr().cast(), len: text.len() }
     }
+}
+
+/// The same text for as long as the process lives; equal texts are kept once.
+pub(crate) fn forever(s: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(known) = kept.get(s) {
+        return known;
+    }
+    let new: &'static str = Box::leak(s.to_string().into_boxed_str());
+    kept.insert(new);
+    new
 }
 
 /// Text that the other side handed over.

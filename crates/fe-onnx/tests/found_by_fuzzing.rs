@@ -22,3 +22,10 @@ fn an_empty_tensor_of_many_large_axes_is_only_empty() {
     let text = format!("g (int64[1] s) => (int64[] y) {{ y = ConstantOfShape <value = int64[{axes}] {{}}> (s) }}");
     check_error(graph(&text), "node `y` (ConstantOfShape, opset 17)");
 }
+
+#[test]
+fn a_hidden_size_nobody_has_is_refused() {
+    let text =
+        "g (float[] x, float[] w, float[] r) => (float[] y) { y = GRU <hidden_size = 9223372036854775807> (x, w, r) }";
+    check_error(graph(text), "attribute `hidden_size` = 9223372036854775807 is beyond any size or axis");
+}

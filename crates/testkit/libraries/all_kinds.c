@@ -364,9 +364,11 @@ static CarafeStatus add_op(CarafeRegistrar *r, const char *name, const char *ops
 static CarafeStatus add_every_attr(CarafeRegistrar *r) {
     CarafeAttr flag = carafe_attr_none("flag", CARAFE_ATTR_BOOL), count = carafe_attr_int("count", -7),
                ratio = carafe_attr_float("ratio", 0.5), label = carafe_attr_str("label", "none"),
-               ints = carafe_attr_none("ints", CARAFE_ATTR_INTS), floats = carafe_attr_none("floats", CARAFE_ATTR_FLOATS),
+               ints = carafe_attr_none("ints", CARAFE_ATTR_INTS),
+               floats = carafe_attr_none("floats", CARAFE_ATTR_FLOATS),
                words = carafe_attr_none("words", CARAFE_ATTR_STRS), ty = carafe_attr_none("ty", CARAFE_ATTR_TYPE),
-               types = carafe_attr_none("types", CARAFE_ATTR_TYPES), shape = carafe_attr_none("shape", CARAFE_ATTR_SHAPE),
+               types = carafe_attr_none("types", CARAFE_ATTR_TYPES),
+               shape = carafe_attr_none("shape", CARAFE_ATTR_SHAPE),
                mode = carafe_attr_str("mode", "near");
     ty.i = CARAFE_F32;
     shape.i = -1;
@@ -459,7 +461,8 @@ static CarafePass pass(uint32_t phase, const char *name, char *user) {
 static CarafeStatus add_passes(CarafeRegistrar *r) {
     static char front[] = "front", middle[] = "middle", back[] = "back", late_letter[] = "L", early_letter[] = "E";
     static const char *const after[] = {"kinds_middle"}, *const before[] = {"late"};
-    CarafePass marks[] = {pass(CARAFE_PHASE_FRONT, "kinds_front", front), pass(CARAFE_PHASE_MIDDLE, "kinds_middle", middle),
+    CarafePass marks[] = {pass(CARAFE_PHASE_FRONT, "kinds_front", front),
+                          pass(CARAFE_PHASE_MIDDLE, "kinds_middle", middle),
                           pass(CARAFE_PHASE_BACK, "kinds_back", back)};
     for (int i = 0; i < 3; i++) {
         marks[i].root = "Sigmoid";

@@ -33,9 +33,11 @@ public:
         if (shape.shape)
             for (auto &d : *shape.shape) bounds.push_back(std::to_string(d.min) + ".." + std::to_string(d.max));
         std::ostringstream out;
-        out << (a.get<bool>("flag") ? "true" : "false") << '|' << a.get<int64_t>("count") << '|' << a.get<double>("ratio") << '|'
-            << a.get<std::string>("label") << '|' << list(ints.data(), ints.size()) << '|' << list(floats.data(), floats.size()) << '|'
-            << list(words.data(), words.size()) << '|' << type_name(a.get<uint32_t>("ty")) << '|' << list(types.data(), types.size()) << '|'
+        out << (a.get<bool>("flag") ? "true" : "false") << '|' << a.get<int64_t>("count") << '|'
+            << a.get<double>("ratio") << '|' << a.get<std::string>("label") << '|'
+            << list(ints.data(), ints.size()) << '|'
+            << list(floats.data(), floats.size()) << '|' << list(words.data(), words.size()) << '|'
+            << type_name(a.get<uint32_t>("ty")) << '|' << list(types.data(), types.size()) << '|'
             << (shape.shape ? list(bounds.data(), bounds.size()) : "any") << '|' << a.get<std::string>("mode") << '|';
         if (a.has("bound")) out << a.get<int64_t>("bound");
         else out << "none";
@@ -123,7 +125,8 @@ public:
     void eval(carafe::Eval &cx) const override {
         if (how == "eval panics") throw NotAnException();
         if (how == "eval errors") throw std::runtime_error("eval was told to fail");
-        if (how == "part throws") carafe::parallel_for(100, [](size_t, size_t) { throw std::runtime_error("a part was told to fail"); });
+        auto fail = [](size_t, size_t) { throw std::runtime_error("a part was told to fail"); };
+        if (how == "part throws") carafe::parallel_for(100, fail);
         if (how == "wrong type") cx.input(0).data<int64_t>();
         if (how != "no output") cx.forward(0, 0);
     }
@@ -276,7 +279,8 @@ CARAFE_EXTENSION(r) {
     r.op<Fails>(Decl("Fails", "kinds").input("data").output("output").required("how", CARAFE_ATTR_STR));
     r.op<Heard>(Decl("Heard", "kinds").input("data").output("heard").with(CARAFE_OP_RANDOM));
     r.rule("onnx", "kinds", "Steep", convert_steep);
-    r.rule(std::nullopt, "kinds", "Nonzeros", [](carafe::Node &n) { n.output(0, n.emit("kinds::Places", {n.input(0)})); });
+    auto nonzeros = [](carafe::Node &n) { n.output(0, n.emit("kinds::Places", {n.input(0)})); };
+    r.rule(std::nullopt, "kinds", "Nonzeros", nonzeros);
     add_mappings(r);
     add_passes(r);
     r.kernel("TEMPLATE", "Twice", "kinds", "twice_nchw8c", std::make_unique<TwiceKernels>());

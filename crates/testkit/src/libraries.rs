@@ -23,9 +23,13 @@ pub fn rust_library(name: &str) -> PathBuf {
 
 impl Workshop {
     pub fn new() -> Workshop {
+        Workshop::within(&std::env::temp_dir())
+    }
+    /// In a folder that is cleaned by others, for one that lives as long as the process.
+    pub fn within(folder: &Path) -> Workshop {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("carafe-workshop-{}-{n}", std::process::id()));
+        let path = folder.join(format!("carafe-workshop-{}-{n}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a temporary folder");
         Workshop(path)
@@ -58,7 +62,7 @@ impl Workshop {
         let file = format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
         let out = self.path(&file);
         let done = Command::new(compiler)
-            .args(["-shared", "-fPIC", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"])
+            .args(["-shared", "-fPIC", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"])
             .arg("-I")
             .arg(root().join("include"))
             .arg(source)

@@ -5,14 +5,15 @@ use carafe_testkit::libraries::{Workshop, rust_library};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+// Never dropped; the folder is removed with cargo's own output.
+static SHOP: LazyLock<Workshop> = LazyLock::new(|| Workshop::within(Path::new(env!("CARGO_TARGET_TMPDIR"))));
+
 /// The library with one of everything in each language, compiled once for all tests.
 pub(crate) static ALL_KINDS: LazyLock<[(&str, PathBuf); 3]> = LazyLock::new(|| {
-    // Never dropped, so the files stay for as long as the tests run; the folder is one of the system's temporary ones.
-    let shop = Box::leak(Box::new(Workshop::new()));
     [
         ("Rust", rust_library("carafe_all_kinds")),
-        ("C", shop.example("all_kinds_c", "crates/testkit/libraries/all_kinds.c")),
-        ("C++", shop.example("all_kinds_cpp", "crates/testkit/libraries/all_kinds.cpp")),
+        ("C", SHOP.example("all_kinds_c", "crates/testkit/libraries/all_kinds.c")),
+        ("C++", SHOP.example("all_kinds_cpp", "crates/testkit/libraries/all_kinds.cpp")),
     ]
 });
 
