@@ -135,9 +135,14 @@ fn a_check_that_never_ends_is_a_failure() {
         Ok(core)
     });
     target.patience = Duration::from_millis(500);
-    let report = carafe_conformance::run(&Arc::new(target), "compile::a_model_compiles", &mut |_| {}).unwrap();
+    let target = Arc::new(target);
+    let report = carafe_conformance::run(&target, "compile::a_model_compiles", &mut |_| {}).unwrap();
     let Verdict::Failed(message) = &report.behaviours[0].verdict else { panic!("it passed") };
     assert_eq!(message, "there was no end after 0.5 s");
+    let report = carafe_conformance::run(&target, "ops::Tan", &mut |_| {}).unwrap();
+    assert!(
+        report.ops[0].failures.iter().all(|(_, m)| m.contains("there was no end")) && report.op_totals().passed == 0
+    );
 }
 
 #[test]
