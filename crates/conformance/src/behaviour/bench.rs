@@ -184,7 +184,7 @@ impl Bench {
         let op = carafe::FrameworkNode {
             type_name: "NobodyKnowsThis".into(),
             opset: "nowhere".into(),
-            attrs: vec![],
+            attrs: Default::default(),
             outputs: vec![(ElementType::F32, "1,4".parse()?)],
         };
         let b = m.add("mystery", op, &[a])?;
