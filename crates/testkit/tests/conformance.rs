@@ -58,6 +58,30 @@ fn what_a_query_denies_is_skipped_or_unsupported() {
     assert!(add.passed == 0 && add.failures.is_empty() && add.unsupported.len() > 3);
 }
 
+fn judged_builtin(device: &str, properties: carafe::Properties) -> Report {
+    let mut target = Target::new(device, || Ok(carafe::core()));
+    target.properties = properties;
+    carafe_conformance::run(&Arc::new(target), "::", &mut |_| {}).unwrap()
+}
+
+#[test]
+fn the_reference_device_passes_everything() {
+    let report = judged_builtin("TEMPLATE", carafe::Properties::new());
+    assert_eq!(report.failures(), []);
+    assert_eq!((report.behaviour_totals().left_out, report.op_totals().left_out), (0, 0));
+}
+
+#[test]
+fn devices_made_of_devices_pass() {
+    for device in ["HETERO:TEMPLATE", "MULTI:TEMPLATE", "AUTO:TEMPLATE"] {
+        let report = judged_builtin(device, carafe::Properties::new());
+        assert_eq!((device, report.failures()), (device, vec![]));
+        assert_eq!(report.op_totals().left_out, 0);
+    }
+    let short = carafe::Properties::new().with("AUTO_BATCH_TIMEOUT", "5");
+    assert_eq!(judged_builtin("BATCH:TEMPLATE(2)", short).failures(), []);
+}
+
 #[test]
 fn queries_that_lie_are_caught() {
     catches(Fault::LosesNodes, "query::every_node_is_answered_once", "is answered 0 times");

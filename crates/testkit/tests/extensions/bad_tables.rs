@@ -96,8 +96,8 @@ fn wrong_tables_are_refused_whole() {
             "2 elements at a null pointer",
         ),
         (
-            "CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"a:b::c\"; r->fns->add_mapping(r, &t);",
-            "a:b::c",
+            "CarafeMapping t = {0}; t.size = sizeof t; t.abi = 1; t.op = \"a::b::c\"; r->fns->add_mapping(r, &t);",
+            "a::b::c",
         ),
         ("r->fns->add_pass(r, NULL);", "the table of a pass is a null pointer"),
         (
