@@ -88,7 +88,9 @@ impl Decoded {
         let declared: HashMap<String, ItemType> =
             values.filter_map(|v| Some((v.name.clone()?, types::of_value("value", v).ok()?))).collect();
         for i in in_order(&graph.node)? {
-            this.node(&graph.node[i], &declared, &mut names, source)?;
+            let node = &graph.node[i];
+            let place = || format!("node `{}` ({})", node_name(node), node.op_type.as_deref().unwrap_or(""));
+            this.node(node, &declared, &mut names, source).map_err(|e| e.at(place()))?;
         }
         for output in &graph.output {
             let name = output.name.as_deref().unwrap_or("");

@@ -31,8 +31,8 @@ pub(crate) fn encode(mut from: Decoded, outputs: &[ValueInfoProto], source: &Sou
         graph.input.push(ValueInfoProto { name: Some(names.of(p.into()).to_string()), ..input });
     }
     let mut constants = std::mem::take(&mut from.constants);
-    for &id in &order {
-        let node = from.model.node(id);
+    // In the order of the file, where it had them.
+    for (id, node) in from.model.nodes() {
         if let Some(c) = node.op().get::<Constant>() {
             let name = Some(names.of(id.into()).to_string());
             match constants.remove(&id).filter(|(tensor, _)| is_same(tensor, c.tensor())) {
