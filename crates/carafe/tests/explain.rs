@@ -91,7 +91,7 @@ fn an_operation_in_front_of_a_built_in_one_is_told() {
 }
 
 #[test]
-fn nodes_of_branches_and_of_functions_are_told_too() {
+fn nodes_of_branches_are_told_too() {
     let path = written(
         "inner",
         "g (bool c, float[2] x) => (float[2] y) { y = If (c) <
@@ -99,7 +99,10 @@ fn nodes_of_branches_and_of_functions_are_told_too() {
     );
     let core = carafe::core();
     let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
-    let rows = core.explain(&model);
+    let compiled = core.compile_model(&model, "TEMPLATE", &Properties::new()).unwrap();
+    let mut rows = core.explain(&model);
+    core.explain_compiled(&mut rows, "TEMPLATE", &*compiled, &[]);
+    assert!(rows.iter().all(|r| r.device.as_deref() == Some("TEMPLATE")), "{rows:?}");
     assert_eq!(row(&rows, "y > z").source_type, "Relu");
     assert!(rows.iter().any(|r| r.source_type == "Abs"), "{rows:?}");
 }

@@ -217,3 +217,35 @@ fn completions_and_manual_pages_come_from_the_same_options() {
     ok(&["man", "-o", dir.to_str().unwrap()]);
     assert!(dir.join("carafe-run.1").exists());
 }
+
+#[test]
+fn conformance_reports_as_text_json_and_html() {
+    let dir = folder("conformance");
+    let (html, json) = (dir.join("report.html"), dir.join("report.json"));
+    let files = ["--html", html.to_str().unwrap(), "--json", json.to_str().unwrap()];
+    let text = ok(&[&["conformance", "-d", "TEMPLATE", "--filter", "soft"], &files[..]].concat());
+    assert!(text.contains("operation cases: ") && text.contains(" 0 failed"), "{text}");
+    let list: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(list["passed"], true);
+    assert!(list["operations"].as_array().unwrap().iter().any(|o| o["name"] == "Softmax" && o["opset"] == "opset8"));
+    assert!(std::fs::read_to_string(html).unwrap().contains("<h2>Summary</h2>"));
+    let text = ok(&["conformance", "--filter", "version::", "--all"]);
+    assert!(text.contains("passed  the_version_is_told"), "{text}");
+}
+
+#[test]
+fn conformance_of_nothing_is_refused() {
+    let (code, message) = fails(&["conformance", "--filter", "no such check"]);
+    assert!(code == 2 && message.contains("nothing has a name that contains `no such check`"), "{message}");
+    let (code, message) = fails(&["conformance", "-d", "NOBODY"]);
+    assert!(code == 1 && message.contains("device `NOBODY` is not registered"), "{message}");
+}
+
+#[test]
+fn a_device_that_fails_its_checks_is_exit_code_1() {
+    let late = ["conformance", "--filter", "compile::a_model_compiles_and_runs", "--timeout", "0"];
+    let done = carafe(&late);
+    assert_eq!(done.status.code(), Some(1));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("there was no end after 0 s"), "{text}");
+}

@@ -2,16 +2,17 @@
 //! the device takes it. Cases about inference or about models that cannot be built never reach a device and do not count.
 
 use crate::case::{Case, CaseFile, Expect, Subject};
-use crate::guard::caught;
+use crate::guard::within;
 use crate::report::OpRow;
 use crate::runner::{InputsAs, build, check_outputs, feed, find_op};
 use crate::target::Target;
 use carafe::{Core, Model, Result, Tensor};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Runs the cases of the operations whose name is wanted.
 pub fn run(
-    target: &Target,
+    target: &Arc<Target>,
     files: &[CaseFile],
     wanted: &dyn Fn(&str) -> bool,
     hear: &mut dyn FnMut(&str),
@@ -31,7 +32,8 @@ pub fn run(
             let Ok(model) = build(case, InputsAs::Parameters) else { continue };
             let row = rows.entry((name.clone(), since)).or_default();
             (row.name, row.opset) = (name, opset);
-            match caught(|| judge(target, &core, case, &model)) {
+            let (target, core, this) = (target.clone(), core.clone(), case.clone());
+            match within(target.patience, &row.name, move || judge(&target, &core, &this, &model)) {
                 Ok(None) => row.passed += 1,
                 Ok(Some(why)) => row.unsupported.push((case.place(), why)),
                 Err(message) => row.failures.push((case.place(), message)),

@@ -30,8 +30,8 @@ const HELD: &str = "onnx attribute ";
 
 /// A stored tensor as the file has it.
 pub(crate) enum Stored {
-    Dense(TensorProto),
-    Sparse(SparseTensorProto),
+    Dense(Box<TensorProto>),
+    Sparse(Box<SparseTensorProto>),
 }
 
 /// A graph as a model, and what the file said of each part.
@@ -64,12 +64,12 @@ impl Decoded {
         for t in graph.initializer {
             let name = t.name.clone().unwrap_or_default();
             let value = tensor(&t, source)?;
-            this.constant(&mut names, name, value, Stored::Dense(t))?;
+            this.constant(&mut names, name, value, Stored::Dense(Box::new(t)))?;
         }
         for t in graph.sparse_initializer {
             let name = t.values.as_ref().and_then(|v| v.name.clone()).unwrap_or_default();
             let value = dense(&t, source)?;
-            this.constant(&mut names, name, value, Stored::Sparse(t))?;
+            this.constant(&mut names, name, value, Stored::Sparse(Box::new(t)))?;
         }
         for input in graph.input {
             let name = input.name.clone().unwrap_or_default();
@@ -79,16 +79,18 @@ impl Decoded {
                     false => continue,
                 }
             }
-            let fact = types::of_value(&input)?.fact();
+            let fact = types::of_value("input", &input)?.fact();
             let v = this.model.parameter(&name, fact.ty, fact.shape)?;
             this.inputs.insert(v.node, input);
             names.insert(name, v);
         }
         let values = graph.value_info.iter().chain(&graph.output);
         let declared: HashMap<String, ItemType> =
-            values.filter_map(|v| Some((v.name.clone()?, types::of_value(v).ok()?))).collect();
+            values.filter_map(|v| Some((v.name.clone()?, types::of_value("value", v).ok()?))).collect();
         for i in in_order(&graph.node)? {
-            this.node(&graph.node[i], &declared, &mut names, source)?;
+            let node = &graph.node[i];
+            let place = || format!("node `{}` ({})", node_name(node), node.op_type.as_deref().unwrap_or(""));
+            this.node(node, &declared, &mut names, source).map_err(|e| e.at(place()))?;
         }
         for output in &graph.output {
             let name = output.name.as_deref().unwrap_or("");

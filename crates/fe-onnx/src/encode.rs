@@ -31,15 +31,15 @@ pub(crate) fn encode(mut from: Decoded, outputs: &[ValueInfoProto], source: &Sou
         graph.input.push(ValueInfoProto { name: Some(names.of(p.into()).to_string()), ..input });
     }
     let mut constants = std::mem::take(&mut from.constants);
-    for &id in &order {
-        let node = from.model.node(id);
+    // In the order of the file, where it had them.
+    for (id, node) in from.model.nodes() {
         if let Some(c) = node.op().get::<Constant>() {
             let name = Some(names.of(id.into()).to_string());
             match constants.remove(&id).filter(|(tensor, _)| is_same(tensor, c.tensor())) {
-                Some((_, Stored::Dense(t))) => graph.initializer.push(TensorProto { name, ..t }),
+                Some((_, Stored::Dense(t))) => graph.initializer.push(TensorProto { name, ..*t }),
                 Some((_, Stored::Sparse(mut t))) => {
                     t.values.iter_mut().for_each(|v| v.name.clone_from(&name));
-                    graph.sparse_initializer.push(t);
+                    graph.sparse_initializer.push(*t);
                 }
                 None => graph.initializer.push(TensorProto { name, ..stored(c.tensor())? }),
             }

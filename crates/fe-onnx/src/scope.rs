@@ -15,7 +15,7 @@ use crate::wire::{AttributeProto, GraphProto, NodeProto};
 use carafe_frontend::{
     Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack,
 };
-use carafe_graph::{Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
+use carafe_graph::{AttrValue, Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
 use carafe_tensor::ElementType;
 use prost::Message;
 use std::cell::Cell;
@@ -23,6 +23,9 @@ use std::collections::HashMap;
 
 /// Functions and sub-graphs inside of each other deeper than this are refused; a recursive function would never end.
 const MAX_DEPTH: usize = 64;
+
+/// No size, axis or count is larger, and rules may multiply a few of these.
+const MOST_INT: u64 = 1 << 40;
 
 /// What all scopes of one file share.
 pub(crate) struct Context<'f> {
@@ -232,6 +235,9 @@ impl<'f, 'o> Scope<'f, 'o> {
             let name = a.name.clone().unwrap_or_default();
             let value = attributes::value(a, self.cx.source).map_err(|e| e.at(format!("attribute `{name}`")))?;
             match value {
+                Some(AttrValue::Int(i)) if i.unsigned_abs() > MOST_INT && is_bounded(&source) => {
+                    return Err(Error::invalid(format!("attribute `{name}` = {i} is beyond any size or axis")));
+                }
                 Some(v) => source.attrs.set(name, v),
                 None => {
                     if let Some(g) = &a.g {
@@ -404,6 +410,12 @@ fn shown_type(source: &SourceNode) -> String {
         "" => source.op_type.clone(),
         domain => format!("{domain}::{}", source.op_type),
     }
+}
+
+// Single integers of the known domains are sizes, axes, counts and switches; a constant may be any number.
+fn is_bounded(node: &SourceNode) -> bool {
+    let known = matches!(node.domain.as_str(), "" | "ai.onnx.ml" | "com.microsoft" | "ai.onnx.preview.training");
+    known && node.op_type != "Constant"
 }
 
 /// `node `name` (Op, opset N)`, the way errors speak of it.

@@ -146,7 +146,7 @@ fn an_attribute_of_an_unknown_kind_is_refused() {
 #[test]
 fn an_input_of_an_unknown_element_type_is_refused() {
     let input = "input { name: 'x' type { tensor_type { elem_type: 99 } } }";
-    check_error(proto(input), "`x`: 99 is not an element type of ONNX");
+    check_error(proto(input), "input `x`: 99 is not an element type of ONNX");
 }
 
 #[test]

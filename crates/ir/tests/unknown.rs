@@ -33,7 +33,7 @@ fn all_unknown_types_are_listed_with_counts_names_and_hints() {
         "4 layers of 3 types are not known: 2 x `Foo` from the unknown opset `extension` (nodes `a`, `b`); \
          1 x `Relu6` from opset1 (node `c`; did you mean Relu?); \
          1 x `ReadValue` from opset1 (node `d`; the type exists in opset6); \
-         register them with `Core::add_ops` first"
+         register them with `Core::add_ops`, or load a library with them by `Core::add_extension` or `--extension`"
     );
 }
 
@@ -43,7 +43,7 @@ fn a_single_layer_reads_naturally() {
     assert_eq!(
         error,
         "1 layer is not known: 1 x `Foo` from the unknown opset `mine` (node `a`); \
-         register it with `Core::add_ops` first"
+         register it with `Core::add_ops`, or load a library with it by `Core::add_extension` or `--extension`"
     );
 }
 

@@ -82,10 +82,14 @@ impl Core {
                         row.why.push(format!("a rewrite made it {op}"));
                     }
                 }
-                None if row.device.is_none() && !row.name.contains(BODY) => {
-                    row.why.push("folded, fused or dropped before it ran".into());
-                }
-                None => {}
+                // A body runs where its node does.
+                None => match row.name.split_once(BODY).map(|(outer, _)| by_name.get(outer)) {
+                    Some(Some(outer)) => {
+                        serve(row, outer);
+                        (row.kernel, row.kernel_from) = (None, None);
+                    }
+                    _ => row.why.push("folded, fused or dropped before it ran".into()),
+                },
             }
         }
         let known: HashSet<String> = rows.iter().map(|r| r.name.clone()).collect();

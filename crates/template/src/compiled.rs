@@ -1,6 +1,6 @@
 //! A model ready to run: common passes applied, ports listed. Exported as IR text and weights behind the checked header.
 
-use crate::properties::{TABLE, metric};
+use crate::properties::{TABLE, check, metric};
 use crate::request::Request;
 use carafe_device::{
     BlobHeader, CompiledModel, InferRequest, Kernel, KernelOp, Port, Properties, read_blob, use_kernels, write_blob,
@@ -24,7 +24,7 @@ pub(crate) struct Compiled {
 
 impl Compiled {
     pub(crate) fn new(mut model: Model, kernels: &[Arc<dyn Kernel>], properties: &Properties) -> Result<Compiled> {
-        properties.check(TABLE)?;
+        check(properties)?;
         refuse_unknown(&model)?;
         run_passes(&mut model, carafe_passes::COMMON_WIDENED, &mut Notes::default())?;
         model.infer()?;

@@ -46,7 +46,7 @@ impl Device for TemplateDevice {
         *self.kernels.write().unwrap_or_else(|e| e.into_inner()) = own;
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
-        properties.check(properties::TABLE)?;
+        properties::check(properties)?;
         let mut query = Query::default();
         for (_, node) in model.nodes() {
             if node.op().is::<FrameworkNode>() {

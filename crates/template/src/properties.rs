@@ -1,6 +1,6 @@
 //! The property table of TEMPLATE.
 
-use carafe_device::{Mutability, PropertyInfo, PropertyKind};
+use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
 use carafe_graph::{Error, Result};
 
 pub(crate) const TABLE: &[PropertyInfo] = &[
@@ -21,6 +21,17 @@ const fn writable(name: &'static str, kind: PropertyKind, default: &'static str,
 
 const fn readable(name: &'static str, doc: &'static str) -> PropertyInfo {
     PropertyInfo { name, kind: PropertyKind::Text, mutability: Mutability::ReadOnly, default: "", doc }
+}
+
+/// Checks what the table can say and what it cannot: whether the instance is there.
+pub(crate) fn check(properties: &Properties) -> Result<()> {
+    properties.check(TABLE)?;
+    match properties.get("DEVICE_ID") {
+        Some(id) if id.trim() != "0" => {
+            Err(Error::not_found(format!("device TEMPLATE has no instance {id}; it has 0")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Value of a read-only property.

@@ -164,8 +164,8 @@ impl Tensor {
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        // Every constructor checked the product.
-        self.shape.iter().product()
+        // Every constructor checked that there is a count; beside a 0 the product of the others may be beyond all numbers.
+        elements(&self.shape).unwrap_or(0)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -176,12 +176,20 @@ impl FakeDevice {
             .collect()
     }
     fn check(&self, properties: &Properties) -> Result<()> {
-        if self.has(Fault::TakesAnyProperty) { Ok(()) } else { properties.check(TABLE) }
+        if self.has(Fault::TakesAnyProperty) {
+            return Ok(());
+        }
+        properties.check(TABLE)?;
+        let ids = self.metric("AVAILABLE_DEVICES")?;
+        match properties.get("DEVICE_ID").filter(|id| !ids.split_whitespace().any(|i| i == *id)) {
+            Some(id) => Err(Error::not_found(format!("{} has no instance {id}; it has {ids}", self.name))),
+            None => Ok(()),
+        }
     }
     // What the reference device gets of the properties.
     fn inner(&self, properties: &Properties) -> Properties {
         let mut inner = Properties::new();
-        let known = TABLE.iter().filter(|p| p.name != "COLOUR" && p.mutability == Mutability::ReadWrite);
+        let known = TABLE.iter().filter(|p| p.name == "PERF_COUNT");
         for (name, value) in known.filter_map(|p| Some((p.name, properties.get(p.name)?))) {
             if Properties::new().with(name, value).check(TABLE).is_ok() {
                 inner.set(name, value);
@@ -312,7 +320,7 @@ impl CompiledModel for FakeCompiled {
         match name {
             "EXECUTION_DEVICES" => Ok(self.device.name.clone()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => self.device.metric(name),
-            "COLOUR" | "PERF_COUNT" if !self.device.has(Fault::ForgetsProperties) => {
+            "COLOUR" | "PERF_COUNT" | "DEVICE_ID" if !self.device.has(Fault::ForgetsProperties) => {
                 Ok(self.properties.or_default(TABLE, name).unwrap_or_default().to_string())
             }
             _ => self.inner.property(name),

@@ -58,6 +58,30 @@ fn what_a_query_denies_is_skipped_or_unsupported() {
     assert!(add.passed == 0 && add.failures.is_empty() && add.unsupported.len() > 3);
 }
 
+fn judged_builtin(device: &str, properties: carafe::Properties) -> Report {
+    let mut target = Target::new(device, || Ok(carafe::core()));
+    target.properties = properties;
+    carafe_conformance::run(&Arc::new(target), "::", &mut |_| {}).unwrap()
+}
+
+#[test]
+fn the_reference_device_passes_everything() {
+    let report = judged_builtin("TEMPLATE", carafe::Properties::new());
+    assert_eq!(report.failures(), []);
+    assert_eq!((report.behaviour_totals().left_out, report.op_totals().left_out), (0, 0));
+}
+
+#[test]
+fn devices_made_of_devices_pass() {
+    for device in ["HETERO:TEMPLATE", "MULTI:TEMPLATE", "AUTO:TEMPLATE"] {
+        let report = judged_builtin(device, carafe::Properties::new());
+        assert_eq!((device, report.failures()), (device, vec![]));
+        assert_eq!(report.op_totals().left_out, 0);
+    }
+    let short = carafe::Properties::new().with("AUTO_BATCH_TIMEOUT", "5");
+    assert_eq!(judged_builtin("BATCH:TEMPLATE(2)", short).failures(), []);
+}
+
 #[test]
 fn queries_that_lie_are_caught() {
     catches(Fault::LosesNodes, "query::every_node_is_answered_once", "is answered 0 times");
@@ -111,9 +135,14 @@ fn a_check_that_never_ends_is_a_failure() {
         Ok(core)
     });
     target.patience = Duration::from_millis(500);
-    let report = carafe_conformance::run(&Arc::new(target), "compile::a_model_compiles", &mut |_| {}).unwrap();
+    let target = Arc::new(target);
+    let report = carafe_conformance::run(&target, "compile::a_model_compiles", &mut |_| {}).unwrap();
     let Verdict::Failed(message) = &report.behaviours[0].verdict else { panic!("it passed") };
     assert_eq!(message, "there was no end after 0.5 s");
+    let report = carafe_conformance::run(&target, "ops::Tan", &mut |_| {}).unwrap();
+    assert!(
+        report.ops[0].failures.iter().all(|(_, m)| m.contains("there was no end")) && report.op_totals().passed == 0
+    );
 }
 
 #[test]

@@ -191,3 +191,11 @@ fn a_missing_library_is_told_when_the_device_is_used() {
     assert!(e.to_string().contains("/nowhere/libnone.so") && e.to_string().contains("no such file"), "{e}");
     assert!(core.compile_model(&relu(), "TEMPLATE", &Properties::new()).is_ok());
 }
+
+#[test]
+fn the_plugin_passes_every_conformance_check() {
+    let target = carafe_conformance::Target::new("MINE", || Ok(core()));
+    let report = carafe_conformance::run(&std::sync::Arc::new(target), "::", &mut |_| {}).unwrap();
+    assert_eq!(report.failures(), []);
+    assert!(report.behaviour_totals().passed > 140 && report.op_totals().passed > 1000);
+}

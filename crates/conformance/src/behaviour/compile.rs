@@ -19,6 +19,7 @@ suite!("compile":
     a_constant_that_is_a_result_runs,
     one_value_may_be_two_results,
     an_unused_input_stays,
+    names_may_hold_any_characters,
     a_device_that_is_not_there_is_refused,
 );
 
@@ -171,4 +172,19 @@ fn a_device_that_is_not_there_is_refused(b: &Bench) -> Outcome {
         refused(set, "a property of a device that is not there")?;
     }
     Ok(())
+}
+
+fn names_may_hold_any_characters(b: &Bench) -> Outcome {
+    let mut model = b.chain("1,4", 2);
+    model.name = "a model/with: <a> \"name\" & Größe 模型".into();
+    let ids: Vec<_> = model.nodes().map(|(id, n)| (id, format!("{} <&> 'ü'/層:{}", n.name(), id.0))).collect();
+    for (id, name) in ids {
+        model.add_tensor_name(id.into(), format!("tensor of {name}"));
+        model.set_name(id, name);
+    }
+    let compiled = b.compile(&model)?;
+    check_ports(&*compiled, &model)?;
+    let name = compiled.property("NETWORK_NAME")?;
+    ensure!(name == model.name, "the model is called `{}`, the compiled one `{name}`", model.name);
+    same(&infer(&compiled, &[row(4, 1)])?, &model.evaluate(&[row(4, 1)])?)
 }

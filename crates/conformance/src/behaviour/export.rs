@@ -17,6 +17,8 @@ suite!("export":
     another_core_imports_it,
     properties_hold_for_an_import,
     wrong_properties_are_refused,
+    a_blob_may_lie_anywhere_in_memory,
+    a_writer_that_fails_is_an_error,
     foreign_bytes_are_refused,
     a_blob_that_is_cut_is_refused,
     a_damaged_blob_is_refused_or_the_same,
@@ -167,4 +169,37 @@ fn a_damaged_blob_is_refused_or_the_same(b: &Bench) -> Outcome {
     }
     ensure!(n_refused > 0, "no damage was noticed");
     Ok(())
+}
+
+fn a_blob_may_lie_anywhere_in_memory(b: &Bench) -> Outcome {
+    b.skip_without_export()?;
+    let model = b.weighted()?;
+    let blob = export(&*b.compile(&model)?)?;
+    for before in [1, 4, 63] {
+        let all = SharedBytes::from_vec([&vec![7; before][..], &blob].concat());
+        let part = all.part(before..before + blob.len());
+        let part = part.ok_or_else(|| Stop::Failed("the range is within the bytes".into()))?;
+        let compiled = b.core.import_model(part, b.device(), b.properties())?;
+        same(&infer(&compiled, &[row(4, 1)])?, &model.evaluate(&[row(4, 1)])?)?;
+    }
+    Ok(())
+}
+
+struct Full;
+
+impl std::io::Write for Full {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::Error::other("no space is left"))
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn a_writer_that_fails_is_an_error(b: &Bench) -> Outcome {
+    b.skip_without_export()?;
+    let compiled = b.compile(&b.plain())?;
+    let e = refused(compiled.export(&mut Full), "an export to a full disk")?.to_string();
+    ensure!(e.contains("no space is left"), "the error does not tell the reason: {e}");
+    export(&*compiled).map(drop)
 }

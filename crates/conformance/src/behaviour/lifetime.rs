@@ -67,7 +67,7 @@ impl Things {
 fn a_compiled_model_outlives_its_core(b: &Bench) -> Outcome {
     let model = b.weighted()?;
     let mut things = Things::make(b, &model)?;
-    (things.release(0), things.release(1));
+    (0..2).for_each(|i| things.release(i));
     things.check(&model)
 }
 

@@ -19,12 +19,11 @@ mod state;
 mod tensors;
 mod version;
 
-use crate::guard::caught;
+use crate::guard::within;
 use crate::report::{Row, Verdict};
 use crate::target::Target;
 use bench::{Bench, Outcome, Stop};
 use std::sync::Arc;
-use std::sync::mpsc;
 use std::time::Instant;
 
 pub(crate) type Check = fn(&Bench) -> Outcome;
@@ -76,18 +75,9 @@ pub(crate) use {ensure, suite};
 /// Runs one check.
 pub(crate) fn run(target: &Arc<Target>, suite: &'static str, name: &'static str, check: Check) -> Row {
     let start = Instant::now();
-    let (send, ended) = mpsc::channel();
     let for_check = target.clone();
-    let thread = std::thread::Builder::new().name(name.to_string()).spawn(move || {
-        let outcome = caught(|| Ok(Bench::new(for_check).and_then(|bench| check(&bench))));
-        let _ = send.send(outcome.unwrap_or_else(|panic| Err(Stop::Failed(panic))));
-    });
-    let outcome = match thread {
-        Err(e) => Err(Stop::Failed(format!("cannot start a thread: {e}"))),
-        Ok(_) => ended.recv_timeout(target.patience).unwrap_or_else(|_| {
-            Err(Stop::Failed(format!("there was no end after {} s", target.patience.as_secs_f32())))
-        }),
-    };
+    let outcome = within(target.patience, name, move || Ok(Bench::new(for_check).and_then(|bench| check(&bench))));
+    let outcome = outcome.unwrap_or_else(|message| Err(Stop::Failed(message)));
     let verdict = match outcome {
         Ok(()) => Verdict::Passed,
         Err(Stop::Failed(message)) => Verdict::Failed(message),

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Outcome, floats, infer, refused, row, run, same};
 use super::{ensure, suite};
-use carafe::{ElementType, Tensor};
+use carafe::{ElementType, SharedBytes, Tensor};
 
 suite!("tensors":
     an_input_that_was_set_comes_back,
@@ -24,6 +24,8 @@ suite!("tensors":
     outputs_can_be_inputs_of_the_next_model,
     a_failed_inference_does_not_end_the_request,
     empty_tensors_are_taken,
+    tensors_over_read_only_memory_are_taken,
+    a_cancellation_before_an_inference_is_forgotten,
     stages_one_by_one_are_an_inference,
 );
 
@@ -228,4 +230,29 @@ fn stages_one_by_one_are_an_inference(b: &Bench) -> Outcome {
         same(&[request.output(0)?.clone()], &model.evaluate(&[row(4, seed)])?)?;
     }
     Ok(())
+}
+
+// As a file of inputs that is mapped, from its middle.
+fn tensors_over_read_only_memory_are_taken(b: &Bench) -> Outcome {
+    let x = row(4, 7);
+    let model = b.plain();
+    let compiled = b.compile(&model)?;
+    for before in [64, 3] {
+        let bytes = SharedBytes::from_vec([&vec![0; before][..], x.bytes(), &[0xff; 64]].concat());
+        let view = Tensor::view(ElementType::F32, &[1, 4], &bytes, before, x.byte_len())?;
+        same(&infer(&compiled, std::slice::from_ref(&view))?, &model.evaluate(std::slice::from_ref(&x))?)?;
+        let mut request = compiled.clone().create_request();
+        request.set_output(0, view.clone())?;
+        same(&run(&mut *request, &[row(4, 8)], 1)?, &model.evaluate(&[row(4, 8)])?)?;
+        ensure!(view.content_eq(&x), "memory that others read was written");
+    }
+    Ok(())
+}
+
+fn a_cancellation_before_an_inference_is_forgotten(b: &Bench) -> Outcome {
+    let model = b.plain();
+    let mut request = b.compile(&model)?.create_request();
+    request.cancel_flag().set();
+    ensure!(request.cancel_flag().is_set(), "two flags of one request are not the same");
+    same(&run(&mut *request, &[row(4, 1)], 1)?, &model.evaluate(&[row(4, 1)])?)
 }

@@ -1,13 +1,15 @@
 //! Who the device says it is.
 
-use super::bench::{Bench, Outcome};
+use super::bench::{Bench, Outcome, Stop, refused};
 use super::{ensure, suite};
+use carafe::Properties;
 
 suite!("version":
     the_version_is_told,
     the_name_for_people_is_one_clean_line,
     instances_are_listed,
     an_instance_that_is_not_there_is_refused,
+    a_device_id_that_is_not_there_is_refused,
 );
 
 fn the_version_is_told(b: &Bench) -> Outcome {
@@ -42,7 +44,21 @@ fn an_instance_that_is_not_there_is_refused(b: &Bench) -> Outcome {
     let name = b.device().split('.').next().unwrap_or_default();
     for id in ["110", "no-such-id"] {
         let result = b.core.compile_model(&b.plain(), &format!("{name}.{id}"), b.properties());
-        super::bench::refused(result, &format!("instance {id}"))?;
+        refused(result, &format!("instance {id}"))?;
+    }
+    Ok(())
+}
+
+fn a_device_id_that_is_not_there_is_refused(b: &Bench) -> Outcome {
+    b.skip_composite()?;
+    if !b.has_property("DEVICE_ID") {
+        return Err(Stop::Skipped("DEVICE_ID is not in the table".into()));
+    }
+    b.skip_unsupported(&b.plain())?;
+    let wrong = b.properties().overlaid(&Properties::new().with("DEVICE_ID", "no-such-id"));
+    refused(b.core.compile_model(&b.plain(), b.device(), &wrong), "DEVICE_ID=no-such-id")?;
+    for id in b.core.get_property(b.device(), "AVAILABLE_DEVICES")?.split_whitespace() {
+        b.compile_with(&b.plain(), &Properties::new().with("DEVICE_ID", id))?;
     }
     Ok(())
 }

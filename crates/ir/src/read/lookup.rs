@@ -132,7 +132,9 @@ impl Problems {
         let list = list.join("; ");
         let them = if layers == 1 { "it" } else { "them" };
         Err(Error::unsupported(match needed {
-            [] => format!("{head}: {list}{more}; register {them} with `Core::add_ops` first"),
+            [] => format!(
+                "{head}: {list}{more}; register {them} with `Core::add_ops`, or load a library with {them} by `Core::add_extension` or `--extension`"
+            ),
             _ => format!(
                 "{head}: {list}{more}; the model was made with the extension {}: add it with `Core::add_extension` or `--extension` first",
                 needed.join(", ")
