@@ -119,7 +119,8 @@ unsafe fn shape_of(rank: i64, dims: *const CarafeDim) -> Result<PartialShape> {
     Ok(PartialShape::new(dims.iter().map(|d| dim_of(*d))))
 }
 
-/// The tensor for the other side; strings need a list in the arena, numbers stay where they are.
+/// The tensor for the other side; strings need a list in the arena, numbers stay where they are, unless their address
+/// does not fit their type, as in a mapped file.
 pub(crate) fn tensor_code(t: &Tensor, arena: &mut Arena) -> CarafeTensor {
     let strings = if t.element_type() == ElementType::String { t.strings().ok() } else { None };
     let (data, bytes): (*const c_void, usize) = match strings {
@@ -128,7 +129,19 @@ pub(crate) fn tensor_code(t: &Tensor, arena: &mut Arena) -> CarafeTensor {
             let bytes = size_of_val(list.as_slice());
             (arena.keep(list).cast(), bytes)
         }
-        None => (t.bytes().as_ptr().cast(), t.byte_len()),
+        None => {
+            let bytes = t.bytes();
+            let fits = bytes.as_ptr().addr().is_multiple_of(t.element_type().byte_len(1).unwrap_or(1).max(1));
+            let moved = if fits { None } else { Tensor::from_bytes(t.element_type(), t.shape(), bytes).ok() };
+            match moved {
+                Some(moved) => {
+                    let p = moved.bytes().as_ptr();
+                    arena.keep(vec![moved]);
+                    (p.cast(), bytes.len())
+                }
+                None => (bytes.as_ptr().cast(), bytes.len()),
+            }
+        }
     };
     CarafeTensor {
         element_type: type_code(t.element_type()),

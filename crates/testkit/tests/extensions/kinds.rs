@@ -279,3 +279,23 @@ fn a_panic_or_exception_in_an_operation_is_an_error_with_its_library() {
         goes_on(&core);
     }
 }
+
+#[test]
+fn a_weight_at_an_odd_place_of_its_file_arrives_aligned() {
+    let attrs = r#"element_type="f32" shape="4" offset="1" size="16""#;
+    let text = r#"<?xml version="1.0"?><net name="n" version="11"><layers>
+<layer id="0" name="w" type="Const" version="opset1"><data ATTRS/><output><port id="0" precision="FP32"><dim>4</dim></port></output></layer>
+<layer id="1" name="heard" type="Twice" version="kinds"><input><port id="0"/></input><output><port id="1" precision="FP32"><dim>4</dim></port></output></layer>
+<layer id="2" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>
+</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"#;
+    in_each_language(|core| {
+        let shop = carafe_testkit::libraries::Workshop::new();
+        let mut bin = vec![0u8];
+        [1f32, 2., 3., 4.].iter().for_each(|x| bin.extend(x.to_le_bytes()));
+        shop.write("m.bin", bin);
+        let model = core.read_model(shop.write("m.xml", text.replace("ATTRS", attrs))).unwrap();
+        let mut r = request(core, &model).unwrap();
+        r.infer().unwrap();
+        assert_eq!(floats(r.output(0).unwrap()), [2., 4., 6., 8.]);
+    });
+}
