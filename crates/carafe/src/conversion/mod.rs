@@ -2,6 +2,7 @@
 //! and stateful rewrites. Options are kept as they are typed and read against the model, whatever format it came from;
 //! shapes, mean and scale values speak of the model as it was before layouts are changed.
 
+mod config;
 mod inputs;
 mod layout;
 mod literal;
@@ -13,6 +14,7 @@ mod shapes;
 mod syntax;
 mod transform;
 
+pub use config::apply_config;
 pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 
 use carafe_graph::{Error, Model, NodeId, Result};

@@ -23,13 +23,21 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     if args.explain {
         Explained::detach(&mut model)?;
     }
+    let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
+    let mut notes = if debug { Notes::enabled() } else { Notes::default() };
+    if let Some(config) = &args.transformations_config {
+        let place = format!("transformations config `{}`", config.display());
+        let text = std::fs::read_to_string(config).map_err(|e| Error::io("cannot read", &e).at(place.clone()))?;
+        let n = conversion::apply_config(&mut model, &text, core, &mut notes).map_err(|e| e.at(place.clone()))?;
+        if n == 0 && !args.silent {
+            eprintln!("[ WARNING ] {place}: no replacement matches this model");
+        }
+    }
     conversion::apply(&mut model, &options(args))?;
     if let Some(name) = &args.model_name {
         model.name = name.clone();
     }
     let output = output(args, path)?;
-    let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
-    let mut notes = if debug { Notes::enabled() } else { Notes::default() };
     let how = How { tidy: args.tidy, static_shape: args.static_shape, compress_to_fp16: args.compress_to_fp16 };
     let written = convert(core, model, &output, how, &mut notes, &line);
     line.clear();
