@@ -549,6 +549,11 @@ typedef struct CarafeGraphFns {
     struct CarafeGraph *(*scratch)(struct CarafeGraph *g);
     // Names of the operations outside of the numbered opsets, as `opset::Type`.
     CarafeStatus (*ops)(struct CarafeGraph *g, const struct CarafeStr **names, size_t *n);
+    // Tensor names of a value; of a result, those of the model's output.
+    CarafeStatus (*tensor_names)(struct CarafeGraph *g,
+                                 struct CarafeValue value,
+                                 const struct CarafeStr **names,
+                                 size_t *n);
 } CarafeGraphFns;
 
 // A model being looked at or rewritten. What it hands out is valid until the callback returns.

@@ -9,14 +9,13 @@
 CARAFE_LIBRARY
 
 static const CarafeProperty properties[] = {
-    {"PERF_COUNT", 1, 1, 0, 0, NULL, 0, "false", "Measure the time of every node."},
     {"DEVICE_ID", 0, 1, 0, 0, NULL, 0, "0", "Which instance; there is only 0."},
     {"AVAILABLE_DEVICES", 0, 0, 0, 0, NULL, 0, "", "Ids of the instances."},
     {"FULL_DEVICE_NAME", 0, 0, 0, 0, NULL, 0, "", "Name for people."},
     {"OPTIMIZATION_CAPABILITIES", 0, 0, 0, 0, NULL, 0, "", "Precisions and abilities."},
     {"SUPPORTED_PROPERTIES", 0, 0, 0, 0, NULL, 0, "", "Names of all properties."},
 };
-enum { N_PROPERTIES = sizeof properties / sizeof *properties };
+enum { N_PROPERTIES = sizeof properties / sizeof *properties, MOST_INPUTS = 64 };
 
 static CarafeStatus write_text(CarafeWrite write, void *sink, const char *text) {
     return write(sink, text, strlen(text));
@@ -38,17 +37,37 @@ static CarafeStatus device_metric(void *device, CarafeStr name, CarafeWrite writ
     return carafe_fail(carafe, CARAFE_NOT_FOUND, "there is no such property");
 }
 
+/* Why the device does not take a node; empty when it does. */
+static CarafeStatus refusal(CarafeGraph *g, uint32_t id, const char **reason) {
+    CarafeNodeInfo node;
+    CarafeStatus status = g->fns->node(g, id, &node);
+    *reason = "";
+    if (status != CARAFE_OK) return status;
+    if (carafe_str_is(node.op_type, "ReadValue") || carafe_str_is(node.op_type, "Assign"))
+        *reason = "this device keeps no variables";
+    else if (node.n_outputs > 1)
+        *reason = "this device keeps the first output of a node only";
+    else if (node.n_inputs > MOST_INPUTS)
+        *reason = "this device takes at most 64 inputs";
+    for (size_t i = 0; i < node.n_inputs + node.n_outputs && status == CARAFE_OK; i++) {
+        CarafeValue v = {id, (uint32_t)(i - node.n_inputs)};
+        CarafeFact fact;
+        if (i < node.n_inputs) status = g->fns->input(g, id, i, &v);
+        if (status == CARAFE_OK) status = g->fns->fact(g, v, &fact);
+        if (status == CARAFE_OK && fact.element_type == CARAFE_STRING) *reason = "this device has no strings";
+    }
+    return status;
+}
+
 static CarafeStatus device_query(void *device, CarafeGraph *g, CarafeProperties p, CarafeAnswer answer, void *sink) {
     (void)device, (void)p;
     const uint32_t *ids;
     size_t n;
+    const char *reason;
     CarafeStatus status = g->fns->nodes(g, &ids, &n);
     for (size_t i = 0; i < n && status == CARAFE_OK; i++) {
-        CarafeNodeInfo node;
-        status = g->fns->node(g, ids[i], &node);
-        int stateful = carafe_str_is(node.op_type, "ReadValue") || carafe_str_is(node.op_type, "Assign");
-        if (status == CARAFE_OK)
-            status = answer(sink, ids[i], carafe_str(stateful ? "this device keeps no variables" : ""));
+        status = refusal(g, ids[i], &reason);
+        if (status == CARAFE_OK) status = answer(sink, ids[i], carafe_str(reason));
     }
     return status;
 }
@@ -74,8 +93,11 @@ static CarafeStatus port_of(CarafeGraph *g, uint32_t id, int result, CarafeModel
     }
     if (status != CARAFE_OK) return status;
     memset(port, 0, sizeof *port);
-    port->name = node.name;
-    return g->fns->fact(g, value, &port->fact);
+    CarafeValue named = {id, 0};
+    status = g->fns->tensor_names(g, named, &port->names, &port->n_names);
+    port->name = port->n_names ? port->names[0] : node.name;
+    if (status == CARAFE_OK) status = g->fns->fact(g, value, &port->fact);
+    return status;
 }
 
 static void compiled_release(void *instance) {
@@ -134,6 +156,7 @@ typedef struct {
 
 static CarafeStatus sink_set(CarafeEval *cx, size_t output, const CarafeTensor *t) {
     if (output) return CARAFE_OK;
+    if (t->element_type == CARAFE_STRING) return carafe_fail(carafe, CARAFE_UNSUPPORTED, "this device has no strings");
     void *copy = malloc(t->bytes ? t->bytes : 1);
     if (!copy) return carafe_fail(carafe, CARAFE_IO, "out of memory");
     if (t->bytes) memcpy(copy, t->data, t->bytes);
@@ -165,7 +188,7 @@ static CarafeStatus run_own(CarafeNodeInfo node, const CarafeTensor *in, Slot *o
     float *y = malloc(in[0].bytes ? in[0].bytes : 1);
     if (!y) return carafe_fail(carafe, CARAFE_IO, "out of memory");
     const float *a = in[0].data, *b = add ? in[1].data : NULL;
-    for (size_t i = 0, n = carafe_elements(&in[0]); i < n; i++) y[i] = add ? a[i] + b[i] : a[i] > 0 ? a[i] : 0;
+    for (size_t i = 0, n = carafe_elements(&in[0]); i < n; i++) y[i] = add ? a[i] + b[i] : a[i] < 0 ? 0 : a[i];
     CarafeTensor t = in[0];
     t.data = y;
     *done = 1;
@@ -177,13 +200,11 @@ static CarafeStatus run_node(Request *r, uint32_t id) {
     CarafeNodeInfo node;
     CarafeStatus status = g->fns->node(g, id, &node);
     if (status != CARAFE_OK || carafe_str_is(node.op_type, "Parameter")) return status;
-    if (node.n_inputs > 64) return carafe_fail(carafe, CARAFE_UNSUPPORTED, "a node with more than 64 inputs");
-    CarafeTensor in[64];
+    CarafeTensor in[MOST_INPUTS];
     for (size_t i = 0; i < node.n_inputs; i++) {
         CarafeValue v;
         status = g->fns->input(g, id, i, &v);
         if (status != CARAFE_OK) return status;
-        if (v.port) return carafe_fail(carafe, CARAFE_UNSUPPORTED, "only first outputs are kept");
         in[i] = r->slots[v.node].tensor;
     }
     Slot *out = &r->slots[id];
@@ -261,6 +282,11 @@ static CarafeStatus device_compile(void *device, CarafeGraph *g, CarafePropertie
     if (!c) return carafe_fail(carafe, CARAFE_IO, "out of memory");
     c->g = g->fns->retain(g); /* what the kept model hands out lives as long as it */
     CarafeStatus status = c->g->fns->nodes(c->g, &c->order, &c->n);
+    const char *reason;
+    for (size_t i = 0; i < c->n && status == CARAFE_OK; i++) {
+        status = refusal(c->g, c->order[i], &reason);
+        if (status == CARAFE_OK && *reason) status = carafe_fail(carafe, CARAFE_UNSUPPORTED, reason);
+    }
     if (status == CARAFE_OK) status = c->g->fns->parameters(c->g, &c->params, &c->n_params);
     if (status == CARAFE_OK) status = c->g->fns->results(c->g, &c->results, &c->n_results);
     c->inputs = calloc(c->n_params + 1, sizeof *c->inputs);

@@ -8,7 +8,8 @@ use crate::tables::*;
 use crate::text::{items, text};
 use carafe_frontend::split_name;
 use carafe_graph::{
-    AttrMap, Constant, Error, EvalEnv, FrameworkNode, Model, NodeId, Op, Registry, Result, RtTree, Value, eval_node,
+    AttrMap, Constant, Error, EvalEnv, FrameworkNode, Model, NodeId, Op, Registry, Result, ResultOp, RtTree, Value,
+    eval_node,
 };
 use carafe_ir::WeightPart;
 use std::sync::Arc;
@@ -59,6 +60,7 @@ static FNS: CarafeGraphFns = CarafeGraphFns {
     release,
     scratch,
     ops,
+    tensor_names,
 };
 
 impl<'a> GraphBridge<'a> {
@@ -480,6 +482,32 @@ unsafe extern "C" fn ops(g: *mut CarafeGraph, out: *mut *const CarafeStr, n: *mu
         out.write(kept);
     }
     CARAFE_OK
+}
+
+unsafe extern "C" fn tensor_names(
+    g: *mut CarafeGraph,
+    value: CarafeValue,
+    out: *mut *const CarafeStr,
+    n: *mut usize,
+) -> CarafeStatus {
+    // SAFETY: as in `nodes`.
+    let b = unsafe { bridge(g) };
+    guard(|| {
+        let v = b.value(value)?;
+        let names = match b.model().op_at::<ResultOp>(v.node) {
+            Some(_) => b.model().result_names(v.node),
+            None => b.model().output(v).names.clone(),
+        };
+        let codes: Vec<CarafeStr> = names.iter().map(|name| b.arena.text(name)).collect();
+        let len = codes.len();
+        let kept = b.arena.keep(codes);
+        // SAFETY: as in `nodes`.
+        unsafe {
+            n.write(len);
+            out.write(kept);
+        }
+        Ok(())
+    })
 }
 
 // SAFETY: buffers are plain numbers and pointers; sending the list of them sends no access by itself.

@@ -547,6 +547,13 @@ pub struct CarafeGraphFns {
     pub scratch: unsafe extern "C" fn(g: *mut CarafeGraph) -> *mut CarafeGraph,
     /// Names of the operations outside of the numbered opsets, as `opset::Type`.
     pub ops: unsafe extern "C" fn(g: *mut CarafeGraph, names: *mut *const CarafeStr, n: *mut usize) -> CarafeStatus,
+    /// Tensor names of a value; of a result, those of the model's output.
+    pub tensor_names: unsafe extern "C" fn(
+        g: *mut CarafeGraph,
+        value: CarafeValue,
+        names: *mut *const CarafeStr,
+        n: *mut usize,
+    ) -> CarafeStatus,
 }
 
 /// Bytes of the weights that begin at `offset`.
