@@ -40,6 +40,7 @@ pub mod prelude;
 mod summary;
 
 pub use carafe_abi::{Extension, Library, LoadError};
+pub use carafe_device as device;
 pub use carafe_device::{
     AsyncInferQueue, AsyncInferRequest, CancelFlag, CompiledModel, Device, Executors, Finished, InferRequest,
     Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage,
