@@ -10,13 +10,22 @@ use std::ffi::c_void;
 
 /// Memory behind pointers that were handed out.
 #[derive(Default)]
-pub(crate) struct Arena(Vec<Box<dyn Any + Send + Sync>>);
+pub(crate) struct Arena {
+    lists: Vec<Box<dyn Any + Send + Sync>>,
+    /// Dimensions are by far the most frequent; they need no box around their list.
+    dims: Vec<Vec<CarafeDim>>,
+}
 
 impl Arena {
+    pub(crate) fn keep_dims(&mut self, dims: Vec<CarafeDim>) -> *const CarafeDim {
+        let p = dims.as_ptr();
+        self.dims.push(dims);
+        p
+    }
     pub(crate) fn keep<T: Send + Sync + 'static>(&mut self, list: Vec<T>) -> *const T {
         let boxed = Box::new(list);
         let p = boxed.as_ptr();
-        self.0.push(boxed);
+        self.lists.push(boxed);
         p
     }
     pub(crate) fn text(&mut self, s: &str) -> CarafeStr {
@@ -90,7 +99,7 @@ pub(crate) fn fact_code(ty: ElementType, shape: &PartialShape, arena: &mut Arena
     CarafeFact {
         element_type: type_code(ty),
         rank: dims.as_ref().map_or(-1, |d| d.len() as i32),
-        dims: dims.map_or(std::ptr::null(), |d| arena.keep(d)),
+        dims: dims.map_or(std::ptr::null(), |d| arena.keep_dims(d)),
     }
 }
 

@@ -29,3 +29,9 @@ fn a_hidden_size_nobody_has_is_refused() {
         "g (float[] x, float[] w, float[] r) => (float[] y) { y = GRU <hidden_size = 9223372036854775807> (x, w, r) }";
     check_error(graph(text), "attribute `hidden_size` = 9223372036854775807 is beyond any size or axis");
 }
+
+#[test]
+fn a_bias_that_only_a_declared_size_asks_for_is_refused() {
+    let text = "g (float[] x, float[] w, float[1,8589934588,2147483647] r) => (float[] y) { y = LSTM (x, w, r) }";
+    check_error(graph(text), "is too large");
+}

@@ -210,6 +210,10 @@ fn is_zero(n: &NodeCx<'_>, v: Value) -> bool {
 }
 
 fn zeros(n: &mut NodeCx<'_>, like: Value, shape: &[usize]) -> Result<Value> {
+    // A file of a few bytes can declare any size; a bias of this many elements no network has.
+    if carafe_tensor::elements(shape).is_none_or(|n| n > 1 << 26) {
+        return Err(n.fail(format!("a bias of shape {shape:?} is too large")));
+    }
     match n.ty(like) {
         ElementType::Dynamic => Err(n.unsupported("the element type of the input must be known")),
         ty => n.constant(Tensor::zeros(ty, shape)?),
