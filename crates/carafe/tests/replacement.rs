@@ -115,6 +115,10 @@ fn mistakes_are_told_with_the_entry() {
     assert!(error(r#"[{"match_kind": "points"}]"#).contains("entry 0 has no `id`"));
     assert!(error(r#"[{"id": "a", "match_kind": "shape", "op": "Grow"}]"#).contains("known: points, scope, general"));
     assert!(error(r#"[{"id": "a", "match_kind": "general"}]"#).contains("no extension brings a rewrite of this name"));
+    let by_scope = r#"[{"id": "a", "match_kind": "scope", "instances": ["block/"]}]"#;
+    assert!(error(by_scope).contains("needs `op`"));
+    let handed = r#"[{"id": "a", "match_kind": "general", "custom_attributes": {"n": 1}}]"#;
+    assert!(error(handed).contains("cannot be handed to a rewrite"));
     let unknown = r#"[{"id": "a", "match_kind": "points", "op": "Growl", "instances": {"start_points": ["block/abs"],
         "end_points": ["block/neg"]}}]"#;
     assert!(error(unknown).contains("there is no operation `Growl`; near: Grow"), "{}", error(unknown));

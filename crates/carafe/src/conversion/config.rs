@@ -1,6 +1,7 @@
 //! Sub-graph replacement by a JSON file (`--transformations_config`): a list of entries, each naming what to match by
-//! `points`, by `scope` or not at all (`general`). An entry with `op` replaces the match by one node of that operation; one
-//! without hands over to the rewrite of an extension whose name is the entry's `id`.
+//! `points`, by `scope` or not at all (`general`). An entry with `op` replaces the match by one node of that operation; a
+//! `general` one runs the rewrite of an extension whose name is the entry's `id`. A rewrite gets the model alone, so an
+//! entry that would hand it a match or attributes is refused, not cut short.
 
 use carafe_graph::{AttrMap, AttrValue, Error, Model, NodeId, Notes, Parameter, Pass, Result, Value};
 use carafe_runtime::Core;
@@ -41,6 +42,14 @@ fn apply_entry(model: &mut Model, entry: &Json, id: &str, core: &Core, notes: &m
     let kind = entry.get("match_kind").and_then(Json::as_str);
     let Some(op) = entry.get("op").and_then(Json::as_str) else {
         check_kind(kind)?;
+        if kind != Some("general") {
+            return Err(Error::unsupported(
+                "an entry by points or scope needs `op`; a match cannot be handed to a rewrite",
+            ));
+        }
+        if entry.get("custom_attributes").and_then(Json::as_object).is_some_and(|o| !o.is_empty()) {
+            return Err(Error::unsupported("`custom_attributes` cannot be handed to a rewrite; only to an `op`"));
+        }
         return run_rewrite(model, id, core, notes);
     };
     let matches = match kind {
