@@ -214,7 +214,7 @@ pub(crate) struct ConvertArgs {
           require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "Preprocessing")]
     pub reverse_input_channels: bool,
     /// JSON file of sub-graph replacements: a list of entries with `id`, `match_kind` (points, scope, general), `op` and others
-    #[arg(long, alias = "tensorflow_use_custom_operations_config", value_name = "FILE")]
+    #[arg(long = "transformations_config", alias = "tensorflow_use_custom_operations_config", value_name = "FILE")]
     pub transformations_config: Option<PathBuf>,
     /// Rewrites to run, as NAME[KEY=VALUE;KEY=VALUE]
     #[arg(long, value_name = "LIST")]

@@ -249,3 +249,19 @@ fn a_device_that_fails_its_checks_is_exit_code_1() {
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.contains("there was no end after 0 s"), "{text}");
 }
+
+#[test]
+fn convert_replaces_sub_graphs_under_the_old_names_of_the_option() {
+    let dir = folder("replace");
+    let config = dir.join("config.json");
+    let entry =
+        r#"[{"id": "a", "match_kind": "scope", "op": "Relu", "instances": ["nowhere/"], "inputs": [], "outputs": []}]"#;
+    std::fs::write(&config, entry).unwrap();
+    for option in ["--transformations_config", "--tensorflow_use_custom_operations_config"] {
+        let out = dir.join("out.xml");
+        let args = ["convert", MODEL, "-o", out.to_str().unwrap(), option, config.to_str().unwrap()];
+        let done = carafe(&args);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(String::from_utf8_lossy(&done.stderr).contains("no replacement matches this model"));
+    }
+}
