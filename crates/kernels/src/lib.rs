@@ -5,6 +5,7 @@
 
 mod arena;
 mod buffer;
+mod epilogue;
 mod exec;
 mod isa;
 mod pool;
@@ -12,6 +13,7 @@ mod shared;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use buffer::Buffer;
+pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
 pub use isa::Isa;
 pub use pool::{Pool, PoolOptions};
