@@ -10,6 +10,7 @@ mod exec;
 mod isa;
 mod pool;
 mod shared;
+pub mod vmath;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use buffer::Buffer;
