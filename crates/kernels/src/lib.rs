@@ -4,14 +4,17 @@
 //! This crate knows neither graphs nor tensors: it takes slices and numbers.
 
 mod arena;
+mod attention;
 mod buffer;
 mod epilogue;
 mod exec;
 mod isa;
+mod lanes;
 mod pool;
 mod shared;
 
 pub use arena::{Arena, MAX_PARTS, Part};
+pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
