@@ -1,6 +1,8 @@
 //! Steps: the glue between an operation and its kernel. One file a family; `BUILDERS` lists them and is asked in order. A
 //! builder looks at a node with known shapes and answers with a step and the memory layouts it wants, or declines.
 
+mod ending;
+mod matmul;
 pub(crate) mod reorder;
 mod views;
 
@@ -157,7 +159,7 @@ impl Site<'_> {
 type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 
 /// Every family, in the order they are asked.
-pub(crate) const BUILDERS: &[Builder] = &[views::build];
+pub(crate) const BUILDERS: &[Builder] = &[views::build, matmul::build];
 
 /// The step of a node, from the first family that takes it.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
@@ -171,6 +173,8 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 
 /// The axis along which the step of an operation keeps its columns, when elementwise work can follow inside the step.
 pub(crate) fn column_axis(op: &dyn Op, rank: usize) -> Option<usize> {
-    let _ = (op, rank);
+    if op.is::<carafe_ops::linear::MatMul>() {
+        return rank.checked_sub(1);
+    }
     None
 }
