@@ -6,6 +6,7 @@
 mod arena;
 mod attention;
 mod buffer;
+mod conv;
 mod epilogue;
 mod exec;
 mod gemm;
@@ -18,6 +19,7 @@ pub mod vmath;
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
+pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
 pub use gemm::{BatchMatMul, Gemm, Operand};
