@@ -3,16 +3,23 @@
 //!
 //! This crate knows neither graphs nor tensors: it takes slices and numbers.
 
+mod after;
 mod arena;
 mod buffer;
+mod conv_shape;
+mod depthwise;
 mod epilogue;
 mod exec;
 mod isa;
+mod lanes;
 mod pool;
 mod shared;
+mod split;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use buffer::Buffer;
+pub use conv_shape::ConvShape;
+pub use depthwise::Depthwise;
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
 pub use isa::Isa;
