@@ -3,10 +3,12 @@
 //!
 //! This crate knows neither graphs nor tensors: it takes slices and numbers.
 
+mod after;
 mod arena;
 mod attention;
 mod buffer;
 mod conv;
+mod depthwise;
 mod epilogue;
 mod exec;
 mod gemm;
@@ -14,12 +16,15 @@ mod isa;
 mod lanes;
 mod pool;
 mod shared;
+mod vector;
 pub mod vmath;
+mod split;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
 pub use conv::{Conv, ConvPlanar, ConvShape};
+pub use depthwise::Depthwise;
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
 pub use gemm::{BatchMatMul, Gemm, Operand};
