@@ -4,17 +4,23 @@
 //! This crate knows neither graphs nor tensors: it takes slices and numbers.
 
 mod arena;
+mod attention;
 mod buffer;
 mod epilogue;
 mod exec;
+mod gemm;
 mod isa;
+mod lanes;
 mod pool;
 mod shared;
+pub mod vmath;
 
 pub use arena::{Arena, MAX_PARTS, Part};
+pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
+pub use gemm::{BatchMatMul, Gemm, Operand};
 pub use isa::Isa;
 pub use pool::{Pool, PoolOptions};
 pub use shared::{SharedMut, part_of};
