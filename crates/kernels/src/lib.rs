@@ -16,9 +16,9 @@ mod isa;
 mod lanes;
 mod pool;
 mod shared;
+mod split;
 mod vector;
 pub mod vmath;
-mod split;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
