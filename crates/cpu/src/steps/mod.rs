@@ -1,6 +1,7 @@
 //! Steps: the glue between an operation and its kernel. One file a family; `BUILDERS` lists them and is asked in order. A
 //! builder looks at a node with known shapes and answers with a step and the memory layouts it wants, or declines.
 
+mod conv;
 mod ending;
 mod matmul;
 pub(crate) mod reorder;
@@ -159,7 +160,11 @@ impl Site<'_> {
 type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 
 /// Every family, in the order they are asked.
-pub(crate) const BUILDERS: &[Builder] = &[views::build, matmul::build];
+pub(crate) const BUILDERS: &[Builder] = &[
+    views::build,
+    matmul::build,
+    conv::build,
+];
 
 /// The step of a node, from the first family that takes it.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
@@ -173,8 +178,9 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 
 /// The axis along which the step of an operation keeps its columns, when elementwise work can follow inside the step.
 pub(crate) fn column_axis(op: &dyn Op, rank: usize) -> Option<usize> {
+    use carafe_ops::convolution::{Convolution, GroupConvolution};
     if op.is::<carafe_ops::linear::MatMul>() {
         return rank.checked_sub(1);
     }
-    None
+    (op.is::<Convolution>() || op.is::<GroupConvolution>()).then_some(1)
 }
