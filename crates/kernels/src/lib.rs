@@ -5,6 +5,7 @@
 
 mod arena;
 mod buffer;
+pub mod eltwise;
 mod epilogue;
 mod exec;
 mod isa;
