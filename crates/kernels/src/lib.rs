@@ -9,6 +9,7 @@ mod attention;
 mod buffer;
 mod conv;
 mod depthwise;
+pub mod eltwise;
 mod epilogue;
 mod exec;
 mod gemm;

@@ -327,6 +327,7 @@ impl Simd for Plain {
 macro_rules! level {
     ($isa:expr, <$S:ident $(, $G:ident: $Bound:path)*> ($($name:ident: $ty:ty),*) $(-> $Out:ty)? { $($body:tt)* }) => {{
         #[inline(always)]
+        #[allow(unused_unsafe)]
         unsafe fn body<$S: $crate::vmath::simd::Simd $(, $G: $Bound)*>($($name: $ty),*) $(-> $Out)? {
             // SAFETY: the caller of `level!` promises what the body needs.
             unsafe { $($body)* }
