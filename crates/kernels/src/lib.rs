@@ -5,6 +5,7 @@
 
 mod arena;
 mod buffer;
+mod conv;
 mod epilogue;
 mod exec;
 mod gemm;
@@ -14,6 +15,7 @@ mod shared;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use buffer::Buffer;
+pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
 pub use gemm::{BatchMatMul, Gemm, Operand};
