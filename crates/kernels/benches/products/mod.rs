@@ -18,7 +18,11 @@ impl Ground {
         let threads = std::env::var("THREADS").ok().and_then(|t| t.parse().ok()).unwrap_or(2);
         let pool = Pool::new(PoolOptions::threads(threads));
         let scratch = Scratch::new(threads, scratch).expect("memory");
-        let seconds = best(|| pool.run(threads, |_, _| std::hint::black_box(multiply_adds(20_000))));
+        let seconds = best(|| {
+            pool.run(threads, |_, _| {
+                std::hint::black_box(multiply_adds(20_000));
+            })
+        });
         let peak = threads as f64 * 20_000.0 * 16.0 * 2.0 * Isa::best().lanes() as f64 / seconds;
         println!("{} threads, peak {:.0} GFlop/s", threads, peak / 1e9);
         Ground { pool, scratch, threads, peak }
