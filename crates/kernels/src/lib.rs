@@ -8,7 +8,9 @@ mod buffer;
 mod epilogue;
 mod exec;
 mod isa;
+pub mod movement;
 mod pool;
+pub mod select;
 mod shared;
 
 pub use arena::{Arena, MAX_PARTS, Part};
