@@ -15,6 +15,7 @@ mod lanes;
 mod pool;
 mod shared;
 mod split;
+pub mod winograd;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use buffer::Buffer;
@@ -25,3 +26,4 @@ pub use exec::{Exec, Scratch};
 pub use isa::Isa;
 pub use pool::{Pool, PoolOptions};
 pub use shared::{SharedMut, part_of};
+pub use winograd::Winograd;
