@@ -1,270 +1,472 @@
-//! One vector of floats at every instruction level. A kernel is written once over [`Lanes`], with every function of it
-//! `#[inline(always)]`, and becomes machine code inside the entry points of [`entry`], which switch the instructions on.
+//! One vector of floats, the same code for every level: a kernel is written once over [`Lanes`], marked `inline(always)`,
+//! and compiled inside one function per level that switches the instructions on. Outside of such a function the methods are
+//! calls, correct but slow; so is what a closure does, which the compiler keeps as a function of its own.
 
-use crate::Isa;
+use std::ops::Range;
 
-/// A vector register of floats.
-///
-/// # Safety
-/// Every function needs a processor with the instructions of the level; those that take an address need it to be valid for
-/// the lanes they touch.
+/// A vector of [`Lanes::N`] floats. Every method needs the instructions of its level; that is the whole safety contract,
+/// besides the pointers.
 pub(crate) trait Lanes: Copy {
     const N: usize;
-    /// Which lanes take part.
-    type Mask: Copy;
-
     unsafe fn splat(x: f32) -> Self;
     unsafe fn load(from: *const f32) -> Self;
+    /// The first `n` floats; the rest is 0 and not touched in memory.
+    unsafe fn load_first(from: *const f32, n: usize) -> Self;
     unsafe fn store(self, to: *mut f32);
-    /// The first `n` lanes.
-    unsafe fn first(n: usize) -> Self::Mask;
-    /// Zero in the other lanes.
-    unsafe fn load_some(from: *const f32, mask: Self::Mask) -> Self;
-    unsafe fn store_some(self, to: *mut f32, mask: Self::Mask);
-    /// `self * b + c`.
-    unsafe fn fma(self, b: Self, c: Self) -> Self;
-    unsafe fn plus(self, b: Self) -> Self;
-    unsafe fn minus(self, b: Self) -> Self;
-    unsafe fn times(self, b: Self) -> Self;
-    /// `self > b ? self : b`, so `b` where either is not a number.
-    unsafe fn greater(self, b: Self) -> Self;
-    /// `self < b ? self : b`, so `b` where either is not a number.
-    unsafe fn lesser(self, b: Self) -> Self;
-}
+    unsafe fn store_first(self, to: *mut f32, n: usize);
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn sub(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
+    unsafe fn div(self, other: Self) -> Self;
+    /// `self * factor + plus`.
+    unsafe fn fma(self, factor: Self, plus: Self) -> Self;
+    /// The larger; `other` where either is NaN.
+    unsafe fn max(self, other: Self) -> Self;
+    /// The smaller; `other` where either is NaN.
+    unsafe fn min(self, other: Self) -> Self;
+    /// `yes` where `self < than`, else `no`.
+    unsafe fn if_less(self, than: Self, yes: Self, no: Self) -> Self;
+    /// To the nearest whole number.
+    unsafe fn round(self) -> Self;
+    /// `self * 2^n` for whole `n` within `EXP_RANGE`.
+    unsafe fn times_two_to(self, n: Self) -> Self;
+    /// Arguments beyond these give the same as they do: 0 and infinity.
+    const EXP_RANGE: Range<f32>;
+    unsafe fn sum(self) -> f32;
+    /// NaN where there is one or not, as it comes.
+    unsafe fn largest(self) -> f32;
+    /// The sums of four vectors.
+    unsafe fn sums(four: [Self; 4]) -> [f32; 4];
+    /// Moves `block.rows` times `block.width` floats (each at most `N`) so that rows become columns.
+    unsafe fn transpose(block: Block);
 
-/// A piece of work that can be done at any level.
-pub(crate) trait Work {
-    type Job;
-    /// # Safety
-    /// As the implementor says; and the processor must have the instructions of `L`.
-    unsafe fn run<L: Lanes>(job: &Self::Job);
-}
-
-/// The machine code of a piece of work.
-pub(crate) type Entry<J> = unsafe fn(&J);
-
-/// The function that does `W` at a level.
-pub(crate) fn entry<W: Work>(isa: Isa) -> Entry<W::Job> {
-    match isa.here() {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => on_avx512::<W>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => on_avx2::<W>,
-        _ => on_scalar::<W>,
+    /// Vectors that lie one after the other.
+    #[inline(always)]
+    unsafe fn load_many<const C: usize>(from: *const f32) -> [Self; C] {
+        // SAFETY: the caller's pointer is good for `C` vectors.
+        unsafe {
+            let mut many = [Self::splat(0.0); C];
+            for i in 0..C {
+                many[i] = Self::load(from.add(i * Self::N));
+            }
+            many
+        }
+    }
+    /// `(exp(r) - 1, n)` with `exp(self) = exp(r) * 2^n`.
+    #[inline(always)]
+    unsafe fn exp_parts(self) -> (Self, Self) {
+        // SAFETY: the caller has the instructions of this level.
+        unsafe {
+            let x = Self::splat(Self::EXP_RANGE.start).max(self);
+            let x = Self::splat(Self::EXP_RANGE.end).min(x);
+            let n = x.mul(Self::splat(std::f32::consts::LOG2_E)).round();
+            // ln 2 in two parts, the first exact in few bits.
+            let r = n.fma(Self::splat(-0.693_359_4), x);
+            let r = n.fma(Self::splat(2.121_944_4e-4), r);
+            // The series of (exp(r) - 1 - r) / r^2; |r| <= 0.35, so that the first term left out is below 1e-8.
+            let mut p = Self::splat(1.0 / 5040.0);
+            for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5] {
+                p = p.fma(r, Self::splat(c));
+            }
+            (p.fma(r.mul(r), r), n)
+        }
+    }
+    /// `exp`; NaN stays.
+    #[inline(always)]
+    unsafe fn exp(self) -> Self {
+        // SAFETY: as in `exp_parts`.
+        unsafe {
+            let (p, n) = self.exp_parts();
+            p.add(Self::splat(1.0)).times_two_to(n)
+        }
+    }
+    /// `exp(x) - 1`, exact near 0 and never infinite: large arguments count as 44.
+    #[inline(always)]
+    unsafe fn exp_minus_one(self) -> Self {
+        // SAFETY: as in `exp_parts`.
+        unsafe {
+            let (p, n) = Self::splat(44.0).min(self).exp_parts();
+            let one = Self::splat(1.0);
+            let power = one.times_two_to(n);
+            p.fma(power, power.sub(one))
+        }
+    }
+    #[inline(always)]
+    unsafe fn sigmoid(self) -> Self {
+        // SAFETY: as in `exp_parts`.
+        unsafe {
+            let one = Self::splat(1.0);
+            one.div(one.add(Self::splat(0.0).sub(self).exp()))
+        }
+    }
+    #[inline(always)]
+    unsafe fn tanh(self) -> Self {
+        // SAFETY: as in `exp_parts`.
+        unsafe {
+            let e = self.add(self).exp_minus_one();
+            e.div(e.add(Self::splat(2.0)))
+        }
     }
 }
 
-pub(crate) unsafe fn on_scalar<W: Work>(job: &W::Job) {
-    // SAFETY: the caller keeps the promise of `W`; plain floats need no instructions of their own.
-    unsafe { W::run::<Four>(job) }
-}
-
-/// Four floats in plain Rust.
+/// A block to transpose, at most `N` by `N`.
 #[derive(Clone, Copy)]
-pub(crate) struct Four([f32; 4]);
-
-impl Four {
-    #[inline(always)]
-    fn zip(self, b: Four, f: impl Fn(f32, f32) -> f32) -> Four {
-        Four([f(self.0[0], b.0[0]), f(self.0[1], b.0[1]), f(self.0[2], b.0[2]), f(self.0[3], b.0[3])])
-    }
+pub(crate) struct Block {
+    pub from: *const f32,
+    /// Floats from row to row of the source.
+    pub from_stride: usize,
+    pub to: *mut f32,
+    pub to_stride: usize,
+    /// Rows of the source that are there; the columns of the result beyond repeat the last one, up to `N`.
+    pub rows: usize,
+    /// Columns of the source, which is as many rows as are written.
+    pub width: usize,
+    /// Floats written to each row of the result.
+    pub to_width: usize,
 }
 
-impl Lanes for Four {
-    const N: usize = 4;
-    type Mask = usize;
+/// Without special instructions: four floats.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain([f32; 4]);
 
-    #[inline(always)]
-    unsafe fn splat(x: f32) -> Four {
-        Four([x; 4])
+macro_rules! each_lane {
+    ($($name:ident($($other:ident),*) = $lane:expr;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name(self $(, $other: Self)*) -> Self {
+            #[allow(clippy::redundant_closure_call)]
+            Plain(std::array::from_fn(|i| ($lane)(self.0[i] $(, $other.0[i])*)))
+        }
+    )*};
+}
+
+impl Lanes for Plain {
+    const N: usize = 4;
+    const EXP_RANGE: Range<f32> = -88.1..88.8;
+    each_lane! {
+        add(other) = |a: f32, b: f32| a + b;
+        sub(other) = |a: f32, b: f32| a - b;
+        mul(other) = |a: f32, b: f32| a * b;
+        div(other) = |a: f32, b: f32| a / b;
+        fma(factor, plus) = |a: f32, b: f32, c: f32| a * b + c;
+        max(other) = |a: f32, b: f32| if a > b { a } else { b };
+        min(other) = |a: f32, b: f32| if a < b { a } else { b };
+        if_less(than, yes, no) = |a: f32, b: f32, yes: f32, no: f32| if a < b { yes } else { no };
+        round() = |a: f32| (a + 12_582_912.0) - 12_582_912.0;
+        times_two_to(n) = |a: f32, n: f32| a * f32::from_bits((((n as i32) + 127) << 23) as u32);
     }
     #[inline(always)]
-    unsafe fn load(from: *const f32) -> Four {
-        // SAFETY: valid for four floats, as the trait asks.
-        Four(unsafe { from.cast::<[f32; 4]>().read_unaligned() })
+    unsafe fn splat(x: f32) -> Self {
+        Plain([x; 4])
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller's pointer is good for four floats.
+        unsafe { Plain(from.cast::<[f32; 4]>().read_unaligned()) }
+    }
+    #[inline(always)]
+    unsafe fn load_first(from: *const f32, n: usize) -> Self {
+        // SAFETY: only the first `n` are read.
+        unsafe { Plain(std::array::from_fn(|i| if i < n { *from.add(i) } else { 0.0 })) }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: valid for four floats, as the trait asks.
+        // SAFETY: the caller's pointer is good for four floats.
         unsafe { to.cast::<[f32; 4]>().write_unaligned(self.0) }
     }
     #[inline(always)]
-    unsafe fn first(n: usize) -> usize {
-        n
-    }
-    #[inline(always)]
-    unsafe fn load_some(from: *const f32, mask: usize) -> Four {
-        let mut v = [0.0; 4];
-        for i in 0..mask.min(4) {
-            // SAFETY: valid for the lanes of the mask, as the trait asks.
-            v[i] = unsafe { *from.add(i) };
-        }
-        Four(v)
-    }
-    #[inline(always)]
-    unsafe fn store_some(self, to: *mut f32, mask: usize) {
-        for i in 0..mask.min(4) {
-            // SAFETY: valid for the lanes of the mask, as the trait asks.
+    unsafe fn store_first(self, to: *mut f32, n: usize) {
+        for i in 0..n.min(4) {
+            // SAFETY: only the first `n` are written.
             unsafe { *to.add(i) = self.0[i] };
         }
     }
     #[inline(always)]
-    unsafe fn fma(self, b: Four, c: Four) -> Four {
-        self.zip(b, |a, b| a * b).zip(c, |ab, c| ab + c)
+    unsafe fn sum(self) -> f32 {
+        (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
     }
     #[inline(always)]
-    unsafe fn plus(self, b: Four) -> Four {
-        self.zip(b, |a, b| a + b)
+    unsafe fn largest(self) -> f32 {
+        self.0[0].max(self.0[1]).max(self.0[2].max(self.0[3]))
     }
     #[inline(always)]
-    unsafe fn minus(self, b: Four) -> Four {
-        self.zip(b, |a, b| a - b)
+    unsafe fn sums(four: [Self; 4]) -> [f32; 4] {
+        // SAFETY: plain code.
+        four.map(|v| unsafe { v.sum() })
     }
     #[inline(always)]
-    unsafe fn times(self, b: Four) -> Four {
-        self.zip(b, |a, b| a * b)
-    }
-    #[inline(always)]
-    unsafe fn greater(self, b: Four) -> Four {
-        self.zip(b, |a, b| if a > b { a } else { b })
-    }
-    #[inline(always)]
-    unsafe fn lesser(self, b: Four) -> Four {
-        self.zip(b, |a, b| if a < b { a } else { b })
+    unsafe fn transpose(b: Block) {
+        for column in 0..b.width {
+            for row in 0..b.to_width {
+                // SAFETY: rows are clamped to those that are there; the caller's block covers the rest.
+                unsafe {
+                    *b.to.add(column * b.to_stride + row) = *b.from.add(row.min(b.rows - 1) * b.from_stride + column);
+                }
+            }
+        }
     }
 }
-
-/// Repeats a block with a literal index while it is below a bound that is known when compiling. Unlike a loop it is gone
-/// before arrays are split into registers.
-macro_rules! each {
-    ($i:ident < $n:expr, [$($k:literal)*] $body:block) => {
-        $(if $k < $n {
-            #[allow(unused_variables)]
-            let $i: usize = $k;
-            $body
-        })*
-    };
-    ($i:ident < $n:expr, 4, $body:block) => { each!($i < $n, [0 1 2 3] $body) };
-    ($i:ident < $n:expr, 8, $body:block) => { each!($i < $n, [0 1 2 3 4 5 6 7] $body) };
-    ($i:ident < $n:expr, 14, $body:block) => { each!($i < $n, [0 1 2 3 4 5 6 7 8 9 10 11 12 13] $body) };
-    ($i:ident < $n:expr, 20, $body:block) => {
-        each!($i < $n, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19] $body)
-    };
-}
-pub(crate) use each;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{on_avx2, on_avx512};
+pub(crate) use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Lanes, Work};
+    use super::{Block, Lanes};
     use std::arch::x86_64::*;
+    use std::ops::Range;
 
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    pub(crate) unsafe fn on_avx512<W: Work>(job: &W::Job) {
-        // SAFETY: the caller keeps the promise of `W`; the instructions are on in this function.
-        unsafe { W::run::<__m512>(job) }
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx512(__m512);
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx2(__m256);
+
+    macro_rules! with {
+        ($of:ident: $($name:ident($own:ident $(, $other:ident)*) = $lane:expr;)*) => {$(
+            #[inline(always)]
+            unsafe fn $name(self $(, $other: Self)*) -> Self {
+                let $own = self.0;
+                $(let $other = $other.0;)*
+                // SAFETY: the caller has the instructions of this level.
+                unsafe { $of($lane) }
+            }
+        )*};
     }
 
-    #[target_feature(enable = "avx2,fma")]
-    pub(crate) unsafe fn on_avx2<W: Work>(job: &W::Job) {
-        // SAFETY: the caller keeps the promise of `W`; the instructions are on in this function.
-        unsafe { W::run::<__m256>(job) }
+    #[inline(always)]
+    fn first(n: usize) -> __mmask16 {
+        if n >= 16 { 0xffff } else { ((1u32 << n) - 1) as __mmask16 }
     }
 
-    macro_rules! lanes {
-        ($v:ty, $n:literal, $mask:ty, $first:expr, $load_some:expr, $store_some:expr,
-         $splat:ident $load:ident $store:ident $fma:ident $add:ident $sub:ident $mul:ident $max:ident $min:ident) => {
-            impl Lanes for $v {
-                const N: usize = $n;
-                type Mask = $mask;
+    #[inline(always)]
+    unsafe fn halved(v: Avx512) -> Avx2 {
+        // SAFETY: the caller has the instructions of this level.
+        unsafe { Avx2(_mm256_add_ps(_mm512_castps512_ps256(v.0), _mm512_extractf32x8_ps::<1>(v.0))) }
+    }
 
-                #[inline(always)]
-                unsafe fn splat(x: f32) -> Self {
-                    // SAFETY: the instructions are there, as the trait asks.
-                    unsafe { $splat(x) }
+    impl Lanes for Avx512 {
+        const N: usize = 16;
+        const EXP_RANGE: Range<f32> = -104.0..89.0;
+        with! { Avx512:
+            add(a, b) = _mm512_add_ps(a, b);
+            sub(a, b) = _mm512_sub_ps(a, b);
+            mul(a, b) = _mm512_mul_ps(a, b);
+            div(a, b) = _mm512_div_ps(a, b);
+            fma(a, b, c) = _mm512_fmadd_ps(a, b, c);
+            max(a, b) = _mm512_max_ps(a, b);
+            min(a, b) = _mm512_min_ps(a, b);
+            if_less(a, b, yes, no) = _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b), no, yes);
+            round(a) = _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT }>(a);
+            times_two_to(a, n) = _mm512_scalef_ps(a, n);
+        }
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: the caller has the instructions of this level.
+            unsafe { Avx512(_mm512_set1_ps(x)) }
+        }
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: the caller's pointer is good for 16 floats.
+            unsafe { Avx512(_mm512_loadu_ps(from)) }
+        }
+        #[inline(always)]
+        unsafe fn load_first(from: *const f32, n: usize) -> Self {
+            // SAFETY: masked lanes are not touched.
+            unsafe { Avx512(_mm512_maskz_loadu_ps(first(n), from)) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: the caller's pointer is good for 16 floats.
+            unsafe { _mm512_storeu_ps(to, self.0) }
+        }
+        #[inline(always)]
+        unsafe fn store_first(self, to: *mut f32, n: usize) {
+            // SAFETY: masked lanes are not touched.
+            unsafe { _mm512_mask_storeu_ps(to, first(n), self.0) }
+        }
+        #[inline(always)]
+        unsafe fn sum(self) -> f32 {
+            // SAFETY: the caller has the instructions of this level.
+            unsafe { _mm512_reduce_add_ps(self.0) }
+        }
+        #[inline(always)]
+        unsafe fn largest(self) -> f32 {
+            // SAFETY: the caller has the instructions of this level.
+            unsafe { _mm512_reduce_max_ps(self.0) }
+        }
+        #[inline(always)]
+        unsafe fn sums(four: [Self; 4]) -> [f32; 4] {
+            // SAFETY: the caller has the instructions of this level.
+            unsafe {
+                let [a, b, c, d] = four;
+                Avx2::sums([halved(a), halved(b), halved(c), halved(d)])
+            }
+        }
+        #[inline(always)]
+        unsafe fn transpose(b: Block) {
+            // SAFETY: rows are clamped to those that are there, masks keep loads and stores inside of the block.
+            unsafe {
+                let mask = first(b.width);
+                macro_rules! row {
+                    ($i:expr) => {
+                        _mm512_maskz_loadu_ps(mask, b.from.add(($i).min(b.rows - 1) * b.from_stride))
+                    };
                 }
-                #[inline(always)]
-                unsafe fn load(from: *const f32) -> Self {
-                    // SAFETY: as above, and the address is valid.
-                    unsafe { $load(from) }
+                let mut t = [_mm512_setzero_ps(); 16];
+                for i in 0..8 {
+                    let (x, y) = (row!(2 * i), row!(2 * i + 1));
+                    t[2 * i] = _mm512_unpacklo_ps(x, y);
+                    t[2 * i + 1] = _mm512_unpackhi_ps(x, y);
                 }
-                #[inline(always)]
-                unsafe fn store(self, to: *mut f32) {
-                    // SAFETY: as above, and the address is valid.
-                    unsafe { $store(to, self) }
+                let mut u = [_mm512_setzero_ps(); 16];
+                for i in 0..4 {
+                    let (w, x) = (_mm512_castps_pd(t[4 * i]), _mm512_castps_pd(t[4 * i + 1]));
+                    let (y, z) = (_mm512_castps_pd(t[4 * i + 2]), _mm512_castps_pd(t[4 * i + 3]));
+                    u[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(w, y));
+                    u[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(w, y));
+                    u[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, z));
+                    u[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(x, z));
                 }
-                #[inline(always)]
-                unsafe fn first(n: usize) -> $mask {
-                    // SAFETY: as above.
-                    unsafe { $first(n) }
-                }
-                #[inline(always)]
-                unsafe fn load_some(from: *const f32, mask: $mask) -> Self {
-                    // SAFETY: as above, and the address is valid for the lanes of the mask.
-                    unsafe { $load_some(from, mask) }
-                }
-                #[inline(always)]
-                unsafe fn store_some(self, to: *mut f32, mask: $mask) {
-                    // SAFETY: as above, and the address is valid for the lanes of the mask.
-                    unsafe { $store_some(to, mask, self) }
-                }
-                #[inline(always)]
-                unsafe fn fma(self, b: Self, c: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $fma(self, b, c) }
-                }
-                #[inline(always)]
-                unsafe fn plus(self, b: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $add(self, b) }
-                }
-                #[inline(always)]
-                unsafe fn minus(self, b: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $sub(self, b) }
-                }
-                #[inline(always)]
-                unsafe fn times(self, b: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $mul(self, b) }
-                }
-                #[inline(always)]
-                unsafe fn greater(self, b: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $max(self, b) }
-                }
-                #[inline(always)]
-                unsafe fn lesser(self, b: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $min(self, b) }
+                let out = first(b.to_width);
+                for i in 0..4 {
+                    let low = _mm512_shuffle_f32x4::<0x88>(u[i], u[i + 4]);
+                    let high = _mm512_shuffle_f32x4::<0xdd>(u[i], u[i + 4]);
+                    let low2 = _mm512_shuffle_f32x4::<0x88>(u[i + 8], u[i + 12]);
+                    let high2 = _mm512_shuffle_f32x4::<0xdd>(u[i + 8], u[i + 12]);
+                    macro_rules! put {
+                        ($at:expr, $v:expr) => {
+                            if $at < b.width {
+                                _mm512_mask_storeu_ps(b.to.add($at * b.to_stride), out, $v);
+                            }
+                        };
+                    }
+                    put!((i), _mm512_shuffle_f32x4::<0x88>(low, low2));
+                    put!((i + 8), _mm512_shuffle_f32x4::<0xdd>(low, low2));
+                    put!((i + 4), _mm512_shuffle_f32x4::<0x88>(high, high2));
+                    put!((i + 12), _mm512_shuffle_f32x4::<0xdd>(high, high2));
                 }
             }
-        };
+        }
     }
 
-    lanes!(__m512, 16, u16, first_of_16, load_some_16, _mm512_mask_storeu_ps,
-        _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_fmadd_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps
-        _mm512_max_ps _mm512_min_ps);
-    lanes!(__m256, 8, __m256i, first_of_8, _mm256_maskload_ps, _mm256_maskstore_ps,
-        _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_fmadd_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps
-        _mm256_max_ps _mm256_min_ps);
+    /// Ones for the first lanes: read from `8 - n` on.
+    static FIRST: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
     #[inline(always)]
-    unsafe fn first_of_16(n: usize) -> u16 {
-        ((1u32 << n.min(16)) - 1) as u16
+    unsafe fn first8(n: usize) -> __m256i {
+        // SAFETY: the caller has the instructions; 8 numbers from `8 - n` on lie inside of the table.
+        unsafe { _mm256_loadu_si256(FIRST.as_ptr().add(8 - n.min(8)).cast()) }
     }
 
-    #[inline(always)]
-    unsafe fn load_some_16(from: *const f32, mask: u16) -> __m512 {
-        // SAFETY: valid for the lanes of the mask, as the trait asks.
-        unsafe { _mm512_maskz_loadu_ps(mask, from) }
-    }
-
-    #[inline(always)]
-    unsafe fn first_of_8(n: usize) -> __m256i {
-        // SAFETY: needs AVX2, as the trait asks.
-        unsafe { _mm256_cmpgt_epi32(_mm256_set1_epi32(n.min(8) as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) }
+    impl Lanes for Avx2 {
+        const N: usize = 8;
+        const EXP_RANGE: Range<f32> = -88.1..88.8;
+        with! { Avx2:
+            add(a, b) = _mm256_add_ps(a, b);
+            sub(a, b) = _mm256_sub_ps(a, b);
+            mul(a, b) = _mm256_mul_ps(a, b);
+            div(a, b) = _mm256_div_ps(a, b);
+            fma(a, b, c) = _mm256_fmadd_ps(a, b, c);
+            max(a, b) = _mm256_max_ps(a, b);
+            min(a, b) = _mm256_min_ps(a, b);
+            if_less(a, b, yes, no) = _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_LT_OQ>(a, b));
+            round(a) = _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
+            times_two_to(a, n) = {
+                let n = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+                _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32::<23>(n)))
+            };
+        }
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: the caller has the instructions of this level.
+            unsafe { Avx2(_mm256_set1_ps(x)) }
+        }
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: the caller's pointer is good for 8 floats.
+            unsafe { Avx2(_mm256_loadu_ps(from)) }
+        }
+        #[inline(always)]
+        unsafe fn load_first(from: *const f32, n: usize) -> Self {
+            // SAFETY: masked lanes are not touched.
+            unsafe { Avx2(_mm256_maskload_ps(from, first8(n))) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: the caller's pointer is good for 8 floats.
+            unsafe { _mm256_storeu_ps(to, self.0) }
+        }
+        #[inline(always)]
+        unsafe fn store_first(self, to: *mut f32, n: usize) {
+            // SAFETY: masked lanes are not touched.
+            unsafe { _mm256_maskstore_ps(to, first8(n), self.0) }
+        }
+        #[inline(always)]
+        unsafe fn sum(self) -> f32 {
+            // SAFETY: the caller has the instructions of this level.
+            unsafe {
+                let four = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+                let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+                _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+            }
+        }
+        #[inline(always)]
+        unsafe fn largest(self) -> f32 {
+            // SAFETY: the caller has the instructions of this level.
+            unsafe {
+                let four = _mm_max_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+                let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+                _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
+            }
+        }
+        #[inline(always)]
+        unsafe fn sums([a, b, c, d]: [Self; 4]) -> [f32; 4] {
+            // SAFETY: the caller has the instructions of this level.
+            unsafe {
+                let pairs = _mm256_hadd_ps(_mm256_hadd_ps(a.0, b.0), _mm256_hadd_ps(c.0, d.0));
+                let four = _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps::<1>(pairs));
+                let mut out = [0.0; 4];
+                _mm_storeu_ps(out.as_mut_ptr(), four);
+                out
+            }
+        }
+        #[inline(always)]
+        unsafe fn transpose(b: Block) {
+            // SAFETY: rows are clamped to those that are there, masks keep loads and stores inside of the block.
+            unsafe {
+                let mask = first8(b.width);
+                macro_rules! row {
+                    ($i:expr) => {
+                        _mm256_maskload_ps(b.from.add(($i).min(b.rows - 1) * b.from_stride), mask)
+                    };
+                }
+                let mut t = [_mm256_setzero_ps(); 8];
+                for i in 0..4 {
+                    let (x, y) = (row!(2 * i), row!(2 * i + 1));
+                    t[2 * i] = _mm256_unpacklo_ps(x, y);
+                    t[2 * i + 1] = _mm256_unpackhi_ps(x, y);
+                }
+                let mut u = [_mm256_setzero_ps(); 8];
+                for i in 0..2 {
+                    let (w, x) = (_mm256_castps_pd(t[4 * i]), _mm256_castps_pd(t[4 * i + 1]));
+                    let (y, z) = (_mm256_castps_pd(t[4 * i + 2]), _mm256_castps_pd(t[4 * i + 3]));
+                    u[4 * i] = _mm256_castpd_ps(_mm256_unpacklo_pd(w, y));
+                    u[4 * i + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(w, y));
+                    u[4 * i + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(x, z));
+                    u[4 * i + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(x, z));
+                }
+                let out = first8(b.to_width);
+                macro_rules! put {
+                    ($at:expr, $v:expr) => {
+                        if $at < b.width {
+                            _mm256_maskstore_ps(b.to.add($at * b.to_stride), out, $v);
+                        }
+                    };
+                }
+                for i in 0..4 {
+                    put!((i), _mm256_permute2f128_ps::<0x20>(u[i], u[i + 4]));
+                    put!((i + 4), _mm256_permute2f128_ps::<0x31>(u[i], u[i + 4]));
+                }
+            }
+        }
     }
 }

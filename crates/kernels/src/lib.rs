@@ -5,24 +5,30 @@
 
 mod after;
 mod arena;
+mod attention;
 mod buffer;
-mod conv_shape;
+mod conv;
 mod depthwise;
 mod epilogue;
 mod exec;
+mod gemm;
 mod isa;
 mod lanes;
 mod pool;
 mod shared;
 mod split;
+mod vector;
+pub mod vmath;
 pub mod winograd;
 
 pub use arena::{Arena, MAX_PARTS, Part};
+pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
-pub use conv_shape::ConvShape;
+pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use depthwise::Depthwise;
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
+pub use gemm::{BatchMatMul, Gemm, Operand};
 pub use isa::Isa;
 pub use pool::{Pool, PoolOptions};
 pub use shared::{SharedMut, part_of};

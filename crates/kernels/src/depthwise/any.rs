@@ -2,7 +2,7 @@
 
 use super::target::Target;
 use crate::Isa;
-use crate::lanes::{Entry, Lanes, Work, each, entry};
+use crate::vector::{Entry, Lanes, Work, each, entry};
 
 /// Output columns of a block.
 pub(super) const COLUMNS: usize = 8;

@@ -3,9 +3,9 @@
 
 use super::target::Target;
 use crate::Isa;
-use crate::lanes::{Entry, Lanes, Work, each};
+use crate::vector::{Entry, Lanes, Work, each};
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{on_avx2, on_avx512};
+use crate::vector::{on_avx2, on_avx512};
 
 /// A block of output pixels, all channels.
 pub(super) struct Block {

@@ -5,10 +5,10 @@ mod any;
 mod fixed;
 mod target;
 
+use crate::ConvShape;
 use crate::after::After;
-use crate::conv_shape::ConvShape;
-use crate::lanes::Entry;
 use crate::split::Split;
+use crate::vector::Entry;
 use crate::{Epilogue, Exec, Isa, SharedMut};
 use target::Target;
 

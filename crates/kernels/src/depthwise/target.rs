@@ -1,7 +1,7 @@
 //! Where a block of output pixels goes and what is done to it on the way.
 
 use crate::after::Quick;
-use crate::lanes::Lanes;
+use crate::vector::Lanes;
 
 /// One or two rows of output columns.
 pub(super) struct Target {

@@ -5,9 +5,9 @@
 mod product;
 mod transform;
 
+use crate::ConvShape;
 use crate::after::After;
-use crate::conv_shape::ConvShape;
-use crate::lanes::{Entry, entry};
+use crate::vector::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
 use transform::{Gather, GatherTiles, Grid, Scatter, ScatterTiles};
 

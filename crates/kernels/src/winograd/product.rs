@@ -2,9 +2,9 @@
 //! the input channels in registers.
 
 use crate::Isa;
-use crate::lanes::{Entry, Lanes, Work, each, on_scalar};
+use crate::vector::{Entry, Lanes, Work, each, on_scalar};
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::{on_avx2, on_avx512};
+use crate::vector::{on_avx2, on_avx512};
 
 /// Rows of `a` times a panel.
 pub(super) struct Product {

@@ -1,7 +1,7 @@
 //! Tiles into the transformed domain and back. A tile is `T` by `T` outputs made from `A = T + 2` by `A` inputs.
 
 use crate::after::Quick;
-use crate::lanes::{Lanes, Work, each};
+use crate::vector::{Lanes, Work, each};
 
 /// Where tiles lie.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,162 @@
+//! Matrix products: with constant weights, which are packed once, and of two computed operands.
+
+use super::ending::Ending;
+use super::{Built, Io, Port, Site, Step};
+use crate::plan::Layout;
+use crate::weights::Packed;
+use carafe_graph::Result;
+use carafe_kernels::{BatchMatMul, Gemm, Operand};
+use carafe_ops::linear::MatMul;
+
+pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    let Some(op) = site.op.get::<MatMul>().filter(|_| !site.group) else { return Ok(None) };
+    let [a, b] = &site.inputs[..2] else { return Ok(None) };
+    if !(a.is_f32() && b.is_f32()) || a.rank() == 0 || b.rank() == 0 {
+        return Ok(None);
+    }
+    if let Some(built) = with_weights(site, op, a, b)? {
+        return Ok(Some(built));
+    }
+    Ok(of_two(site, op, a, b))
+}
+
+#[derive(Debug)]
+struct Weighted {
+    gemm: Gemm,
+    weights: Packed,
+    rows: usize,
+    end: Ending,
+}
+
+impl Step for Weighted {
+    fn kernel(&self) -> String {
+        format!("gemm{}", self.end.name())
+    }
+    fn scratch_floats(&self) -> usize {
+        self.gemm.scratch_floats()
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let end = self.end.epilogue(io.inputs, self.gemm.n());
+        let (a, k, n) = (io.input(0), self.gemm.k(), self.gemm.n());
+        self.gemm.run(io.exec, self.rows, a, k, self.weights.floats(), io.output(0), n, &end);
+        Ok(())
+    }
+}
+
+// One matrix of weights for all rows of `a`.
+fn with_weights(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Result<Option<Built>> {
+    let Some(weights) = &b.constant else { return Ok(None) };
+    let (rank, one) = (b.rank(), |s: &[usize]| s.iter().all(|&n| n == 1));
+    let vector = rank == 1;
+    if !vector && !one(&b.shape[..rank - 2]) {
+        return Ok(None);
+    }
+    // A batch of one of `b` may be longer than that of `a`; the result has it then, and the same bytes.
+    let transposed_a = op.transpose_a && a.rank() > 1;
+    if transposed_a && !(a.shape[a.rank() - 1] == 1 || a.shape[a.rank() - 2] == 1) {
+        return Ok(None);
+    }
+    if transposed_a && a.rank() > 2 && !one(&a.shape[..a.rank() - 2]) {
+        return Ok(None);
+    }
+    let (k, n) = match (vector, op.transpose_b) {
+        (true, _) => (b.shape[0], 1),
+        (false, false) => (b.shape[rank - 2], b.shape[rank - 1]),
+        (false, true) => (b.shape[rank - 1], b.shape[rank - 2]),
+    };
+    if k == 0 || (vector && !site.post.is_empty()) {
+        return Ok(None);
+    }
+    let out = &site.outputs[0];
+    let mut reads = vec![(0, Layout::Plain)];
+    let end = match site.post {
+        [] => Ending::default(),
+        _ => match Ending::of(site, out.rank() - 1, Layout::Plain, &mut reads) {
+            Some(end) => end,
+            None => return Ok(None),
+        },
+    };
+    let gemm = Gemm::new(site.cx.isa, n, k);
+    let data = weights.as_slice::<f32>()?;
+    let transposed = op.transpose_b && !vector;
+    let weights = site.packed(&format!("gemm|{k}x{n}"), gemm.packed_floats(), |to| {
+        gemm.pack(Some(site.cx.exec), data, transposed, to);
+        Ok(())
+    })?;
+    let step = Weighted { gemm, weights, rows: a.len() / k, end };
+    Ok(Some(Built::step(step, reads, Layout::Plain)))
+}
+
+#[derive(Debug)]
+struct Batched {
+    product: BatchMatMul,
+    columns: usize,
+    end: Ending,
+}
+
+impl Step for Batched {
+    fn kernel(&self) -> String {
+        format!("batch_gemm{}", self.end.name())
+    }
+    fn scratch_floats(&self) -> usize {
+        self.product.scratch_floats()
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let end = self.end.epilogue(io.inputs, self.columns);
+        let (a, b) = (io.input(0), io.input(1));
+        self.product.run(io.exec, a, b, io.output(0), &end);
+        Ok(())
+    }
+}
+
+fn of_two(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Option<Built> {
+    if a.rank() < 2 || b.rank() < 2 {
+        return None;
+    }
+    let out = &site.outputs[0].shape;
+    let (ra, rb, rank) = (a.rank(), b.rank(), out.len());
+    let (m, n) = (out[rank - 2], out[rank - 1]);
+    let k = a.shape[if op.transpose_a { ra - 2 } else { ra - 1 }];
+    if k == 0 {
+        return None;
+    }
+    let batch = &out[..rank - 2];
+    let a = Operand {
+        offsets: offsets(&a.shape[..ra - 2], batch, m * k),
+        stride: if op.transpose_a { m } else { k },
+        transposed: op.transpose_a,
+    };
+    let b = Operand {
+        offsets: offsets(&b.shape[..rb - 2], batch, k * n),
+        stride: if op.transpose_b { k } else { n },
+        transposed: op.transpose_b,
+    };
+    let c = Operand { offsets: offsets(batch, batch, m * n), stride: n, transposed: false };
+    let mut reads = vec![(0, Layout::Plain), (1, Layout::Plain)];
+    let end = match site.post {
+        [] => Ending::default(),
+        _ => Ending::of(site, rank - 1, Layout::Plain, &mut reads)?,
+    };
+    let product = BatchMatMul::new(site.cx.isa, [m, n, k], a, b, c, 1.0);
+    Some(Built::step(Batched { product, columns: n, end }, reads, Layout::Plain))
+}
+
+/// Where the matrices of an operand start, for each of the output's; a dimension of 1 is repeated.
+pub(super) fn offsets(own: &[usize], batch: &[usize], matrix: usize) -> Vec<usize> {
+    let count: usize = batch.iter().product();
+    let ahead = batch.len() - own.len();
+    let place = |mut flat: usize| {
+        let (mut at, mut step) = (0, matrix);
+        for axis in (0..batch.len()).rev() {
+            let i = flat % batch[axis];
+            flat /= batch[axis];
+            if axis >= ahead {
+                let n = own[axis - ahead];
+                at += if n == 1 { 0 } else { i * step };
+                step *= n;
+            }
+        }
+        at
+    };
+    (0..count).map(place).collect()
+}
