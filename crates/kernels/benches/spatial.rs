@@ -1,6 +1,6 @@
 //! Speed of the spatial kernels on shapes of well-known networks: `cargo bench --bench spatial -- [part of a name]`.
 
-use carafe_kernels::{Act, Buffer, ConvShape, Depthwise, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch};
+use carafe_kernels::{Act, Buffer, ConvShape, Depthwise, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch, Winograd};
 use std::time::Instant;
 
 fn main() {
@@ -12,6 +12,9 @@ fn main() {
     let exec = Exec::new(&pool, Isa::best(), &scratch);
     if wants("depthwise") {
         depthwise(&exec);
+    }
+    if wants("winograd") {
+        winograd(&exec);
     }
 }
 
@@ -85,5 +88,43 @@ fn depthwise(exec: &Exec<'_>) {
         });
         let flops = (out_pixels * channels * k * k * 2) as f64;
         println!("depthwise {k}x{k} s{stride} {size}x{size}x{channels}: {us:8.2} us {:7.1} Gflop/s", flops / us / 1e3);
+    }
+}
+
+fn winograd(exec: &Exec<'_>) {
+    for (size, ins, outs) in [
+        (56, 64, 64),
+        (28, 128, 128),
+        (14, 256, 256),
+        (7, 512, 512),
+        (224, 64, 64),
+        (112, 128, 128),
+        (56, 256, 256),
+        (28, 512, 512),
+        (14, 512, 512),
+        (80, 32, 32),
+        (80, 64, 64),
+        (40, 128, 128),
+        (20, 256, 256),
+        (160, 16, 16),
+        (40, 48, 48),
+        (35, 96, 96),
+        (112, 3, 32),
+    ] {
+        let s = square(size, ins, outs, 3, 1, 1);
+        let (input, mut out) = (floats(size * size * ins), floats(size * size * outs));
+        let weights = floats(ins * outs * 9);
+        let bias = floats(outs);
+        let epilogue = Epilogue { bias: Some(bias.as_floats()), act: Act::Relu, ..Epilogue::default() };
+        let flops = (size * size * ins * outs * 18) as f64;
+        for tile in [4, 2] {
+            let kernel = Winograd::with_tiles(exec.isa, exec.threads(), s, tile);
+            let mut packed = floats(kernel.packed_floats());
+            kernel.pack(weights.as_floats(), packed.as_floats_mut());
+            let us = best(|| {
+                kernel.run(exec, input.as_floats(), ins, packed.as_floats(), out.as_floats_mut(), outs, &epilogue)
+            });
+            println!("winograd {tile} {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s", flops / us / 1e3);
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! finished rows.
 
 use crate::vector::Lanes;
+use crate::vmath::act_in_place;
 use crate::{Act, Epilogue, Isa, SharedMut, Tile};
 
 /// A function of one number that takes a few instructions: `clamp(a * x + b, low, high) * c`, times `x` for a gate.
@@ -173,18 +174,5 @@ impl<'a> After<'a> {
             let data = unsafe { out.part(start..start + (rows - 1) * stride + columns) };
             finish.finish(Tile { data, stride, row, column, rows, columns }, thread);
         }
-    }
-}
-
-fn act_in_place(_isa: Isa, act: Act, data: &mut [f32]) {
-    let sigmoid = |x: f32| 1.0 / (1.0 + (-x).exp());
-    for x in data {
-        *x = match act {
-            Act::None => return,
-            Act::Sigmoid => sigmoid(*x),
-            Act::Swish(beta) => *x * sigmoid(beta * *x),
-            Act::Tanh => x.tanh(),
-            _ => unimplemented!("{act:?}"),
-        };
     }
 }

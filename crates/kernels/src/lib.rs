@@ -22,6 +22,7 @@ mod shared;
 mod split;
 mod vector;
 pub mod vmath;
+pub mod winograd;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
@@ -34,3 +35,4 @@ pub use gemm::{BatchMatMul, Gemm, Operand};
 pub use isa::Isa;
 pub use pool::{Pool, PoolOptions};
 pub use shared::{SharedMut, part_of};
+pub use winograd::Winograd;

@@ -24,7 +24,6 @@ pub(crate) trait Lanes: Copy {
     /// `self * b + c`.
     unsafe fn fma(self, b: Self, c: Self) -> Self;
     unsafe fn plus(self, b: Self) -> Self;
-    #[allow(dead_code)]
     unsafe fn minus(self, b: Self) -> Self;
     unsafe fn times(self, b: Self) -> Self;
     /// `self > b ? self : b`, so `b` where either is not a number.
@@ -55,7 +54,7 @@ pub(crate) fn entry<W: Work>(isa: Isa) -> Entry<W::Job> {
     }
 }
 
-unsafe fn on_scalar<W: Work>(job: &W::Job) {
+pub(crate) unsafe fn on_scalar<W: Work>(job: &W::Job) {
     // SAFETY: the caller keeps the promise of `W`; plain floats need no instructions of their own.
     unsafe { W::run::<Four>(job) }
 }
