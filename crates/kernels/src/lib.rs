@@ -12,6 +12,7 @@ mod gemm;
 mod isa;
 mod lanes;
 mod pool;
+mod recurrent;
 mod shared;
 pub mod vmath;
 
@@ -23,4 +24,7 @@ pub use exec::{Exec, Scratch};
 pub use gemm::{BatchMatMul, Gemm, Operand};
 pub use isa::Isa;
 pub use pool::{Pool, PoolOptions};
+pub use recurrent::{
+    CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
+};
 pub use shared::{SharedMut, part_of};
