@@ -18,6 +18,7 @@ mod lanes;
 pub mod movement;
 mod pool;
 pub mod select;
+mod recurrent;
 mod shared;
 mod split;
 mod vector;
@@ -34,5 +35,8 @@ pub use exec::{Exec, Scratch};
 pub use gemm::{BatchMatMul, Gemm, Operand};
 pub use isa::Isa;
 pub use pool::{Pool, PoolOptions};
+pub use recurrent::{
+    CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
+};
 pub use shared::{SharedMut, part_of};
 pub use winograd::Winograd;
