@@ -23,7 +23,7 @@ use draft::Draft;
 pub(crate) fn lower(model: &Model, cx: &BuildCx<'_>) -> Result<Plan> {
     let mut draft = Draft::of(model)?;
     epilogue::fuse(&mut draft);
-    //groups::fuse(&mut draft);
+    groups::fuse(&mut draft);
     let chosen = select::select(draft, cx)?;
     Ok(memory::plan(chosen))
 }

@@ -6,7 +6,7 @@ use super::{Built, Io, Site, Step};
 use crate::plan::Layout;
 use crate::weights::Packed;
 use carafe_graph::Result;
-use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise};
+use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Winograd, winograd};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
 
@@ -63,6 +63,10 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         let k = Depthwise::new(isa, threads, shape);
         let w = packed!("depthwise", k, |to: &mut [f32]| k.pack(data, to));
         (Method::Depthwise(k), w)
+    } else if !site.cx.exact && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads) {
+        let k = Winograd::new(isa, threads, shape);
+        let w = packed!("winograd", k, |to: &mut [f32]| k.pack(data, to));
+        (Method::Winograd(k), w)
     } else {
         let k = Conv::new(isa, threads, shape);
         let w = packed!("conv", k, |to: &mut [f32]| k.pack(exec, data, to));
@@ -72,7 +76,13 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     Ok(Some(Built::step(step, reads, Layout::ChannelsLast)))
 }
 
-fn attrs_of<'a>(strides: &'a [i64], dilations: &'a [i64], begin: &'a [i64], end: &'a [i64], auto_pad: PadType) -> Attrs<'a> {
+fn attrs_of<'a>(
+    strides: &'a [i64],
+    dilations: &'a [i64],
+    begin: &'a [i64],
+    end: &'a [i64],
+    auto_pad: PadType,
+) -> Attrs<'a> {
     Attrs { strides, dilations, begin, end, auto_pad }
 }
 
@@ -125,6 +135,7 @@ enum Method {
     Direct(Conv),
     Planar(ConvPlanar),
     Depthwise(Depthwise),
+    Winograd(Winograd),
 }
 
 #[derive(Debug)]
@@ -142,6 +153,7 @@ impl Step for ConvStep {
             Method::Direct(_) => "direct",
             Method::Planar(_) => "planar",
             Method::Depthwise(_) => "depthwise",
+            Method::Winograd(_) => "winograd",
         };
         let kernel = self.shape.kernel.map(|k| k.to_string()).join("x");
         format!("conv_{method}_{}{}", kernel.trim_start_matches("1x"), self.end.name())
@@ -151,18 +163,20 @@ impl Step for ConvStep {
             Method::Direct(k) => k.scratch_floats(),
             Method::Planar(k) => k.scratch_floats(),
             Method::Depthwise(k) => k.scratch_floats(),
+            Method::Winograd(k) => k.scratch_floats(),
         }
     }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
         let channels = self.shape.out_channels;
-        let end = self.end.epilogue(io.inputs, channels);
+        let (out, io) = io.take_output(0);
         let (exec, input, weights) = (io.exec, io.input(0), self.weights.floats());
-        let out = io.output(0);
-        match &self.method {
-            Method::Direct(k) => k.run(exec, input, weights, out, channels, &end),
-            Method::Planar(k) => k.run(exec, input, weights, out, channels, &end),
-            Method::Depthwise(k) => k.run(exec, input, self.shape.in_channels, weights, out, channels, &end),
-        }
+        let in_channels = self.shape.in_channels;
+        self.end.with(&io, channels, |end| match &self.method {
+            Method::Direct(k) => k.run(exec, input, weights, out, channels, end),
+            Method::Planar(k) => k.run(exec, input, weights, out, channels, end),
+            Method::Depthwise(k) => k.run(exec, input, in_channels, weights, out, channels, end),
+            Method::Winograd(k) => k.run(exec, input, in_channels, weights, out, channels, end),
+        });
         Ok(())
     }
 }

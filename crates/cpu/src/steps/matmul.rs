@@ -36,9 +36,11 @@ impl Step for Weighted {
         self.gemm.scratch_floats()
     }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
-        let end = self.end.epilogue(io.inputs, self.gemm.n());
-        let (a, k, n) = (io.input(0), self.gemm.k(), self.gemm.n());
-        self.gemm.run(io.exec, self.rows, a, k, self.weights.floats(), io.output(0), n, &end);
+        let (k, n) = (self.gemm.k(), self.gemm.n());
+        let (out, io) = io.take_output(0);
+        self.end.with(&io, n, |end| {
+            self.gemm.run(io.exec, self.rows, io.input(0), k, self.weights.floats(), out, n, end);
+        });
         Ok(())
     }
 }
@@ -102,9 +104,10 @@ impl Step for Batched {
         self.product.scratch_floats()
     }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
-        let end = self.end.epilogue(io.inputs, self.columns);
-        let (a, b) = (io.input(0), io.input(1));
-        self.product.run(io.exec, a, b, io.output(0), &end);
+        let (out, io) = io.take_output(0);
+        self.end.with(&io, self.columns, |end| {
+            self.product.run(io.exec, io.input(0), io.input(1), out, end);
+        });
         Ok(())
     }
 }

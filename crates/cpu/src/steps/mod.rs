@@ -2,6 +2,7 @@
 //! builder looks at a node with known shapes and answers with a step and the memory layouts it wants, or declines.
 
 mod conv;
+mod elements;
 mod ending;
 mod matmul;
 pub(crate) mod reorder;
@@ -40,6 +41,11 @@ impl<'m> Io<'_, 'm> {
     /// An input as elements of its type.
     pub(crate) fn input<T: bytemuck::Pod>(&self, i: usize) -> &'m [T] {
         bytemuck::cast_slice(self.inputs[i])
+    }
+    /// An output as elements of its type, and the rest without it.
+    pub(crate) fn take_output<'b, T: bytemuck::Pod>(&'b mut self, i: usize) -> (&'b mut [T], Io<'b, 'm>) {
+        let out = bytemuck::cast_slice_mut(&mut *self.outputs[i]);
+        (out, Io { exec: self.exec, inputs: self.inputs, outputs: &mut [], workspace: &mut *self.workspace })
     }
     /// An output as elements of its type.
     pub(crate) fn output<T: bytemuck::Pod>(&mut self, i: usize) -> &mut [T] {
@@ -160,11 +166,7 @@ impl Site<'_> {
 type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 
 /// Every family, in the order they are asked.
-pub(crate) const BUILDERS: &[Builder] = &[
-    views::build,
-    matmul::build,
-    conv::build,
-];
+pub(crate) const BUILDERS: &[Builder] = &[elements::build, views::build, matmul::build, conv::build];
 
 /// The step of a node, from the first family that takes it.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
