@@ -11,6 +11,7 @@ mod exec;
 mod isa;
 mod pool;
 mod shared;
+pub mod softmax;
 pub mod vmath;
 
 pub use arena::{Arena, MAX_PARTS, Part};
