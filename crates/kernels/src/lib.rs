@@ -22,6 +22,7 @@ mod recurrent;
 mod shared;
 mod split;
 mod vector;
+pub mod softmax;
 pub mod vmath;
 pub mod winograd;
 
