@@ -6,6 +6,7 @@
 mod arena;
 mod attention;
 mod buffer;
+mod embedding;
 mod epilogue;
 mod exec;
 mod gemm;
@@ -13,12 +14,14 @@ mod isa;
 mod lanes;
 mod pool;
 mod recurrent;
+mod rope;
 mod shared;
 pub mod vmath;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
+pub use embedding::{Bags, EmbeddingBag, EmbeddingNorm, EmbeddingTerm, Ids, embedding_sum};
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
 pub use gemm::{BatchMatMul, Gemm, Operand};
@@ -27,4 +30,5 @@ pub use pool::{Pool, PoolOptions};
 pub use recurrent::{
     CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };
+pub use rope::{Rope, RopeForm, RopeParams};
 pub use shared::{SharedMut, part_of};
