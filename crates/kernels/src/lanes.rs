@@ -26,6 +26,12 @@ pub(crate) trait Lanes: Copy {
     unsafe fn min(self, other: Self) -> Self;
     /// `yes` where `self < than`, else `no`.
     unsafe fn if_less(self, than: Self, yes: Self, no: Self) -> Self;
+    /// Lanes 0 and 1 change places, 2 and 3, and so on.
+    unsafe fn swap_pairs(self) -> Self;
+    /// `self * factor` less `other` in even lanes, plus `other` in odd ones.
+    unsafe fn fma_alternate(self, factor: Self, other: Self) -> Self;
+    /// Half as many floats, each of them twice.
+    unsafe fn load_doubled(from: *const f32) -> Self;
     /// To the nearest whole number.
     unsafe fn round(self) -> Self;
     /// `self * 2^n` for whole `n` within `EXP_RANGE`.
@@ -155,6 +161,22 @@ impl Lanes for Plain {
         times_two_to(n) = |a: f32, n: f32| a * f32::from_bits((((n as i32) + 127) << 23) as u32);
     }
     #[inline(always)]
+    unsafe fn swap_pairs(self) -> Self {
+        let [a, b, c, d] = self.0;
+        Plain([b, a, d, c])
+    }
+    #[inline(always)]
+    unsafe fn fma_alternate(self, factor: Self, other: Self) -> Self {
+        let ([a, b, c, d], f, o) = (self.0, factor.0, other.0);
+        Plain([a * f[0] - o[0], b * f[1] + o[1], c * f[2] - o[2], d * f[3] + o[3]])
+    }
+    #[inline(always)]
+    unsafe fn load_doubled(from: *const f32) -> Self {
+        // SAFETY: the caller's pointer is good for two floats.
+        let (a, b) = unsafe { (*from, *from.add(1)) };
+        Plain([a, a, b, b])
+    }
+    #[inline(always)]
     unsafe fn splat(x: f32) -> Self {
         Plain([x; 4])
     }
@@ -255,8 +277,18 @@ mod x86 {
             max(a, b) = _mm512_max_ps(a, b);
             min(a, b) = _mm512_min_ps(a, b);
             if_less(a, b, yes, no) = _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b), no, yes);
+            swap_pairs(a) = _mm512_permute_ps::<0b10_11_00_01>(a);
+            fma_alternate(a, factor, other) = _mm512_fmaddsub_ps(a, factor, other);
             round(a) = _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT }>(a);
             times_two_to(a, n) = _mm512_scalef_ps(a, n);
+        }
+        #[inline(always)]
+        unsafe fn load_doubled(from: *const f32) -> Self {
+            // SAFETY: the caller's pointer is good for 8 floats.
+            unsafe {
+                let order = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+                Avx512(_mm512_permutexvar_ps(order, _mm512_castps256_ps512(_mm256_loadu_ps(from))))
+            }
         }
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
@@ -369,11 +401,21 @@ mod x86 {
             max(a, b) = _mm256_max_ps(a, b);
             min(a, b) = _mm256_min_ps(a, b);
             if_less(a, b, yes, no) = _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_LT_OQ>(a, b));
+            swap_pairs(a) = _mm256_permute_ps::<0b10_11_00_01>(a);
+            fma_alternate(a, factor, other) = _mm256_fmaddsub_ps(a, factor, other);
             round(a) = _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
             times_two_to(a, n) = {
                 let n = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
                 _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32::<23>(n)))
             };
+        }
+        #[inline(always)]
+        unsafe fn load_doubled(from: *const f32) -> Self {
+            // SAFETY: the caller's pointer is good for 4 floats.
+            unsafe {
+                let order = _mm256_set_epi32(3, 3, 2, 2, 1, 1, 0, 0);
+                Avx2(_mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)), order))
+            }
         }
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
