@@ -15,6 +15,7 @@ mod tiles;
 mod transpose;
 mod view;
 mod walk;
+mod weave;
 
 pub use bags::EmbeddingBag;
 pub use gather::{Gather, GatherElements, GatherNd};

@@ -1,7 +1,6 @@
-//! Tiles turned in registers: 8x8 and 4x4 of 4 bytes, 4x4 of 8, 8x8 of 2 and 1, and two or three streams of 4 bytes woven
-//! together or taken apart.
+//! Tiles turned in registers: 16x16, 8x8 and 4x4 of 4 bytes, 4x4 of 8, 8x8 of 2 and 1.
 
-use super::transpose::weave;
+use super::weave::weave;
 use crate::Isa;
 
 /// `dst[j][i] = src[i][j]`; distances of rows and columns in bytes.
@@ -23,7 +22,9 @@ pub(super) unsafe fn turn(isa: Isa, size: usize, b: Block, src: *const u8, dst: 
             let least = b.rows.min(b.columns);
             match size {
                 4 => match weave(b.rows, b.columns, b.src, b.dst) {
-                    Some((n, together)) => return x86::woven(n, together, b, src, dst),
+                    Some(how) if b.rows.max(b.columns) >= 8 => return super::weave::woven(how, b, src, dst),
+                    Some(_) => {}
+                    None if least >= 16 && isa == Isa::Avx512 => return x86::tiles_of_4x16(b, src, dst),
                     None if least >= 8 => return x86::tiles_of_4x8(b, src, dst),
                     None if least >= 4 => return x86::tiles_of_4x4(b, src, dst),
                     None => {}
@@ -70,22 +71,87 @@ mod x86 {
         dst: *mut u8,
         tile: impl Fn(*const u8, *mut u8),
     ) {
-        let mut i = 0;
-        while i < b.rows {
-            let at_i = i.min(b.rows - N);
-            let mut j = 0;
-            while j < b.columns {
-                let at_j = j.min(b.columns - N);
+        let (down, right) = (b.rows.div_ceil(N), b.columns.div_ceil(N));
+        // The side whose lines lie farther apart is walked along them.
+        let along_rows = b.src.unsigned_abs() > b.dst.unsigned_abs();
+        let (outer, inner) = if along_rows { (down, right) } else { (right, down) };
+        for o in 0..outer {
+            for k in 0..inner {
+                let (i, j) = if along_rows { (o, k) } else { (k, o) };
+                let (i, j) = ((i * N).min(b.rows - N), (j * N).min(b.columns - N));
                 // SAFETY: the corner of a tile that lies within the block, which has at least N rows and columns.
-                unsafe {
-                    tile(
-                        src.offset(at_i as isize * b.src).add(at_j * S),
-                        dst.offset(at_j as isize * b.dst).add(at_i * S),
-                    );
-                }
-                j += N;
+                unsafe { tile(src.offset(i as isize * b.src).add(j * S), dst.offset(j as isize * b.dst).add(i * S)) };
             }
-            i += N;
+        }
+    }
+
+    /// Tiles whose sides are whole cache lines, so that rows a power of two apart, which share a set of the cache, are
+    /// touched once. What is left at the right and at the bottom is turned in smaller tiles.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    pub(super) unsafe fn tiles_of_4x16(b: Block, src: *const u8, dst: *mut u8) {
+        let (rows, columns) = (b.rows / 16 * 16, b.columns / 16 * 16);
+        // SAFETY: `cover` gives corners of tiles within the block; strips reach to its end, and are as wide as their
+        // tiles at least.
+        unsafe {
+            let strip = |strip: Block, i: usize, j: usize| {
+                let (s, d) = (src.offset(i as isize * b.src).add(4 * j), dst.offset(j as isize * b.dst).add(4 * i));
+                match strip.rows.min(strip.columns) {
+                    16.. => cover::<4, 16>(strip, s, d, |s, d| tile_4x16(s, b.src, d, b.dst)),
+                    8.. => tiles_of_4x8(strip, s, d),
+                    _ => tiles_of_4x4(strip, s, d),
+                }
+            };
+            let width = |left: usize| {
+                if left > 8 {
+                    16
+                } else if left > 4 {
+                    8
+                } else {
+                    4
+                }
+            };
+            strip(Block { rows, columns, ..b }, 0, 0);
+            if columns < b.columns {
+                let columns = width(b.columns - columns);
+                strip(Block { rows, columns, ..b }, 0, b.columns - columns);
+            }
+            if rows < b.rows {
+                let rows = width(b.rows - rows);
+                strip(Block { rows, ..b }, b.rows - rows, 0);
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    #[inline]
+    unsafe fn tile_4x16(src: *const u8, from: isize, dst: *mut u8, to: isize) {
+        // SAFETY: sixteen rows of sixteen elements.
+        let row = |k: usize| unsafe { _mm512_loadu_ps(src.offset(k as isize * from).cast()) };
+        // SAFETY: sixteen columns of sixteen elements.
+        let put = |k: usize, v| unsafe { _mm512_storeu_ps(dst.offset(k as isize * to).cast(), v) };
+        // Four rows, turned within quarters: quarter q of vector k holds their elements of column 4 q + k.
+        let four = |k: usize| {
+            let (a, b, c, d) = (row(k), row(k + 1), row(k + 2), row(k + 3));
+            let (ab0, ab1) = (_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+            let (cd0, cd1) = (_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+            [
+                _mm512_shuffle_ps::<0x44>(ab0, cd0),
+                _mm512_shuffle_ps::<0xee>(ab0, cd0),
+                _mm512_shuffle_ps::<0x44>(ab1, cd1),
+                _mm512_shuffle_ps::<0xee>(ab1, cd1),
+            ]
+        };
+        let (r0, r4, r8, r12) = (four(0), four(4), four(8), four(12));
+        for k in 0..4 {
+            // Even and odd quarters of the upper and of the lower eight rows.
+            let (even0, odd0) =
+                (_mm512_shuffle_f32x4::<0x88>(r0[k], r4[k]), _mm512_shuffle_f32x4::<0xdd>(r0[k], r4[k]));
+            let (even8, odd8) =
+                (_mm512_shuffle_f32x4::<0x88>(r8[k], r12[k]), _mm512_shuffle_f32x4::<0xdd>(r8[k], r12[k]));
+            put(k, _mm512_shuffle_f32x4::<0x88>(even0, even8));
+            put(k + 4, _mm512_shuffle_f32x4::<0x88>(odd0, odd8));
+            put(k + 8, _mm512_shuffle_f32x4::<0xdd>(even0, even8));
+            put(k + 12, _mm512_shuffle_f32x4::<0xdd>(odd0, odd8));
         }
     }
 
@@ -211,127 +277,6 @@ mod x86 {
                     _mm_storel_epi64(d.offset((k + 1) * b.dst).cast(), _mm_unpackhi_epi64(columns, columns));
                 }
             });
-        }
-    }
-
-    /// `n` streams of 4-byte elements: row `i` of the source to every n-th element of the destination, or back.
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn woven(n: usize, together: bool, b: Block, src: *const u8, dst: *mut u8) {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            match (n, together) {
-                (2, true) => weave_2(b, src, dst),
-                (2, false) => unweave_2(b, src, dst),
-                (_, true) => weave_3(b, src, dst),
-                (_, false) => unweave_3(b, src, dst),
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn rest(b: Block, done: usize, together: bool, src: *const u8, dst: *mut u8) {
-        // SAFETY: elements of the block that the vectors left.
-        unsafe {
-            if together {
-                let left = Block { columns: b.columns - done, ..b };
-                super::plain::<u32>(left, src.add(4 * done), dst.offset(done as isize * b.dst));
-            } else {
-                let left = Block { rows: b.rows - done, ..b };
-                super::plain::<u32>(left, src.offset(done as isize * b.src), dst.add(4 * done));
-            }
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn weave_2(b: Block, src: *const u8, dst: *mut u8) {
-        let mut j = 0;
-        // SAFETY: eight columns of both rows, which are 16 elements of the destination.
-        unsafe {
-            let row = |k: isize, j: usize| _mm256_loadu_ps(src.offset(k * b.src).cast::<f32>().add(j));
-            while j + 8 <= b.columns {
-                let (x, y) = (row(0, j), row(1, j));
-                let (low, high) = (_mm256_unpacklo_ps(x, y), _mm256_unpackhi_ps(x, y));
-                let to = dst.cast::<f32>().add(2 * j);
-                _mm256_storeu_ps(to, _mm256_permute2f128_ps::<0x20>(low, high));
-                _mm256_storeu_ps(to.add(8), _mm256_permute2f128_ps::<0x31>(low, high));
-                j += 8;
-            }
-            rest(b, j, true, src, dst);
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn unweave_2(b: Block, src: *const u8, dst: *mut u8) {
-        let mut i = 0;
-        // SAFETY: eight rows of two elements, which go to both columns.
-        unsafe {
-            while i + 8 <= b.rows {
-                let from = src.cast::<f32>().add(2 * i);
-                let (x, y) = (_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8)));
-                let even = _mm256_castps_pd(_mm256_shuffle_ps::<0x88>(x, y));
-                let odd = _mm256_castps_pd(_mm256_shuffle_ps::<0xdd>(x, y));
-                let put = |k: isize, v| _mm256_storeu_pd(dst.offset(k * b.dst).cast::<f32>().add(i).cast(), v);
-                put(0, _mm256_permute4x64_pd::<0xd8>(even));
-                put(1, _mm256_permute4x64_pd::<0xd8>(odd));
-                i += 8;
-            }
-            rest(b, i, false, src, dst);
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn weave_3(b: Block, src: *const u8, dst: *mut u8) {
-        let mut j = 0;
-        // Element e of output vector v is element (8 v + e) / 3 of row (8 v + e) % 3.
-        let place = [
-            _mm256_setr_epi32(0, 0, 0, 1, 1, 1, 2, 2),
-            _mm256_setr_epi32(2, 3, 3, 3, 4, 4, 4, 5),
-            _mm256_setr_epi32(5, 5, 6, 6, 6, 7, 7, 7),
-        ];
-        // SAFETY: eight columns of three rows, which are 24 elements of the destination.
-        unsafe {
-            let row = |k: isize, j: usize| _mm256_loadu_ps(src.offset(k * b.src).cast::<f32>().add(j));
-            while j + 8 <= b.columns {
-                let (x, y, z) = (row(0, j), row(1, j), row(2, j));
-                let to = dst.cast::<f32>().add(3 * j);
-                let at = |v, p| _mm256_permutevar8x32_ps(v, p);
-                let p = place[0];
-                let v = _mm256_blend_ps::<0b1001_0010>(at(x, p), at(y, p));
-                _mm256_storeu_ps(to, _mm256_blend_ps::<0b0010_0100>(v, at(z, p)));
-                let p = place[1];
-                let v = _mm256_blend_ps::<0b0010_0100>(at(x, p), at(y, p));
-                _mm256_storeu_ps(to.add(8), _mm256_blend_ps::<0b0100_1001>(v, at(z, p)));
-                let p = place[2];
-                let v = _mm256_blend_ps::<0b0100_1001>(at(x, p), at(y, p));
-                _mm256_storeu_ps(to.add(16), _mm256_blend_ps::<0b1001_0010>(v, at(z, p)));
-                j += 8;
-            }
-            rest(b, j, true, src, dst);
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn unweave_3(b: Block, src: *const u8, dst: *mut u8) {
-        let mut i = 0;
-        // SAFETY: eight rows of three elements, which go to three columns.
-        unsafe {
-            while i + 8 <= b.rows {
-                let from = src.cast::<f32>().add(3 * i);
-                let (x, y, z) = (_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8)), _mm256_loadu_ps(from.add(16)));
-                let put = |k: isize, v| _mm256_storeu_ps(dst.offset(k * b.dst).cast::<f32>().add(i), v);
-                // Every third element stands somewhere in the three vectors, each in a place of its own.
-                let v = _mm256_blend_ps::<0b1001_0010>(x, y);
-                let v = _mm256_blend_ps::<0b0010_0100>(v, z);
-                put(0, _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5)));
-                let v = _mm256_blend_ps::<0b0010_0100>(x, y);
-                let v = _mm256_blend_ps::<0b0100_1001>(v, z);
-                put(1, _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(1, 4, 7, 2, 5, 0, 3, 6)));
-                let v = _mm256_blend_ps::<0b0100_1001>(x, y);
-                let v = _mm256_blend_ps::<0b1001_0010>(v, z);
-                put(2, _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(2, 5, 0, 3, 6, 1, 4, 7)));
-                i += 8;
-            }
-            rest(b, i, false, src, dst);
         }
     }
 }

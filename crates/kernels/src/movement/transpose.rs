@@ -4,7 +4,8 @@
 
 use super::tiles;
 use super::walk::Axis;
-use crate::{Isa, part_of};
+use super::weave::weave;
+use crate::Isa;
 use std::ops::Range;
 
 /// `dst[j][i] = src[i][j]` for elements of `size` bytes.
@@ -18,8 +19,8 @@ pub(super) struct Transpose {
     src: isize,
     dst: isize,
     size: usize,
-    blocks_of_rows: usize,
-    blocks_of_columns: usize,
+    /// Rows and columns of a block; the last one takes what is left as well.
+    block: [usize; 2],
 }
 
 /// Side of a block in elements.
@@ -34,29 +35,28 @@ impl Transpose {
         if !(woven || matches!(size, 1 | 2 | 4 | 8 | 16) && least >= 4) {
             return None;
         }
-        // A long block for a short side.
-        let side = |own: usize, other: usize| own / (SIDE * SIDE / other.clamp(2, SIDE));
-        Some(Transpose {
-            rows,
-            columns,
-            src: i.src,
-            dst: j.dst,
-            size,
-            blocks_of_rows: side(rows, columns).max(1),
-            blocks_of_columns: side(columns, rows).max(1),
-        })
+        // A long block for a short side; whole tiles and, where rows are aligned, whole cache lines.
+        let side = |other: usize| SIDE * SIDE / other.clamp(2, SIDE) / 16 * 16;
+        Some(Transpose { rows, columns, src: i.src, dst: j.dst, size, block: [side(columns), side(rows)] })
+    }
+
+    fn blocks_of(&self) -> [usize; 2] {
+        [(self.rows / self.block[0]).max(1), (self.columns / self.block[1]).max(1)]
     }
 
     pub(super) fn blocks(&self) -> usize {
-        self.blocks_of_rows * self.blocks_of_columns
+        self.blocks_of().iter().product()
     }
 
     /// # Safety
     /// Both arrays lie within what the pointers may reach, and nobody else writes these blocks.
     pub(super) unsafe fn run(&self, isa: Isa, src: *const u8, dst: *mut u8, blocks: Range<usize>) {
+        let [down, right] = self.blocks_of();
         for block in blocks {
-            let i = part_of(self.rows, self.blocks_of_rows, block % self.blocks_of_rows);
-            let j = part_of(self.columns, self.blocks_of_columns, block / self.blocks_of_rows);
+            let (i, j) = (block % down, block / down);
+            let end = |k: usize, blocks: usize, side: usize, n: usize| if k + 1 == blocks { n } else { (k + 1) * side };
+            let i = i * self.block[0]..end(i, down, self.block[0], self.rows);
+            let j = j * self.block[1]..end(j, right, self.block[1], self.columns);
             let tile = tiles::Block { rows: i.len(), columns: j.len(), src: self.src, dst: self.dst };
             // SAFETY: the corner of a block, within both arrays.
             unsafe {
@@ -65,14 +65,5 @@ impl Transpose {
                 tiles::turn(isa, self.size, tile, s, d);
             }
         }
-    }
-}
-
-/// How many streams of 4-byte elements are woven together (`true`) or taken apart.
-pub(super) fn weave(rows: usize, columns: usize, src: isize, dst: isize) -> Option<(usize, bool)> {
-    match (rows, columns) {
-        (2 | 3, _) if dst == 4 * rows as isize => Some((rows, true)),
-        (_, 2 | 3) if src == 4 * columns as isize => Some((columns, false)),
-        _ => None,
     }
 }
