@@ -70,7 +70,10 @@ def main(argv=None):
     if args.from_json:  # needs no peer
         return tell_again(args, json.loads(args.from_json.read_text()))
     place.enter_environment(sys.argv[0])
-    from . import layers, models, run
+    try:
+        from . import layers, models, run
+    except ModuleNotFoundError as missing:
+        sys.exit(f"bench-peers: Python module `{missing.name}` is missing in {sys.prefix}")
     if args.list:
         for entry in models.LIST:
             print(f"{entry.name:<22} {entry.package or 'written here':<22} {entry.what}")

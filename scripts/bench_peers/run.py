@@ -22,6 +22,7 @@ from . import place
 
 DISTURBED = 0.1  # of a processor
 ONE_THREAD = {"tract"}
+SMALLEST = 1e-3  # no difference is measured against less
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -267,5 +268,5 @@ def difference(expected, made):
         if want.size:
             want, have = want.astype(np.float64), have.astype(np.float64)
             away = np.where((want == have) | np.isnan(want) & np.isnan(have), 0, np.abs(want - have)).max()
-            worst = max(worst, float(away / max(np.abs(np.where(np.isfinite(want), want, 0)).max(), 1e-30)))
+            worst = max(worst, float(away / max(np.abs(np.where(np.isfinite(want), want, 0)).max(), SMALLEST)))
     return worst
