@@ -1,6 +1,6 @@
 //! One vector of floats, the same code for every level: a kernel is written once over [`Lanes`], marked `inline(always)`,
 //! and compiled inside one function per level that switches the instructions on. Outside of such a function the methods are
-//! calls, correct but slow.
+//! calls, correct but slow; so is what a closure does, which the compiler keeps as a function of its own.
 
 use std::ops::Range;
 
@@ -26,6 +26,12 @@ pub(crate) trait Lanes: Copy {
     unsafe fn min(self, other: Self) -> Self;
     /// `yes` where `self < than`, else `no`.
     unsafe fn if_less(self, than: Self, yes: Self, no: Self) -> Self;
+    /// Lanes 0 and 1 change places, 2 and 3, and so on.
+    unsafe fn swap_pairs(self) -> Self;
+    /// `self * factor` less `other` in even lanes, plus `other` in odd ones.
+    unsafe fn fma_alternate(self, factor: Self, other: Self) -> Self;
+    /// Half as many floats, each of them twice.
+    unsafe fn load_doubled(from: *const f32) -> Self;
     /// To the nearest whole number.
     unsafe fn round(self) -> Self;
     /// `self * 2^n` for whole `n` within `EXP_RANGE`.
@@ -40,6 +46,18 @@ pub(crate) trait Lanes: Copy {
     /// Moves `block.rows` times `block.width` floats (each at most `N`) so that rows become columns.
     unsafe fn transpose(block: Block);
 
+    /// Vectors that lie one after the other.
+    #[inline(always)]
+    unsafe fn load_many<const C: usize>(from: *const f32) -> [Self; C] {
+        // SAFETY: the caller's pointer is good for `C` vectors.
+        unsafe {
+            let mut many = [Self::splat(0.0); C];
+            for i in 0..C {
+                many[i] = Self::load(from.add(i * Self::N));
+            }
+            many
+        }
+    }
     /// `(exp(r) - 1, n)` with `exp(self) = exp(r) * 2^n`.
     #[inline(always)]
     unsafe fn exp_parts(self) -> (Self, Self) {
@@ -143,6 +161,22 @@ impl Lanes for Plain {
         times_two_to(n) = |a: f32, n: f32| a * f32::from_bits((((n as i32) + 127) << 23) as u32);
     }
     #[inline(always)]
+    unsafe fn swap_pairs(self) -> Self {
+        let [a, b, c, d] = self.0;
+        Plain([b, a, d, c])
+    }
+    #[inline(always)]
+    unsafe fn fma_alternate(self, factor: Self, other: Self) -> Self {
+        let ([a, b, c, d], f, o) = (self.0, factor.0, other.0);
+        Plain([a * f[0] - o[0], b * f[1] + o[1], c * f[2] - o[2], d * f[3] + o[3]])
+    }
+    #[inline(always)]
+    unsafe fn load_doubled(from: *const f32) -> Self {
+        // SAFETY: the caller's pointer is good for two floats.
+        let (a, b) = unsafe { (*from, *from.add(1)) };
+        Plain([a, a, b, b])
+    }
+    #[inline(always)]
     unsafe fn splat(x: f32) -> Self {
         Plain([x; 4])
     }
@@ -209,12 +243,13 @@ mod x86 {
     pub(crate) struct Avx2(__m256);
 
     macro_rules! with {
-        ($of:ident: $($name:ident($($other:ident),*) = $lane:expr;)*) => {$(
+        ($of:ident: $($name:ident($own:ident $(, $other:ident)*) = $lane:expr;)*) => {$(
             #[inline(always)]
             unsafe fn $name(self $(, $other: Self)*) -> Self {
+                let $own = self.0;
+                $(let $other = $other.0;)*
                 // SAFETY: the caller has the instructions of this level.
-                #[allow(clippy::redundant_closure_call)]
-                unsafe { $of(($lane)(self.0 $(, $other.0)*)) }
+                unsafe { $of($lane) }
             }
         )*};
     }
@@ -224,20 +259,36 @@ mod x86 {
         if n >= 16 { 0xffff } else { ((1u32 << n) - 1) as __mmask16 }
     }
 
+    #[inline(always)]
+    unsafe fn halved(v: Avx512) -> Avx2 {
+        // SAFETY: the caller has the instructions of this level.
+        unsafe { Avx2(_mm256_add_ps(_mm512_castps512_ps256(v.0), _mm512_extractf32x8_ps::<1>(v.0))) }
+    }
+
     impl Lanes for Avx512 {
         const N: usize = 16;
         const EXP_RANGE: Range<f32> = -104.0..89.0;
         with! { Avx512:
-            add(other) = |a, b| _mm512_add_ps(a, b);
-            sub(other) = |a, b| _mm512_sub_ps(a, b);
-            mul(other) = |a, b| _mm512_mul_ps(a, b);
-            div(other) = |a, b| _mm512_div_ps(a, b);
-            fma(factor, plus) = |a, b, c| _mm512_fmadd_ps(a, b, c);
-            max(other) = |a, b| _mm512_max_ps(a, b);
-            min(other) = |a, b| _mm512_min_ps(a, b);
-            if_less(than, yes, no) = |a, b, yes, no| _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b), no, yes);
-            round() = |a| _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT }>(a);
-            times_two_to(n) = |a, n| _mm512_scalef_ps(a, n);
+            add(a, b) = _mm512_add_ps(a, b);
+            sub(a, b) = _mm512_sub_ps(a, b);
+            mul(a, b) = _mm512_mul_ps(a, b);
+            div(a, b) = _mm512_div_ps(a, b);
+            fma(a, b, c) = _mm512_fmadd_ps(a, b, c);
+            max(a, b) = _mm512_max_ps(a, b);
+            min(a, b) = _mm512_min_ps(a, b);
+            if_less(a, b, yes, no) = _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b), no, yes);
+            swap_pairs(a) = _mm512_permute_ps::<0b10_11_00_01>(a);
+            fma_alternate(a, factor, other) = _mm512_fmaddsub_ps(a, factor, other);
+            round(a) = _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT }>(a);
+            times_two_to(a, n) = _mm512_scalef_ps(a, n);
+        }
+        #[inline(always)]
+        unsafe fn load_doubled(from: *const f32) -> Self {
+            // SAFETY: the caller's pointer is good for 8 floats.
+            unsafe {
+                let order = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+                Avx512(_mm512_permutexvar_ps(order, _mm512_castps256_ps512(_mm256_loadu_ps(from))))
+            }
         }
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
@@ -278,8 +329,8 @@ mod x86 {
         unsafe fn sums(four: [Self; 4]) -> [f32; 4] {
             // SAFETY: the caller has the instructions of this level.
             unsafe {
-                let halves = four.map(|v| _mm256_add_ps(_mm512_castps512_ps256(v.0), _mm512_extractf32x8_ps::<1>(v.0)));
-                Avx2::sums(halves.map(Avx2))
+                let [a, b, c, d] = four;
+                Avx2::sums([halved(a), halved(b), halved(c), halved(d)])
             }
         }
         #[inline(always)]
@@ -287,16 +338,21 @@ mod x86 {
             // SAFETY: rows are clamped to those that are there, masks keep loads and stores inside of the block.
             unsafe {
                 let mask = first(b.width);
-                let row = |i: usize| _mm512_maskz_loadu_ps(mask, b.from.add(i.min(b.rows - 1) * b.from_stride));
+                macro_rules! row {
+                    ($i:expr) => {
+                        _mm512_maskz_loadu_ps(mask, b.from.add(($i).min(b.rows - 1) * b.from_stride))
+                    };
+                }
                 let mut t = [_mm512_setzero_ps(); 16];
                 for i in 0..8 {
-                    let (x, y) = (row(2 * i), row(2 * i + 1));
+                    let (x, y) = (row!(2 * i), row!(2 * i + 1));
                     t[2 * i] = _mm512_unpacklo_ps(x, y);
                     t[2 * i + 1] = _mm512_unpackhi_ps(x, y);
                 }
                 let mut u = [_mm512_setzero_ps(); 16];
                 for i in 0..4 {
-                    let [w, x, y, z] = [0, 1, 2, 3].map(|j| _mm512_castps_pd(t[4 * i + j]));
+                    let (w, x) = (_mm512_castps_pd(t[4 * i]), _mm512_castps_pd(t[4 * i + 1]));
+                    let (y, z) = (_mm512_castps_pd(t[4 * i + 2]), _mm512_castps_pd(t[4 * i + 3]));
                     u[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(w, y));
                     u[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(w, y));
                     u[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, z));
@@ -308,15 +364,17 @@ mod x86 {
                     let high = _mm512_shuffle_f32x4::<0xdd>(u[i], u[i + 4]);
                     let low2 = _mm512_shuffle_f32x4::<0x88>(u[i + 8], u[i + 12]);
                     let high2 = _mm512_shuffle_f32x4::<0xdd>(u[i + 8], u[i + 12]);
-                    let put = |at: usize, v: __m512| {
-                        if at < b.width {
-                            _mm512_mask_storeu_ps(b.to.add(at * b.to_stride), out, v);
-                        }
-                    };
-                    put(i, _mm512_shuffle_f32x4::<0x88>(low, low2));
-                    put(i + 8, _mm512_shuffle_f32x4::<0xdd>(low, low2));
-                    put(i + 4, _mm512_shuffle_f32x4::<0x88>(high, high2));
-                    put(i + 12, _mm512_shuffle_f32x4::<0xdd>(high, high2));
+                    macro_rules! put {
+                        ($at:expr, $v:expr) => {
+                            if $at < b.width {
+                                _mm512_mask_storeu_ps(b.to.add($at * b.to_stride), out, $v);
+                            }
+                        };
+                    }
+                    put!((i), _mm512_shuffle_f32x4::<0x88>(low, low2));
+                    put!((i + 8), _mm512_shuffle_f32x4::<0xdd>(low, low2));
+                    put!((i + 4), _mm512_shuffle_f32x4::<0x88>(high, high2));
+                    put!((i + 12), _mm512_shuffle_f32x4::<0xdd>(high, high2));
                 }
             }
         }
@@ -335,19 +393,29 @@ mod x86 {
         const N: usize = 8;
         const EXP_RANGE: Range<f32> = -88.1..88.8;
         with! { Avx2:
-            add(other) = |a, b| _mm256_add_ps(a, b);
-            sub(other) = |a, b| _mm256_sub_ps(a, b);
-            mul(other) = |a, b| _mm256_mul_ps(a, b);
-            div(other) = |a, b| _mm256_div_ps(a, b);
-            fma(factor, plus) = |a, b, c| _mm256_fmadd_ps(a, b, c);
-            max(other) = |a, b| _mm256_max_ps(a, b);
-            min(other) = |a, b| _mm256_min_ps(a, b);
-            if_less(than, yes, no) = |a, b, yes, no| _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_LT_OQ>(a, b));
-            round() = |a| _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
-            times_two_to(n) = |a, n| {
+            add(a, b) = _mm256_add_ps(a, b);
+            sub(a, b) = _mm256_sub_ps(a, b);
+            mul(a, b) = _mm256_mul_ps(a, b);
+            div(a, b) = _mm256_div_ps(a, b);
+            fma(a, b, c) = _mm256_fmadd_ps(a, b, c);
+            max(a, b) = _mm256_max_ps(a, b);
+            min(a, b) = _mm256_min_ps(a, b);
+            if_less(a, b, yes, no) = _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_LT_OQ>(a, b));
+            swap_pairs(a) = _mm256_permute_ps::<0b10_11_00_01>(a);
+            fma_alternate(a, factor, other) = _mm256_fmaddsub_ps(a, factor, other);
+            round(a) = _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
+            times_two_to(a, n) = {
                 let n = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
                 _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32::<23>(n)))
             };
+        }
+        #[inline(always)]
+        unsafe fn load_doubled(from: *const f32) -> Self {
+            // SAFETY: the caller's pointer is good for 4 floats.
+            unsafe {
+                let order = _mm256_set_epi32(3, 3, 2, 2, 1, 1, 0, 0);
+                Avx2(_mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)), order))
+            }
         }
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
@@ -408,30 +476,37 @@ mod x86 {
             // SAFETY: rows are clamped to those that are there, masks keep loads and stores inside of the block.
             unsafe {
                 let mask = first8(b.width);
-                let row = |i: usize| _mm256_maskload_ps(b.from.add(i.min(b.rows - 1) * b.from_stride), mask);
+                macro_rules! row {
+                    ($i:expr) => {
+                        _mm256_maskload_ps(b.from.add(($i).min(b.rows - 1) * b.from_stride), mask)
+                    };
+                }
                 let mut t = [_mm256_setzero_ps(); 8];
                 for i in 0..4 {
-                    let (x, y) = (row(2 * i), row(2 * i + 1));
+                    let (x, y) = (row!(2 * i), row!(2 * i + 1));
                     t[2 * i] = _mm256_unpacklo_ps(x, y);
                     t[2 * i + 1] = _mm256_unpackhi_ps(x, y);
                 }
                 let mut u = [_mm256_setzero_ps(); 8];
                 for i in 0..2 {
-                    let [w, x, y, z] = [0, 1, 2, 3].map(|j| _mm256_castps_pd(t[4 * i + j]));
+                    let (w, x) = (_mm256_castps_pd(t[4 * i]), _mm256_castps_pd(t[4 * i + 1]));
+                    let (y, z) = (_mm256_castps_pd(t[4 * i + 2]), _mm256_castps_pd(t[4 * i + 3]));
                     u[4 * i] = _mm256_castpd_ps(_mm256_unpacklo_pd(w, y));
                     u[4 * i + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(w, y));
                     u[4 * i + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(x, z));
                     u[4 * i + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(x, z));
                 }
                 let out = first8(b.to_width);
-                let put = |at: usize, v: __m256| {
-                    if at < b.width {
-                        _mm256_maskstore_ps(b.to.add(at * b.to_stride), out, v);
-                    }
-                };
+                macro_rules! put {
+                    ($at:expr, $v:expr) => {
+                        if $at < b.width {
+                            _mm256_maskstore_ps(b.to.add($at * b.to_stride), out, $v);
+                        }
+                    };
+                }
                 for i in 0..4 {
-                    put(i, _mm256_permute2f128_ps::<0x20>(u[i], u[i + 4]));
-                    put(i + 4, _mm256_permute2f128_ps::<0x31>(u[i], u[i + 4]));
+                    put!((i), _mm256_permute2f128_ps::<0x20>(u[i], u[i + 4]));
+                    put!((i + 4), _mm256_permute2f128_ps::<0x31>(u[i], u[i + 4]));
                 }
             }
         }

@@ -14,7 +14,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if !(a.is_f32() && b.is_f32()) || a.rank() == 0 || b.rank() == 0 {
         return Ok(None);
     }
-    if let Some(built) = with_weights(site, op, a, b)? {
+    if let (false, Some(built)) = (site.reordered(), with_weights(site, op, a, b)?) {
         return Ok(Some(built));
     }
     Ok(of_two(site, op, a, b))
@@ -36,9 +36,11 @@ impl Step for Weighted {
         self.gemm.scratch_floats()
     }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
-        let end = self.end.epilogue(io.inputs, self.gemm.n());
-        let (a, k, n) = (io.input(0), self.gemm.k(), self.gemm.n());
-        self.gemm.run(io.exec, self.rows, a, k, self.weights.floats(), io.output(0), n, &end);
+        let (k, n) = (self.gemm.k(), self.gemm.n());
+        let (out, io) = io.take_output(0);
+        self.end.with(&io, n, |end| {
+            self.gemm.run(io.exec, self.rows, io.input(0), k, self.weights.floats(), out, n, end);
+        });
         Ok(())
     }
 }
@@ -102,9 +104,10 @@ impl Step for Batched {
         self.product.scratch_floats()
     }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
-        let end = self.end.epilogue(io.inputs, self.columns);
-        let (a, b) = (io.input(0), io.input(1));
-        self.product.run(io.exec, a, b, io.output(0), &end);
+        let (out, io) = io.take_output(0);
+        self.end.with(&io, self.columns, |end| {
+            self.product.run(io.exec, io.input(0), io.input(1), out, end);
+        });
         Ok(())
     }
 }
@@ -113,28 +116,42 @@ fn of_two(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Option<Built> {
     if a.rank() < 2 || b.rank() < 2 {
         return None;
     }
-    let out = &site.outputs[0].shape;
-    let (ra, rb, rank) = (a.rank(), b.rank(), out.len());
+    let (out, out_steps) = site.result();
+    let (ra, rank) = (a.rank(), out.len());
     let (m, n) = (out[rank - 2], out[rank - 1]);
     let k = a.shape[if op.transpose_a { ra - 2 } else { ra - 1 }];
     if k == 0 {
         return None;
     }
     let batch = &out[..rank - 2];
-    let a = Operand {
-        offsets: offsets(&a.shape[..ra - 2], batch, m * k),
-        stride: if op.transpose_a { m } else { k },
-        transposed: op.transpose_a,
+    let operand = |port: &Port, steps: &[usize], swapped: bool| {
+        let at = port.rank() - 2;
+        let offsets = offsets(&port.shape[..at], &steps[..at], batch);
+        let (rows, columns) = (steps[at], steps[at + 1]);
+        // One of the two must lie densely; a matrix of one row or column does either way.
+        if columns == 1 || port.shape[at + 1] == 1 {
+            Some(Operand { offsets, stride: rows.max(port.shape[at + 1]), transposed: swapped })
+        } else if rows == 1 || port.shape[at] == 1 {
+            Some(Operand { offsets, stride: columns.max(port.shape[at]), transposed: !swapped })
+        } else {
+            None
+        }
     };
-    let b = Operand {
-        offsets: offsets(&b.shape[..rb - 2], batch, k * n),
-        stride: if op.transpose_b { k } else { n },
-        transposed: op.transpose_b,
+    let a = operand(a, &site.strides(0), op.transpose_a)?;
+    let b = operand(b, &site.strides(1), op.transpose_b)?;
+    if out_steps[rank - 1] != 1 && n != 1 {
+        return None;
+    }
+    let c = Operand {
+        offsets: offsets(batch, &out_steps[..rank - 2], batch),
+        stride: out_steps[rank - 2].max(n),
+        transposed: false,
     };
-    let c = Operand { offsets: offsets(batch, batch, m * n), stride: n, transposed: false };
     let mut reads = vec![(0, Layout::Plain), (1, Layout::Plain)];
     let end = match site.post {
         [] => Ending::default(),
+        // What follows counts rows through the whole batch, one after another.
+        _ if site.out_order.is_some() => return None,
         _ => Ending::of(site, rank - 1, Layout::Plain, &mut reads)?,
     };
     let product = BatchMatMul::new(site.cx.isa, [m, n, k], a, b, c, 1.0);
@@ -142,18 +159,16 @@ fn of_two(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Option<Built> {
 }
 
 /// Where the matrices of an operand start, for each of the output's; a dimension of 1 is repeated.
-pub(super) fn offsets(own: &[usize], batch: &[usize], matrix: usize) -> Vec<usize> {
+fn offsets(own: &[usize], steps: &[usize], batch: &[usize]) -> Vec<usize> {
     let count: usize = batch.iter().product();
     let ahead = batch.len() - own.len();
     let place = |mut flat: usize| {
-        let (mut at, mut step) = (0, matrix);
+        let mut at = 0;
         for axis in (0..batch.len()).rev() {
             let i = flat % batch[axis];
             flat /= batch[axis];
-            if axis >= ahead {
-                let n = own[axis - ahead];
-                at += if n == 1 { 0 } else { i * step };
-                step *= n;
+            if axis >= ahead && own[axis - ahead] != 1 {
+                at += i * steps[axis - ahead];
             }
         }
         at

@@ -156,7 +156,7 @@ impl Attention {
 }
 
 /// Elements from the first to the last one that is read; `None` where that is beyond all memory.
-fn span(dims: &[usize], strides: &[usize], row: usize) -> Option<usize> {
+pub(crate) fn span(dims: &[usize], strides: &[usize], row: usize) -> Option<usize> {
     if row == 0 || dims.contains(&0) {
         return Some(0);
     }
@@ -164,7 +164,7 @@ fn span(dims: &[usize], strides: &[usize], row: usize) -> Option<usize> {
 }
 
 /// Whether no two rows share an element: sorted by stride, each dimension steps over all inside of it.
-fn disjoint([a, b, c, row]: [usize; 4], [sa, sb, sc]: [usize; 3]) -> bool {
+pub(crate) fn disjoint([a, b, c, row]: [usize; 4], [sa, sb, sc]: [usize; 3]) -> bool {
     let mut dims = [(sa, a), (sb, b), (sc, c)];
     dims.sort_unstable();
     let mut inside = row;

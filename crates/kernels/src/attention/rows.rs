@@ -137,7 +137,6 @@ unsafe fn scores_of<V: Lanes, const R: usize>(item: &Item, at: Starts, look: &mu
         let (head, query) = item.place(look.first + row);
         job.starts(item.batch, head).q.wrapping_add(query * p.q[2])
     });
-    let whole = p.head_size / V::N * V::N;
     let n = look.keys.len();
     // SAFETY: keys beyond the block repeat its last one; scores have room for them.
     unsafe {
@@ -145,24 +144,22 @@ unsafe fn scores_of<V: Lanes, const R: usize>(item: &Item, at: Starts, look: &mu
         for key in (0..n).step_by(KEYS) {
             let keys: [*const f32; KEYS] = std::array::from_fn(|i| start.wrapping_add((key + i).min(n - 1) * p.k[2]));
             let mut acc = [[V::splat(0.0); KEYS]; R];
-            let mut add = |k: [V; KEYS], q: [V; R]| {
+            let mut d = 0;
+            while d < p.head_size {
+                let left = p.head_size - d;
+                let mut k = [V::splat(0.0); KEYS];
+                for i in 0..KEYS {
+                    let from = keys[i].wrapping_add(d);
+                    k[i] = if left >= V::N { V::load(from) } else { V::load_first(from, left) };
+                }
                 for row in 0..R {
+                    let from = queries[row].wrapping_add(d);
+                    let q = if left >= V::N { V::load(from) } else { V::load_first(from, left) };
                     for i in 0..KEYS {
-                        acc[row][i] = k[i].fma(q[row], acc[row][i]);
+                        acc[row][i] = k[i].fma(q, acc[row][i]);
                     }
                 }
-            };
-            let mut d = 0;
-            while d < whole {
-                add(keys.map(|k| V::load(k.add(d))), queries.map(|q| V::load(q.add(d))));
                 d += V::N;
-            }
-            if d < p.head_size {
-                let left = p.head_size - d;
-                add(
-                    keys.map(|k| V::load_first(k.wrapping_add(d), left)),
-                    queries.map(|q| V::load_first(q.wrapping_add(d), left)),
-                );
             }
             for row in 0..R {
                 let four = V::sums(acc[row]);
@@ -269,16 +266,20 @@ unsafe fn values_part<V: Lanes, const R: usize, const C: usize, const WHOLE: boo
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut acc: [[V; C]; R] = std::array::from_fn(|row| {
+        let mut acc = [[V::splat(0.0); C]; R];
+        for row in 0..R {
             let factor = V::splat(factors[row]);
-            std::array::from_fn(|i| V::load(sums.add(row * stride + i * V::N)).mul(factor))
-        });
+            for i in 0..C {
+                acc[row][i] = V::load(sums.add(row * stride + i * V::N)).mul(factor);
+            }
+        }
         let shares = look.scores.as_ptr();
         for key in 0..look.keys.len() {
-            let v: [V; C] = std::array::from_fn(|i| {
+            let mut v = [V::splat(0.0); C];
+            for i in 0..C {
                 let from = value.wrapping_add(i * V::N);
-                if WHOLE { V::load(from) } else { V::load_first(from, width) }
-            });
+                v[i] = if WHOLE { V::load(from) } else { V::load_first(from, width) };
+            }
             for row in 0..R {
                 let share = V::splat(*shares.add(row * look.stride + key));
                 for i in 0..C {

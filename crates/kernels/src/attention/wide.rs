@@ -150,7 +150,7 @@ unsafe fn scores_tile<V: Lanes, const M: usize, const N: usize>(t: &Scores) {
         let rows = Rows::new(t.keys, t.stride);
         let mut queries = t.queries;
         for k in 0..t.size {
-            let q: [V; N] = std::array::from_fn(|j| V::load(queries.add(j * V::N)));
+            let q: [V; N] = V::load_many(queries);
             macro_rules! row {
                 ($($i:literal)*) => {$(
                     if $i < M {
@@ -165,7 +165,7 @@ unsafe fn scores_tile<V: Lanes, const M: usize, const N: usize>(t: &Scores) {
             queries = queries.add(N * V::N);
         }
         let scale = V::splat(t.scale);
-        let mut largest: [V; N] = std::array::from_fn(|j| V::load(t.largest.add(j * V::N)));
+        let mut largest: [V; N] = V::load_many(t.largest);
         for i in 0..M {
             for j in 0..N {
                 let to = t.to.add((i * N + j) * V::N);
@@ -207,7 +207,7 @@ unsafe fn sums_tile<V: Lanes, const M: usize, const N: usize>(t: &Sums) {
         let mut acc = [[V::splat(0.0); N]; M];
         let (mut values, mut shares) = (t.values, t.shares);
         for _ in 0..t.keys {
-            let p: [V; N] = std::array::from_fn(|j| V::load(shares.add(j * V::N)));
+            let p: [V; N] = V::load_many(shares);
             for i in 0..M {
                 let x = V::splat(*values.add(i));
                 for j in 0..N {
@@ -225,7 +225,7 @@ unsafe fn sums_tile<V: Lanes, const M: usize, const N: usize>(t: &Sums) {
             }
             return;
         }
-        let factors: [V; N] = std::array::from_fn(|j| V::load(t.factors.add(j * V::N)));
+        let factors: [V; N] = V::load_many(t.factors);
         for i in 0..M {
             for j in 0..N {
                 let to = t.to.add((i * N + j) * V::N);
