@@ -43,6 +43,7 @@ def parse(argv):
     parser.add_argument("--rounds", metavar="N", type=int, help="turns of every engine, default: 5, with --quick 3")
     parser.add_argument("--seconds", metavar="S", type=float, help="length of a turn, default: 0.4, with --quick 0.2")
     parser.add_argument("--loads", metavar="N", type=int, help="starts of every engine, default: 3, with --quick 1")
+    parser.add_argument("--tries", metavar="N", type=int, help="of a turn that other programs disturb, default: 3, with --quick 1")
     parser.add_argument("--quick", action="store_true", help="a few models and short turns")
     parser.add_argument("--device", default="CPU", help="device of Carafe, default: %(default)s")
     parser.add_argument("--worker", metavar="PATH", type=Path, help="Carafe's worker, default: built here")
@@ -56,6 +57,7 @@ def parse(argv):
     args.rounds = args.rounds or (3 if args.quick else 5)
     args.seconds = args.seconds or (0.2 if args.quick else 0.4)
     args.loads = args.loads or (1 if args.quick else 3)
+    args.tries = args.tries or (1 if args.quick else 3)
     return args
 
 
@@ -65,10 +67,13 @@ def words(text):
 
 def main(argv=None):
     args = parse(argv)
-    if args.from_json:
+    if args.from_json:  # needs no peer
         return tell_again(args, json.loads(args.from_json.read_text()))
     place.enter_environment(sys.argv[0])
-    from . import layers, models, run
+    try:
+        from . import layers, models, run
+    except ModuleNotFoundError as missing:
+        sys.exit(f"bench-peers: Python module `{missing.name}` is missing in {sys.prefix}")
     if args.list:
         for entry in models.LIST:
             print(f"{entry.name:<22} {entry.package or 'written here':<22} {entry.what}")
@@ -95,7 +100,7 @@ def planned(args, run):
         sys.exit(f"bench-peers: no engine {', '.join(unknown)}; there are carafe, {', '.join(ENGINES)}")
     engines = {**{name: None for name in args.engines}, **{name: command.split() for name, command in extra.items()}}
     worker = args.worker or ("carafe" in engines and place.build_worker())
-    return run.Plan(engines, args.threads, args.rounds, args.seconds, args.loads, args.device, worker)
+    return run.Plan(engines, args.threads, args.rounds, args.seconds, args.loads, args.tries, args.device, worker)
 
 
 def measured(args, plan, chosen):

@@ -1,5 +1,6 @@
 """Where the time goes: Carafe's counters of every node beside OpenVINO's."""
 
+import re
 from collections import defaultdict
 
 from .run import Worker
@@ -53,14 +54,16 @@ def matched(ours, theirs):
     """([nodes of Carafe] for every node of OpenVINO, nodes of Carafe that match none)"""
     owner = {}
     for i, node in enumerate(theirs):
-        for name in [node["name"], *(node.get("of") or [])]:
-            owner.setdefault(plain(name), i)
+        for name in names(node):
+            owner.setdefault(name, i)
     groups, rest = [[] for _ in theirs], []
     for node in ours:
-        found = next((owner[plain(n)] for n in [node["name"], *(node.get("of") or [])] if plain(n) in owner), None)
+        found = next((owner[name] for name in names(node) if name in owner), None)
         (rest if found is None else groups[found]).append(node)
     return groups, rest
 
 
-def plain(name):
-    return name.removesuffix("/WithoutBiases")
+def names(node):
+    """What a node may be called, the surest first: `Conv_5/Convolution_0` is a part of the model's `Conv_5`."""
+    given = [node["name"], *(node.get("of") or [])]
+    return [*given, *(re.sub(r"/(WithoutBiases|[A-Z][A-Za-z0-9]*(_[0-9]+)?)$", "", name) for name in given)]

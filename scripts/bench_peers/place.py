@@ -1,6 +1,7 @@
 """Where things of this tool lie, and the Python environment with the peers in it. Needs the standard library alone."""
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -45,6 +46,7 @@ def enter_environment(script):
         venv.create(home, with_pip=True)
         pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         if subprocess.run([*pip, *NEEDED], check=False).returncode:
+            shutil.rmtree(home)
             sys.exit("bench-peers: pip could not install the peers; CARAFE_BENCH_VENV may name an environment that has them")
         for package in WELCOME:
             if subprocess.run([*pip, "--only-binary", ":all:", package], check=False, stderr=subprocess.DEVNULL).returncode:

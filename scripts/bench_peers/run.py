@@ -21,8 +21,8 @@ import numpy as np
 from . import place
 
 DISTURBED = 0.1  # of a processor
-TRIES = 3
 ONE_THREAD = {"tract"}
+SMALLEST = 1e-3  # no difference is measured against less
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -90,10 +90,10 @@ def machine_spent():
     return (user + nice + system + irq + soft + stolen) / TICK
 
 
-def undisturbed(worker, measure):
+def undisturbed(worker, tries, measure):
     """(share of a processor others used, figure) of the quietest try."""
     best = None
-    for _ in range(TRIES):
+    for _ in range(tries):
         all_before, own_before, start = machine_spent(), worker.spent(), time.perf_counter()
         figure = measure()
         lasted = time.perf_counter() - start
@@ -119,9 +119,9 @@ def alone():
 class Plan:
     """What is to be measured, and how long."""
 
-    def __init__(self, engines, threads, rounds, seconds, loads, device, worker):
-        self.engines, self.threads, self.rounds, self.seconds, self.loads = engines, threads, rounds, seconds, loads
-        self.device, self.worker = device, worker
+    def __init__(self, engines, threads, rounds, seconds, loads, tries, device, worker):
+        self.engines, self.threads, self.rounds, self.seconds = engines, threads, rounds, seconds
+        self.loads, self.tries, self.device, self.worker = loads, tries, device, worker
 
     def command(self, engine):
         known = self.engines[engine]
@@ -205,7 +205,7 @@ def rounds(plan, workers, fail, measure_one):
                 if turn == 0:
                     measure_one(worker, min(plan.seconds, 0.2))
                 else:
-                    found.setdefault(engine, []).append(undisturbed(worker, lambda: measure_one(worker, plan.seconds)))
+                    found.setdefault(engine, []).append(undisturbed(worker, plan.tries, lambda: measure_one(worker, plan.seconds)))
     return {engine: turns for engine, turns in found.items() if engine in workers}
 
 
@@ -268,5 +268,5 @@ def difference(expected, made):
         if want.size:
             want, have = want.astype(np.float64), have.astype(np.float64)
             away = np.where((want == have) | np.isnan(want) & np.isnan(have), 0, np.abs(want - have)).max()
-            worst = max(worst, float(away / max(np.abs(np.where(np.isfinite(want), want, 0)).max(), 1e-30)))
+            worst = max(worst, float(away / max(np.abs(np.where(np.isfinite(want), want, 0)).max(), SMALLEST)))
     return worst
