@@ -20,12 +20,12 @@ pub(crate) struct Post {
     pub(crate) sources: Vec<Source>,
 }
 
-/// What followed a main operation, as a group of its own: the operation's result is now input `result`.
-pub(crate) fn as_group(post: &[Post], result: usize) -> Vec<Post> {
+/// Posts behind the first `taken` as a group of their own: what they follow is now input `result`.
+pub(crate) fn as_group(post: &[Post], taken: usize, result: usize) -> Vec<Post> {
     let source = |s: &Source| match *s {
-        Source::Result(0) => Source::Input(result),
-        Source::Result(k) => Source::Result(k - 1),
+        Source::Result(k) if k <= taken => Source::Input(result),
+        Source::Result(k) => Source::Result(k - taken - 1),
         input => input,
     };
-    post.iter().map(|p| Post { elt: p.elt.clone(), sources: p.sources.iter().map(source).collect() }).collect()
+    post.iter().map(|p| Post { elt: p.elt, sources: p.sources.iter().map(source).collect() }).collect()
 }

@@ -84,7 +84,14 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn unit(&mut self, unit: &Unit) -> Result<()> {
         match self.build(unit)? {
-            Some(built) => self.take(unit, built),
+            Some(built) => match built.taken {
+                Some(taken) if taken < unit.post.len() => {
+                    let (first, rest) = self.split(unit, taken);
+                    self.take(&first, built)?;
+                    self.unit(&rest)
+                }
+                _ => self.take(unit, built),
+            },
             None if unit.out_order.is_some() || unit.orders.iter().any(Option::is_some) => self.in_order(unit),
             None if unit.group || unit.post.is_empty() => self.evaluate(unit),
             // Nobody does it in one go: the operation first, then the rest.
@@ -185,26 +192,34 @@ impl Walk<'_> {
     }
 
     fn apart(&mut self, unit: &Unit) -> Result<()> {
+        let (first, rest) = self.split(unit, 0);
+        self.unit(&first)?;
+        self.unit(&rest)
+    }
+
+    // The operation with the first posts, and the others as a group behind it.
+    fn split(&mut self, unit: &Unit, taken: usize) -> (Unit, Unit) {
         let between = self.out.values.len();
         let like = self.out.values[unit.outputs[0]].clone();
         self.out.values.push(like);
-        let main = Unit {
-            inputs: unit.inputs[..unit.own_inputs].to_vec(),
+        let inputs = if taken == 0 { unit.own_inputs } else { unit.inputs.len() };
+        let first = Unit {
+            inputs: unit.inputs[..inputs].to_vec(),
             outputs: vec![between],
-            post: vec![],
+            post: unit.post[..taken].to_vec(),
             fused: vec![],
             ..unit.clone()
         };
-        self.unit(&main)?;
         let rest = Unit {
-            // What follows counted its inputs behind those of the operation, and the result of that from 0.
             inputs: unit.inputs.iter().copied().chain([between]).collect(),
             own_inputs: 0,
-            post: super::post::as_group(&unit.post, unit.inputs.len()),
+            post: super::post::as_group(&unit.post[taken..], taken, unit.inputs.len()),
             group: true,
+            orders: vec![],
+            out_order: None,
             ..unit.clone()
         };
-        self.unit(&rest)
+        (first, rest)
     }
 
     // Transposes again what was to be read or written in another order.

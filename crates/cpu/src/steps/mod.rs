@@ -7,6 +7,7 @@ mod elements;
 mod ending;
 mod matmul;
 pub(crate) mod reorder;
+mod rows;
 mod views;
 
 use crate::lower::post::Post;
@@ -128,6 +129,8 @@ pub(crate) struct Built {
     pub(crate) outputs: Vec<Layout>,
     /// Bytes of memory for itself.
     pub(crate) workspace: usize,
+    /// How many of the posts it does; all when `None`. The others become a step of their own.
+    pub(crate) taken: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -140,11 +143,16 @@ pub(crate) enum Work {
 impl Built {
     /// A step with one output and no workspace.
     pub(crate) fn step(step: impl Step + 'static, reads: Vec<(usize, Layout)>, output: Layout) -> Built {
-        Built { work: Work::Step(Arc::new(step)), reads, outputs: vec![output], workspace: 0 }
+        Built { work: Work::Step(Arc::new(step)), reads, outputs: vec![output], workspace: 0, taken: None }
     }
     /// The same bytes as an input.
     pub(crate) fn view(input: usize, layout: Layout, output: Layout) -> Built {
-        Built { work: Work::View, reads: vec![(input, layout)], outputs: vec![output], workspace: 0 }
+        Built { work: Work::View, reads: vec![(input, layout)], outputs: vec![output], workspace: 0, taken: None }
+    }
+    /// With only so many of the posts done.
+    pub(crate) fn taking(mut self, posts: usize) -> Built {
+        self.taken = Some(posts);
+        self
     }
     pub(crate) fn with_workspace(mut self, bytes: usize) -> Built {
         self.workspace = bytes;
@@ -214,7 +222,8 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 /// The axis along which the step of an operation keeps its columns, when elementwise work can follow inside the step.
 pub(crate) fn column_axis(op: &dyn Op, rank: usize) -> Option<usize> {
     use carafe_ops::convolution::{Convolution, GroupConvolution};
-    if op.is::<carafe_ops::linear::MatMul>() {
+    use carafe_ops::normalization::Mvn;
+    if op.is::<carafe_ops::linear::MatMul>() || op.is::<Mvn>() || op.is::<carafe_ops::own::RmsNorm>() {
         return rank.checked_sub(1);
     }
     (op.is::<Convolution>() || op.is::<GroupConvolution>()).then_some(1)
