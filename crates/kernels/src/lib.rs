@@ -5,6 +5,7 @@
 
 mod arena;
 mod buffer;
+pub mod cast;
 pub mod eltwise;
 mod epilogue;
 mod exec;
