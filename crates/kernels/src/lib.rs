@@ -7,6 +7,7 @@ mod after;
 mod arena;
 mod attention;
 mod buffer;
+pub mod cast;
 mod conv;
 mod depthwise;
 pub mod eltwise;

@@ -356,13 +356,13 @@ macro_rules! level {
             unsafe { $($body)* }
         }
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
         unsafe fn avx512<$($G: $Bound),*>($($name: $ty),*) $(-> $Out)? {
             // SAFETY: passed on.
             unsafe { body::<$crate::vmath::avx512::F16 $(, $G)*>($($name),*) }
         }
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,f16c")]
+        #[target_feature(enable = "avx2,fma")]
         unsafe fn avx2<$($G: $Bound),*>($($name: $ty),*) $(-> $Out)? {
             // SAFETY: passed on.
             unsafe { body::<$crate::vmath::avx2::F8 $(, $G)*>($($name),*) }
