@@ -3,24 +3,39 @@
 //!
 //! This crate knows neither graphs nor tensors: it takes slices and numbers.
 
+mod after;
 mod arena;
 mod attention;
 mod buffer;
+mod conv;
+mod depthwise;
+pub mod eltwise;
 mod embedding;
 mod epilogue;
 mod exec;
 mod gemm;
 mod isa;
 mod lanes;
+pub mod movement;
 mod pool;
+pub mod select;
 mod recurrent;
 mod rope;
+pub mod norm;
+mod pool;
+pub mod reduce;
 mod shared;
+mod split;
+mod vector;
+pub mod softmax;
 pub mod vmath;
+pub mod winograd;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
+pub use conv::{Conv, ConvPlanar, ConvShape};
+pub use depthwise::Depthwise;
 pub use embedding::{Bags, EmbeddingBag, EmbeddingNorm, EmbeddingTerm, Ids, embedding_sum};
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
@@ -32,3 +47,4 @@ pub use recurrent::{
 };
 pub use rope::{Rope, RopeForm, RopeParams};
 pub use shared::{SharedMut, part_of};
+pub use winograd::Winograd;

@@ -31,6 +31,11 @@ pub(crate) struct Unit {
     pub(crate) group: bool,
     /// Names of the nodes whose work was taken over.
     pub(crate) fused: Vec<String>,
+    /// Inputs that are read with their axes in another order, by place: axis `order[i]` of the value is axis `i` of the
+    /// operand. May be shorter than the inputs.
+    pub(crate) orders: Vec<Option<Vec<usize>>>,
+    /// The same for the result: axis `order[i]` of what the operation gives is axis `i` of the value.
+    pub(crate) out_order: Option<Vec<usize>>,
 }
 
 /// A model taken apart.
@@ -77,6 +82,8 @@ impl Draft {
                 post: vec![],
                 group: false,
                 fused: vec![],
+                orders: vec![],
+                out_order: None,
             });
         }
         draft.outputs = model.results().iter().map(|&r| at[&model.result_value(r)]).collect();

@@ -25,12 +25,12 @@ pub(super) fn plan(chosen: Selection) -> Plan {
     };
     let roots: Vec<usize> = (0..n).map(root).collect();
     let end = chosen.steps.len();
-    let (mut made, mut used) = (vec![usize::MAX; n], vec![0; n]);
+    let (mut made, mut used): (Vec<usize>, Vec<Option<usize>>) = (vec![usize::MAX; n], vec![None; n]);
     for (s, step) in chosen.steps.iter().enumerate() {
         step.writes.iter().for_each(|&v| made[roots[v]] = s);
-        step.reads.iter().chain(&step.writes).for_each(|&v| used[roots[v]] = s);
+        step.reads.iter().chain(&step.writes).for_each(|&v| used[roots[v]] = Some(s));
     }
-    chosen.outputs.iter().for_each(|&v| used[roots[v]] = end);
+    chosen.outputs.iter().for_each(|&v| used[roots[v]] = Some(end));
 
     let mut places: Vec<Option<Place>> = vec![None; n];
     let mut constants = vec![];
@@ -47,7 +47,7 @@ pub(super) fn plan(chosen: Selection) -> Plan {
         places[v] = match &chosen.values[v].source {
             Origin::Input(i) => Some(Place::Input(*i)),
             // Only what somebody reads is kept.
-            Origin::Constant(t) if used[v] > 0 || read_first(&chosen, &roots, v) => {
+            Origin::Constant(t) if used[v].is_some() => {
                 constants.push(t.clone());
                 Some(Place::Constant(constants.len() - 1))
             }
@@ -73,7 +73,7 @@ pub(super) fn plan(chosen: Selection) -> Plan {
             let count = value.shape.as_ref().map_or(0, |s| s.iter().product());
             let bytes = value.ty.byte_len(count).unwrap_or(0).max(1).next_multiple_of(ALIGNMENT);
             block_of[v] = Some(blocks.len());
-            blocks.push(Block { bytes, first: made[v], last: used[v], start: 0 });
+            blocks.push(Block { bytes, first: made[v], last: used[v].unwrap_or(made[v]), start: 0 });
         }
     }
     let mut workspaces = vec![None; chosen.steps.len()];
@@ -98,8 +98,8 @@ pub(super) fn plan(chosen: Selection) -> Plan {
         .collect();
     let mut drops = vec![vec![]; chosen.steps.len()];
     for v in 0..n {
-        if let (Some(h), true) = (held_of[v], used[v] < end && made[v] != usize::MAX) {
-            drops[used[v]].push(h);
+        if let (Some(h), Some(last)) = (held_of[v], used[v].filter(|s| *s < end)) {
+            drops[last].push(h);
         }
     }
     let steps = chosen.steps.into_iter().zip(drops).zip(&workspaces).map(|((step, drops), workspace)| PlanStep {
@@ -123,11 +123,6 @@ pub(super) fn plan(chosen: Selection) -> Plan {
         }
     }
     Plan { inputs, values, steps, constants, arena, held, scratch: chosen.scratch, outputs: chosen.outputs }
-}
-
-// A constant that only the first step reads was last used in step 0 and looks unused.
-fn read_first(chosen: &Selection, roots: &[usize], v: usize) -> bool {
-    chosen.steps.first().is_some_and(|s| s.reads.iter().any(|&r| roots[r] == v))
 }
 
 /// Gives each block a start, the largest first, each as low as it fits; the bytes of the whole.

@@ -85,6 +85,7 @@ impl Walk<'_> {
     fn unit(&mut self, unit: &Unit) -> Result<()> {
         match self.build(unit)? {
             Some(built) => self.take(unit, built),
+            None if unit.out_order.is_some() || unit.orders.iter().any(Option::is_some) => self.in_order(unit),
             None if unit.group || unit.post.is_empty() => self.evaluate(unit),
             // Nobody does it in one go: the operation first, then the rest.
             None => self.apart(unit),
@@ -102,6 +103,14 @@ impl Walk<'_> {
             plannable(value.ty).then_some(Port { ty: value.ty, shape, layout: value.layout, constant })
         };
         let inputs: Option<Vec<Port>> = unit.inputs.iter().map(port).collect();
+        let inputs = inputs.map(|mut ports| {
+            for (port, order) in ports.iter_mut().zip(&unit.orders) {
+                if let Some(order) = order {
+                    port.shape = order.iter().map(|&a| port.shape[a]).collect();
+                }
+            }
+            ports
+        });
         let outputs: Option<Vec<Port>> = unit.outputs.iter().map(port).collect();
         let (Some(inputs), Some(outputs)) = (inputs, outputs) else { return Ok(None) };
         // Nothing to compute: not worth a kernel that has to think of it.
@@ -118,6 +127,8 @@ impl Walk<'_> {
             inputs,
             outputs,
             post: &unit.post,
+            orders: &unit.orders,
+            out_order: unit.out_order.as_deref(),
             group: unit.group,
             cx: self.cx,
         };
@@ -194,6 +205,50 @@ impl Walk<'_> {
             ..unit.clone()
         };
         self.unit(&rest)
+    }
+
+    // Transposes again what was to be read or written in another order.
+    fn in_order(&mut self, unit: &Unit) -> Result<()> {
+        let mut main = Unit { orders: vec![], out_order: None, ..unit.clone() };
+        for (i, order) in unit.orders.iter().enumerate() {
+            let Some(order) = order else { continue };
+            let mut like = self.out.values[unit.inputs[i]].clone();
+            like.shape = like.shape.map(|s| order.iter().map(|&a| s[a]).collect());
+            (like.layout, like.source) = (Layout::Plain, Origin::Eval);
+            main.inputs[i] = self.out.values.len();
+            self.out.values.push(like);
+            self.transpose(unit, unit.inputs[i], order, main.inputs[i])?;
+        }
+        let Some(order) = &unit.out_order else { return self.unit(&main) };
+        let mut like = self.out.values[unit.outputs[0]].clone();
+        if let Some(shape) = &mut like.shape {
+            let after = shape.clone();
+            order.iter().zip(after).for_each(|(&a, n)| shape[a] = n);
+        }
+        main.outputs = vec![self.out.values.len()];
+        self.out.values.push(like);
+        self.unit(&main)?;
+        self.transpose(unit, main.outputs[0], order, unit.outputs[0])
+    }
+
+    fn transpose(&mut self, unit: &Unit, from: usize, order: &[usize], to: usize) -> Result<()> {
+        let numbers: Vec<i64> = order.iter().map(|&a| a as i64).collect();
+        let tensor = Tensor::from_slice(&[order.len()], &numbers)?;
+        let source = Origin::Constant(tensor);
+        let shape = Some(vec![order.len()]);
+        self.out.values.push(Chosen { ty: ElementType::I64, shape, layout: Layout::Plain, source });
+        self.unit(&Unit {
+            op: std::sync::Arc::new(carafe_ops::movement::Transpose),
+            inputs: vec![from, self.out.values.len() - 1],
+            own_inputs: 2,
+            outputs: vec![to],
+            post: vec![],
+            group: false,
+            fused: vec![],
+            orders: vec![],
+            out_order: None,
+            ..unit.clone()
+        })
     }
 
     /// The value in a layout: itself, or a copy of it.

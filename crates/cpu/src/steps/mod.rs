@@ -1,6 +1,11 @@
 //! Steps: the glue between an operation and its kernel. One file a family; `BUILDERS` lists them and is asked in order. A
 //! builder looks at a node with known shapes and answers with a step and the memory layouts it wants, or declines.
 
+mod attention;
+mod conv;
+mod elements;
+mod ending;
+mod matmul;
 pub(crate) mod reorder;
 mod views;
 
@@ -9,7 +14,7 @@ use crate::plan::Layout;
 use crate::weights::{Packed, Weights};
 use carafe_graph::{Op, Result};
 use carafe_kernels::{Exec, Isa};
-use carafe_tensor::{ElementType, Tensor};
+use carafe_tensor::{ElementType, Tensor, strides};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -37,6 +42,11 @@ impl<'m> Io<'_, 'm> {
     /// An input as elements of its type.
     pub(crate) fn input<T: bytemuck::Pod>(&self, i: usize) -> &'m [T] {
         bytemuck::cast_slice(self.inputs[i])
+    }
+    /// An output as elements of its type, and the rest without it.
+    pub(crate) fn take_output<'b, T: bytemuck::Pod>(&'b mut self, i: usize) -> (&'b mut [T], Io<'b, 'm>) {
+        let out = bytemuck::cast_slice_mut(&mut *self.outputs[i]);
+        (out, Io { exec: self.exec, inputs: self.inputs, outputs: &mut [], workspace: &mut *self.workspace })
     }
     /// An output as elements of its type.
     pub(crate) fn output<T: bytemuck::Pod>(&mut self, i: usize) -> &mut [T] {
@@ -86,6 +96,10 @@ pub(crate) struct Site<'a> {
     pub(crate) outputs: Vec<Port>,
     /// Elementwise work that follows and belongs to this step.
     pub(crate) post: &'a [Post],
+    /// See `Unit::orders`. Shapes of the inputs are those after the change of order; a builder that does not look at this
+    /// must decline when there is one.
+    pub(crate) orders: &'a [Option<Vec<usize>>],
+    pub(crate) out_order: Option<&'a [usize]>,
     /// `post` is all there is to do; `op` only names it.
     pub(crate) group: bool,
     pub(crate) cx: &'a BuildCx<'a>,
@@ -148,6 +162,31 @@ impl Site<'_> {
     ) -> Result<Packed> {
         self.cx.weights.get(&format!("{}{}|{form}", self.cx.scope, self.name), floats, fill)
     }
+    /// Whether any operand is read or written in another order of axes.
+    pub(crate) fn reordered(&self) -> bool {
+        self.out_order.is_some() || self.orders.iter().any(Option::is_some)
+    }
+    /// Elements from one to the next along each axis of an input that lies plainly.
+    pub(crate) fn strides(&self, input: usize) -> Vec<usize> {
+        let shape = &self.inputs[input].shape;
+        let Some(order) = self.orders.get(input).and_then(Option::as_ref) else { return strides(shape) };
+        let mut source = vec![0; shape.len()];
+        order.iter().zip(shape).for_each(|(&from, &n)| source[from] = n);
+        let steps = strides(&source);
+        order.iter().map(|&from| steps[from]).collect()
+    }
+    /// Shape of what the operation gives, and elements from one to the next along each of its axes.
+    pub(crate) fn result(&self) -> (Vec<usize>, Vec<usize>) {
+        let shape = &self.outputs[0].shape;
+        let steps = strides(shape);
+        let Some(order) = self.out_order else { return (shape.clone(), steps) };
+        let (mut own, mut own_steps) = (vec![0; shape.len()], vec![0; shape.len()]);
+        for (i, &axis) in order.iter().enumerate() {
+            own[axis] = shape[i];
+            own_steps[axis] = steps[i];
+        }
+        (own, own_steps)
+    }
     /// The layout of an input as it lies now.
     pub(crate) fn layout(&self, input: usize) -> Layout {
         self.inputs[input].layout
@@ -157,10 +196,13 @@ impl Site<'_> {
 type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 
 /// Every family, in the order they are asked.
-pub(crate) const BUILDERS: &[Builder] = &[views::build];
+pub(crate) const BUILDERS: &[Builder] = &[elements::build, views::build, matmul::build, conv::build];
 
 /// The step of a node, from the first family that takes it.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    if site.reordered() {
+        return if let Some(built) = attention::build(site)? { Ok(Some(built)) } else { matmul::build(site) };
+    }
     for builder in BUILDERS {
         if let Some(built) = builder(site)? {
             return Ok(Some(built));
@@ -171,6 +213,9 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 
 /// The axis along which the step of an operation keeps its columns, when elementwise work can follow inside the step.
 pub(crate) fn column_axis(op: &dyn Op, rank: usize) -> Option<usize> {
-    let _ = (op, rank);
-    None
+    use carafe_ops::convolution::{Convolution, GroupConvolution};
+    if op.is::<carafe_ops::linear::MatMul>() {
+        return rank.checked_sub(1);
+    }
+    (op.is::<Convolution>() || op.is::<GroupConvolution>()).then_some(1)
 }

@@ -3,28 +3,24 @@
 use super::{Io, Step};
 use crate::plan::Layout;
 use carafe_graph::Result;
+use carafe_kernels::movement::StridedCopy;
 use carafe_tensor::{ElementType, Tensor, strides};
 use std::sync::Arc;
 
-/// A copy with the dimensions in another order.
+/// A copy of elements that lie elsewhere in the result.
 #[derive(Debug)]
 pub(crate) struct Copy {
     name: &'static str,
-    out: Vec<usize>,
-    steps: Vec<usize>,
-    size: usize,
+    copy: StridedCopy,
 }
 
 impl Copy {
+    pub(crate) fn new(name: &'static str, copy: StridedCopy) -> Copy {
+        Copy { name, copy }
+    }
     /// Dimension `order[i]` of the input becomes dimension `i` of the output.
     pub(crate) fn permute(name: &'static str, dims: &[usize], order: &[usize], ty: ElementType) -> Copy {
-        let steps = strides(dims);
-        Copy {
-            name,
-            out: order.iter().map(|&a| dims[a]).collect(),
-            steps: order.iter().map(|&a| steps[a]).collect(),
-            size: ty.bits() / 8,
-        }
+        Copy { name, copy: StridedCopy::permute(dims, order, ty.bits() / 8) }
     }
 }
 
@@ -33,22 +29,9 @@ impl Step for Copy {
         self.name.into()
     }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
-        let (from, to) = (io.inputs[0], &mut *io.outputs[0]);
-        for (flat, unit) in to.chunks_exact_mut(self.size).enumerate() {
-            let at = place(flat, &self.out, &self.steps) * self.size;
-            unit.copy_from_slice(&from[at..at + self.size]);
-        }
+        self.copy.run(io.exec, io.inputs[0], io.outputs[0]);
         Ok(())
     }
-}
-
-fn place(mut flat: usize, out: &[usize], steps: &[usize]) -> usize {
-    let mut at = 0;
-    for (n, step) in out.iter().zip(steps).rev() {
-        at += flat % n * step;
-        flat /= n;
-    }
-    at
 }
 
 /// Dimensions as they lie in the first layout, and their order in the second.
@@ -70,5 +53,13 @@ pub(crate) fn constant(tensor: &Tensor, from: Layout, to: Layout) -> Result<Tens
     let steps = strides(&dims);
     let out: Vec<usize> = order.iter().map(|&a| dims[a]).collect();
     let steps: Vec<usize> = order.iter().map(|&a| steps[a]).collect();
-    Ok(tensor.select(&out, |flat| Some(place(flat, &out, &steps)))?.reshaped(tensor.shape())?)
+    let place = |mut flat: usize| {
+        let mut at = 0;
+        for (n, step) in out.iter().zip(&steps).rev() {
+            at += flat % n * step;
+            flat /= n;
+        }
+        Some(at)
+    };
+    Ok(tensor.select(&out, place)?.reshaped(tensor.shape())?)
 }

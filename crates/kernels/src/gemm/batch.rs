@@ -115,6 +115,8 @@ impl BatchMatMul {
                     ldc: self.c.stride,
                     ending,
                     first_row: item * m,
+                    first_column: 0,
+                    all_columns: self.c.stride,
                 };
                 // SAFETY: the slices hold the matrices (checked above), and parts are disjoint rectangles of matrices that
                 // do not overlap (checked when this was made).

@@ -7,6 +7,8 @@ use std::arch::x86_64::*;
 
 const ROWS: usize = 14;
 const LANES: usize = 16;
+/// Rows of the panel that are asked for ahead: what the first-level cache misses takes as long to come.
+const AHEAD: usize = 24;
 
 pub(crate) static MICRO: Micro = Micro {
     rows: ROWS,
@@ -70,6 +72,10 @@ unsafe fn tile<const M0: usize, const M1: usize, const V: usize>(task: &Task) {
             let mut p1 = task.a[1].wrapping_add(offset).cast::<u8>();
             macro_rules! step {
                 ($u:literal) => {
+                    for v in 0..V {
+                        let ahead = b.wrapping_add(($u * V + v) * LANES + AHEAD * V * LANES);
+                        _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+                    }
                     let b0 = _mm512_loadu_ps(b.add($u * LANES * V));
                     let b1 = if V == 2 { _mm512_loadu_ps(b.add($u * LANES * V + LANES)) } else { b0 };
                     each_row!(I, {

@@ -33,7 +33,6 @@ pub(crate) type TileFn = unsafe fn(&Task);
 pub(crate) struct Micro {
     /// Most rows of a tile.
     pub(crate) rows: usize,
-    #[allow(dead_code)]
     /// Most rows of each half of a pair: a tile whose rows come from two places.
     pub(crate) pair_rows: usize,
     /// Columns of a panel.
@@ -66,7 +65,6 @@ impl Micro {
         self.tiles[usize::from(width == self.width)][rows]
     }
     /// Twice `rows`, each half from its own start.
-    #[allow(dead_code)]
     pub(crate) fn pair(&self, rows: usize, width: usize) -> TileFn {
         self.pairs[usize::from(width == self.width)][rows]
     }

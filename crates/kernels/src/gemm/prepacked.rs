@@ -118,6 +118,8 @@ impl Gemm {
             ldc,
             ending: Ending::new(self.isa, epilogue, 1.0, m, n),
             first_row: 0,
+            first_column: 0,
+            all_columns: n,
         };
         let panels = self.panels.count();
         let grid = Grid::new(self.micro, exec.threads(), m, panels, k);

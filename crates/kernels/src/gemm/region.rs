@@ -131,6 +131,10 @@ pub(crate) struct Product<'a> {
     pub(crate) ending: Ending<'a>,
     /// The row of the whole output that row 0 of `a` and `c` is; `add` and `finish` count from there.
     pub(crate) first_row: usize,
+    /// The same for column 0 of `b` and `c`.
+    pub(crate) first_column: usize,
+    /// Columns of the whole output.
+    pub(crate) all_columns: usize,
 }
 
 // SAFETY: the pointers stand for slices that outlive the job; each thread writes its own rectangle.
@@ -155,7 +159,7 @@ impl Product<'_> {
         }
         let first = panels.start * self.panels.width;
         let columns = first..self.panels.n.min(panels.end * self.panels.width);
-        let alone = columns.len() == self.panels.n;
+        let alone = columns.len() == self.all_columns;
         let skinny = rows.len() <= SKINNY && self.k >= 16;
         let mut strip_rows = Self::strip_rows(self.micro, self.k, columns.len());
         let pitch = self.k + 16;
@@ -209,7 +213,7 @@ impl Product<'_> {
                     };
                     // SAFETY: the tile lies inside the matrices.
                     unsafe {
-                        self.ending.direct(&mut task, self.first_row + row, column);
+                        self.ending.direct(&mut task, self.first_row + row, self.first_column + column);
                         run(&task);
                     }
                 }
@@ -217,9 +221,10 @@ impl Product<'_> {
             if self.ending.has_more() {
                 // SAFETY: this thread has just written the rectangle.
                 unsafe {
-                    let c = self.c.wrapping_sub(self.first_row * self.ldc);
+                    let c = self.c.wrapping_sub(self.first_row * self.ldc + self.first_column);
+                    let columns = self.first_column + columns.start..self.first_column + columns.end;
                     let rows = self.first_row + strip.start..self.first_row + strip.end;
-                    self.ending.after(c, self.ldc, rows, columns.clone(), alone, thread);
+                    self.ending.after(c, self.ldc, rows, columns, alone, thread);
                 }
             }
         }

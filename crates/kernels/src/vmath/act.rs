@@ -1,7 +1,6 @@
 //! [`Act`] over slices and single vectors.
 
 use super::simd::Simd;
-use super::{GeluErf, GeluTanh, Mish, Sigmoid, SoftPlus, Tanh};
 use super::{Map, functions as f, map_in_place, map_raw};
 use crate::{Act, Isa};
 
@@ -41,72 +40,74 @@ macro_rules! with_act {
         match $act {
             Act::None => $none,
             Act::Relu => {
-                let $map = Relu();
+                let $map = $crate::vmath::act::Relu();
                 $body
             }
             Act::Clamp { min, max } => {
-                let $map = Clamp(min, max);
+                let $map = $crate::vmath::act::Clamp(min, max);
                 $body
             }
             Act::LeakyRelu(slope) => {
-                let $map = LeakyRelu(slope);
+                let $map = $crate::vmath::act::LeakyRelu(slope);
                 $body
             }
             Act::Elu(alpha) => {
-                let $map = Elu(alpha);
+                let $map = $crate::vmath::act::Elu(alpha);
                 $body
             }
             Act::Selu { alpha, scale } => {
-                let $map = Selu(alpha, scale);
+                let $map = $crate::vmath::act::Selu(alpha, scale);
                 $body
             }
             Act::Sigmoid => {
-                let $map = Sigmoid;
+                let $map = $crate::vmath::Sigmoid;
                 $body
             }
             Act::Tanh => {
-                let $map = Tanh;
+                let $map = $crate::vmath::Tanh;
                 $body
             }
             Act::Swish(beta) => {
-                let $map = Swish(beta);
+                let $map = $crate::vmath::act::Swish(beta);
                 $body
             }
             Act::HSwish => {
-                let $map = HSwish();
+                let $map = $crate::vmath::act::HSwish();
                 $body
             }
             Act::HSigmoid => {
-                let $map = HSigmoid();
+                let $map = $crate::vmath::act::HSigmoid();
                 $body
             }
             Act::HardSigmoid { alpha, beta } => {
-                let $map = HardSigmoid(alpha, beta);
+                let $map = $crate::vmath::act::HardSigmoid(alpha, beta);
                 $body
             }
             Act::GeluErf => {
-                let $map = GeluErf;
+                let $map = $crate::vmath::GeluErf;
                 $body
             }
             Act::GeluTanh => {
-                let $map = GeluTanh;
+                let $map = $crate::vmath::GeluTanh;
                 $body
             }
             Act::Mish => {
-                let $map = Mish;
+                let $map = $crate::vmath::Mish;
                 $body
             }
             Act::SoftPlus => {
-                let $map = SoftPlus;
+                let $map = $crate::vmath::SoftPlus;
                 $body
             }
             Act::SoftSign => {
-                let $map = SoftSign();
+                let $map = $crate::vmath::act::SoftSign();
                 $body
             }
         }
     };
 }
+
+pub(crate) use with_act;
 
 /// Applies a function to every element.
 pub fn act_in_place(isa: Isa, act: Act, data: &mut [f32]) {

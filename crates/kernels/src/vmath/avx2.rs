@@ -124,6 +124,10 @@ impl Simd for F8 {
         unsafe { _mm256_movemask_ps(mask) != 0 }
     }
     #[inline(always)]
+    fn first(n: usize) -> __m256 {
+        unsafe { _mm256_castsi256_ps(first(n)) }
+    }
+    #[inline(always)]
     fn select(mask: __m256, yes: Self, no: Self) -> Self {
         F8(unsafe { _mm256_blendv_ps(no.0, yes.0, mask) })
     }

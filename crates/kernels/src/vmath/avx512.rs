@@ -117,6 +117,10 @@ impl Simd for F16 {
         mask != 0
     }
     #[inline(always)]
+    fn first(n: usize) -> __mmask16 {
+        first(n)
+    }
+    #[inline(always)]
     fn select(mask: __mmask16, yes: Self, no: Self) -> Self {
         F16(unsafe { _mm512_mask_blend_ps(mask, no.0, yes.0) })
     }
@@ -179,5 +183,9 @@ impl Simd for F16 {
     #[inline(always)]
     fn sum(self) -> f32 {
         unsafe { _mm512_reduce_add_ps(self.0) }
+    }
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        unsafe { _mm512_reduce_max_ps(self.0) }
     }
 }

@@ -282,7 +282,7 @@ pub(crate) fn by_lane<S: Simd>(x: S, f: impl Fn(f32) -> f32) -> S {
 }
 
 #[inline(always)]
-fn by_lane2<S: Simd>(x: S, y: S, f: impl Fn(f32, f32) -> f32) -> S {
+pub(crate) fn by_lane2<S: Simd>(x: S, y: S, f: impl Fn(f32, f32) -> f32) -> S {
     let (mut a, mut b) = ([0.0f32; 16], [0.0f32; 16]);
     // SAFETY: no level has more than 16 lanes.
     unsafe {

@@ -2,7 +2,7 @@
 //! Each states its largest error in units of the last place (ulp) of the result; NaN gives NaN. Results differ between
 //! levels by such errors, and never within one: an element's value does not depend on where in the slice it lies.
 
-mod act;
+pub(crate) mod act;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]

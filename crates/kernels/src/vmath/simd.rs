@@ -51,6 +51,8 @@ pub(crate) trait Simd:
     fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask;
     fn either(a: Self::Mask, b: Self::Mask) -> Self::Mask;
     fn any(mask: Self::Mask) -> bool;
+    /// True for the first `n` lanes.
+    fn first(n: usize) -> Self::Mask;
     /// Lanes of `yes` where the mask holds, else of `no`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
@@ -93,6 +95,23 @@ pub(crate) trait Simd:
             sum = sum.fma(self, Self::splat(coefficients[i]));
         }
         sum
+    }
+    /// The first `n` lanes from memory, the others `fill`.
+    /// # Safety
+    /// `n <= N` floats can be read.
+    #[inline(always)]
+    unsafe fn load_or(from: *const f32, n: usize, fill: Self) -> Self {
+        if n == Self::N {
+            // SAFETY: the caller's promise.
+            return unsafe { Self::load(from) };
+        }
+        // SAFETY: the caller's promise.
+        Self::select(Self::first(n), unsafe { Self::load_part(from, n) }, fill)
+    }
+    /// The largest of all lanes.
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        self.fold(|a, b| if a > b { a } else { b })
     }
     /// The sum of all lanes.
     #[inline(always)]
@@ -261,6 +280,10 @@ impl Simd for Plain {
         mask
     }
     #[inline(always)]
+    fn first(n: usize) -> bool {
+        n > 0
+    }
+    #[inline(always)]
     fn select(mask: bool, yes: Self, no: Self) -> Self {
         if mask { yes } else { no }
     }
@@ -327,6 +350,7 @@ impl Simd for Plain {
 macro_rules! level {
     ($isa:expr, <$S:ident $(, $G:ident: $Bound:path)*> ($($name:ident: $ty:ty),*) $(-> $Out:ty)? { $($body:tt)* }) => {{
         #[inline(always)]
+        #[allow(unused_unsafe)]
         unsafe fn body<$S: $crate::vmath::simd::Simd $(, $G: $Bound)*>($($name: $ty),*) $(-> $Out)? {
             // SAFETY: the caller of `level!` promises what the body needs.
             unsafe { $($body)* }
