@@ -7,7 +7,7 @@ use super::{CellKind, Direction, RecurrentInputs, RecurrentOutputs, RecurrentPar
 use crate::{Exec, Isa, SharedMut, part_of};
 
 /// Weights of a step, in floats, from which on a thread of its own pays.
-const SPLIT: usize = 48 << 10;
+const SPLIT: usize = 24 << 10;
 
 /// Floats that one direction remembers: the state before and after a step, the cell state, and what a GRU keeps between its
 /// two products.
@@ -167,8 +167,10 @@ impl Job<'_> {
         for i in 0..count {
             // Forth and back, so that what was used last is still in the cache.
             let panel = if step.is_multiple_of(2) { panels.start + i } else { panels.end - 1 - i };
-            for first in (0..p.batch).step_by(tiles.len()) {
-                let n = tiles.len().min(p.batch - first);
+            let groups = p.batch.div_ceil(tiles.len());
+            for group in 0..groups {
+                let group = part_of(p.batch, groups, group);
+                let (first, n) = (group.start, group.len());
                 let mut rows = [NO_ROW; gates::ROWS];
                 for (i, row) in rows[..n].iter_mut().enumerate() {
                     *row = self.row(d, step, first + i, stage);
