@@ -37,13 +37,13 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         return Ok(None);
     }
     let out = &site.outputs[0];
-    let layout = match site.inputs.iter().all(|p| fits_channels_last(p, out)) {
-        true => common_layout(site),
+    let (program, reads) = program(site.post, None, &site.inputs);
+    let layout = match reads.iter().all(|&i| fits_channels_last(&site.inputs[i], out)) {
+        true => common_layout(site, &reads),
         false => Layout::Plain,
     };
     let dims: Vec<Vec<usize>> = site.inputs.iter().map(|p| layout.dims(&aligned(p, out.rank()))).collect();
     let dims: Vec<&[usize]> = dims.iter().map(Vec::as_slice).collect();
-    let (program, reads) = program(site.post, None, &site.inputs);
     let dims: Vec<&[usize]> = reads.iter().map(|&i| dims[i]).collect();
     let elements = Elements::new(program, &layout.dims(&out.shape), &dims);
     let reads = reads.into_iter().map(|i| {
@@ -80,8 +80,9 @@ fn fits_channels_last(port: &Port, out: &Port) -> bool {
 }
 
 // The layout of the largest input that is no constant.
-fn common_layout(site: &Site<'_>) -> Layout {
-    let computed = site.inputs.iter().filter(|p| p.constant.is_none() && p.rank() == site.outputs[0].rank());
+fn common_layout(site: &Site<'_>, reads: &[usize]) -> Layout {
+    let computed =
+        reads.iter().map(|&i| &site.inputs[i]).filter(|p| p.constant.is_none() && p.rank() == site.outputs[0].rank());
     let decided = computed.filter(|p| !Layout::Plain.same_for(Layout::ChannelsLast, &p.shape));
     decided.max_by_key(|p| (p.len(), p.layout == Layout::ChannelsLast)).map_or(Layout::Plain, |p| p.layout)
 }
