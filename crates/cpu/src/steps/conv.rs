@@ -34,7 +34,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         return Ok(None);
     };
     let (data, filters) = (&site.inputs[0], &site.inputs[1]);
-    let Some(weights) = &filters.constant else { return Ok(None) };
+    let Some(tensor) = &filters.constant else { return Ok(None) };
     if !data.is_f32() || !filters.is_f32() {
         return Ok(None);
     }
@@ -44,13 +44,14 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let mut reads = vec![(0, wanted)];
     let Some(end) = Ending::of(site, 1, Layout::ChannelsLast, &mut reads) else { return Ok(None) };
     let (isa, threads) = (site.cx.isa, site.cx.threads);
-    let data = weights.as_slice::<f32>()?;
+    let data = tensor.as_slice::<f32>()?;
     let exec = Some(site.cx.exec);
     let form = format!("{:?}x{:?}", shape.kernel, shape.groups);
     macro_rules! packed {
         ($name:literal, $kernel:ident, $pack:expr) => {
             site.packed(&format!("{}|{form}", $name), $kernel.packed_floats(), |to| {
                 $pack(to);
+                tensor.release();
                 Ok(())
             })?
         };

@@ -47,7 +47,7 @@ impl Step for Weighted {
 
 // One matrix of weights for all rows of `a`.
 fn with_weights(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Result<Option<Built>> {
-    let Some(weights) = &b.constant else { return Ok(None) };
+    let Some(tensor) = &b.constant else { return Ok(None) };
     let (rank, one) = (b.rank(), |s: &[usize]| s.iter().all(|&n| n == 1));
     let vector = rank == 1;
     if !vector && !one(&b.shape[..rank - 2]) {
@@ -79,10 +79,11 @@ fn with_weights(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Result<Opti
         },
     };
     let gemm = Gemm::new(site.cx.isa, n, k);
-    let data = weights.as_slice::<f32>()?;
+    let data = tensor.as_slice::<f32>()?;
     let transposed = op.transpose_b && !vector;
     let weights = site.packed(&format!("gemm|{k}x{n}"), gemm.packed_floats(), |to| {
         gemm.pack(Some(site.cx.exec), data, transposed, to);
+        tensor.release();
         Ok(())
     })?;
     let step = Weighted { gemm, weights, rows: a.len() / k, end };

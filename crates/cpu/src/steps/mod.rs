@@ -204,7 +204,15 @@ impl Site<'_> {
 type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 
 /// Every family, in the order they are asked.
-pub(crate) const BUILDERS: &[Builder] = &[elements::build, views::build, matmul::build, conv::build];
+#[rustfmt::skip]
+pub(crate) const BUILDERS: &[Builder] = &[
+    elements::build,
+    views::build,
+    matmul::build,
+    conv::build,
+    attention::build,
+    rows::build,
+];
 
 /// The step of a node, from the first family that takes it.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
