@@ -62,7 +62,7 @@ impl Conv {
         let each = (shape.out_channels / shape.groups).max(1);
         let fused = (1..=shape.groups)
             .rev()
-            .find(|f| shape.groups.is_multiple_of(*f) && (*f == 1 || f * each <= micro.narrow))
+            .find(|f| shape.groups.is_multiple_of(*f) && (*f == 1 || f * each <= 8))
             .unwrap_or(1);
         let panels = Panels::new(micro, shape.out_channels / (shape.groups / fused));
         let mut conv = Conv { isa, micro, shape, in_stride, planar, fused, panels, path: Path::Pixels };

@@ -11,14 +11,14 @@ pub(crate) static MICRO: Micro = Micro {
     rows: ROWS,
     pair_rows: 3,
     width: 16,
-    narrow: 8,
-    tiles: [tiles::<1>(), tiles::<2>()],
-    pairs: [pairs::<1>(), pairs::<2>()],
-    skinny: [
-        [tile::<1, 0, 1>, skinny::<1, 4, 1>, skinny::<2, 2, 1>, tile::<3, 0, 1>, tile::<4, 0, 1>],
-        [tile::<1, 0, 2>, skinny::<1, 4, 2>, skinny::<2, 2, 2>, tile::<3, 0, 2>, tile::<4, 0, 2>],
-    ],
+    tiles: [tiles::<1>(), tiles::<2>(), tiles::<2>(), tiles::<2>()],
+    pairs: [pairs::<1>(), pairs::<2>(), pairs::<2>(), pairs::<2>()],
+    skinny: [few::<1>(), few::<2>(), few::<2>(), few::<2>()],
 };
+
+const fn few<const V: usize>() -> [TileFn; 5] {
+    [skinny::<1, 4, V>, skinny::<1, 4, V>, skinny::<2, 2, V>, tile::<3, 0, V>, tile::<4, 0, V>]
+}
 
 const fn tiles<const V: usize>() -> [TileFn; 15] {
     let last: TileFn = tile::<6, 0, V>;
@@ -145,11 +145,10 @@ unsafe fn skinny<const M: usize, const U: usize, const V: usize>(task: &Task) {
         }
         for i in 0..M {
             for v in 0..V {
-                let mut sum = more[0][i][v];
+                sums[i][v] = more[0][i][v];
                 for u in 1..U {
-                    sum = _mm256_add_ps(sum, more[u][i][v]);
+                    sums[i][v] = _mm256_add_ps(sums[i][v], more[u][i][v]);
                 }
-                sums[i][v] = sum;
             }
         }
         store::<M, 0, V>(task, &mut sums);
@@ -197,6 +196,9 @@ unsafe fn store<const M0: usize, const M1: usize, const V: usize>(task: &Task, s
             () => {
                 all!(I, J, x, _mm256_add_ps(x, _mm256_loadu_ps(task.add.add(I * task.ld_add + J * LANES))))
             };
+        }
+        if task.resume {
+            all!(I, J, x, _mm256_add_ps(x, _mm256_loadu_ps(task.c.add(I * task.ldc + J * LANES))));
         }
         if task.post.scale != 1.0 {
             let scale = _mm256_set1_ps(task.post.scale);

@@ -9,10 +9,9 @@ pub(crate) static MICRO: Micro = Micro {
     rows: 4,
     pair_rows: 2,
     width: WIDTH,
-    narrow: WIDTH,
-    tiles: [TILES; 2],
-    pairs: [PAIRS; 2],
-    skinny: [[tile::<1, 0>, tile::<1, 0>, tile::<2, 0>, tile::<3, 0>, tile::<4, 0>]; 2],
+    tiles: [TILES; 4],
+    pairs: [PAIRS; 4],
+    skinny: [[tile::<1, 0>, tile::<1, 0>, tile::<2, 0>, tile::<3, 0>, tile::<4, 0>]; 4],
 };
 
 const TILES: [TileFn; 15] = {

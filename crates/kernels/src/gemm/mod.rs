@@ -37,12 +37,10 @@ pub(crate) struct Micro {
     pub(crate) pair_rows: usize,
     /// Columns of a panel.
     pub(crate) width: usize,
-    /// Columns of the last panel when that is enough.
-    pub(crate) narrow: usize,
-    /// By width (narrow, full), then by rows. Tiles of more than seven rows find the eighth at the second start.
-    tiles: [[TileFn; 15]; 2],
-    pairs: [[TileFn; 8]; 2],
-    skinny: [[TileFn; 5]; 2],
+    /// By width in eights of columns, then by rows. Tiles of more than seven rows find the eighth at the second start.
+    tiles: [[TileFn; 15]; 4],
+    pairs: [[TileFn; 8]; 4],
+    skinny: [[TileFn; 5]; 4],
 }
 
 /// Rows of a tile that are counted from its first start.
@@ -62,15 +60,15 @@ impl Micro {
     }
     /// `rows` that follow one another.
     pub(crate) fn tile(&self, rows: usize, width: usize) -> TileFn {
-        self.tiles[usize::from(width == self.width)][rows]
+        self.tiles[width / 8 - 1][rows]
     }
     /// Twice `rows`, each half from its own start.
     pub(crate) fn pair(&self, rows: usize, width: usize) -> TileFn {
-        self.pairs[usize::from(width == self.width)][rows]
+        self.pairs[width / 8 - 1][rows]
     }
     /// Up to [`SKINNY`] rows, of panels that come from far away.
     pub(crate) fn skinny(&self, rows: usize, width: usize) -> TileFn {
-        self.skinny[usize::from(width == self.width)][rows]
+        self.skinny[width / 8 - 1][rows]
     }
 }
 

@@ -44,12 +44,12 @@ pub(crate) unsafe fn columns(
         // SAFETY: the level was asked for; the sizes are the caller's promise.
         unsafe {
             for start in (0..width).step_by(16) {
-                let runs = columns.saturating_sub(start).min(16);
+                let (runs, lanes) = (columns.saturating_sub(start).min(16), (width - start).min(16));
                 avx512::transpose(
                     b.wrapping_add(start.min(columns) * ldb),
                     ldb,
                     k,
-                    runs,
+                    [runs, lanes],
                     inner,
                     outer,
                     out.add(start),
@@ -83,13 +83,13 @@ pub(crate) unsafe fn columns(
 mod avx512 {
     use std::arch::x86_64::*;
 
-    /// Up to 16 runs of `k` numbers into a column of vectors, `width` floats apart, rows ordered as [`super::columns`] says.
+    /// Up to 16 runs of `k` numbers into a column of vectors of as many lanes, `width` floats apart, rows ordered as [`super::columns`] says.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
     pub(super) unsafe fn transpose(
         b: *const f32,
         ldb: usize,
         k: usize,
-        runs: usize,
+        [runs, lanes]: [usize; 2],
         inner: usize,
         outer: usize,
         out: *mut f32,
@@ -101,6 +101,7 @@ mod avx512 {
         while e < k {
             let count = (k - e).min(16);
             let mask = ((1u32 << count) - 1) as u16;
+            let stored = ((1u32 << lanes) - 1) as u16;
             let mut v = [_mm512_setzero_ps(); 16];
             // SAFETY: `runs` runs of `k` numbers may be read, and only they are; `out` holds `k` rows.
             unsafe {
@@ -116,14 +117,14 @@ mod avx512 {
                     }
                 }
                 square(&mut v);
-                if inner == 1 && count == 16 {
+                if inner == 1 && count == 16 && lanes == 16 {
                     for j in 0..16 {
                         _mm512_storeu_ps(out.add((e + j) * width), v[j]);
                     }
                     at += 16;
                 } else {
                     for x in v.iter().take(count) {
-                        _mm512_storeu_ps(out.add(at * width), *x);
+                        _mm512_mask_storeu_ps(out.add(at * width), stored, *x);
                         step += 1;
                         at += outer;
                         if step == inner {

@@ -21,6 +21,8 @@ pub(crate) struct Task {
     pub(crate) ldc: usize,
     /// Columns to store, at most the panel's width.
     pub(crate) columns: usize,
+    /// Whether `c` holds an earlier part of the same sums.
+    pub(crate) resume: bool,
     /// Null when there is none.
     pub(crate) bias: *const f32,
     /// Null when there is none.
@@ -56,6 +58,8 @@ pub(crate) enum Simple {
 }
 
 impl Post {
+    pub(crate) const NONE: Post = Post { scale: 1.0, simple: Simple::None, p: 0.0, q: 0.0, add_last: false };
+
     /// The function in registers, and the one that is left for later.
     pub(crate) fn of(epilogue: &Epilogue<'_>, scale: f32) -> (Post, Act) {
         let sixth = 1.0 / 6.0;
@@ -114,7 +118,11 @@ pub(crate) unsafe fn store_plain(task: &Task, sums: *const f32, rows: usize, wid
         for j in 0..task.columns {
             // SAFETY: inside, as the caller promises.
             unsafe {
-                let mut x = *sums.add(i * width + j) * task.post.scale;
+                let mut x = *sums.add(i * width + j);
+                if task.resume {
+                    x += *task.c.add(i * task.ldc + j);
+                }
+                x *= task.post.scale;
                 if !task.bias.is_null() {
                     x += *task.bias.add(j);
                 }
@@ -135,7 +143,6 @@ pub(crate) unsafe fn store_plain(task: &Task, sums: *const f32, rows: usize, wid
 impl Default for Task {
     fn default() -> Task {
         let none = std::ptr::null();
-        let post = Post { scale: 1.0, simple: Simple::None, p: 0.0, q: 0.0, add_last: false };
         Task {
             a: [none; 2],
             lda: 0,
@@ -146,10 +153,11 @@ impl Default for Task {
             c: std::ptr::null_mut(),
             ldc: 0,
             columns: 0,
+            resume: false,
             bias: none,
             add: none,
             ld_add: 0,
-            post,
+            post: Post::NONE,
         }
     }
 }
