@@ -85,8 +85,16 @@ impl Winograd {
     /// Chooses the blocks.
     fn plan(&mut self, threads: usize) {
         let rows = self.kernels.products.len();
-        let fit = FLOATS / (self.a * self.a * (self.shape.in_channels + self.panel()).max(1));
-        let most = (fit / rows).clamp(2, 8) * rows;
+        // The larger the weights, the more tiles should share one pass over them.
+        let bytes = self.packed_floats() * 4;
+        let most = rows
+            * if bytes < 2 << 20 {
+                1
+            } else if bytes < 12 << 20 {
+                2
+            } else {
+                4
+            };
         let panels = self.shape.out_channels.div_ceil(self.panel());
         if self.tiles < 2 * rows * threads && panels >= threads {
             // So few tiles that every thread takes them all and makes its own output channels.
@@ -186,9 +194,6 @@ impl Winograd {
         });
     }
 }
-
-/// Floats of transformed inputs and of products that a block should keep to.
-const FLOATS: usize = 192 << 10;
 
 /// Transforms of weights for tiles of 4 and of 2.
 const FOUR: [[f64; 3]; 6] = [
