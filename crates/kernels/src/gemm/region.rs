@@ -98,10 +98,10 @@ impl<'a> Ending<'a> {
             return;
         }
         if ldc == columns.len() {
-            super::later::act(self.isa, self.later, data);
+            crate::vmath::act_in_place(self.isa, self.later, data);
         } else {
             for line in data.chunks_mut(ldc) {
-                super::later::act(self.isa, self.later, &mut line[..columns.len()]);
+                crate::vmath::act_in_place(self.isa, self.later, &mut line[..columns.len()]);
             }
         }
         if self.add_later {
