@@ -1,0 +1,252 @@
+//! Non-maximum suppression: per image and class, the best boxes that do not overlap a better one. Candidates are ranked in
+//! portions, as many as the selection still asks for, and each meets only boxes that were selected.
+
+use super::Number;
+use super::nms_boxes::{BoxEncoding, Corners, Kept};
+use super::top_k::for_levels;
+use crate::{Exec, Isa, part_of};
+use std::collections::BinaryHeap;
+use std::sync::Mutex;
+
+/// The shapes and rules of a suppression.
+#[derive(Clone, Debug)]
+pub struct Nms {
+    pub images: usize,
+    pub classes: usize,
+    /// Boxes of an image.
+    pub boxes: usize,
+    pub encoding: BoxEncoding,
+    /// Whether a box goes that overlaps exactly as much as the threshold says, and also goes when scores decay. The rule
+    /// of the older versions; the newest suppresses above the threshold, and with a sigma only lowers scores.
+    pub from_threshold: bool,
+    /// Order the result by score over all images and classes.
+    pub by_score: bool,
+}
+
+/// The numbers that steer a run.
+#[derive(Clone, Copy, Debug)]
+pub struct NmsLimits {
+    /// Boxes of each class.
+    pub most: usize,
+    pub iou: f32,
+    /// Scores must lie above it.
+    pub score: f32,
+    /// Scores decay with the overlap when it is above 0.
+    pub sigma: f32,
+}
+
+/// A selected box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Selected {
+    pub image: u32,
+    pub class: u32,
+    pub index: u32,
+    pub score: f32,
+}
+
+/// Memory of the threads, kept between runs.
+#[derive(Debug)]
+pub struct NmsWork {
+    threads: Vec<Mutex<Own>>,
+}
+
+#[derive(Debug, Default)]
+struct Own {
+    ranks: Vec<u64>,
+    queue: Vec<Queued>,
+    kept: Kept,
+    rows: Vec<(u32, f32)>,
+    found: Vec<Selected>,
+}
+
+impl NmsWork {
+    pub fn new(threads: usize) -> NmsWork {
+        NmsWork { threads: (0..threads.max(1)).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl Nms {
+    /// `boxes` is `[images, boxes, 4]`, `scores` is `[images, classes, boxes]`; `selected` gets what is selected.
+    pub fn run(
+        &self,
+        exec: &Exec<'_>,
+        boxes: &[f32],
+        scores: &[f32],
+        limits: NmsLimits,
+        work: &mut NmsWork,
+        selected: &mut Vec<Selected>,
+    ) {
+        let n = self.boxes;
+        assert_eq!(boxes.len(), self.images * n * 4, "numbers of boxes");
+        assert_eq!(scores.len(), self.images * self.classes * n, "scores");
+        assert!(work.threads.len() >= exec.threads(), "memory for every thread");
+        assert!(u32::try_from(n).is_ok(), "{n} boxes are too many");
+        selected.clear();
+        let own = |thread: usize| work.threads[thread].lock().unwrap_or_else(|e| e.into_inner());
+        (0..work.threads.len()).for_each(|t| own(t).found.clear());
+        let tasks = if n == 0 { 0 } else { self.images * self.classes };
+        let chunks = if scores.len() < 1 << 14 { tasks.min(1) } else { tasks.min(exec.threads() * 16) };
+        let isa = exec.isa.here();
+        exec.each(chunks, |c, thread| {
+            let own = &mut *own(thread);
+            for task in part_of(tasks, chunks, c) {
+                let (image, class) = (task / self.classes, task % self.classes);
+                let boxes = &boxes[image * n * 4..(image + 1) * n * 4];
+                let scores = &scores[task * n..(task + 1) * n];
+                own.rows.clear();
+                if limits.sigma > 0.0 {
+                    self.decaying(boxes, scores, limits, own);
+                } else {
+                    hard(isa, boxes, scores, limits, (self.encoding, self.from_threshold), own);
+                }
+                let row =
+                    |&(index, score): &(u32, f32)| Selected { image: image as u32, class: class as u32, index, score };
+                own.found.extend(own.rows.iter().map(row));
+            }
+        });
+        (0..work.threads.len()).for_each(|t| selected.extend_from_slice(&own(t).found));
+        let place = |s: &Selected| (s.image, s.class);
+        if self.by_score {
+            selected.sort_unstable_by(|a, b| {
+                descending(a.score, b.score).then_with(|| (place(a), a.index).cmp(&(place(b), b.index)))
+            });
+        } else {
+            // What one class selected stays in its order, and came from one thread.
+            sort_by_class(selected);
+        }
+    }
+
+    // The queue of the reference: a box whose score fell goes back into it, and later meets only what was selected in
+    // between.
+    fn decaying(&self, boxes: &[f32], scores: &[f32], limits: NmsLimits, own: &mut Own) {
+        let scale = -0.5 / limits.sigma;
+        let decay = |iou: f32| match self.from_threshold && iou >= limits.iou {
+            true => None,
+            false => Some((scale * iou * iou).exp()),
+        };
+        let mut list = std::mem::take(&mut own.queue);
+        list.clear();
+        let wanted = scores.iter().enumerate().filter(|(_, s)| **s > limits.score);
+        list.extend(wanted.map(|(i, &score)| Queued { score, index: i as u32, met: 0 }));
+        let mut queue = BinaryHeap::from(list);
+        own.kept.clear();
+        while own.rows.len() < limits.most {
+            let Some(mut next) = queue.pop() else { break };
+            let b = Corners::at(boxes, next.index as usize, self.encoding);
+            let (before, area) = (next.score, b.area());
+            let mut dropped = false;
+            for k in (next.met as usize..own.rows.len()).rev() {
+                let (other, other_area) = own.kept.at(k);
+                match decay(b.iou(area, other, other_area)) {
+                    Some(factor) => next.score *= factor,
+                    None => dropped = true,
+                }
+                if dropped || next.score <= limits.score {
+                    break;
+                }
+            }
+            next.met = own.rows.len() as u32;
+            if dropped {
+                continue;
+            }
+            if next.score == before {
+                own.rows.push((next.index, next.score));
+                own.kept.push(b);
+            } else if next.score > limits.score {
+                queue.push(next);
+            }
+        }
+        own.queue = queue.into_vec();
+    }
+}
+
+for_levels! {
+    /// Selection where scores stay as they are.
+    fn hard(boxes: &[f32], scores: &[f32], limits: NmsLimits, rule: (BoxEncoding, bool), own: &mut Own) { hard_any }
+}
+
+#[inline(always)]
+fn hard_any(
+    boxes: &[f32],
+    scores: &[f32],
+    limits: NmsLimits,
+    (encoding, from_threshold): (BoxEncoding, bool),
+    own: &mut Own,
+) {
+    // An overlap that is no number turns the score into none, which drops the box as well.
+    let hit = |iou: f32| if from_threshold { iou >= limits.iou } else { iou > limits.iou } | !iou.is_finite();
+    let ranks = &mut own.ranks;
+    ranks.clear();
+    for (block, first) in scores.chunks(32).zip((0..).step_by(32)) {
+        if block.iter().fold(false, |any, &s| any | (s > limits.score)) {
+            let wanted = block.iter().zip(first..).filter(|(s, _)| **s > limits.score);
+            ranks.extend(wanted.map(|(s, i)| s.rank(true, i)));
+        }
+    }
+    own.kept.clear();
+    // As many as may be enough come into order at a time.
+    let mut left = &mut ranks[..];
+    let mut portion = (2 * limits.most.min(left.len())).max(64);
+    while own.rows.len() < limits.most && !left.is_empty() {
+        let n = portion.min(left.len());
+        if n < left.len() {
+            left.select_nth_unstable_by(n - 1, |a, b| b.cmp(a));
+        }
+        let (now, later) = left.split_at_mut(n);
+        now.sort_unstable_by(|a, b| b.cmp(a));
+        for &rank in now.iter() {
+            if own.rows.len() >= limits.most {
+                break;
+            }
+            let index = f32::rank_place(rank);
+            let b = Corners::at(boxes, index as usize, encoding);
+            if !own.kept.any(b, hit) {
+                own.kept.push(b);
+                own.rows.push((index, scores[index as usize]));
+            }
+        }
+        left = later;
+        portion *= 2;
+    }
+}
+
+// Keeps the order within a class without asking for memory: classes are few runs, moved whole.
+fn sort_by_class(selected: &mut [Selected]) {
+    let key = |s: &Selected| (s.image, s.class);
+    if selected.is_sorted_by_key(key) {
+        return;
+    }
+    // Within a class scores fall and, where they are equal, places rise; decay keeps that too.
+    selected
+        .sort_unstable_by(|a, b| key(a).cmp(&key(b)).then(descending(a.score, b.score)).then(a.index.cmp(&b.index)));
+}
+
+// Greater scores first.
+fn descending(a: f32, b: f32) -> std::cmp::Ordering {
+    b.partial_cmp(&a).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    score: f32,
+    index: u32,
+    /// How many of the selected boxes it was already compared with.
+    met: u32,
+}
+
+impl Ord for Queued {
+    fn cmp(&self, other: &Queued) -> std::cmp::Ordering {
+        descending(other.score, self.score).then(other.index.cmp(&self.index))
+    }
+}
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Queued) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Queued {
+    fn eq(&self, other: &Queued) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Queued {}
