@@ -64,22 +64,24 @@ const fn few<const W: usize>() -> [TileFn; 5] {
 /// Sums of both groups of rows, each in its own half, and of both vectors of a row.
 type Sums = [[__m512; 2]; ROWS];
 
-/// One row of one step: broadcast the number, multiply, add. `$m` is how many rows the group has, `$j` the row, `$at` its
-/// address, `$s` and `$t` the registers of its sums.
+/// One row of one step: multiply its number, broadcast, and add. `$m` is how many rows the group has, `$j` the row, `$at` its
+/// address, `$s` and `$t` the registers of its sums. A number that is used once is broadcast by the multiplication itself.
 macro_rules! row {
     ($m:literal, $j:literal, $at:literal, $u:literal, $s:literal, $t:literal) => {
         concat!(
             ".if {", $m, "} > ", $j, "\n",
             ".if {w} == 1\n",
-            "vbroadcastss ymm2, dword ptr [", $at, "+4*", $u, "]\n",
-            "vfmadd231ps ymm", $s, ", ymm2, ymm0\n",
-            ".else\n",
+            "vfmadd231ps ymm", $s, ", ymm0, dword ptr [", $at, "+4*", $u, "]{{1to8}}\n",
+            ".endif\n",
+            ".if {w} == 2\n",
+            "vfmadd231ps zmm", $s, ", zmm0, dword ptr [", $at, "+4*", $u, "]{{1to16}}\n",
+            ".endif\n",
+            ".if {w} > 2\n",
             "vbroadcastss zmm2, dword ptr [", $at, "+4*", $u, "]\n",
             "vfmadd231ps zmm", $s, ", zmm2, zmm0\n",
             ".if {w} == 3\n",
             "vfmadd231ps ymm", $t, ", ymm2, ymm1\n",
-            ".endif\n",
-            ".if {w} == 4\n",
+            ".else\n",
             "vfmadd231ps zmm", $t, ", zmm2, zmm1\n",
             ".endif\n",
             ".endif\n",
@@ -317,9 +319,8 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
             })
         };
     }
-    let usual = matches!(task.post.simple, Simple::None | Simple::Relu | Simple::Clamp)
+    let usual = task.post.simple != Simple::HardSigmoid
         && task.columns == 8 * W
-        && task.post.scale == 1.0
         && !task.resume
         && (task.add.is_null() || !task.post.add_last);
     // SAFETY: the caller promises that `c`, `bias` and `add` hold the tile.
@@ -332,6 +333,10 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
             });
             return store_any(task, &kept, M0 + M1);
         }
+        if task.post.scale != 1.0 {
+            let scale = _mm512_set1_ps(task.post.scale);
+            all!(_i, _V, x, _mm512_mul_ps(x, scale));
+        }
         if !task.bias.is_null() {
             let first = load::<W>(0, task.bias);
             let bias = [first, if W > 2 { load::<W>(1, task.bias.add(LANES)) } else { first }];
@@ -340,13 +345,22 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
         if !task.add.is_null() {
             all!(i, V, x, _mm512_add_ps(x, load::<W>(V, task.add.add(i * task.ld_add + V * LANES))));
         }
+        let (p, q) = (_mm512_set1_ps(task.post.p), _mm512_set1_ps(task.post.q));
+        let (zero, one) = (_mm512_setzero_ps(), _mm512_set1_ps(1.0));
         // The number itself comes second in every comparison, so that NaN stays.
-        if task.post.simple == Simple::Relu {
-            let zero = _mm512_setzero_ps();
-            all!(_i, _V, x, _mm512_max_ps(zero, x));
-        } else if task.post.simple == Simple::Clamp {
-            let (p, q) = (_mm512_set1_ps(task.post.p), _mm512_set1_ps(task.post.q));
-            all!(_i, _V, x, _mm512_min_ps(q, _mm512_max_ps(p, x)));
+        match task.post.simple {
+            Simple::None | Simple::HardSigmoid => {}
+            Simple::Relu => all!(_i, _V, x, _mm512_max_ps(zero, x)),
+            Simple::Clamp => all!(_i, _V, x, _mm512_min_ps(q, _mm512_max_ps(p, x))),
+            Simple::Leaky => {
+                all!(_i, _V, x, _mm512_mask_mul_ps(x, _mm512_cmp_ps_mask::<_CMP_LT_OQ>(x, zero), x, p))
+            }
+            Simple::HardSwish => {
+                all!(_i, _V, x, {
+                    let y = _mm512_fmadd_ps(x, p, q);
+                    _mm512_mul_ps(x, _mm512_min_ps(one, _mm512_max_ps(zero, y)))
+                })
+            }
         }
         all!(i, V, x, {
             let at = task.c.add(i * task.ldc + V * LANES);
