@@ -2,12 +2,20 @@
 //! builder looks at a node with known shapes and answers with a step and the memory layouts it wants, or declines.
 
 mod attention;
+mod bags;
 mod conv;
 mod elements;
 mod ending;
+mod gather;
+mod looks;
 mod matmul;
+mod movement;
 pub(crate) mod reorder;
 mod rows;
+mod select;
+mod typed;
+mod typed_unary;
+mod types;
 mod views;
 
 use crate::lower::post::Post;
@@ -212,6 +220,13 @@ pub(crate) const BUILDERS: &[Builder] = &[
     conv::build,
     attention::build,
     rows::build,
+    looks::build,
+    movement::build,
+    gather::build,
+    bags::build,
+    select::build,
+    typed::build,
+    typed_unary::build,
 ];
 
 /// The step of a node, from the first family that takes it.
