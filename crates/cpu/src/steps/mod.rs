@@ -6,6 +6,7 @@ mod conv;
 mod elements;
 mod ending;
 mod matmul;
+mod recurrent;
 pub(crate) mod reorder;
 mod rows;
 mod views;
@@ -212,6 +213,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     conv::build,
     attention::build,
     rows::build,
+    recurrent::build,
 ];
 
 /// The step of a node, from the first family that takes it.
