@@ -10,6 +10,7 @@ mod gather;
 mod looks;
 mod matmul;
 mod movement;
+mod recurrent;
 pub(crate) mod reorder;
 mod rows;
 mod select;
@@ -227,6 +228,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     select::build,
     typed::build,
     typed_unary::build,
+    recurrent::build,
 ];
 
 /// The step of a node, from the first family that takes it.
