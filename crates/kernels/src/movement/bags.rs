@@ -111,12 +111,14 @@ fn sum_any<I: Index>(table: &[f32], list: &[I], weights: Option<&[f32]>, n: f64,
         let sums = &mut sums[..out.len()];
         for (i, index) in list.iter().enumerate() {
             let row = &table[index.signed() as usize * width + block * COLUMNS..][..out.len()];
-            match weights {
-                Some(w) => sums.iter_mut().zip(row).for_each(|(s, &x)| *s += x as f64 * w[i] as f64),
-                None => sums.iter_mut().zip(row).for_each(|(s, &x)| *s += x as f64),
+            let weight = weights.map_or(1.0, |w| w[i] as f64);
+            for k in 0..sums.len() {
+                sums[k] += row[k] as f64 * weight;
             }
         }
         // Dividing by 1 changes nothing.
-        out.iter_mut().zip(sums.iter()).for_each(|(o, s)| *o = (*s / n) as f32);
+        for k in 0..sums.len() {
+            out[k] = (sums[k] / n) as f32;
+        }
     }
 }

@@ -69,24 +69,32 @@ impl NonZero {
 
     fn write<T: Number, I: Index>(&self, exec: &Exec<'_>, data: &[T], counts: &NonZeroCounts, out: SharedMut<'_, I>) {
         let (parts, total) = (counts.parts, counts.total());
+        let line = self.dims.last().copied().unwrap_or(1);
         exec.each(parts, |c, _| {
             let mine = part_of(data.len(), parts, c);
             let (mut column, end) = (counts.before[c], counts.before[c + 1]);
-            for (block, first) in data[mine.clone()].chunks(32).zip(mine.step_by(32)) {
-                if !block.iter().fold(false, |any, x| any | !x.is_zero()) {
-                    continue;
-                }
-                for (at, _) in block.iter().enumerate().filter(|(_, x)| !x.is_zero()) {
-                    assert!(column < end, "the data changed since it was counted");
-                    let mut left = first + at;
-                    for (axis, &n) in self.dims.iter().enumerate().rev() {
-                        let to = axis * total + column;
+            let mut at = mine.start;
+            // Along a line only the last coordinate moves.
+            while at < mine.end && column < end {
+                let (first, stop) = (at % line, mine.end.min(at - at % line + line));
+                let begin = column;
+                for (i, x) in data[at..stop].iter().enumerate() {
+                    if !x.is_zero() {
+                        assert!(column < end, "the data changed since it was counted");
+                        let to = (self.dims.len() - 1) * total + column;
                         // SAFETY: columns of different parts differ.
-                        unsafe { out.part(to..to + 1)[0] = I::of(left % n) };
-                        left /= n;
+                        unsafe { out.part(to..to + 1)[0] = I::of(first + i) };
+                        column += 1;
                     }
-                    column += 1;
                 }
+                let mut left = at / line;
+                for axis in (0..self.dims.len() - 1).rev() {
+                    let coordinate = I::of(left % self.dims[axis]);
+                    // SAFETY: as above.
+                    unsafe { out.part(axis * total + begin..axis * total + column) }.fill(coordinate);
+                    left /= self.dims[axis];
+                }
+                at = stop;
             }
         });
     }
