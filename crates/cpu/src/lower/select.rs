@@ -56,7 +56,9 @@ pub(super) struct Selection {
 }
 
 pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
-    let mut walk = Walk { out: Selection::default(), copies: HashMap::new(), cx };
+    let (readers, handed) = draft.readers();
+    let wanted = readers.iter().zip(handed).map(|(r, h)| !r.is_empty() || h > 0).collect();
+    let mut walk = Walk { out: Selection::default(), copies: HashMap::new(), wanted, cx };
     for v in &draft.values {
         let source = match (&v.constant, v.input) {
             (Some(t), _) => Origin::Constant(t.clone()),
@@ -78,6 +80,8 @@ pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
 struct Walk<'a> {
     out: Selection,
     copies: HashMap<(usize, Layout), usize>,
+    /// Whether anybody reads a value of the draft; values made later are.
+    wanted: Vec<bool>,
     cx: &'a BuildCx<'a>,
 }
 
@@ -131,6 +135,7 @@ impl Walk<'_> {
             name: &unit.name,
             op: &*unit.op,
             own_inputs: unit.own_inputs,
+            wanted: unit.outputs.iter().map(|&v| self.wanted.get(v).copied().unwrap_or(true)).collect(),
             inputs,
             outputs,
             post: &unit.post,
@@ -162,7 +167,7 @@ impl Walk<'_> {
                     kernel: step.kernel(),
                     action: Action::Fast(step),
                     reads,
-                    writes: unit.outputs.clone(),
+                    writes: unit.outputs[..built.outputs.len()].to_vec(),
                     workspace: built.workspace,
                     fused: unit.fused.clone(),
                 });
