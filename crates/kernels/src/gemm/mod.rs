@@ -8,7 +8,6 @@ mod f32_avx2;
 #[cfg(target_arch = "x86_64")]
 mod f32_avx512;
 mod f32_scalar;
-mod later;
 pub(crate) mod pack;
 pub(crate) mod panels;
 mod prepacked;
