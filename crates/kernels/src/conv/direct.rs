@@ -3,12 +3,14 @@
 
 use super::ConvShape;
 use super::fill::{self, Input, Rows};
+use crate::gemm::grid::{Grid, Size};
 use crate::gemm::panels::Panels;
-use crate::gemm::region::{Ending, Grid, Product, STRIP};
+use crate::gemm::region::{Ending, Product, STRIP};
 use crate::gemm::task::Task;
 use crate::gemm::{FIRST_ROWS, Gemm, Micro};
 use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A convolution of channels-last images with packed weights.
 #[derive(Clone, Debug)]
@@ -210,15 +212,15 @@ impl Conv {
             return gemm.run(exec, pixels, input, self.in_stride, packed, out, out_stride, epilogue);
         }
         assert!(exec.scratch.floats() >= self.scratch_floats(), "scratch of {} floats", exec.scratch.floats());
-        let call = Call { conv: self, input, packed, out: SharedMut::new(out), out_stride, ending };
+        let held = [const { AtomicUsize::new(usize::MAX) }; HELD];
+        let call = Call { conv: self, input, packed, out: SharedMut::new(out), out_stride, ending, held };
         let panels = self.groups() * self.panels.count();
-        let copied = !matches!(self.path, Path::Pixels);
-        let mut grid = Grid::new(self.micro, exec.threads(), pixels, panels, self.k(), copied);
         let units = match self.path {
             Path::Rows { .. } => pixels / shape.out_spatial()[2],
             _ => pixels,
         };
-        grid.rows = grid.rows.min(units);
+        let copied = !matches!(self.path, Path::Pixels);
+        let grid = Grid::new(self.micro, exec.threads(), Size { m: pixels, units, panels, k: self.k(), copied });
         exec.each(grid.chunks(), |chunk, thread| {
             let (units, panels) = grid.part(chunk, units, panels);
             let mut scratch = exec.scratch.of(thread);
@@ -236,7 +238,12 @@ struct Call<'a> {
     out: SharedMut<'a, f32>,
     out_stride: usize,
     ending: Ending<'a>,
+    /// The strip each thread has in its scratch, told by its first unit: the next chunk may need the same.
+    held: [AtomicUsize; HELD],
 }
+
+/// Threads that remember what they hold.
+const HELD: usize = 64;
 
 impl Call<'_> {
     /// `units` are rows or pixels of the output; panels count through all groups.
@@ -267,7 +274,9 @@ impl Call<'_> {
                             let each = self.conv.group_channels();
                             let channels = group * each..(group + 1) * each;
                             let (shape, stride) = (&self.conv.shape, self.conv.in_stride);
-                            fill::columns(shape, self.input, stride, channels, strip.clone(), *pitch, scratch);
+                            if self.is_other(start * self.conv.groups() + group, thread) {
+                                fill::columns(shape, self.input, stride, channels, strip.clone(), *pitch, scratch);
+                            }
                             self.pixels(scratch.as_ptr(), *pitch, group, strip.clone(), panels, thread);
                         }
                         start = strip.end;
@@ -282,6 +291,12 @@ impl Call<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the thread's scratch has to be filled with another strip than it holds.
+    fn is_other(&self, strip: usize, thread: usize) -> bool {
+        // Each thread uses its own place alone.
+        self.held.get(thread).is_none_or(|held| held.swap(strip, Ordering::Relaxed) != strip)
     }
 
     /// The groups that a range of panels touches, each with its own panels.
@@ -335,12 +350,15 @@ impl Call<'_> {
         let conv = self.conv;
         let (shape, micro, k) = (&conv.shape, conv.micro, conv.k());
         let [out_d, out_h, out_w] = shape.out_spatial();
-        let input = match conv.planar {
-            true => Input::Planar(self.input),
-            false => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
-        };
-        taps.rows.fill(conv.isa, shape, input, plane / out_d, plane % out_d, strip.clone(), scratch);
         let first = plane * out_h;
+        // The rows of a chunk are cut into strips in one way only, so the first row tells which strip it is.
+        if self.is_other(first + strip.start, thread) {
+            let input = match conv.planar {
+                true => Input::Planar(self.input),
+                false => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
+            };
+            taps.rows.fill(conv.isa, shape, input, plane / out_d, plane % out_d, strip.clone(), scratch);
+        }
         let paired = out_w <= micro.pair_rows;
         let tiles = out_w.div_ceil(micro.rows);
         let all_rows = shape.kernel[0] * shape.kernel[1];

@@ -1,8 +1,9 @@
 //! A product with a constant `B`, packed once.
 
+use super::grid::{Grid, Size};
 use super::pack;
 use super::panels::Panels;
-use super::region::{Ending, Grid, Product};
+use super::region::{Ending, Product};
 use super::{Micro, SKINNY};
 use crate::{Epilogue, Exec, Isa, SharedMut};
 
@@ -123,7 +124,7 @@ impl Gemm {
         };
         let panels = self.panels.count();
         let moved = (lda * 4).is_multiple_of(ALIASED) && m > SKINNY && exec.scratch.floats() > 0;
-        let grid = Grid::new(self.micro, exec.threads(), m, panels, k, moved);
+        let grid = Grid::new(self.micro, exec.threads(), Size { m, units: m, panels, k, copied: moved });
         exec.each(grid.chunks(), |chunk, thread| {
             let (rows, panels) = grid.part(chunk, m, panels);
             let mut scratch = moved.then(|| exec.scratch.of(thread));

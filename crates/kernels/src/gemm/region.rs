@@ -14,6 +14,9 @@ pub(crate) const STRIP: usize = 64 * 1024;
 /// Longest sums that are taken at once.
 const DEPTH: usize = 1024;
 
+/// Tiles of rows that make it cheap to read panels from afar.
+pub(crate) const MANY: usize = 4;
+
 /// What follows the sums, checked against the size of the output.
 #[derive(Clone, Copy)]
 pub(crate) struct Ending<'a> {
@@ -157,11 +160,10 @@ impl Product<'_> {
         if k <= DEPTH + DEPTH / 2 { 1 } else { k.div_ceil(DEPTH) }
     }
 
-    /// Rows of a strip.
-    fn strip_rows(micro: &Micro, k: usize, columns: usize) -> usize {
+    /// Rows of a strip whose `A` stays in the cache while panels pass.
+    fn strip_rows(micro: &Micro, k: usize) -> usize {
         let depth = k.div_ceil(Self::blocks(k));
-        let rows = STRIP / depth.max(columns).max(1);
-        (rows / micro.rows).max(1) * micro.rows
+        (STRIP / depth.max(1) / micro.rows).max(1) * micro.rows
     }
 
     /// Floats from row to row of copied rows.
@@ -171,7 +173,7 @@ impl Product<'_> {
 
     /// Floats that [`Product::run`] can use for copied rows.
     pub(crate) fn copy_floats(micro: &Micro, k: usize) -> usize {
-        Self::strip_rows(micro, k, 0) * Self::pitch(k)
+        Self::strip_rows(micro, k) * Self::pitch(k)
     }
 
     /// Computes a rectangle. With `copy`, rows whose distance makes them share few cache lines are moved there first.
@@ -186,7 +188,11 @@ impl Product<'_> {
         let columns = first..self.panels.n.min(panels.end * self.panels.width);
         let alone = columns.len() == self.all_columns;
         let skinny = rows.len() <= SKINNY && self.k >= 16;
-        let mut strip_rows = Self::strip_rows(self.micro, self.k, columns.len());
+        let mut strip_rows = Self::strip_rows(self.micro, self.k);
+        if self.ending.has_more() {
+            // What is left to do finds the strip of `C` in the cache, too.
+            strip_rows = strip_rows.min((STRIP / columns.len() / self.micro.rows).max(MANY) * self.micro.rows);
+        }
         let pitch = Self::pitch(self.k);
         let copy = copy.filter(|c| c.len() >= self.micro.rows * pitch && !skinny);
         if let Some(copy) = &copy {
@@ -267,48 +273,5 @@ impl Product<'_> {
                 }
             }
         }
-    }
-}
-
-/// How a product is shared out: parts of its rows times parts of its panels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grid {
-    pub(crate) rows: usize,
-    pub(crate) panels: usize,
-}
-
-/// Products below this many multiplications stay on one thread.
-const ALONE: usize = 32 * 1024;
-/// Chunks of a thread: one that is held up leaves the others to the rest.
-const CHUNKS: usize = 4;
-
-impl Grid {
-    /// `copied` says that what the rows are made of is copied for each chunk; then they are rather not shared by many.
-    pub(crate) fn new(micro: &Micro, threads: usize, m: usize, panels: usize, k: usize, copied: bool) -> Grid {
-        let (m, panels) = (m.max(1), panels.max(1));
-        if threads == 1 || m * panels * micro.width * k < ALONE {
-            return Grid { rows: 1, panels: 1 };
-        }
-        let tiles = m.div_ceil(micro.rows);
-        let weights = panels * micro.width * k;
-        if tiles < 2 * threads && panels >= threads {
-            return Grid { rows: 1, panels: panels.min(CHUNKS * threads) };
-        }
-        // Rows stay with their thread. Weights that the cache holds cost nothing to read again, and little when many rows
-        // are multiplied with them; others are read once.
-        let enough = if weights <= STRIP { 1 } else { 4 };
-        if weights <= STRIP || copied {
-            let rows = (tiles / enough).clamp(threads, CHUNKS * threads);
-            return Grid { rows, panels: panels.min(CHUNKS * threads / rows) };
-        }
-        let parts = tiles.min(threads);
-        Grid { rows: parts, panels: panels.min(CHUNKS * threads / parts) }
-    }
-    pub(crate) fn chunks(&self) -> usize {
-        self.rows * self.panels
-    }
-    /// Rows and panels of a chunk.
-    pub(crate) fn part(&self, chunk: usize, m: usize, panels: usize) -> (Range<usize>, Range<usize>) {
-        (part_of(m, self.rows, chunk / self.panels), part_of(panels, self.panels, chunk % self.panels))
     }
 }
