@@ -217,4 +217,3 @@ impl InferRequest for Request {
         self.cancel.clone()
     }
 }
-

@@ -77,6 +77,9 @@ pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
     Ok(walk.out)
 }
 
+/// Most elements of a value that a kernel is asked for.
+const LARGEST: usize = 1 << 34;
+
 struct Walk<'a> {
     out: Selection,
     copies: HashMap<(usize, Layout), usize>,
@@ -124,6 +127,10 @@ impl Walk<'_> {
         });
         let outputs: Option<Vec<Port>> = unit.outputs.iter().map(port).collect();
         let (Some(inputs), Some(outputs)) = (inputs, outputs) else { return Ok(None) };
+        // What no memory holds is left to the evaluation, which refuses it with its reason.
+        if inputs.iter().chain(&outputs).any(|p| carafe_tensor::elements(&p.shape).is_none_or(|n| n > LARGEST)) {
+            return Ok(None);
+        }
         // Nothing to compute: not worth a kernel that has to think of it.
         if outputs.iter().any(|p| p.len() == 0) || inputs.iter().any(|p| p.len() == 0) {
             return Ok(None);

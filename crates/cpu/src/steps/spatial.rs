@@ -151,6 +151,9 @@ impl Step for ResizeStep {
     }
 }
 
+/// The longest axis that is resized by tables.
+const LONGEST: usize = 1 << 24;
+
 fn resized(site: &Site<'_>) -> Option<Built> {
     macro_rules! parts {
         ($i:expr, $target:expr, $axes:expr) => {{
@@ -170,6 +173,10 @@ fn resized(site: &Site<'_>) -> Option<Built> {
         return None;
     }
     let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
+    // Tables are as long as the axes; beyond this the result cannot be had anyway, which the evaluation tells.
+    if out.iter().any(|n| *n > LONGEST) {
+        return None;
+    }
     let rank = data.len();
     let axes: Vec<usize> = match site.inputs.get(axes) {
         None => (0..rank).collect(),

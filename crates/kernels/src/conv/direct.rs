@@ -3,12 +3,14 @@
 
 use super::ConvShape;
 use super::fill::{self, Input, Rows};
+use crate::gemm::grid::{Grid, Size};
 use crate::gemm::panels::Panels;
-use crate::gemm::region::{Ending, Grid, Product, STRIP};
+use crate::gemm::region::{Ending, Product, STRIP};
 use crate::gemm::task::Task;
 use crate::gemm::{FIRST_ROWS, Gemm, Micro};
 use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A convolution of channels-last images with packed weights.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ enum Path {
         taps: Vec<usize>,
         per_row: usize,
         depth: usize,
+        /// Blocks of kernel rows that are summed one after another.
+        blocks: usize,
     },
     /// The taps of each pixel are copied side by side.
     Columns { pixels: usize, pitch: usize },
@@ -111,7 +115,10 @@ impl Conv {
                 }
             }
         }
-        Path::Rows { rows, strip, taps, per_row, depth }
+        // A panel leaves room in the cache for the rows it is multiplied with.
+        let kernel_rows = shape.kernel[0] * shape.kernel[1];
+        let blocks = (self.k() * self.micro.width).div_ceil(STRIP + STRIP / 2).clamp(1, kernel_rows);
+        Path::Rows { rows, strip, taps, per_row, depth, blocks }
     }
 
     /// Input channels of one (fused) group.
@@ -205,14 +212,15 @@ impl Conv {
             return gemm.run(exec, pixels, input, self.in_stride, packed, out, out_stride, epilogue);
         }
         assert!(exec.scratch.floats() >= self.scratch_floats(), "scratch of {} floats", exec.scratch.floats());
-        let call = Call { conv: self, input, packed, out: SharedMut::new(out), out_stride, ending };
+        let held = [const { AtomicUsize::new(usize::MAX) }; HELD];
+        let call = Call { conv: self, input, packed, out: SharedMut::new(out), out_stride, ending, held };
         let panels = self.groups() * self.panels.count();
-        let mut grid = Grid::new(self.micro, exec.threads(), pixels, panels, self.k());
         let units = match self.path {
             Path::Rows { .. } => pixels / shape.out_spatial()[2],
             _ => pixels,
         };
-        grid.rows = grid.rows.min(units);
+        let copied = !matches!(self.path, Path::Pixels);
+        let grid = Grid::new(self.micro, exec.threads(), Size { m: pixels, units, panels, k: self.k(), copied });
         exec.each(grid.chunks(), |chunk, thread| {
             let (units, panels) = grid.part(chunk, units, panels);
             let mut scratch = exec.scratch.of(thread);
@@ -230,7 +238,12 @@ struct Call<'a> {
     out: SharedMut<'a, f32>,
     out_stride: usize,
     ending: Ending<'a>,
+    /// The strip each thread has in its scratch, told by its first unit: the next chunk may need the same.
+    held: [AtomicUsize; HELD],
 }
+
+/// Threads that remember what they hold.
+const HELD: usize = 64;
 
 impl Call<'_> {
     /// `units` are rows or pixels of the output; panels count through all groups.
@@ -238,7 +251,7 @@ impl Call<'_> {
         // SAFETY: what the caller promises is passed on.
         unsafe {
             match &self.conv.path {
-                Path::Rows { rows, strip, taps, per_row, depth } => {
+                Path::Rows { rows, strip, taps, per_row, depth, blocks } => {
                     let [_, out_h, _] = self.conv.shape.out_spatial();
                     let mut row = units.start;
                     while row < units.end {
@@ -247,7 +260,8 @@ impl Call<'_> {
                         let end = (plane * out_h + out_h).min(units.end);
                         let strips = (end - row).div_ceil(*strip);
                         let count = part_of(end - row, strips, 0).len();
-                        let taps = Taps { rows, taps, per_row: *per_row, depth: *depth };
+                        let blocks = *blocks;
+                        let taps = Taps { rows, taps, per_row: *per_row, depth: *depth, blocks };
                         self.strip(taps, plane, y..y + count, panels.clone(), scratch, thread);
                         row += count;
                     }
@@ -260,7 +274,9 @@ impl Call<'_> {
                             let each = self.conv.group_channels();
                             let channels = group * each..(group + 1) * each;
                             let (shape, stride) = (&self.conv.shape, self.conv.in_stride);
-                            fill::columns(shape, self.input, stride, channels, strip.clone(), *pitch, scratch);
+                            if self.is_other(start * self.conv.groups() + group, thread) {
+                                fill::columns(shape, self.input, stride, channels, strip.clone(), *pitch, scratch);
+                            }
                             self.pixels(scratch.as_ptr(), *pitch, group, strip.clone(), panels, thread);
                         }
                         start = strip.end;
@@ -275,6 +291,12 @@ impl Call<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the thread's scratch has to be filled with another strip than it holds.
+    fn is_other(&self, strip: usize, thread: usize) -> bool {
+        // Each thread uses its own place alone.
+        self.held.get(thread).is_none_or(|held| held.swap(strip, Ordering::Relaxed) != strip)
     }
 
     /// The groups that a range of panels touches, each with its own panels.
@@ -328,14 +350,18 @@ impl Call<'_> {
         let conv = self.conv;
         let (shape, micro, k) = (&conv.shape, conv.micro, conv.k());
         let [out_d, out_h, out_w] = shape.out_spatial();
-        let input = match conv.planar {
-            true => Input::Planar(self.input),
-            false => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
-        };
-        taps.rows.fill(shape, input, plane / out_d, plane % out_d, strip.clone(), scratch);
         let first = plane * out_h;
+        // The rows of a chunk are cut into strips in one way only, so the first row tells which strip it is.
+        if self.is_other(first + strip.start, thread) {
+            let input = match conv.planar {
+                true => Input::Planar(self.input),
+                false => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
+            };
+            taps.rows.fill(conv.isa, shape, input, plane / out_d, plane % out_d, strip.clone(), scratch);
+        }
         let paired = out_w <= micro.pair_rows;
         let tiles = out_w.div_ceil(micro.rows);
+        let all_rows = shape.kernel[0] * shape.kernel[1];
         let (mut from, mut to) = (shape.out_channels, 0);
         for (group, panels) in self.by_group(panels) {
             let packed = &self.packed[group * conv.panels.floats(k)..];
@@ -351,36 +377,47 @@ impl Call<'_> {
                     ..Task::default()
                 };
                 (from, to) = (from.min(column), to.max(column + task.columns));
-                let mut y = strip.start;
-                while y < strip.end {
-                    let together = if paired && y + 1 < strip.end { 2 } else { 1 };
-                    let kernel_rows = taps.inside(shape, y..y + together);
-                    let skipped = kernel_rows.start * taps.per_row;
-                    task.taps = taps.taps[skipped..].as_ptr();
-                    task.tap_count = kernel_rows.len() * taps.per_row;
-                    task.b = packed[panel_start + skipped * taps.depth * width..].as_ptr();
-                    let line = (y - strip.start) * shape.stride[1] * taps.rows.row;
-                    let line = scratch[line..].as_ptr().wrapping_add(group * conv.group_channels());
-                    let row = (first + y) * out_w;
-                    for t in 0..tiles {
-                        let tile = part_of(out_w, tiles, t);
-                        let pixel = row + tile.start;
-                        task.a[0] = line.wrapping_add(tile.start * task.lda);
-                        task.c = self.out.as_ptr().wrapping_add(pixel * self.out_stride + column);
-                        let run = if together == 2 {
-                            task.a[1] = task.a[0].wrapping_add(shape.stride[1] * taps.rows.row);
-                            micro.pair(tile.len(), width)
-                        } else {
-                            task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * task.lda);
-                            micro.tile(tile.len(), width)
-                        };
-                        // SAFETY: the copied rows hold every tap of the tile; the tile is this thread's own.
-                        unsafe {
-                            self.ending.direct(&mut task, pixel, column);
-                            run(&task);
+                for block in 0..taps.blocks {
+                    let block = part_of(all_rows, taps.blocks, block);
+                    let mut y = strip.start;
+                    while y < strip.end {
+                        let together = if paired && y + 1 < strip.end { 2 } else { 1 };
+                        let inside = taps.inside(shape, y..y + together);
+                        let kernel_rows = block.start.max(inside.start)..block.end.min(inside.end);
+                        // A block that meets nothing but padding is left out, unless all are like that.
+                        if kernel_rows.is_empty() && (!inside.is_empty() || block.start > 0) {
+                            y += together;
+                            continue;
                         }
+                        let skipped = kernel_rows.start * taps.per_row;
+                        task.taps = taps.taps[skipped.min(taps.taps.len())..].as_ptr();
+                        task.tap_count = kernel_rows.len() * taps.per_row;
+                        task.b = packed.as_ptr().wrapping_add(panel_start + skipped * taps.depth * width);
+                        task.resume = kernel_rows.start > inside.start;
+                        let last = kernel_rows.end >= inside.end;
+                        let line = (y - strip.start) * shape.stride[1] * taps.rows.row;
+                        let line = scratch[line..].as_ptr().wrapping_add(group * conv.group_channels());
+                        let row = (first + y) * out_w;
+                        for t in 0..tiles {
+                            let tile = part_of(out_w, tiles, t);
+                            let pixel = row + tile.start;
+                            task.a[0] = line.wrapping_add(tile.start * task.lda);
+                            task.c = self.out.as_ptr().wrapping_add(pixel * self.out_stride + column);
+                            let run = if together == 2 {
+                                task.a[1] = task.a[0].wrapping_add(shape.stride[1] * taps.rows.row);
+                                micro.pair(tile.len(), width)
+                            } else {
+                                task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * task.lda);
+                                micro.tile(tile.len(), width)
+                            };
+                            // SAFETY: the copied rows hold every tap of the tile; the tile is this thread's own.
+                            unsafe {
+                                self.ending.direct(&mut task, pixel, column, last);
+                                run(&task);
+                            }
+                        }
+                        y += together;
                     }
-                    y += together;
                 }
             }
         }
@@ -397,6 +434,7 @@ struct Taps<'a> {
     taps: &'a [usize],
     per_row: usize,
     depth: usize,
+    blocks: usize,
 }
 
 impl Taps<'_> {

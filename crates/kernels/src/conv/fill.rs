@@ -1,6 +1,7 @@
 //! Copies of input rows with their padding, so that the innermost loops meet no border.
 
 use super::ConvShape;
+use crate::Isa;
 use std::ops::Range;
 
 /// How rows of the input are laid out in scratch: `planes x rows x width` pixels of `pitch` floats.
@@ -33,6 +34,7 @@ impl Rows {
     /// Copies what lies under rows `rows` of plane `depth` of image `image` of the output.
     pub(crate) fn fill(
         &self,
+        isa: Isa,
         shape: &ConvShape,
         input: Input<'_>,
         image: usize,
@@ -66,7 +68,7 @@ impl Rows {
                     Input::Planar(data) => {
                         let plane = in_d * in_h * in_w;
                         let start = image * shape.in_channels * plane + (iz * in_h + iy) * in_w;
-                        interleave(&data[start..], plane, shape.in_channels, inside, line);
+                        interleave(isa, &data[start..], plane, shape.in_channels, inside, line);
                     }
                 }
             }
@@ -96,10 +98,70 @@ pub(crate) enum Input<'a> {
     Planar(&'a [f32]),
 }
 
-fn interleave(from: &[f32], plane: usize, channels: usize, pixels: usize, to: &mut [f32]) {
+/// Rows of planes, one a channel, into pixels.
+fn interleave(isa: Isa, from: &[f32], plane: usize, channels: usize, pixels: usize, to: &mut [f32]) {
+    if pixels == 0 {
+        return;
+    }
+    if channels == 1 {
+        return to.copy_from_slice(&from[..pixels]);
+    }
+    assert!(from.len() >= (channels - 1) * plane + pixels && to.len() >= pixels * channels);
+    #[cfg(target_arch = "x86_64")]
+    if isa.here() == Isa::Avx512 && channels <= avx512::MOST {
+        // SAFETY: the lengths were checked above, and the level is there.
+        return unsafe { avx512::interleave(from.as_ptr(), plane, channels, pixels, to.as_mut_ptr()) };
+    }
+    let _ = isa;
     for c in 0..channels {
         for (x, y) in from[c * plane..].iter().take(pixels).zip(to[c..].iter_mut().step_by(channels)) {
             *y = *x;
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::*;
+
+    /// Most channels of [`interleave`].
+    pub(super) const MOST: usize = 4;
+
+    /// Sixteen pixels at a time: each vector of the result picks its numbers from the vectors of all channels.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    pub(super) unsafe fn interleave(from: *const f32, plane: usize, channels: usize, pixels: usize, to: *mut f32) {
+        let mut places = [_mm512_setzero_si512(); MOST];
+        let mut picks = [[0u16; MOST]; MOST];
+        for v in 0..channels {
+            let mut place = [0i32; 16];
+            for lane in 0..16 {
+                let number = v * 16 + lane;
+                place[lane] = (number / channels) as i32;
+                picks[v][number % channels] |= 1 << lane;
+            }
+            // SAFETY: sixteen numbers.
+            places[v] = unsafe { _mm512_loadu_si512(place.as_ptr().cast()) };
+        }
+        let mut x = 0;
+        while x < pixels {
+            let count = (pixels - x).min(16);
+            let mask = ((1u32 << count) - 1) as u16;
+            let mut rows = [_mm512_setzero_ps(); MOST];
+            for c in 0..channels {
+                // SAFETY: only pixels that are there.
+                rows[c] = unsafe { _mm512_maskz_loadu_ps(mask, from.add(c * plane + x)) };
+            }
+            for v in 0..channels {
+                let left = (count * channels).saturating_sub(v * 16);
+                let mask = if left >= 16 { 0xffff } else { ((1u32 << left) - 1) as u16 };
+                let mut pixel = _mm512_permutexvar_ps(places[v], rows[0]);
+                for c in 1..channels {
+                    pixel = _mm512_mask_permutexvar_ps(pixel, picks[v][c], places[v], rows[c]);
+                }
+                // SAFETY: only numbers of pixels that are there.
+                unsafe { _mm512_mask_storeu_ps(to.wrapping_add(x * channels + v * 16), mask, pixel) };
+            }
+            x += count;
         }
     }
 }

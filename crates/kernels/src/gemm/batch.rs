@@ -76,7 +76,7 @@ impl BatchMatMul {
         self.k.next_multiple_of(16) + 16
     }
     fn strip(&self) -> usize {
-        Product::strip_rows(self.micro, self.k, 0).min(self.m.next_multiple_of(16))
+        (STRIP / self.pitch() / self.micro.rows).max(1) * self.micro.rows
     }
 
     /// The epilogue counts rows through the whole batch: row `r` of matrix `i` is row `i * m + r`.

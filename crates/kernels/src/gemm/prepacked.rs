@@ -1,8 +1,9 @@
 //! A product with a constant `B`, packed once.
 
+use super::grid::{Grid, Size};
 use super::pack;
 use super::panels::Panels;
-use super::region::{Ending, Grid, Product};
+use super::region::{Ending, Product};
 use super::{Micro, SKINNY};
 use crate::{Epilogue, Exec, Isa, SharedMut};
 
@@ -39,7 +40,7 @@ impl Gemm {
         if !self.k.is_multiple_of(ALIASED / 4) || self.k == 0 {
             return 0;
         }
-        Product::strip_rows(self.micro, self.k, 0) * (self.k + 16)
+        Product::copy_floats(self.micro, self.k)
     }
 
     /// Packs `b`, which is `k x n`, or `n x k` when `transposed`. Without `exec` on this thread alone.
@@ -122,8 +123,8 @@ impl Gemm {
             all_columns: n,
         };
         let panels = self.panels.count();
-        let grid = Grid::new(self.micro, exec.threads(), m, panels, k);
         let moved = (lda * 4).is_multiple_of(ALIASED) && m > SKINNY && exec.scratch.floats() > 0;
+        let grid = Grid::new(self.micro, exec.threads(), Size { m, units: m, panels, k, copied: moved });
         exec.each(grid.chunks(), |chunk, thread| {
             let (rows, panels) = grid.part(chunk, m, panels);
             let mut scratch = moved.then(|| exec.scratch.of(thread));

@@ -1,14 +1,21 @@
-//! A rectangle of a product on one thread: strips of rows small enough for the second-level cache, every panel over a
-//! strip, every tile of the strip over a panel. What does not fit in registers is done to a strip when it is whole.
+//! A rectangle of a product on one thread: strips of rows small enough for the second-level cache, long sums in blocks, every
+//! panel over a strip, every tile of the strip over a panel. What does not fit in registers is done to a strip when it is
+//! whole.
 
 use super::panels::Panels;
 use super::task::{Post, Task};
 use super::{FIRST_ROWS, Micro, SKINNY};
-use crate::{Act, Epilogue, Finish, Isa, Tile, part_of};
+use crate::{Act, Epilogue, Finish, Isa, Tile, part_of, vmath};
 use std::ops::Range;
 
 /// Floats of `A` in a strip, and of `C`: a quarter of the second-level cache each.
 pub(crate) const STRIP: usize = 64 * 1024;
+
+/// Longest sums that are taken at once.
+const DEPTH: usize = 1024;
+
+/// Tiles of rows that make it cheap to read panels from afar.
+pub(crate) const MANY: usize = 4;
 
 /// What follows the sums, checked against the size of the output.
 #[derive(Clone, Copy)]
@@ -44,11 +51,16 @@ impl<'a> Ending<'a> {
         Ending { post, later, bias, add, ld_add, add_later, finish: epilogue.finish, isa }
     }
 
-    /// Fills in the part of a task that says what follows.
+    /// Fills in the part of a task that says what follows: nothing before the last block of the sums.
     ///
     /// # Safety
     /// Row and column are inside the output.
-    pub(crate) unsafe fn direct(&self, task: &mut Task, row: usize, column: usize) {
+    pub(crate) unsafe fn direct(&self, task: &mut Task, row: usize, column: usize, last: bool) {
+        if !last {
+            task.post = Post::NONE;
+            (task.bias, task.add) = (std::ptr::null(), std::ptr::null());
+            return;
+        }
         task.post = self.post;
         task.ld_add = self.ld_add;
         // SAFETY: inside the slices, whose lengths `new` has checked.
@@ -98,10 +110,17 @@ impl<'a> Ending<'a> {
             return;
         }
         if ldc == columns.len() {
+<<<<<<< HEAD
             crate::vmath::act_in_place(self.isa, self.later, data);
         } else {
             for line in data.chunks_mut(ldc) {
                 crate::vmath::act_in_place(self.isa, self.later, &mut line[..columns.len()]);
+=======
+            vmath::act_in_place(self.isa, self.later, data);
+        } else {
+            for line in data.chunks_mut(ldc) {
+                vmath::act_in_place(self.isa, self.later, &mut line[..columns.len()]);
+>>>>>>> gemm
             }
         }
         if self.add_later {
@@ -143,10 +162,25 @@ unsafe impl Sync for Product<'_> {}
 unsafe impl Send for Product<'_> {}
 
 impl Product<'_> {
-    /// Rows of a strip.
-    pub(crate) fn strip_rows(micro: &Micro, k: usize, columns: usize) -> usize {
-        let rows = STRIP / k.max(columns).max(1);
-        (rows / micro.rows).max(1) * micro.rows
+    /// How many blocks sums of `k` are taken in.
+    fn blocks(k: usize) -> usize {
+        if k <= DEPTH + DEPTH / 2 { 1 } else { k.div_ceil(DEPTH) }
+    }
+
+    /// Rows of a strip whose `A` stays in the cache while panels pass.
+    fn strip_rows(micro: &Micro, k: usize) -> usize {
+        let depth = k.div_ceil(Self::blocks(k));
+        (STRIP / depth.max(1) / micro.rows).max(1) * micro.rows
+    }
+
+    /// Floats from row to row of copied rows.
+    fn pitch(k: usize) -> usize {
+        k.div_ceil(Self::blocks(k)).next_multiple_of(16) + 16
+    }
+
+    /// Floats that [`Product::run`] can use for copied rows.
+    pub(crate) fn copy_floats(micro: &Micro, k: usize) -> usize {
+        Self::strip_rows(micro, k) * Self::pitch(k)
     }
 
     /// Computes a rectangle. With `copy`, rows whose distance makes them share few cache lines are moved there first.
@@ -161,62 +195,34 @@ impl Product<'_> {
         let columns = first..self.panels.n.min(panels.end * self.panels.width);
         let alone = columns.len() == self.all_columns;
         let skinny = rows.len() <= SKINNY && self.k >= 16;
-        let mut strip_rows = Self::strip_rows(self.micro, self.k, columns.len());
-        let pitch = self.k + 16;
+        let mut strip_rows = Self::strip_rows(self.micro, self.k);
+        if self.ending.has_more() {
+            // What is left to do finds the strip of `C` in the cache, too.
+            strip_rows = strip_rows.min((STRIP / columns.len() / self.micro.rows).max(MANY) * self.micro.rows);
+        }
+        let pitch = Self::pitch(self.k);
         let copy = copy.filter(|c| c.len() >= self.micro.rows * pitch && !skinny);
         if let Some(copy) = &copy {
             strip_rows = strip_rows.min(copy.len() / pitch / self.micro.rows * self.micro.rows);
         }
         let copy = copy.map(|c| c.as_mut_ptr());
         let strips = rows.len().div_ceil(strip_rows);
-        let tap = 0usize;
+        let blocks = if skinny { 1 } else { Self::blocks(self.k) };
         for s in 0..strips {
             let strip = part_of(rows.len(), strips, s);
             let strip = rows.start + strip.start..rows.start + strip.end;
-            let (a, lda) = match copy {
-                None => (self.a.wrapping_add(strip.start * self.lda), self.lda),
-                Some(copy) => {
-                    for (i, row) in strip.clone().enumerate() {
+            for b in 0..blocks {
+                let block = part_of(self.k, blocks, b);
+                let (mut a, mut lda) = (self.a.wrapping_add(strip.start * self.lda + block.start), self.lda);
+                if let Some(copy) = copy {
+                    for i in 0..strip.len() {
                         // SAFETY: a row of `a`, and a row of the copy, which has room for the strip.
-                        unsafe {
-                            std::ptr::copy_nonoverlapping(self.a.add(row * self.lda), copy.add(i * pitch), self.k)
-                        };
+                        unsafe { std::ptr::copy_nonoverlapping(a.add(i * lda), copy.add(i * pitch), block.len()) };
                     }
-                    (copy.cast_const(), pitch)
+                    (a, lda) = (copy.cast_const(), pitch);
                 }
-            };
-            let tiles = strip.len().div_ceil(self.micro.rows);
-            for panel in panels.clone() {
-                let width = self.panels.width_of(panel);
-                let column = panel * self.panels.width;
-                let mut task = Task {
-                    a: [a; 2],
-                    lda,
-                    taps: &tap,
-                    tap_count: 1,
-                    depth: self.k,
-                    b: self.b.wrapping_add(self.panels.start(panel, self.k)),
-                    c: self.c,
-                    ldc: self.ldc,
-                    columns: self.panels.columns(panel),
-                    ..Task::default()
-                };
-                for t in 0..tiles {
-                    let tile = part_of(strip.len(), tiles, t);
-                    let row = strip.start + tile.start;
-                    task.a[0] = a.wrapping_add(tile.start * lda);
-                    task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * lda);
-                    task.c = self.c.wrapping_add(row * self.ldc + column);
-                    let run = match skinny {
-                        true => self.micro.skinny(tile.len(), width),
-                        false => self.micro.tile(tile.len(), width),
-                    };
-                    // SAFETY: the tile lies inside the matrices.
-                    unsafe {
-                        self.ending.direct(&mut task, self.first_row + row, self.first_column + column);
-                        run(&task);
-                    }
-                }
+                // SAFETY: the strip lies inside the rectangle.
+                unsafe { self.strip(&strip, &panels, &block, a, lda, skinny) };
             }
             if self.ending.has_more() {
                 // SAFETY: this thread has just written the rectangle.
@@ -229,43 +235,50 @@ impl Product<'_> {
             }
         }
     }
-}
 
-/// How a product is shared out: parts of its rows times parts of its panels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grid {
-    pub(crate) rows: usize,
-    pub(crate) panels: usize,
-}
-
-/// Products below this many multiplications stay on one thread.
-const ALONE: usize = 32 * 1024;
-/// Chunks of a thread: one that is held up leaves the others to the rest.
-const CHUNKS: usize = 4;
-
-impl Grid {
-    pub(crate) fn new(micro: &Micro, threads: usize, m: usize, panels: usize, k: usize) -> Grid {
-        let (m, panels) = (m.max(1), panels.max(1));
-        if threads == 1 || m * panels * micro.width * k < ALONE {
-            return Grid { rows: 1, panels: 1 };
+    /// A block of the sums of a strip, whose first row lies at `a`.
+    unsafe fn strip(
+        &self,
+        strip: &Range<usize>,
+        panels: &Range<usize>,
+        block: &Range<usize>,
+        a: *const f32,
+        lda: usize,
+        skinny: bool,
+    ) {
+        let tap = 0usize;
+        let tiles = strip.len().div_ceil(self.micro.rows);
+        for panel in panels.clone() {
+            let width = self.panels.width_of(panel);
+            let column = panel * self.panels.width;
+            let mut task = Task {
+                lda,
+                taps: &tap,
+                tap_count: 1,
+                depth: block.len(),
+                b: self.b.wrapping_add(self.panels.start(panel, self.k) + block.start * width),
+                ldc: self.ldc,
+                columns: self.panels.columns(panel),
+                resume: block.start > 0,
+                ..Task::default()
+            };
+            for t in 0..tiles {
+                let tile = part_of(strip.len(), tiles, t);
+                let row = strip.start + tile.start;
+                task.a[0] = a.wrapping_add(tile.start * lda);
+                task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * lda);
+                task.c = self.c.wrapping_add(row * self.ldc + column);
+                let run = match skinny {
+                    true => self.micro.skinny(tile.len(), width),
+                    false => self.micro.tile(tile.len(), width),
+                };
+                // SAFETY: the tile lies inside the matrices.
+                unsafe {
+                    let (row, column) = (self.first_row + row, self.first_column + column);
+                    self.ending.direct(&mut task, row, column, block.end == self.k);
+                    run(&task);
+                }
+            }
         }
-        let tiles = m.div_ceil(micro.rows);
-        let weights = panels * micro.width * k;
-        if tiles < 2 * threads && panels >= threads {
-            return Grid { rows: 1, panels: panels.min(CHUNKS * threads) };
-        }
-        // Rows stay with their thread. Weights that the cache holds cost nothing to read again; others are read once.
-        if weights <= STRIP {
-            return Grid { rows: tiles.min(CHUNKS * threads), panels: 1 };
-        }
-        let parts = tiles.min(threads);
-        Grid { rows: parts, panels: panels.min(CHUNKS * threads / parts) }
-    }
-    pub(crate) fn chunks(&self) -> usize {
-        self.rows * self.panels
-    }
-    /// Rows and panels of a chunk.
-    pub(crate) fn part(&self, chunk: usize, m: usize, panels: usize) -> (Range<usize>, Range<usize>) {
-        (part_of(m, self.rows, chunk / self.panels), part_of(panels, self.panels, chunk % self.panels))
     }
 }
