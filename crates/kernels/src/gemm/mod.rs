@@ -8,10 +8,7 @@ mod f32_avx2;
 #[cfg(target_arch = "x86_64")]
 mod f32_avx512;
 mod f32_scalar;
-<<<<<<< HEAD
-=======
 pub(crate) mod grid;
->>>>>>> gemm
 pub(crate) mod pack;
 pub(crate) mod panels;
 mod prepacked;

@@ -110,17 +110,10 @@ impl<'a> Ending<'a> {
             return;
         }
         if ldc == columns.len() {
-<<<<<<< HEAD
-            crate::vmath::act_in_place(self.isa, self.later, data);
-        } else {
-            for line in data.chunks_mut(ldc) {
-                crate::vmath::act_in_place(self.isa, self.later, &mut line[..columns.len()]);
-=======
             vmath::act_in_place(self.isa, self.later, data);
         } else {
             for line in data.chunks_mut(ldc) {
                 vmath::act_in_place(self.isa, self.later, &mut line[..columns.len()]);
->>>>>>> gemm
             }
         }
         if self.add_later {
