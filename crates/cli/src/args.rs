@@ -71,7 +71,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     /// Device to run on; `carafe devices` lists them
-    #[arg(short, long, default_value = "TEMPLATE")]
+    #[arg(short, long, default_value = "CPU")]
     pub device: String,
     /// Tensor for an input, as NAME=FILE
     #[arg(short, long = "input", value_name = "NAME=FILE")]
@@ -284,7 +284,7 @@ pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     /// Device to ask
-    #[arg(short, long, default_value = "TEMPLATE")]
+    #[arg(short, long, default_value = "CPU")]
     pub device: String,
     /// Tell for each node which rule, operation, device and library served it, and why
     #[arg(long)]
@@ -314,7 +314,7 @@ pub(crate) struct DevicesArgs {
 A check of something the device says it cannot do (by `query`, by OPTIMIZATION_CAPABILITIES) is skipped, not failed.")]
 pub(crate) struct ConformanceArgs {
     /// Device to judge
-    #[arg(short, long, default_value = "TEMPLATE")]
+    #[arg(short, long, default_value = "CPU")]
     pub device: String,
     /// Run only what has this in its name, such as `export`, `tensors::` or `ops::Softmax`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]

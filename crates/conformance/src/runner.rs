@@ -21,6 +21,8 @@ pub enum InputsAs {
     Parameters,
     /// Constants, so that the model has no inputs.
     Constants,
+    /// The first is a parameter and the others are constants, as in most real models.
+    ConstantsButFirst,
 }
 
 /// The class of operation a case is about.
@@ -79,9 +81,10 @@ pub fn build(case: &Case, inputs_as: InputsAs) -> Result<Model> {
     let Some(op) = make_op(case)? else { return load_model(case, constants) };
     let mut model = Model::new("case");
     let mut inputs: Vec<Value> = Vec::new();
-    for input in &case.inputs {
+    for (i, input) in case.inputs.iter().enumerate() {
+        let constant = constants || (inputs_as == InputsAs::ConstantsButFirst && i > 0);
         inputs.push(match &input.value {
-            Some(tensor) if constants => model.constant(&input.label, tensor.clone())?,
+            Some(tensor) if constant => model.constant(&input.label, tensor.clone())?,
             _ => model.parameter(&input.label, input.ty, input.shape.clone())?,
         });
     }

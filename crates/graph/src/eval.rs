@@ -25,7 +25,14 @@ pub struct EvalEnv {
     pub cancel: Option<Arc<AtomicBool>>,
     /// Time of each node of the outermost model, when asked for.
     pub profile: Option<HashMap<NodeId, Duration>>,
+    /// Runs bodies in place of the reference engine.
+    pub bodies: Option<Arc<dyn RunBody>>,
     depth: usize,
+}
+
+/// A faster way to run bodies, for devices that have one.
+pub trait RunBody: std::fmt::Debug + Send + Sync {
+    fn run_body(&self, body: &Model, parameters: &[Tensor], env: &mut EvalEnv) -> Result<Vec<Tensor>>;
 }
 
 /// What `Op::eval` sees and fills in.
@@ -157,7 +164,13 @@ impl<'a> EvalCx<'a> {
     }
     /// Runs a body with these parameters; variables and generators are shared with the outer model.
     pub fn run_body(&mut self, body: &Model, parameters: &[Tensor]) -> Result<Vec<Tensor>> {
-        run(body, parameters, self.env)
+        match self.env.bodies.clone() {
+            Some(bodies) => {
+                let deeper = Deeper::into(self.env)?;
+                bodies.run_body(body, parameters, deeper.0)
+            }
+            None => run(body, parameters, self.env),
+        }
     }
 }
 
@@ -166,10 +179,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Runs a model once.
 pub fn run(model: &Model, inputs: &[Tensor], env: &mut EvalEnv) -> Result<Vec<Tensor>> {
-    if env.depth >= MAX_DEPTH {
-        return Err(Error::invalid(format!("bodies are nested deeper than {MAX_DEPTH}")));
-    }
-    let deeper = Deeper::into(env);
+    let deeper = Deeper::into(env)?;
     run_nodes(model, inputs, deeper.0)
 }
 
@@ -177,9 +187,12 @@ pub fn run(model: &Model, inputs: &[Tensor], env: &mut EvalEnv) -> Result<Vec<Te
 struct Deeper<'a>(&'a mut EvalEnv);
 
 impl Deeper<'_> {
-    fn into(env: &mut EvalEnv) -> Deeper<'_> {
+    fn into(env: &mut EvalEnv) -> Result<Deeper<'_>> {
+        if env.depth >= MAX_DEPTH {
+            return Err(Error::invalid(format!("bodies are nested deeper than {MAX_DEPTH}")));
+        }
         env.depth += 1;
-        Deeper(env)
+        Ok(Deeper(env))
     }
 }
 

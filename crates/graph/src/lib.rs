@@ -30,7 +30,7 @@ pub use body::{Body, BodyInput, BodyOutput, Slicing};
 pub use carafe_derive::Op;
 pub use carafe_tensor as tensor;
 pub use error::{Error, ErrorKind, Result};
-pub use eval::{EvalCx, EvalEnv, eval_node, run};
+pub use eval::{EvalCx, EvalEnv, RunBody, eval_node, run};
 pub use fact::{Content, Fact};
 pub use framework_node::FrameworkNode;
 pub use infer::{InferCx, infer_op, normalize_axis};

@@ -3,20 +3,54 @@
 //!
 //! This crate knows neither graphs nor tensors: it takes slices and numbers.
 
+mod after;
 mod arena;
+mod attention;
 mod buffer;
+pub mod cast;
+mod conv;
+mod deconv;
+mod depthwise;
+pub mod eltwise;
+mod embedding;
 mod epilogue;
 mod exec;
+mod gemm;
+mod interpolate;
 mod isa;
+mod lanes;
 pub mod movement;
+pub mod norm;
 mod pool;
+mod recurrent;
+pub mod reduce;
+mod rope;
 pub mod select;
 mod shared;
+pub mod softmax;
+mod spatial_pool;
+mod split;
+mod vector;
+pub mod vmath;
+pub mod winograd;
 
 pub use arena::{Arena, MAX_PARTS, Part};
+pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
+pub use conv::{Conv, ConvPlanar, ConvShape};
+pub use deconv::{Deconv, DeconvShape};
+pub use depthwise::Depthwise;
+pub use embedding::{Bags, EmbeddingBag, EmbeddingNorm, EmbeddingTerm, Ids, embedding_sum};
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
+pub use gemm::{BatchMatMul, Gemm, Operand};
+pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
 pub use pool::{Pool, PoolOptions};
+pub use recurrent::{
+    CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
+};
+pub use rope::{Rope, RopeForm, RopeParams};
 pub use shared::{SharedMut, part_of};
+pub use spatial_pool::{PoolKind, PoolShape, SpatialPool};
+pub use winograd::Winograd;

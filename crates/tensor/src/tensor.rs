@@ -188,8 +188,9 @@ impl Tensor {
         }
     }
 
-    /// The packed bytes at an address that fits the element type.
-    fn aligned_bytes(&self) -> Result<&[u8], TensorError> {
+    /// The packed bytes at an address that fits the element type; where they lie elsewhere, a copy is made and kept. Panics
+    /// for `String`.
+    pub fn aligned_bytes(&self) -> Result<&[u8], TensorError> {
         let Data::Bytes { len, aligned: Some(place), .. } = &self.data else { return Ok(self.bytes()) };
         if place.get().is_none() {
             let mut copy = SharedBytes::zeroed(*len)?;
@@ -211,6 +212,14 @@ impl Tensor {
     /// allocated ([`Tensor::as_slice_mut`] reports that).
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.try_bytes_mut().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The packed bytes for writing, when nobody shares them and they can be written; nothing is copied.
+    pub fn unique_bytes_mut(&mut self) -> Option<&mut [u8]> {
+        match &mut self.data {
+            Data::Bytes { store, offset, len, aligned: None } => store.unique_mut()?.get_mut(*offset..*offset + *len),
+            _ => None,
+        }
     }
 
     pub fn is_mapped(&self) -> bool {

@@ -24,7 +24,9 @@ pub enum Path {
     Ir,
     /// Compiled for the TEMPLATE device and run by a request.
     Template,
-    /// The same through HETERO with that device.
+    /// Compiled for the CPU device: all inputs as parameters, and all but the first as constants.
+    Cpu,
+    /// Compiled for HETERO with TEMPLATE alone.
     Hetero,
     /// Inference with shapes made unknown must agree with the real ones.
     Dynamic,
@@ -34,7 +36,7 @@ pub enum Path {
 
 impl Path {
     pub const ALL: &[Path] =
-        &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Hetero, Path::Dynamic, Path::Tidy];
+        &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Cpu, Path::Hetero, Path::Dynamic, Path::Tidy];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -42,6 +44,7 @@ impl Path {
             Path::Folded => "folded",
             Path::Ir => "ir",
             Path::Template => "template",
+            Path::Cpu => "cpu",
             Path::Hetero => "hetero",
             Path::Dynamic => "dynamic",
             Path::Tidy => "tidy",
@@ -59,10 +62,15 @@ impl Path {
                 check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
             // Nothing is evaluated, so these paths add nothing.
-            Path::Folded | Path::Template | Path::Hetero | Path::Tidy if case.is_inference() => Ok(()),
+            Path::Folded | Path::Template | Path::Cpu | Path::Hetero | Path::Tidy if case.is_inference() => Ok(()),
             Path::Direct => check_outputs(case, direct(case)),
             Path::Folded => check_outputs(case, folded(case)),
             Path::Template => check_outputs(case, on_device(case, "TEMPLATE")),
+            Path::Cpu => {
+                check_outputs(case, on_device(case, "CPU")).map_err(|e| format!("with parameters: {e}"))?;
+                check_outputs(case, on_device_as(case, "CPU", InputsAs::ConstantsButFirst))
+                    .map_err(|e| format!("with constants: {e}"))
+            }
             Path::Hetero => check_outputs(case, on_device(case, "HETERO:TEMPLATE")),
             Path::Tidy => tidy::check(case),
             Path::Ir => {
@@ -88,8 +96,12 @@ pub fn direct(case: &Case) -> Result<Vec<Tensor>> {
 
 /// Parameters, compiled for a device and run by a request.
 pub fn on_device(case: &Case, device: &str) -> Result<Vec<Tensor>> {
+    on_device_as(case, device, InputsAs::Parameters)
+}
+
+fn on_device_as(case: &Case, device: &str, inputs_as: InputsAs) -> Result<Vec<Tensor>> {
     static CORE: LazyLock<carafe::Core> = LazyLock::new(carafe::core);
-    let model = build(case, InputsAs::Parameters)?;
+    let model = build(case, inputs_as)?;
     let compiled = CORE.compile_model(&model, device, &carafe::Properties::new())?;
     let count = compiled.outputs().len();
     let mut request = compiled.create_request();

@@ -1,0 +1,49 @@
+//! Bodies of If, Loop and TensorIterator run as plans too: the operation's evaluation asks for its body, and the body has
+//! plans of its own, one for each set of shapes it is entered with.
+
+use crate::compiled::Engine;
+use crate::run::{Memory, RunCx, run};
+use carafe_graph::{EvalEnv, Model, Result, RunBody};
+use carafe_kernels::{Exec, Isa, Pool, PoolOptions, Scratch};
+use carafe_tensor::Tensor;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Runs bodies for one request.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    engine: Arc<Engine>,
+    /// Memory of each body, kept from run to run.
+    memory: Mutex<HashMap<usize, Memory>>,
+    threads: Mutex<Option<(Pool, Scratch)>>,
+}
+
+impl Bodies {
+    pub(crate) fn new(engine: Arc<Engine>) -> Bodies {
+        Bodies { engine, memory: Mutex::default(), threads: Mutex::default() }
+    }
+}
+
+impl RunBody for Bodies {
+    fn run_body(&self, body: &Model, parameters: &[Tensor], env: &mut EvalEnv) -> Result<Vec<Tensor>> {
+        let plan = self.engine.body_plan(body, parameters)?;
+        // A body inside a body takes the memory of its own; recursion into the same one cannot be.
+        let key = body as *const Model as usize;
+        let mut memory = self.memory.lock().unwrap_or_else(|e| e.into_inner()).remove(&key).unwrap_or_default();
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let enough = threads.as_ref().is_some_and(|(_, s)| s.floats() >= plan.scratch);
+        if !enough {
+            let no_memory = || carafe_graph::Error::invalid("no memory for the scratch of a body");
+            let scratch = Scratch::new(1, plan.scratch).ok_or_else(no_memory)?;
+            threads = Some((Pool::new(PoolOptions::threads(1)), scratch));
+        }
+        let Some((pool, scratch)) = threads else { return Ok(vec![]) };
+        let exec = Exec::new(&pool, Isa::best(), &scratch);
+        let mut cx = RunCx { exec: &exec, inputs: parameters, memory: &mut memory, env, profiled: false };
+        let done = run(&plan, &mut cx);
+        let outputs = memory.outputs.clone();
+        self.memory.lock().unwrap_or_else(|e| e.into_inner()).insert(key, memory);
+        *self.threads.lock().unwrap_or_else(|e| e.into_inner()) = Some((pool, scratch));
+        done.map(|()| outputs)
+    }
+}

@@ -1,0 +1,270 @@
+//! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
+
+use crate::lower::lower;
+use crate::plan::Plan;
+use crate::properties::{Settings, TABLE, check, metric};
+use crate::request::Request;
+use crate::steps::BuildCx;
+use crate::threads::Streams;
+use crate::weights::Weights;
+use carafe_device::{CompiledModel, InferRequest, Kernel, Port, Properties, use_kernels};
+use carafe_graph::{Error, FrameworkNode, Model, Notes, Parameter, Result, run_passes};
+use carafe_kernels::{Exec, Isa, Pool, PoolOptions, Scratch};
+use carafe_tensor::{PartialShape, Tensor};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+/// Plans of one model that are kept; the oldest goes when another is made.
+const MOST_PLANS: usize = 64;
+
+/// Begins the keys of packed weights of bodies, which stay out of exported models: an address means nothing there.
+pub(crate) const BODY: char = '@';
+
+/// What makes plans, for the model and for the bodies in it.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) model: Model,
+    pub(crate) weights: Weights,
+    pub(crate) threads: usize,
+    exact: bool,
+    plans: Mutex<Plans>,
+}
+
+/// Plans by the model (0, or the address of a body) and the shapes of its inputs.
+#[derive(Debug, Default)]
+struct Plans {
+    by_shapes: HashMap<(usize, Vec<Vec<usize>>), Arc<Plan>>,
+    order: Vec<(usize, Vec<Vec<usize>>)>,
+}
+
+impl Engine {
+    /// The plan for inputs of these shapes.
+    pub(crate) fn plan(&self, inputs: &[Tensor]) -> Result<Arc<Plan>> {
+        self.plan_of(&self.model, 0, inputs)
+    }
+    /// The plan of a body. The model keeps the body where it is as long as this engine lives.
+    pub(crate) fn body_plan(&self, body: &Model, parameters: &[Tensor]) -> Result<Arc<Plan>> {
+        self.plan_of(body, body as *const Model as usize, parameters)
+    }
+
+    fn plan_of(&self, model: &Model, which: usize, inputs: &[Tensor]) -> Result<Arc<Plan>> {
+        let key = (which, inputs.iter().map(|t| t.shape().to_vec()).collect::<Vec<_>>());
+        let plans = || self.plans.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(plan) = plans().by_shapes.get(&key) {
+            return Ok(plan.clone());
+        }
+        let scope = if which == 0 { String::new() } else { format!("{BODY}{which:x}/") };
+        let plan = Arc::new(self.make_plan(model, inputs, scope)?);
+        let mut plans = plans();
+        if plans.order.len() >= MOST_PLANS {
+            let oldest = plans.order.remove(0);
+            plans.by_shapes.remove(&oldest);
+        }
+        plans.order.push(key.clone());
+        plans.by_shapes.insert(key, plan.clone());
+        Ok(plan)
+    }
+
+    fn make_plan(&self, model: &Model, inputs: &[Tensor], scope: String) -> Result<Plan> {
+        let known = |&p: &carafe_graph::NodeId| model.fact(p.into()).shape.is_static();
+        if model.parameters().iter().all(known)
+            && !model
+                .parameters()
+                .iter()
+                .zip(inputs)
+                .any(|(&p, t)| model.fact(p.into()).shape.to_static().as_deref() != Some(t.shape()))
+        {
+            return self.lower(model, scope);
+        }
+        let mut model = model.clone();
+        let mut shapes = HashMap::new();
+        for (i, t) in inputs.iter().enumerate() {
+            shapes.insert(i, PartialShape::of(t.shape()));
+        }
+        give_types(&mut model, inputs)?;
+        model.reshape(&shapes)?;
+        // With the shapes known, what computes shapes is constant.
+        run_passes(&mut model, SHAPED, &mut Notes::default())?;
+        self.lower(&model, scope)
+    }
+
+    /// The plan of a model whose shapes are what they are.
+    fn lower(&self, model: &Model, scope: String) -> Result<Plan> {
+        let pool = Pool::new(PoolOptions::threads(self.threads));
+        let scratch = Scratch::new(0, 0).ok_or_else(|| Error::invalid("no memory"))?;
+        let exec = Exec::new(&pool, Isa::best(), &scratch);
+        lower(
+            model,
+            &BuildCx {
+                isa: Isa::best(),
+                threads: self.threads,
+                exact: self.exact,
+                weights: &self.weights,
+                scope,
+                exec: &exec,
+            },
+        )
+    }
+}
+
+// Parameters of a body may leave their type open; the tensors have one.
+fn give_types(model: &mut Model, inputs: &[Tensor]) -> Result<()> {
+    for (&p, t) in model.parameters().to_vec().iter().zip(inputs) {
+        let open = model.op_at::<Parameter>(p).filter(|p| p.element_type.is_dynamic()).cloned();
+        if let Some(parameter) = open {
+            model.set_op(p, Arc::new(Parameter { element_type: t.element_type(), ..parameter }))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a model goes through once its input shapes are known.
+const SHAPED: &[&dyn carafe_graph::Pass] =
+    &[&carafe_passes::FoldConstants { decompression: true }, &carafe_passes::RemoveNoOps, &carafe_passes::RemoveUnused];
+
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) inputs: Vec<Port>,
+    pub(crate) outputs: Vec<Port>,
+    pub(crate) settings: Settings,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) properties: Properties,
+}
+
+impl Compiled {
+    pub(crate) fn new(mut model: Model, kernels: &[Arc<dyn Kernel>], properties: &Properties) -> Result<Compiled> {
+        check(properties)?;
+        refuse_unknown(&model)?;
+        let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
+        // An extension's kernel is asked first, before anything is fused into or around its node.
+        use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
+        run_passes(&mut model, carafe_passes::COMMON_WIDENED, &mut Notes::default())?;
+        run_passes(&mut model, carafe_passes::TIDY, &mut Notes::default())?;
+        run_passes(&mut model, carafe_passes::FUSE, &mut Notes::default())?;
+        run_passes(&mut model, carafe_passes::DEVICE_FUSE, &mut Notes::default())?;
+        run_passes(&mut model, SHAPED, &mut Notes::default())?;
+        model.infer()?;
+        Compiled::of(model, inputs, outputs, Weights::default(), properties)
+    }
+
+    /// Of a model that went through the passes.
+    pub(crate) fn of(
+        model: Model,
+        inputs: Vec<Port>,
+        outputs: Vec<Port>,
+        weights: Weights,
+        properties: &Properties,
+    ) -> Result<Compiled> {
+        let settings = Settings::of(properties)?;
+        let streams = Streams::new(&settings);
+        let engine = Arc::new(Engine {
+            weights,
+            threads: settings.threads_each,
+            exact: settings.exact,
+            plans: Mutex::default(),
+            model,
+        });
+        let compiled = Compiled { engine, inputs, outputs, settings, streams, properties: properties.clone() };
+        compiled.prepare()?;
+        Ok(compiled)
+    }
+
+    // A model of known shapes is planned right away, so that the first inference is like the others.
+    fn prepare(&self) -> Result<()> {
+        let engine = &self.engine;
+        let shape = |&p: &carafe_graph::NodeId| engine.model.fact(p.into()).shape.to_static();
+        let shapes: Option<Vec<Vec<usize>>> = engine.model.parameters().iter().map(shape).collect();
+        if let Some(shapes) = shapes {
+            let plan = Arc::new(engine.lower(&engine.model, String::new())?);
+            let key = (0, shapes);
+            let mut plans = engine.plans.lock().unwrap_or_else(|e| e.into_inner());
+            plans.order.push(key.clone());
+            plans.by_shapes.insert(key, plan);
+            // The packed form is what runs; the pages of the file can go.
+            for (_, node) in engine.model.nodes() {
+                if let Some(t) = node.op().get::<carafe_graph::Constant>().and_then(|_| node.outputs()[0].fact.tensor())
+                {
+                    t.release();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+// All of them in one list, with counts.
+fn refuse_unknown(model: &Model) -> Result<()> {
+    let mut unknown: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (_, node) in model.nodes().filter(|(_, n)| n.op().is::<FrameworkNode>()) {
+        unknown.entry(format!("{} ({})", node.op().type_name(), node.op().opset())).or_default().push(node.name());
+    }
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> =
+        unknown.iter().map(|(t, names)| format!("{} x {t}: `{}`", names.len(), names.join("`, `"))).collect();
+    Err(Error::unsupported(format!("device CPU cannot run {}", list.join("; "))))
+}
+
+impl CompiledModel for Compiled {
+    fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+    fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+    fn runtime_model(&self) -> Model {
+        let mut model = self.engine.model.clone();
+        let plan = self.engine.plans.lock().unwrap_or_else(|e| e.into_inner());
+        let plan = plan.order.iter().rev().find(|k| k.0 == 0).and_then(|k| plan.by_shapes.get(k)).cloned();
+        let mut rows: HashMap<String, (usize, String)> = HashMap::new();
+        for (place, step) in plan.iter().flat_map(|p| p.steps.iter().enumerate()) {
+            rows.insert(step.name.clone(), (place, step.kernel.clone()));
+            for name in &step.fused {
+                rows.insert(name.clone(), (place, format!("fused into {}", step.name)));
+            }
+        }
+        // Nodes without a step of their own stand beside the step that does their work, or where the model has them.
+        let mut order: Vec<(usize, carafe_graph::NodeId, String)> = vec![];
+        let mut last = 0;
+        for id in model.topological_order().unwrap_or_default() {
+            let (place, kernel) =
+                rows.get(model.node(id).name()).cloned().unwrap_or_else(|| (last, "optimized out".into()));
+            last = place;
+            order.push((place, id, kernel));
+        }
+        order.sort_by_key(|(place, ..)| *place);
+        for (place, (_, id, kernel)) in order.into_iter().enumerate() {
+            let info = model.rt_info_mut(id);
+            for (key, value) in [("execOrder", place.to_string()), ("primitiveType", kernel)] {
+                info.set(key, "0", vec![("value".into(), value)]);
+            }
+        }
+        model
+    }
+    fn export(&self, to: &mut dyn Write) -> Result<()> {
+        crate::blob::export(self, to)
+    }
+    fn property(&self, name: &str) -> Result<String> {
+        match name {
+            "NETWORK_NAME" => Ok(self.engine.model.name.clone()),
+            "EXECUTION_DEVICES" => Ok(crate::NAME.into()),
+            "LOADED_FROM_CACHE" => Ok("false".into()),
+            "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
+            // What was asked for, or else what came of it.
+            "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
+            "INFERENCE_NUM_THREADS" if self.properties.get(name).is_none() => {
+                Ok((self.settings.streams * self.settings.threads_each).to_string())
+            }
+            _ => match self.properties.or_default(TABLE, name) {
+                Some(value) if !value.is_empty() => Ok(value.to_string()),
+                _ => metric(name),
+            },
+        }
+    }
+    fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
+        Box::new(Request::new(self))
+    }
+}

@@ -1,0 +1,83 @@
+//! CPU: the embedded default device. A model is lowered to a plan of steps over one block of memory (`lower/`), each step a
+//! fast kernel or the plain evaluation of its operation (`steps/`); requests run plans (`request.rs`).
+
+#![forbid(unsafe_code)]
+
+mod blob;
+mod bodies;
+mod compiled;
+mod lower;
+mod plan;
+mod properties;
+mod request;
+mod run;
+mod steps;
+mod threads;
+mod weights;
+
+use carafe_device::{CompiledModel, Device, Kernel, Properties, PropertyInfo, Query, Unsupported};
+use carafe_graph::{FrameworkNode, Model, Registry, Result};
+use carafe_tensor::SharedBytes;
+use compiled::Compiled;
+use std::sync::{Arc, RwLock};
+
+/// Name of the device, and the name its exported models carry.
+pub const NAME: &str = "CPU";
+
+/// The CPU device.
+#[derive(Default)]
+pub struct CpuDevice {
+    kernels: RwLock<Vec<Arc<dyn Kernel>>>,
+}
+
+impl std::fmt::Debug for CpuDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(NAME)
+    }
+}
+
+impl CpuDevice {
+    fn kernels(&self) -> Vec<Arc<dyn Kernel>> {
+        self.kernels.read().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+}
+
+impl Device for CpuDevice {
+    fn properties(&self) -> &'static [PropertyInfo] {
+        properties::TABLE
+    }
+    fn metric(&self, name: &str) -> Result<String> {
+        properties::metric(name)
+    }
+    fn set_kernels(&self, kernels: &[Arc<dyn Kernel>]) {
+        let own = kernels.iter().filter(|k| k.device() == NAME).cloned().collect();
+        *self.kernels.write().unwrap_or_else(|e| e.into_inner()) = own;
+    }
+    fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
+        properties::check(properties)?;
+        let mut query = Query::default();
+        for (_, node) in model.nodes() {
+            if node.op().is::<FrameworkNode>() {
+                query.unsupported.push(Unsupported {
+                    name: node.name().to_string(),
+                    type_name: node.op().type_name().to_string(),
+                    reason: format!("no operation of opset `{}` has this name", node.op().opset()),
+                });
+            } else {
+                query.supported.push(node.name().to_string());
+            }
+        }
+        Ok(query)
+    }
+    fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
+        Ok(Arc::new(Compiled::new(model.clone(), &self.kernels(), properties)?))
+    }
+    fn import(
+        &self,
+        blob: SharedBytes,
+        registry: &Registry,
+        properties: &Properties,
+    ) -> Result<Arc<dyn CompiledModel>> {
+        Ok(Arc::new(blob::import(&blob, registry, &self.kernels(), properties)?))
+    }
+}

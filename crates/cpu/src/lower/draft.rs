@@ -1,0 +1,103 @@
+//! The form between a model and a plan: values and units of work that fusing moves around.
+
+use crate::lower::post::Post;
+use carafe_graph::{Constant, Model, NodeId, OpRef, Parameter, Result, ResultOp, Value};
+use carafe_tensor::{ElementType, Tensor};
+use std::collections::HashMap;
+
+/// A value; its index is its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Val {
+    pub(crate) ty: ElementType,
+    /// `None` when it is only known while running.
+    pub(crate) shape: Option<Vec<usize>>,
+    pub(crate) constant: Option<Tensor>,
+    /// Which input of the model it is.
+    pub(crate) input: Option<usize>,
+}
+
+/// One piece of work: an operation with what was fused into it.
+#[derive(Clone, Debug)]
+pub(crate) struct Unit {
+    pub(crate) node: NodeId,
+    pub(crate) name: String,
+    pub(crate) op: OpRef,
+    /// Those of the operation, then those of `post`.
+    pub(crate) inputs: Vec<usize>,
+    pub(crate) own_inputs: usize,
+    pub(crate) outputs: Vec<usize>,
+    pub(crate) post: Vec<Post>,
+    /// The unit is `post` alone; `op` only names it.
+    pub(crate) group: bool,
+    /// Names of the nodes whose work was taken over.
+    pub(crate) fused: Vec<String>,
+    /// Inputs that are read with their axes in another order, by place: axis `order[i]` of the value is axis `i` of the
+    /// operand. May be shorter than the inputs.
+    pub(crate) orders: Vec<Option<Vec<usize>>>,
+    /// The same for the result: axis `order[i]` of what the operation gives is axis `i` of the value.
+    pub(crate) out_order: Option<Vec<usize>>,
+}
+
+/// A model taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) values: Vec<Val>,
+    /// In an order in which they can run.
+    pub(crate) units: Vec<Unit>,
+    pub(crate) outputs: Vec<usize>,
+}
+
+impl Draft {
+    pub(crate) fn of(model: &Model) -> Result<Draft> {
+        let mut draft = Draft::default();
+        let mut at: HashMap<Value, usize> = HashMap::new();
+        for id in model.topological_order()? {
+            let node = model.node(id);
+            let op = node.op_ref();
+            if op.is::<ResultOp>() {
+                continue;
+            }
+            let mut outputs = vec![];
+            for (port, output) in node.outputs().iter().enumerate() {
+                at.insert(Value { node: id, port }, draft.values.len());
+                outputs.push(draft.values.len());
+                draft.values.push(Val {
+                    ty: output.fact.ty,
+                    shape: output.fact.shape.to_static(),
+                    constant: if op.is::<Constant>() { output.fact.tensor().cloned() } else { None },
+                    input: model.parameters().iter().position(|p| *p == id),
+                });
+            }
+            if op.is::<Parameter>() || op.is::<Constant>() {
+                continue;
+            }
+            let inputs: Vec<usize> = node.inputs().iter().map(|v| at[v]).collect();
+            draft.units.push(Unit {
+                node: id,
+                name: node.name().to_string(),
+                op: op.clone(),
+                own_inputs: inputs.len(),
+                inputs,
+                outputs,
+                post: vec![],
+                group: false,
+                fused: vec![],
+                orders: vec![],
+                out_order: None,
+            });
+        }
+        draft.outputs = model.results().iter().map(|&r| at[&model.result_value(r)]).collect();
+        Ok(draft)
+    }
+
+    /// For each value, the units that read it (once for each reading) and how often the model hands it out.
+    pub(crate) fn readers(&self) -> (Vec<Vec<usize>>, Vec<usize>) {
+        let mut readers = vec![vec![]; self.values.len()];
+        for (u, unit) in self.units.iter().enumerate() {
+            unit.inputs.iter().for_each(|&v| readers[v].push(u));
+        }
+        let mut handed = vec![0; self.values.len()];
+        self.outputs.iter().for_each(|&v| handed[v] += 1);
+        (readers, handed)
+    }
+}

@@ -1,0 +1,309 @@
+//! Finds the step of each unit and the layout of each value, in one walk: a builder sees how its inputs lie and says how it
+//! wants them; where that differs a reorder goes between, made once for each value and layout. Constants are put into the
+//! wanted layout right here.
+
+use super::draft::{Draft, Unit};
+use crate::plan::{Action, Layout};
+use crate::run::plannable;
+use crate::steps::{BuildCx, Built, Port, Site, Work, build, reorder};
+use carafe_graph::{NodeId, Result};
+use carafe_kernels::MAX_PARTS;
+use carafe_tensor::{ElementType, Tensor};
+use std::collections::HashMap;
+
+/// A value with its layout.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    pub(super) ty: ElementType,
+    pub(super) shape: Option<Vec<usize>>,
+    pub(super) layout: Layout,
+    pub(super) source: Origin,
+}
+
+/// What gives a value its bytes.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    Input(usize),
+    Constant(Tensor),
+    /// A step with planned memory.
+    Step,
+    /// An evaluated step.
+    Eval,
+    /// The bytes of another value.
+    View(usize),
+}
+
+/// A step with its values.
+#[derive(Debug)]
+pub(super) struct ChosenStep {
+    pub(super) node: NodeId,
+    pub(super) name: String,
+    pub(super) type_name: String,
+    pub(super) kernel: String,
+    pub(super) action: Action,
+    pub(super) reads: Vec<usize>,
+    pub(super) writes: Vec<usize>,
+    pub(super) workspace: usize,
+    pub(super) fused: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    pub(super) values: Vec<Chosen>,
+    pub(super) steps: Vec<ChosenStep>,
+    pub(super) outputs: Vec<usize>,
+    pub(super) scratch: usize,
+}
+
+pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
+    let (readers, handed) = draft.readers();
+    let wanted = readers.iter().zip(handed).map(|(r, h)| !r.is_empty() || h > 0).collect();
+    let mut walk = Walk { out: Selection::default(), copies: HashMap::new(), wanted, cx };
+    for v in &draft.values {
+        let source = match (&v.constant, v.input) {
+            (Some(t), _) => Origin::Constant(t.clone()),
+            (None, Some(i)) => Origin::Input(i),
+            (None, None) => Origin::Eval,
+        };
+        walk.out.values.push(Chosen { ty: v.ty, shape: v.shape.clone(), layout: Layout::Plain, source });
+    }
+    for unit in &draft.units {
+        walk.unit(unit)?;
+    }
+    for &v in &draft.outputs {
+        let plain = walk.in_layout(v, Layout::Plain)?;
+        walk.out.outputs.push(plain);
+    }
+    Ok(walk.out)
+}
+
+struct Walk<'a> {
+    out: Selection,
+    copies: HashMap<(usize, Layout), usize>,
+    /// Whether anybody reads a value of the draft; values made later are.
+    wanted: Vec<bool>,
+    cx: &'a BuildCx<'a>,
+}
+
+impl Walk<'_> {
+    fn unit(&mut self, unit: &Unit) -> Result<()> {
+        match self.build(unit)? {
+            Some(built) => match built.taken {
+                Some(taken) if taken < unit.post.len() => {
+                    let (first, rest) = self.split(unit, taken);
+                    self.take(&first, built)?;
+                    self.unit(&rest)
+                }
+                _ => self.take(unit, built),
+            },
+            None if unit.out_order.is_some() || unit.orders.iter().any(Option::is_some) => self.in_order(unit),
+            None if unit.group || unit.post.is_empty() => self.evaluate(unit),
+            // Nobody does it in one go: the operation first, then the rest.
+            None => self.apart(unit),
+        }
+    }
+
+    fn build(&self, unit: &Unit) -> Result<Option<Built>> {
+        let port = |&v: &usize| {
+            let value = &self.out.values[v];
+            let constant = match &value.source {
+                Origin::Constant(t) => Some(t.clone()),
+                _ => None,
+            };
+            let shape = value.shape.clone()?;
+            plannable(value.ty).then_some(Port { ty: value.ty, shape, layout: value.layout, constant })
+        };
+        let inputs: Option<Vec<Port>> = unit.inputs.iter().map(port).collect();
+        let inputs = inputs.map(|mut ports| {
+            for (port, order) in ports.iter_mut().zip(&unit.orders) {
+                if let Some(order) = order {
+                    port.shape = order.iter().map(|&a| port.shape[a]).collect();
+                }
+            }
+            ports
+        });
+        let outputs: Option<Vec<Port>> = unit.outputs.iter().map(port).collect();
+        let (Some(inputs), Some(outputs)) = (inputs, outputs) else { return Ok(None) };
+        // Nothing to compute: not worth a kernel that has to think of it.
+        if outputs.iter().any(|p| p.len() == 0) || inputs.iter().any(|p| p.len() == 0) {
+            return Ok(None);
+        }
+        if inputs.len() >= MAX_PARTS || outputs.len() > 8.max(MAX_PARTS / 2) || unit.op.info().stateful {
+            return Ok(None);
+        }
+        let site = Site {
+            name: &unit.name,
+            op: &*unit.op,
+            own_inputs: unit.own_inputs,
+            wanted: unit.outputs.iter().map(|&v| self.wanted.get(v).copied().unwrap_or(true)).collect(),
+            inputs,
+            outputs,
+            post: &unit.post,
+            orders: &unit.orders,
+            out_order: unit.out_order.as_deref(),
+            group: unit.group,
+            cx: self.cx,
+        };
+        build(&site)
+    }
+
+    fn take(&mut self, unit: &Unit, built: Built) -> Result<()> {
+        let mut reads = vec![];
+        for (i, layout) in &built.reads {
+            reads.push(self.in_layout(unit.inputs[*i], *layout)?);
+        }
+        for (&v, &layout) in unit.outputs.iter().zip(&built.outputs) {
+            self.out.values[v].layout = layout;
+            self.out.values[v].source = Origin::Step;
+        }
+        match built.work {
+            Work::View => self.out.values[unit.outputs[0]].source = Origin::View(reads[0]),
+            Work::Step(step) => {
+                self.out.scratch = self.out.scratch.max(step.scratch_floats());
+                self.out.steps.push(ChosenStep {
+                    node: unit.node,
+                    name: unit.name.clone(),
+                    type_name: unit.op.type_name().to_string(),
+                    kernel: step.kernel(),
+                    action: Action::Fast(step),
+                    reads,
+                    writes: unit.outputs[..built.outputs.len()].to_vec(),
+                    workspace: built.workspace,
+                    fused: unit.fused.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, unit: &Unit) -> Result<()> {
+        let reads = unit.inputs.iter().map(|&v| self.in_layout(v, Layout::Plain)).collect::<Result<Vec<_>>>()?;
+        let kernel = match unit.op.get::<carafe_device::KernelOp>() {
+            Some(op) => op.kernel().to_string(),
+            None => "reference".to_string(),
+        };
+        self.out.steps.push(ChosenStep {
+            node: unit.node,
+            name: unit.name.clone(),
+            type_name: unit.op.type_name().to_string(),
+            kernel,
+            action: Action::Eval(unit.op.clone()),
+            reads,
+            writes: unit.outputs.clone(),
+            workspace: 0,
+            fused: unit.fused.clone(),
+        });
+        Ok(())
+    }
+
+    fn apart(&mut self, unit: &Unit) -> Result<()> {
+        let (first, rest) = self.split(unit, 0);
+        self.unit(&first)?;
+        self.unit(&rest)
+    }
+
+    // The operation with the first posts, and the others as a group behind it.
+    fn split(&mut self, unit: &Unit, taken: usize) -> (Unit, Unit) {
+        let between = self.out.values.len();
+        let like = self.out.values[unit.outputs[0]].clone();
+        self.out.values.push(like);
+        let inputs = if taken == 0 { unit.own_inputs } else { unit.inputs.len() };
+        let first = Unit {
+            inputs: unit.inputs[..inputs].to_vec(),
+            outputs: vec![between],
+            post: unit.post[..taken].to_vec(),
+            fused: vec![],
+            ..unit.clone()
+        };
+        let rest = Unit {
+            inputs: unit.inputs.iter().copied().chain([between]).collect(),
+            own_inputs: 0,
+            post: super::post::as_group(&unit.post[taken..], taken, unit.inputs.len()),
+            group: true,
+            orders: vec![],
+            out_order: None,
+            ..unit.clone()
+        };
+        (first, rest)
+    }
+
+    // Transposes again what was to be read or written in another order.
+    fn in_order(&mut self, unit: &Unit) -> Result<()> {
+        let mut main = Unit { orders: vec![], out_order: None, ..unit.clone() };
+        for (i, order) in unit.orders.iter().enumerate() {
+            let Some(order) = order else { continue };
+            let mut like = self.out.values[unit.inputs[i]].clone();
+            like.shape = like.shape.map(|s| order.iter().map(|&a| s[a]).collect());
+            (like.layout, like.source) = (Layout::Plain, Origin::Eval);
+            main.inputs[i] = self.out.values.len();
+            self.out.values.push(like);
+            self.transpose(unit, unit.inputs[i], order, main.inputs[i])?;
+        }
+        let Some(order) = &unit.out_order else { return self.unit(&main) };
+        let mut like = self.out.values[unit.outputs[0]].clone();
+        if let Some(shape) = &mut like.shape {
+            let after = shape.clone();
+            order.iter().zip(after).for_each(|(&a, n)| shape[a] = n);
+        }
+        main.outputs = vec![self.out.values.len()];
+        self.out.values.push(like);
+        self.unit(&main)?;
+        self.transpose(unit, main.outputs[0], order, unit.outputs[0])
+    }
+
+    fn transpose(&mut self, unit: &Unit, from: usize, order: &[usize], to: usize) -> Result<()> {
+        let numbers: Vec<i64> = order.iter().map(|&a| a as i64).collect();
+        let tensor = Tensor::from_slice(&[order.len()], &numbers)?;
+        let source = Origin::Constant(tensor);
+        let shape = Some(vec![order.len()]);
+        self.out.values.push(Chosen { ty: ElementType::I64, shape, layout: Layout::Plain, source });
+        self.unit(&Unit {
+            op: std::sync::Arc::new(carafe_ops::movement::Transpose),
+            inputs: vec![from, self.out.values.len() - 1],
+            own_inputs: 2,
+            outputs: vec![to],
+            post: vec![],
+            group: false,
+            fused: vec![],
+            orders: vec![],
+            out_order: None,
+            ..unit.clone()
+        })
+    }
+
+    /// The value in a layout: itself, or a copy of it.
+    fn in_layout(&mut self, v: usize, layout: Layout) -> Result<usize> {
+        let value = &self.out.values[v];
+        let Some(shape) = value.shape.clone() else { return Ok(v) };
+        if value.layout.same_for(layout, &shape) {
+            return Ok(v);
+        }
+        if let Some(&copy) = self.copies.get(&(v, layout)) {
+            return Ok(copy);
+        }
+        let mut copied = Chosen { layout, ..value.clone() };
+        let copy = self.out.values.len();
+        if let Origin::Constant(t) = &value.source {
+            copied.source = Origin::Constant(reorder::constant(t, value.layout, layout)?);
+            self.out.values.push(copied);
+        } else {
+            copied.source = Origin::Step;
+            let step = reorder::step(&shape, value.ty, value.layout, layout);
+            self.out.scratch = self.out.scratch.max(step.scratch_floats());
+            self.out.steps.push(ChosenStep {
+                node: NodeId(u32::MAX),
+                name: format!("value_{v}_{}", layout.name()),
+                type_name: "Reorder".to_string(),
+                kernel: step.kernel(),
+                action: Action::Fast(step),
+                reads: vec![v],
+                writes: vec![copy],
+                workspace: 0,
+                fused: vec![],
+            });
+            self.out.values.push(copied);
+        }
+        self.copies.insert((v, layout), copy);
+        Ok(copy)
+    }
+}

@@ -1,0 +1,179 @@
+//! The property table of CPU, and what its values mean for threads and streams.
+
+use crate::threads::Machine;
+use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
+use carafe_graph::{Error, Result};
+
+const COUNT: PropertyKind = PropertyKind::Int { min: 0, max: 1024 };
+const HINTS: PropertyKind = PropertyKind::Enum(&["LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"]);
+
+pub(crate) const TABLE: &[PropertyInfo] = &[
+    writable("PERF_COUNT", PropertyKind::Bool, "false", "Measure the time of every node."),
+    writable("DEVICE_ID", PropertyKind::Text, "0", "Which instance; there is only 0."),
+    writable(
+        "PERFORMANCE_HINT",
+        HINTS,
+        "LATENCY",
+        "LATENCY: one stream with all threads; THROUGHPUT: a stream a thread.",
+    ),
+    writable("PERFORMANCE_HINT_NUM_REQUESTS", COUNT, "0", "Most requests that will run at once; 0 for any number."),
+    writable("NUM_STREAMS", PropertyKind::Text, "AUTO", "Inferences that run at the same time; AUTO follows the hint."),
+    writable("INFERENCE_NUM_THREADS", COUNT, "0", "Threads of all streams together; 0 for all processors allowed."),
+    writable("ENABLE_CPU_PINNING", PropertyKind::Bool, "false", "Keep each thread on one processor."),
+    writable(
+        "CPU_SPIN_MICROSECONDS",
+        PropertyKind::Int { min: 0, max: 1_000_000 },
+        "200",
+        "How long an idle thread waits awake for the next node before it sleeps.",
+    ),
+    writable(
+        "INFERENCE_PRECISION_HINT",
+        PropertyKind::Enum(&["f32", "FP32", "undefined"]),
+        "f32",
+        "Type that floats are computed in.",
+    ),
+    writable(
+        "EXECUTION_MODE_HINT",
+        PropertyKind::Enum(&["PERFORMANCE", "ACCURACY"]),
+        "PERFORMANCE",
+        "ACCURACY leaves out convolution by Winograd's method.",
+    ),
+    writable(
+        "CPU_REPRODUCIBLE",
+        PropertyKind::Bool,
+        "true",
+        "Results of the same input are the same bits in every run with as many threads; it always holds.",
+    ),
+    readable("AVAILABLE_DEVICES", "Ids of the instances."),
+    readable("FULL_DEVICE_NAME", "Name for people."),
+    readable("DEVICE_ARCHITECTURE", "Kind of machine the device runs on."),
+    readable("DEVICE_TYPE", "Integrated or discrete."),
+    readable("OPTIMIZATION_CAPABILITIES", "Precisions and abilities."),
+    readable("OPTIMAL_NUMBER_OF_INFER_REQUESTS", "How many requests keep the device busy."),
+    readable("RANGE_FOR_ASYNC_INFER_REQUESTS", "Fewest, most and step of parallel requests."),
+    readable("RANGE_FOR_STREAMS", "Fewest and most streams."),
+    readable("SUPPORTED_PROPERTIES", "Names of all properties."),
+];
+
+const fn writable(name: &'static str, kind: PropertyKind, default: &'static str, doc: &'static str) -> PropertyInfo {
+    PropertyInfo { name, kind, mutability: Mutability::ReadWrite, default, doc }
+}
+
+const fn readable(name: &'static str, doc: &'static str) -> PropertyInfo {
+    PropertyInfo { name, kind: PropertyKind::Text, mutability: Mutability::ReadOnly, default: "", doc }
+}
+
+/// Checks what the table can say and what it cannot.
+pub(crate) fn check(properties: &Properties) -> Result<()> {
+    properties.check(TABLE)?;
+    match properties.get("DEVICE_ID") {
+        Some(id) if id.trim() != "0" => {
+            return Err(Error::not_found(format!("device CPU has no instance {id}; it has 0")));
+        }
+        _ => {}
+    }
+    Settings::of(properties).map(|_| ())
+}
+
+/// What a model is compiled with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub(crate) streams: usize,
+    pub(crate) threads_each: usize,
+    pub(crate) pinned: bool,
+    pub(crate) spin_us: u64,
+    pub(crate) profiled: bool,
+    pub(crate) exact: bool,
+}
+
+impl Settings {
+    pub(crate) fn of(properties: &Properties) -> Result<Settings> {
+        let text = |name: &str| properties.or_default(TABLE, name).unwrap_or_default().trim().to_ascii_uppercase();
+        let number = |name: &str| text(name).parse::<usize>().unwrap_or(0);
+        let processors = Machine::processors();
+        let threads = match number("INFERENCE_NUM_THREADS") {
+            0 => processors,
+            n => n,
+        };
+        let wanted = match text("NUM_STREAMS").as_str() {
+            "AUTO" | "-1" | "0" | "" => None,
+            // One a node of memory; there is one where only one is known of.
+            "NUMA" | "-2" => Some(1),
+            n => match n.parse::<usize>() {
+                Ok(n) if n <= 1024 => Some(n),
+                _ => {
+                    return Err(Error::usage(format!(
+                        "property `NUM_STREAMS` takes AUTO, NUMA or a number up to 1024, found `{n}`"
+                    )));
+                }
+            },
+        };
+        let requests = number("PERFORMANCE_HINT_NUM_REQUESTS");
+        let streams = wanted.unwrap_or_else(|| match text("PERFORMANCE_HINT").as_str() {
+            "LATENCY" => 1,
+            _ if requests > 0 => threads.min(requests),
+            _ => threads,
+        });
+        Ok(Settings {
+            streams,
+            threads_each: (threads / streams).max(1),
+            pinned: properties.is_on(TABLE, "ENABLE_CPU_PINNING"),
+            spin_us: number("CPU_SPIN_MICROSECONDS") as u64,
+            profiled: properties.is_on(TABLE, "PERF_COUNT"),
+            exact: text("EXECUTION_MODE_HINT") == "ACCURACY",
+        })
+    }
+}
+
+/// Value of a read-only property.
+pub(crate) fn metric(name: &str) -> Result<String> {
+    let processors = Machine::processors();
+    Ok(match name {
+        "AVAILABLE_DEVICES" => "0".into(),
+        "FULL_DEVICE_NAME" => Machine::name(),
+        "DEVICE_ARCHITECTURE" => format!("{} {}", std::env::consts::ARCH, carafe_kernels::Isa::best().name()),
+        "DEVICE_TYPE" => "integrated".into(),
+        "OPTIMIZATION_CAPABILITIES" => "FP32 FP16 BF16 INT8 BIN WINOGRAD EXPORT_IMPORT".into(),
+        "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => "1".into(),
+        "RANGE_FOR_ASYNC_INFER_REQUESTS" => "1 1 1".into(),
+        "RANGE_FOR_STREAMS" => format!("1 {processors}"),
+        "SUPPORTED_PROPERTIES" => TABLE.iter().map(|p| p.name).collect::<Vec<_>>().join(" "),
+        _ => return Err(Error::not_found(format!("device CPU has no property `{name}`"))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> (usize, usize) {
+        let mut p = Properties::new().with("INFERENCE_NUM_THREADS", 8);
+        pairs.iter().for_each(|(k, v)| p.set(k, v));
+        let s = Settings::of(&p).unwrap();
+        (s.streams, s.threads_each)
+    }
+
+    #[test]
+    fn latency_gives_all_threads_to_one_stream() {
+        assert_eq!(settings(&[]), (1, 8));
+        assert_eq!(settings(&[("PERFORMANCE_HINT", "latency")]), (1, 8));
+    }
+
+    #[test]
+    fn throughput_gives_each_thread_a_stream() {
+        assert_eq!(settings(&[("PERFORMANCE_HINT", "THROUGHPUT")]), (8, 1));
+        assert_eq!(settings(&[("PERFORMANCE_HINT", "THROUGHPUT"), ("PERFORMANCE_HINT_NUM_REQUESTS", "4")]), (4, 2));
+    }
+
+    #[test]
+    fn streams_that_are_asked_for_share_the_threads() {
+        assert_eq!(settings(&[("NUM_STREAMS", "2")]), (2, 4));
+        assert_eq!(settings(&[("NUM_STREAMS", "16")]), (16, 1));
+    }
+
+    #[test]
+    fn a_number_of_streams_that_is_none_is_refused() {
+        let e = check(&Properties::new().with("NUM_STREAMS", "many")).unwrap_err();
+        assert!(e.to_string().contains("NUM_STREAMS"), "{e}");
+    }
+}

@@ -1,0 +1,225 @@
+//! Runs a plan once over a request's memory. Kernels take no memory from the system here; evaluated steps do.
+
+use crate::plan::{Action, Place, Plan, PlanStep};
+use crate::steps::Io;
+use carafe_graph::{Error, ErrorKind, EvalCx, EvalEnv, Fact, Result, infer_op};
+use carafe_kernels::{Arena, Exec, MAX_PARTS, Part};
+use carafe_tensor::{ElementType, Tensor};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Memory of a plan while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) arena: Option<Arena>,
+    pub(crate) held: Vec<Option<Tensor>>,
+    /// Tensors of outputs from the last run, used again when nobody else has them.
+    pub(crate) outputs: Vec<Tensor>,
+    /// Time of each step, when asked for.
+    pub(crate) times: Vec<Duration>,
+}
+
+impl Memory {
+    /// Makes room for a plan.
+    pub(crate) fn fit(&mut self, plan: &Plan) -> Result<()> {
+        if self.arena.as_ref().is_none_or(|a| a.len() < plan.arena) {
+            self.arena = None;
+            let no_memory = || Error::invalid(format!("no memory for {} bytes of intermediate results", plan.arena));
+            self.arena = Some(Arena::new(plan.arena).ok_or_else(no_memory)?);
+        }
+        self.held.clear();
+        self.held.resize(plan.held, None);
+        self.outputs.resize_with(plan.outputs.len(), || Tensor::scalar(0f32));
+        for (i, &v) in plan.outputs.iter().enumerate() {
+            let value = &plan.values[v];
+            let (Place::Output(at), Some(shape)) = (value.place, &value.shape) else { continue };
+            if at == i {
+                let tensor = &mut self.outputs[i];
+                let fits = tensor.element_type() == value.ty && tensor.shape() == shape;
+                if !fits || tensor.unique_bytes_mut().is_none() {
+                    *tensor = Tensor::zeros(value.ty, shape)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Everything a run needs besides the plan.
+pub(crate) struct RunCx<'a> {
+    pub(crate) exec: &'a Exec<'a>,
+    pub(crate) inputs: &'a [Tensor],
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) env: &'a mut EvalEnv,
+    pub(crate) profiled: bool,
+}
+
+/// Runs all steps; the outputs are then in `memory.outputs`.
+pub(crate) fn run(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
+    cx.memory.fit(plan)?;
+    if cx.profiled {
+        cx.memory.times.clear();
+    }
+    for step in &plan.steps {
+        if cx.env.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) {
+            return Err(Error::new(ErrorKind::Cancelled, "the inference was cancelled"));
+        }
+        let started = cx.profiled.then(Instant::now);
+        let done = match &step.action {
+            Action::Fast(_) => fast(plan, step, cx),
+            Action::Eval(op) => eval(plan, step, &**op, cx),
+        };
+        let place = || format!("node `{}` ({})", step.name, step.type_name);
+        done.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(place()) })?;
+        for &h in &step.drops {
+            cx.memory.held[h] = None;
+        }
+        if let Some(started) = started {
+            cx.memory.times.push(started.elapsed());
+        }
+    }
+    hand_out(plan, cx)
+}
+
+/// Bytes of a value outside the arena.
+fn outside<'a>(plan: &'a Plan, place: Place, inputs: &'a [Tensor], held: &'a [Option<Tensor>]) -> Result<&'a [u8]> {
+    let tensor = match place {
+        Place::Input(i) => &inputs[i],
+        Place::Constant(i) => &plan.constants[i],
+        Place::Held(i) => held[i].as_ref().ok_or_else(|| Error::invalid("a value was dropped before its last use"))?,
+        Place::Arena(_) | Place::Output(_) => return Ok(&[]),
+    };
+    Ok(tensor.aligned_bytes()?)
+}
+
+fn fast(plan: &Plan, step: &PlanStep, cx: &mut RunCx<'_>) -> Result<()> {
+    let Action::Fast(kernel) = &step.action else { return Ok(()) };
+    // Parts of the arena first, in order; the rest is put between them afterwards.
+    let (mut reads, mut n_reads) = ([Part::default(); MAX_PARTS], 0);
+    let (mut writes, mut n_writes) = ([Part::default(); MAX_PARTS], 0);
+    for &v in &step.reads {
+        if let Place::Arena(part) = plan.values[v].place {
+            reads[n_reads] = part;
+            n_reads += 1;
+        }
+    }
+    for part in step.writes.iter().filter_map(|&v| match plan.values[v].place {
+        Place::Arena(part) => Some(part),
+        _ => None,
+    }) {
+        writes[n_writes] = part;
+        n_writes += 1;
+    }
+    if let Some(part) = step.workspace {
+        writes[n_writes] = part;
+        n_writes += 1;
+    }
+    let Memory { arena, held, outputs, .. } = &mut *cx.memory;
+    let arena = arena.as_mut().ok_or_else(|| Error::invalid("the plan has no memory"))?;
+    // Written outputs are taken out, so that the others can be read meanwhile.
+    let mut taken: [Option<(usize, Tensor)>; 8] = Default::default();
+    let mut n_taken = 0;
+    for &v in &step.writes {
+        if let Place::Output(i) = plan.values[v].place {
+            let slot = taken.get_mut(n_taken).ok_or_else(|| Error::invalid("a step writes more than 8 outputs"))?;
+            *slot = Some((i, std::mem::replace(&mut outputs[i], empty())));
+            n_taken += 1;
+        }
+    }
+    let done = arena.borrow(&reads[..n_reads], &writes[..n_writes], |from, to| {
+        let mut inputs: [&[u8]; MAX_PARTS] = [&[]; MAX_PARTS];
+        let mut next = 0;
+        for (slot, &v) in inputs.iter_mut().zip(&step.reads) {
+            *slot = match plan.values[v].place {
+                Place::Arena(_) => {
+                    next += 1;
+                    from[next - 1]
+                }
+                Place::Output(i) => outputs[i].bytes(),
+                place => outside(plan, place, cx.inputs, held)?,
+            };
+        }
+        let mut given = to.iter_mut();
+        let mut made = taken.iter_mut().flatten();
+        let mut out: [&mut [u8]; MAX_PARTS] = std::array::from_fn(|_| Default::default());
+        for (slot, &v) in out.iter_mut().zip(&step.writes) {
+            *slot = match plan.values[v].place {
+                Place::Output(_) => made.next().and_then(|(_, t)| t.unique_bytes_mut()).unwrap_or_default(),
+                _ => given.next().map(|s| &mut **s).unwrap_or_default(),
+            };
+        }
+        let workspace = given.next().map(|s| &mut **s).unwrap_or_default();
+        kernel.run(&mut Io {
+            exec: cx.exec,
+            inputs: &inputs[..step.reads.len()],
+            outputs: &mut out[..step.writes.len()],
+            workspace,
+        })
+    });
+    for (i, tensor) in taken.into_iter().flatten() {
+        outputs[i] = tensor;
+    }
+    done
+}
+
+fn empty() -> Tensor {
+    thread_local! {
+        static EMPTY: Tensor = Tensor::scalar(0f32);
+    }
+    EMPTY.with(Tensor::clone)
+}
+
+/// A value as a tensor of its own.
+fn tensor_of(plan: &Plan, v: usize, cx: &RunCx<'_>) -> Result<Tensor> {
+    let value = &plan.values[v];
+    let whole = match value.place {
+        Place::Arena(part) => {
+            let arena = cx.memory.arena.as_ref().ok_or_else(|| Error::invalid("the plan has no memory"))?;
+            let shape = value.shape.as_deref().unwrap_or_default();
+            return Ok(Tensor::from_bytes(value.ty, shape, arena.read(part))?);
+        }
+        Place::Output(i) => {
+            let shape = value.shape.as_deref().unwrap_or_default();
+            return Ok(Tensor::from_bytes(value.ty, shape, cx.memory.outputs[i].bytes())?);
+        }
+        Place::Input(i) => cx.inputs[i].clone(),
+        Place::Constant(i) => plan.constants[i].clone(),
+        Place::Held(i) => {
+            cx.memory.held[i].clone().ok_or_else(|| Error::invalid("a value was dropped before its last use"))?
+        }
+    };
+    match &value.shape {
+        Some(shape) if whole.shape() != shape.as_slice() => Ok(whole.reshaped(shape)?),
+        _ => Ok(whole),
+    }
+}
+
+fn eval(plan: &Plan, step: &PlanStep, op: &dyn carafe_graph::Op, cx: &mut RunCx<'_>) -> Result<()> {
+    let inputs = step.reads.iter().map(|&v| tensor_of(plan, v, cx)).collect::<Result<Vec<_>>>()?;
+    let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
+    let facts: Vec<&Fact> = facts.iter().collect();
+    let outputs = infer_op(&step.name, step.node, op, &facts, true)?;
+    let mut eval = EvalCx::new(&step.name, op.info(), inputs, &outputs, cx.env);
+    op.eval(&mut eval)?;
+    let made = eval.finish()?;
+    for (&v, tensor) in step.writes.iter().zip(made) {
+        if let Place::Held(i) = plan.values[v].place {
+            cx.memory.held[i] = Some(tensor);
+        }
+    }
+    Ok(())
+}
+
+fn hand_out(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
+    for (i, &v) in plan.outputs.iter().enumerate() {
+        if plan.values[v].place != Place::Output(i) {
+            cx.memory.outputs[i] = tensor_of(plan, v, cx)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the elements of a type can lie in planned memory.
+pub(crate) fn plannable(ty: ElementType) -> bool {
+    !ty.is_dynamic() && ty != ElementType::String && !ty.is_sub_byte()
+}

@@ -1,0 +1,183 @@
+//! Convolutions: by the direct kernel, by Winograd's method where it is quicker, depthwise, and of a planar image with few
+//! channels as the first layer has it. Weights must be constants.
+
+use super::ending::Ending;
+use super::{Built, Io, Site, Step};
+use crate::plan::Layout;
+use crate::weights::Packed;
+use carafe_graph::Result;
+use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Winograd, winograd};
+use carafe_ops::convolution::window::PadType;
+use carafe_ops::convolution::{Convolution, GroupConvolution};
+
+/// Images of at most this many channels are convolved where they lie.
+const FEW: usize = 4;
+
+/// Attributes of both operations.
+struct Attrs<'a> {
+    strides: &'a [i64],
+    dilations: &'a [i64],
+    begin: &'a [i64],
+    end: &'a [i64],
+    auto_pad: PadType,
+}
+
+pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    if site.group {
+        return Ok(None);
+    }
+    let (attrs, grouped) = if let Some(c) = site.op.get::<Convolution>() {
+        (attrs_of(&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad), false)
+    } else if let Some(c) = site.op.get::<GroupConvolution>() {
+        (attrs_of(&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad), true)
+    } else {
+        return Ok(None);
+    };
+    let (data, filters) = (&site.inputs[0], &site.inputs[1]);
+    let Some(tensor) = &filters.constant else { return Ok(None) };
+    if !data.is_f32() || !filters.is_f32() {
+        return Ok(None);
+    }
+    let Some(shape) = shape_of(site, &attrs, grouped) else { return Ok(None) };
+    let planar = shape.in_channels <= FEW && shape.groups == 1 && data.layout == Layout::Plain;
+    let wanted = if planar { Layout::Plain } else { Layout::ChannelsLast };
+    let mut reads = vec![(0, wanted)];
+    let Some(end) = Ending::of(site, 1, Layout::ChannelsLast, &mut reads) else { return Ok(None) };
+    let (isa, threads) = (site.cx.isa, site.cx.threads);
+    let data = tensor.as_slice::<f32>()?;
+    let exec = Some(site.cx.exec);
+    let form = format!("{:?}x{:?}", shape.kernel, shape.groups);
+    macro_rules! packed {
+        ($name:literal, $kernel:ident, $pack:expr) => {
+            site.packed(&format!("{}|{form}", $name), $kernel.packed_floats(), |to| {
+                $pack(to);
+                tensor.release();
+                Ok(())
+            })?
+        };
+    }
+    let (method, weights) = if planar {
+        let k = ConvPlanar::new(isa, threads, shape);
+        let w = packed!("conv_planar", k, |to: &mut [f32]| k.pack(exec, data, to));
+        (Method::Planar(k), w)
+    } else if Depthwise::fits(&shape) {
+        let k = Depthwise::new(isa, threads, shape);
+        let w = packed!("depthwise", k, |to: &mut [f32]| k.pack(data, to));
+        (Method::Depthwise(k), w)
+    } else if !site.cx.exact && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads) {
+        let k = Winograd::new(isa, threads, shape);
+        let w = packed!("winograd", k, |to: &mut [f32]| k.pack(data, to));
+        (Method::Winograd(k), w)
+    } else {
+        let k = Conv::new(isa, threads, shape);
+        let w = packed!("conv", k, |to: &mut [f32]| k.pack(exec, data, to));
+        (Method::Direct(k), w)
+    };
+    let step = ConvStep { method, weights, shape, end };
+    Ok(Some(Built::step(step, reads, Layout::ChannelsLast)))
+}
+
+fn attrs_of<'a>(
+    strides: &'a [i64],
+    dilations: &'a [i64],
+    begin: &'a [i64],
+    end: &'a [i64],
+    auto_pad: PadType,
+) -> Attrs<'a> {
+    Attrs { strides, dilations, begin, end, auto_pad }
+}
+
+/// Sizes in depth, height, width; `None` for what the kernels do not know, such as negative pads.
+fn shape_of(site: &Site<'_>, attrs: &Attrs<'_>, grouped: bool) -> Option<ConvShape> {
+    let (data, filters, out) = (&site.inputs[0].shape, &site.inputs[1].shape, &site.outputs[0].shape);
+    let n = data.len().checked_sub(2).filter(|n| (1..=3).contains(n))?;
+    let lead = if grouped { 3 } else { 2 };
+    let mut shape = ConvShape {
+        batch: data[0],
+        in_spatial: [1; 3],
+        in_channels: data[1],
+        out_channels: out[1],
+        kernel: [1; 3],
+        stride: [1; 3],
+        dilation: [1; 3],
+        pad_begin: [0; 3],
+        pad_end: [0; 3],
+        groups: if grouped { filters[0] } else { 1 },
+    };
+    for i in 0..n {
+        let at = 3 - n + i;
+        let value = |list: &[i64], neutral: i64| usize::try_from(list.get(i).copied().unwrap_or(neutral)).ok();
+        let (stride, dilation) = (value(attrs.strides, 1)?, value(attrs.dilations, 1)?);
+        let (size, kernel, result) = (data[2 + i], filters[lead + i], out[2 + i]);
+        // What the windows reach over: more than the data means padding.
+        let reach = (result.checked_sub(1)? * stride) + (kernel.checked_sub(1)? * dilation) + 1;
+        let begin = match attrs.auto_pad {
+            PadType::Explicit => value(attrs.begin, 0)?,
+            PadType::Valid => 0,
+            PadType::SameUpper => reach.saturating_sub(size) / 2,
+            PadType::SameLower => reach.saturating_sub(size).div_ceil(2),
+        };
+        if attrs.auto_pad == PadType::Explicit && value(attrs.end, 0).is_none() {
+            return None;
+        }
+        shape.in_spatial[at] = size;
+        shape.kernel[at] = kernel;
+        shape.stride[at] = stride;
+        shape.dilation[at] = dilation;
+        shape.pad_begin[at] = begin;
+        shape.pad_end[at] = reach.saturating_sub(size + begin);
+    }
+    let out_spatial: Vec<usize> = shape.out_spatial()[3 - n..].to_vec();
+    (out_spatial == out[2..]).then_some(shape)
+}
+
+#[derive(Debug)]
+enum Method {
+    Direct(Conv),
+    Planar(ConvPlanar),
+    Depthwise(Depthwise),
+    Winograd(Winograd),
+}
+
+#[derive(Debug)]
+struct ConvStep {
+    method: Method,
+    weights: Packed,
+    shape: ConvShape,
+    end: Ending,
+}
+
+impl Step for ConvStep {
+    fn kernel(&self) -> String {
+        let method = match &self.method {
+            Method::Direct(_) if self.shape.is_pointwise() => "gemm",
+            Method::Direct(_) => "direct",
+            Method::Planar(_) => "planar",
+            Method::Depthwise(_) => "depthwise",
+            Method::Winograd(_) => "winograd",
+        };
+        let kernel = self.shape.kernel.map(|k| k.to_string()).join("x");
+        format!("conv_{method}_{}{}", kernel.trim_start_matches("1x"), self.end.name())
+    }
+    fn scratch_floats(&self) -> usize {
+        match &self.method {
+            Method::Direct(k) => k.scratch_floats(),
+            Method::Planar(k) => k.scratch_floats(),
+            Method::Depthwise(k) => k.scratch_floats(),
+            Method::Winograd(k) => k.scratch_floats(),
+        }
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let channels = self.shape.out_channels;
+        let (out, io) = io.take_output(0);
+        let (exec, input, weights) = (io.exec, io.input(0), self.weights.floats());
+        let in_channels = self.shape.in_channels;
+        self.end.with(&io, channels, |end| match &self.method {
+            Method::Direct(k) => k.run(exec, input, weights, out, channels, end),
+            Method::Planar(k) => k.run(exec, input, weights, out, channels, end),
+            Method::Depthwise(k) => k.run(exec, input, in_channels, weights, out, channels, end),
+            Method::Winograd(k) => k.run(exec, input, in_channels, weights, out, channels, end),
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+//! What follows a matrix product or convolution inside its step: the posts of a unit, sorted into what the kernels do in
+//! registers (a bias, one sum, one function) and a program for the rest.
+
+use super::elements::{names, program};
+use super::{Io, Site};
+use crate::lower::elements::{Binary, Elt, is_column_vector, is_scalar};
+use crate::lower::post::{Post, Source};
+use crate::plan::Layout;
+use carafe_kernels::eltwise::{Program, TileInput, TileProgram};
+use carafe_kernels::{Act, Epilogue};
+
+/// An operand with one number a column.
+#[derive(Clone, Debug)]
+enum Columns {
+    Constant(Vec<f32>),
+    /// An input of the step, by its place among the reads.
+    Read(usize),
+}
+
+/// The end of a step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ending {
+    bias: Option<Columns>,
+    add: Option<usize>,
+    add_last: bool,
+    act: Act,
+    rest: Option<Rest>,
+}
+
+/// What kernels do not do in registers.
+#[derive(Clone, Debug)]
+struct Rest {
+    program: Program,
+    name: String,
+    inputs: Vec<(Form, usize)>,
+}
+
+/// How an operand meets the result.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Matrix,
+    Columns,
+    Number,
+}
+
+/// Operands of a program at most.
+const MOST: usize = 8;
+
+impl Ending {
+    /// The end for the posts of a site whose output keeps `columns` of them on `axis`. Operands are read behind the inputs in
+    /// `reads`, and are added there in the layout of the output. `None` when not all can be done.
+    pub(super) fn of(site: &Site<'_>, axis: usize, layout: Layout, reads: &mut Vec<(usize, Layout)>) -> Option<Ending> {
+        let shape = &site.outputs[0].shape;
+        let columns = shape[axis];
+        let mut end = Ending::default();
+        let mut done = 0;
+        while done < site.post.len() && end.take(site, done, axis, layout, columns, reads) {
+            done += 1;
+        }
+        if done < site.post.len() {
+            end.rest = Some(rest(site, done, axis, layout, reads)?);
+        }
+        Some(end)
+    }
+
+    // One post into registers, if it comes at the right time.
+    fn take(
+        &mut self,
+        site: &Site<'_>,
+        k: usize,
+        axis: usize,
+        layout: Layout,
+        columns: usize,
+        reads: &mut Vec<(usize, Layout)>,
+    ) -> bool {
+        let (post, shape) = (&site.post[k], &site.outputs[0].shape);
+        let before_act = self.act == Act::None;
+        let Some((i, negative)) = operand(post, k) else {
+            let Elt::Act(act) = post.elt else { return false };
+            if !before_act || act == Act::None {
+                return false;
+            }
+            self.act = act;
+            // A sum that came before the function stays before it.
+            return !self.add_last;
+        };
+        let port = &site.inputs[i];
+        let vector = is_scalar(&port.shape) || is_column_vector(&port.shape, shape, axis);
+        if vector && before_act && self.add.is_none() && self.bias.is_none() {
+            self.bias = match port.floats() {
+                Some(v) if v.len() == columns => Some(Columns::Constant(signed(v, negative))),
+                Some(v) if v.len() == 1 => Some(Columns::Constant(signed(vec![v[0]; columns], negative))),
+                None if !negative && port.len() == columns => {
+                    reads.push((i, Layout::Plain));
+                    Some(Columns::Read(reads.len() - 1))
+                }
+                _ => None,
+            };
+            return self.bias.is_some();
+        }
+        if port.shape == *shape && self.add.is_none() && !negative && !vector {
+            reads.push((i, layout));
+            self.add = Some(reads.len() - 1);
+            self.add_last = !before_act;
+            return true;
+        }
+        false
+    }
+
+    // Without the rest. Rows of the summed operand are `stride` apart.
+    fn epilogue<'e>(&'e self, inputs: &[&'e [u8]], stride: usize) -> Epilogue<'e> {
+        let bias = self.bias.as_ref().map(|b| match b {
+            Columns::Constant(v) => v.as_slice(),
+            Columns::Read(i) => bytemuck::cast_slice(inputs[*i]),
+        });
+        Epilogue {
+            bias,
+            add: self.add.map(|i| (bytemuck::cast_slice(inputs[i]), stride)),
+            add_last: self.add_last,
+            act: self.act,
+            finish: None,
+        }
+    }
+
+    /// Calls the kernel with the end over the memory of a run.
+    pub(super) fn with<R>(&self, io: &Io<'_, '_>, stride: usize, kernel: impl FnOnce(&Epilogue<'_>) -> R) -> R {
+        let mut epilogue = self.epilogue(io.inputs, stride);
+        let Some(rest) = &self.rest else { return kernel(&epilogue) };
+        let mut inputs: [TileInput<'_>; MOST] = [TileInput::Scalar(0.0); MOST];
+        for (slot, (form, read)) in inputs.iter_mut().zip(&rest.inputs) {
+            let data: &[f32] = bytemuck::cast_slice(io.inputs[*read]);
+            *slot = match form {
+                Form::Matrix => TileInput::Matrix { data, stride },
+                Form::Columns => TileInput::Row(data),
+                Form::Number => TileInput::Scalar(data[0]),
+            };
+        }
+        let tiles = TileProgram::new(io.exec.isa, &rest.program, &inputs[..rest.inputs.len()]);
+        epilogue.finish = Some(&tiles);
+        kernel(&epilogue)
+    }
+
+    /// For reports.
+    pub(super) fn name(&self) -> String {
+        let mut name = String::new();
+        if self.bias.is_some() {
+            name += "+bias";
+        }
+        if self.add.is_some() {
+            name += "+add";
+        }
+        if self.act != Act::None {
+            let act = format!("{:?}", self.act);
+            name += "+";
+            name += act.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase().as_str();
+        }
+        if let Some(rest) = &self.rest {
+            name += "+";
+            name += &rest.name.replace(' ', "+");
+        }
+        name
+    }
+}
+
+// The posts from `done` on as a program over the finished result.
+fn rest(site: &Site<'_>, done: usize, axis: usize, layout: Layout, reads: &mut Vec<(usize, Layout)>) -> Option<Rest> {
+    let shape = &site.outputs[0].shape;
+    let source = |s: &Source| match *s {
+        Source::Result(k) => k.checked_sub(done).map(Source::Result),
+        input => Some(input),
+    };
+    let moved =
+        |p: &Post| Some(Post { elt: p.elt, sources: p.sources.iter().map(source).collect::<Option<Vec<_>>>()? });
+    let post: Vec<Post> = site.post[done..].iter().map(moved).collect::<Option<_>>()?;
+    let (program, used) = program(&post, Some(()), &site.inputs);
+    if used.len() > MOST {
+        return None;
+    }
+    let mut inputs = vec![];
+    for i in used {
+        let port = &site.inputs[i];
+        let (form, wanted) = if port.shape == *shape && port.len() > 1 {
+            (Form::Matrix, layout)
+        } else if port.len() == 1 {
+            (Form::Number, Layout::Plain)
+        } else if is_column_vector(&port.shape, shape, axis) {
+            (Form::Columns, Layout::Plain)
+        } else {
+            return None;
+        };
+        reads.push((i, wanted));
+        inputs.push((form, reads.len() - 1));
+    }
+    Some(Rest { program, name: names(&post), inputs })
+}
+
+// The other operand of a sum with the result so far, and whether it is taken away.
+fn operand(post: &Post, k: usize) -> Option<(usize, bool)> {
+    match (post.elt, &post.sources[..]) {
+        (Elt::Binary(Binary::Add), [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)])
+            if *r == k =>
+        {
+            Some((*i, false))
+        }
+        (Elt::Binary(Binary::Subtract), [Source::Result(r), Source::Input(i)]) if *r == k => Some((*i, true)),
+        _ => None,
+    }
+}
+
+fn signed(values: Vec<f32>, negative: bool) -> Vec<f32> {
+    if negative { values.into_iter().map(|v| -v).collect() } else { values }
+}

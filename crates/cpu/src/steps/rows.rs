@@ -1,0 +1,238 @@
+//! Work along rows: softmax, reductions, normalisations. Axes are looked for where they lie, so either layout will do as
+//! long as the rows come out whole.
+
+use super::{Built, Io, Port, Site, Step};
+use crate::lower::elements::{Binary, Elt};
+use crate::lower::post::Source;
+use crate::plan::Layout;
+use carafe_graph::{Op, Result, normalize_axis};
+use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, RowNorm};
+use carafe_kernels::reduce::{Reduce, Reduction};
+use carafe_kernels::softmax::Softmax;
+use carafe_ops::activation as act;
+use carafe_ops::normalization as norm;
+use carafe_ops::own::RmsNorm;
+use carafe_ops::reduce as red;
+
+pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    if site.group || !site.inputs.first().is_some_and(Port::is_f32) || !site.outputs[0].is_f32() {
+        return Ok(None);
+    }
+    Ok(softmax(site).or_else(|| reduce(site)).or_else(|| normalize(site)))
+}
+
+/// What a step of this file does.
+#[derive(Debug)]
+enum Rows {
+    Softmax(Softmax, &'static str),
+    Reduce(Reduce),
+    /// With the places of a factor and a term among the reads.
+    Norm(RowNorm, Option<usize>, Option<usize>),
+    Groups(GroupNorm, usize, Option<usize>, Option<usize>),
+    Lrn(Lrn),
+}
+
+impl Step for Rows {
+    fn kernel(&self) -> String {
+        match self {
+            Rows::Softmax(_, name) => (*name).into(),
+            Rows::Reduce(_) => "reduce".into(),
+            Rows::Norm(..) => "row_norm".into(),
+            Rows::Groups(..) => "group_norm".into(),
+            Rows::Lrn(_) => "lrn".into(),
+        }
+    }
+    fn scratch_floats(&self) -> usize {
+        match self {
+            Rows::Groups(kernel, threads, ..) => kernel.scratch_floats(*threads),
+            _ => 0,
+        }
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let (out, io) = io.take_output(0);
+        let (exec, x) = (io.exec, io.input(0));
+        let vector = |place: &Option<usize>| place.map(|i| io.input(i));
+        match self {
+            Rows::Softmax(kernel, _) => kernel.run(exec, x, out),
+            Rows::Reduce(kernel) => kernel.run(exec, x, out),
+            Rows::Norm(kernel, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
+            Rows::Groups(kernel, _, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
+            Rows::Lrn(kernel) => kernel.run(exec, x, out),
+        }
+        Ok(())
+    }
+}
+
+// Sizes before, on and behind a run of axes.
+fn around(dims: &[usize], first: usize, last: usize) -> [usize; 3] {
+    [dims[..first].iter().product(), dims[first..=last].iter().product(), dims[last + 1..].iter().product()]
+}
+
+fn softmax(site: &Site<'_>) -> Option<Built> {
+    let (axis, log) = if let Some(s) = site.op.get::<act::Softmax>() {
+        (s.axis, false)
+    } else if let Some(s) = site.op.get::<act::SoftmaxV1>() {
+        (s.axis, false)
+    } else {
+        (site.op.get::<act::LogSoftmax>()?.axis, true)
+    };
+    let x = &site.inputs[0];
+    let axis = normalize_axis(axis, x.rank()).ok()?;
+    let place = x.layout.axis(axis, x.rank());
+    let [outer, len, inner] = around(&x.layout.dims(&x.shape), place, place);
+    let kernel = Softmax::new(outer, len, inner).log(log);
+    let name = if log { "log_softmax" } else { "softmax" };
+    Some(Built::step(Rows::Softmax(kernel, name), vec![(0, x.layout)], x.layout))
+}
+
+fn reduction_of(op: &dyn Op) -> Option<(Reduction, bool)> {
+    macro_rules! table {
+        ($($class:ident => $kind:ident),* $(,)?) => {
+            $(if let Some(r) = op.get::<red::$class>() { return Some((Reduction::$kind, r.keep_dims)); })*
+        };
+    }
+    table! {
+        ReduceSum => Sum, ReduceMean => Mean, ReduceProd => Prod, ReduceMax => Max, ReduceMin => Min, ReduceL1 => L1,
+        ReduceL2 => L2,
+    }
+    None
+}
+
+fn axes_of(port: &Port, rank: usize) -> Option<Vec<usize>> {
+    let mut axes: Vec<usize> = port.ints()?.into_iter().map(|a| normalize_axis(a, rank).ok()).collect::<Option<_>>()?;
+    axes.sort_unstable();
+    axes.dedup();
+    Some(axes)
+}
+
+fn reduce(site: &Site<'_>) -> Option<Built> {
+    let (kind, keep) = reduction_of(site.op)?;
+    let x = &site.inputs[0];
+    let rank = x.rank();
+    let axes = axes_of(site.inputs.get(1)?, rank)?;
+    if axes.is_empty() {
+        return None;
+    }
+    // Without the folded axes what is left must lie in the order of the model.
+    let kept: Vec<usize> = x.layout.order(rank).into_iter().filter(|a| !axes.contains(a)).collect();
+    let layout = if keep || kept.is_sorted() { x.layout } else { Layout::Plain };
+    let places: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
+    let kernel = Reduce::new(kind, &layout.dims(&x.shape), &places);
+    let out = if keep { layout } else { Layout::Plain };
+    Some(Built::step(Rows::Reduce(kernel), vec![(0, layout)], out))
+}
+
+fn normalize(site: &Site<'_>) -> Option<Built> {
+    let (op, x) = (site.op, &site.inputs[0]);
+    let rank = x.rank();
+    let axes = || axes_of(site.inputs.get(1)?, rank);
+    if let Some(n) = op.get::<norm::Mvn>() {
+        let kind = match (n.normalize_variance, n.eps_mode) {
+            (false, _) => NormKind::MeanOnly,
+            (true, norm::mvn::EpsMode::InsideSqrt) => NormKind::Variance { eps: n.eps },
+            (true, norm::mvn::EpsMode::OutsideSqrt) => NormKind::Deviation { eps: n.eps },
+        };
+        return over(site, kind, &axes()?, None);
+    }
+    if let Some(n) = op.get::<norm::MvnV2>() {
+        let kind = if n.normalize_variance { NormKind::Variance { eps: n.eps } } else { NormKind::MeanOnly };
+        let axes: Vec<usize> = match (&n.reduction_axes[..], n.across_channels) {
+            ([], true) => (1..rank).collect(),
+            ([], false) => (2..rank).collect(),
+            _ => return None,
+        };
+        return over(site, kind, &axes, None);
+    }
+    if let Some(n) = op.get::<norm::NormalizeL2>() {
+        let kind = match n.eps_mode {
+            norm::normalize_l2::EpsMode::Add => NormKind::L2Add { eps: n.eps },
+            norm::normalize_l2::EpsMode::Max => NormKind::L2Max { eps: n.eps },
+        };
+        return over(site, kind, &axes()?, None);
+    }
+    if let Some(n) = op.get::<RmsNorm>() {
+        let gamma = (site.own_inputs > 2).then_some(2);
+        return over(site, NormKind::Rms { eps: n.eps }, &axes()?, gamma);
+    }
+    if let Some(n) = op.get::<norm::GroupNormalization>() {
+        if rank < 3 || !site.inputs[1].is_f32() || !site.inputs[2].is_f32() {
+            return None;
+        }
+        let (batch, channels) = (x.shape[0], x.shape[1]);
+        let pixels = x.shape[2..].iter().product();
+        let groups = usize::try_from(n.num_groups).ok().filter(|g| *g > 0 && channels % g == 0)?;
+        let kernel = GroupNorm::new(NormKind::Variance { eps: n.epsilon }, batch, pixels, channels, groups);
+        let reads = vec![(0, Layout::ChannelsLast), (1, Layout::Plain), (2, Layout::Plain)];
+        let step = Rows::Groups(kernel, site.cx.threads, Some(1), Some(2));
+        return Some(Built::step(step, reads, Layout::ChannelsLast).taking(0));
+    }
+    if let Some(n) = op.get::<norm::Lrn>() {
+        let size = usize::try_from(n.size).ok().filter(|s| (1..=513).contains(s))?;
+        let ([1], true) = (&axes()?[..], rank > 2) else { return None };
+        let channels = x.shape[1];
+        let kernel = Lrn::new(x.len() / channels, channels, size, n.alpha, n.beta, n.bias);
+        return Some(Built::step(Rows::Lrn(kernel), vec![(0, Layout::ChannelsLast)], Layout::ChannelsLast).taking(0));
+    }
+    None
+}
+
+// A normalisation over axes: rows when they lie last, groups of channels when all pixels are among them.
+fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -> Option<Built> {
+    let x = &site.inputs[0];
+    let rank = x.rank();
+    let first = *axes.first()?;
+    let whole = axes.iter().copied().eq(first..rank);
+    let spatial = rank > 2 && whole && (first == 2 || first == 1);
+    let by_groups = spatial && x.layout == Layout::ChannelsLast && gamma.is_none();
+    let mean = !matches!(kind, NormKind::Rms { .. } | NormKind::L2Add { .. } | NormKind::L2Max { .. });
+    if by_groups && mean {
+        let pixels = x.shape[2..].iter().product();
+        let groups = if first == 2 { x.shape[1] } else { 1 };
+        let kernel = GroupNorm::new(kind, x.shape[0], pixels, x.shape[1], groups);
+        let step = Rows::Groups(kernel, site.cx.threads, None, None);
+        return Some(Built::step(step, vec![(0, x.layout)], x.layout).taking(0));
+    }
+    let layout = match axes {
+        [1] if rank > 2 && x.layout == Layout::ChannelsLast => Layout::ChannelsLast,
+        _ if whole => Layout::Plain,
+        [1] if rank > 2 => Layout::ChannelsLast,
+        _ => return None,
+    };
+    let len: usize = axes.iter().map(|&a| x.shape[a]).product();
+    let mut reads = vec![(0, layout)];
+    let (mut factor, mut term, mut taken) = (None, None, 0);
+    if let Some(i) = gamma {
+        // One number a column, or the factor waits for its turn.
+        let port = &site.inputs[i];
+        if port.len() != len || layout != Layout::Plain || !port.shape.iter().product::<usize>().eq(&len) {
+            return None;
+        }
+        reads.push((i, Layout::Plain));
+        factor = Some(reads.len() - 1);
+    }
+    // A factor and a term behind it that are one number a column too.
+    let columns = |post: &crate::lower::post::Post, k: usize, wanted: Binary| {
+        let (Elt::Binary(b), [a, b2]) = (post.elt, &post.sources[..]) else { return None };
+        let other = match (a, b2) {
+            (Source::Result(r), Source::Input(i)) | (Source::Input(i), Source::Result(r)) if *r == k => *i,
+            _ => return None,
+        };
+        let port = &site.inputs[other];
+        let vector = port.len() == len && len == x.shape[rank - 1] && layout == Layout::Plain && axes.len() == 1;
+        (b == wanted && vector && port.shape.last() == Some(&len)).then_some(other)
+    };
+    if factor.is_none() {
+        if let Some(i) = site.post.first().and_then(|p| columns(p, 0, Binary::Multiply)) {
+            reads.push((i, Layout::Plain));
+            factor = Some(reads.len() - 1);
+            taken = 1;
+        }
+    }
+    if let Some(i) = site.post.get(taken).and_then(|p| columns(p, taken, Binary::Add)) {
+        reads.push((i, Layout::Plain));
+        term = Some(reads.len() - 1);
+        taken += 1;
+    }
+    let kernel = RowNorm::new(kind, x.len() / len, len);
+    Some(Built::step(Rows::Norm(kernel, factor, term), reads, layout).taking(taken))
+}

@@ -1,0 +1,94 @@
+//! Streams: groups of threads, each busy with one inference at a time. A request takes a free one for the length of an
+//! inference, so more requests than streams wait in line instead of fighting for processors.
+
+use crate::properties::Settings;
+use carafe_kernels::{Pool, PoolOptions, Scratch};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// What is known of the processors.
+pub(crate) struct Machine;
+
+impl Machine {
+    /// Processors this process may use; limits of control groups and affinity count.
+    pub(crate) fn processors() -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+    pub(crate) fn name() -> String {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':'));
+        let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+        format!("{model} ({} processors, {})", Machine::processors(), carafe_kernels::Isa::best().name())
+    }
+}
+
+/// The threads of one inference and their scratch memory.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) pool: Pool,
+    pub(crate) scratch: Scratch,
+}
+
+/// All streams of a compiled model.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    free: Mutex<Vec<Stream>>,
+    freed: Condvar,
+    threads: usize,
+}
+
+/// A stream while an inference has it.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    stream: Option<Stream>,
+    home: Arc<Streams>,
+}
+
+impl Streams {
+    pub(crate) fn new(settings: &Settings) -> Arc<Streams> {
+        let each = settings.threads_each;
+        let stream = |i: usize| {
+            let pin_to = if settings.pinned { (i * each + 1..(i + 1) * each).collect() } else { vec![] };
+            let spin = Duration::from_micros(settings.spin_us);
+            let pool = Pool::new(PoolOptions { spin, pin_to, ..PoolOptions::threads(each) });
+            Stream { pool, scratch: Scratch::new(0, 0).unwrap_or_else(|| unreachable!("nothing is always to be had")) }
+        };
+        let free = (0..settings.streams.max(1)).map(stream).collect();
+        Arc::new(Streams { free: Mutex::new(free), freed: Condvar::new(), threads: each })
+    }
+    /// Waits for a free stream.
+    pub(crate) fn lease(self: &Arc<Self>) -> Lease {
+        let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());
+        loop {
+            if let Some(stream) = free.pop() {
+                return Lease { stream: Some(stream), home: self.clone() };
+            }
+            free = self.freed.wait(free).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+}
+
+impl Lease {
+    /// The stream, its scratch at least as large as is asked.
+    pub(crate) fn stream(&mut self, floats: usize) -> carafe_graph::Result<&Stream> {
+        let threads = self.home.threads;
+        let stream = self.stream.as_mut().expect("a lease holds its stream until it goes");
+        if stream.scratch.floats() < floats || floats == 0 {
+            let refused =
+                || carafe_graph::Error::invalid(format!("no memory for {threads} x {floats} floats of scratch"));
+            if stream.scratch.floats() < floats {
+                stream.scratch = Scratch::new(threads, floats).ok_or_else(refused)?;
+            }
+        }
+        Ok(stream)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            self.home.free.lock().unwrap_or_else(|e| e.into_inner()).push(stream);
+            self.home.freed.notify_one();
+        }
+    }
+}

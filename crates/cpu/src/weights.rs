@@ -1,0 +1,61 @@
+//! Weights in the form kernels want them, made once for a compiled model: plans of other shapes, requests and streams share
+//! them, and an exported model carries them, to be used where they lie in the mapped file.
+
+use carafe_graph::{Error, Result};
+use carafe_kernels::Buffer;
+use carafe_tensor::SharedBytes;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Packed floats.
+#[derive(Clone, Debug)]
+pub(crate) enum Packed {
+    Made(Arc<Buffer>),
+    /// In an imported model; starts at a multiple of 64.
+    Found(SharedBytes),
+}
+
+impl Packed {
+    pub(crate) fn floats(&self) -> &[f32] {
+        match self {
+            Packed::Made(buffer) => buffer.as_floats(),
+            Packed::Found(bytes) => bytemuck::cast_slice(bytes.as_slice()),
+        }
+    }
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Packed::Made(buffer) => buffer.as_bytes(),
+            Packed::Found(bytes) => bytes.as_slice(),
+        }
+    }
+}
+
+/// All packed weights, by a key that says node, kernel and form.
+#[derive(Debug, Default)]
+pub(crate) struct Weights {
+    packed: Mutex<BTreeMap<String, Packed>>,
+}
+
+impl Weights {
+    /// Takes what an imported model brought.
+    pub(crate) fn with(found: BTreeMap<String, Packed>) -> Weights {
+        Weights { packed: Mutex::new(found) }
+    }
+    /// The packed form under `key`, made by `fill` if it is not there. A form of another length is made anew.
+    pub(crate) fn get(&self, key: &str, floats: usize, fill: impl FnOnce(&mut [f32]) -> Result<()>) -> Result<Packed> {
+        let there = self.packed.lock().unwrap_or_else(|e| e.into_inner()).get(key).cloned();
+        if let Some(packed) = there.filter(|p| p.bytes().len() == floats * 4) {
+            return Ok(packed);
+        }
+        let no_memory = || Error::invalid(format!("no memory for {floats} floats of packed weights"));
+        let mut buffer = Buffer::floats(floats).ok_or_else(no_memory)?;
+        fill(buffer.as_floats_mut())?;
+        let packed = Packed::Made(Arc::new(buffer));
+        self.packed.lock().unwrap_or_else(|e| e.into_inner()).insert(key.to_string(), packed.clone());
+        Ok(packed)
+    }
+    /// Everything, for export.
+    pub(crate) fn all(&self) -> BTreeMap<String, Packed> {
+        self.packed.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+}

@@ -1,0 +1,151 @@
+//! Speed of the spatial kernels on shapes of well-known networks: `cargo bench --bench spatial -- [part of a name]`.
+
+use carafe_kernels::{
+    Act, Buffer, Conv, ConvShape, Depthwise, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch, Winograd,
+};
+use std::time::Instant;
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str()));
+    let threads = std::env::var("THREADS").ok().and_then(|t| t.parse().ok()).unwrap_or(2);
+    let pool = Pool::new(PoolOptions::threads(threads));
+    let scratch = Scratch::new(threads, 16 << 20).unwrap();
+    let exec = Exec::new(&pool, Isa::best(), &scratch);
+    if wants("depthwise") {
+        depthwise(&exec);
+    }
+    if wants("winograd") {
+        winograd(&exec);
+    }
+}
+
+/// The shortest of many runs, in microseconds.
+fn best(mut run: impl FnMut()) -> f64 {
+    run();
+    let cpu = std::env::var("THREADS").is_ok_and(|t| t == "1");
+    unsafe extern "C" {
+        fn clock_gettime(id: i32, t: *mut [i64; 2]) -> i32;
+    }
+    let now = || {
+        let mut t = [0i64; 2];
+        unsafe { clock_gettime(3, &mut t) };
+        t[0] as f64 * 1e6 + t[1] as f64 / 1e3
+    };
+    let (mut best, start) = (f64::MAX, Instant::now());
+    let mut runs = 0;
+    while runs < 12 || (start.elapsed().as_millis() < 200 && runs < 2000) {
+        let (start, s) = (Instant::now(), if cpu { now() } else { 0.0 });
+        run();
+        let t = start.elapsed().as_secs_f64() * 1e6;
+        let t = if cpu && t > 100.0 { now() - s } else { t };
+        best = best.min(t);
+        runs += 1;
+    }
+    best
+}
+
+fn floats(n: usize) -> Buffer {
+    let mut buffer = Buffer::floats(n).unwrap();
+    buffer.as_floats_mut().iter_mut().enumerate().for_each(|(i, x)| *x = (i * 7919 % 1013) as f32 / 1013.0 - 0.5);
+    buffer
+}
+
+fn square(size: usize, channels: usize, out: usize, k: usize, stride: usize, groups: usize) -> ConvShape {
+    ConvShape {
+        batch: 1,
+        in_spatial: [1, size, size],
+        in_channels: channels,
+        out_channels: out,
+        kernel: [1, k, k],
+        stride: [1, stride, stride],
+        dilation: [1; 3],
+        pad_begin: [0, k / 2, k / 2],
+        pad_end: [0, k / 2, k / 2],
+        groups,
+    }
+}
+
+fn depthwise(exec: &Exec<'_>) {
+    for (size, channels, k, stride) in [
+        (112, 32, 3, 1),
+        (112, 96, 3, 2),
+        (56, 144, 3, 1),
+        (56, 144, 3, 2),
+        (28, 192, 3, 1),
+        (14, 576, 3, 1),
+        (14, 576, 3, 2),
+        (7, 960, 3, 1),
+        (56, 72, 5, 2),
+        (28, 240, 5, 1),
+        (14, 672, 5, 1),
+        (14, 672, 5, 2),
+        (7, 1152, 5, 1),
+        (20, 128, 3, 1),
+        (40, 64, 3, 1),
+        (80, 48, 3, 1),
+        (14, 384, 7, 1),
+        (7, 960, 3, 1),
+    ] {
+        let s = square(size, channels, channels, k, stride, channels);
+        let kernel = Depthwise::new(exec.isa, exec.threads(), s);
+        let out_pixels: usize = s.out_spatial().iter().product();
+        let (input, mut out) = (floats(size * size * channels), floats(out_pixels * channels));
+        let weights = floats(channels * k * k);
+        let mut packed = floats(kernel.packed_floats());
+        kernel.pack(weights.as_floats(), packed.as_floats_mut());
+        let bias = floats(channels);
+        let epilogue = Epilogue { bias: Some(bias.as_floats()), act: Act::Relu, ..Epilogue::default() };
+        let us = best(|| {
+            kernel.run(exec, input.as_floats(), channels, packed.as_floats(), out.as_floats_mut(), channels, &epilogue)
+        });
+        let flops = (out_pixels * channels * k * k * 2) as f64;
+        println!("depthwise {k}x{k} s{stride} {size}x{size}x{channels}: {us:8.2} us {:7.1} Gflop/s", flops / us / 1e3);
+    }
+}
+
+fn winograd(exec: &Exec<'_>) {
+    for (size, ins, outs) in [
+        (56, 64, 64),
+        (28, 128, 128),
+        (14, 256, 256),
+        (7, 512, 512),
+        (224, 64, 64),
+        (112, 128, 128),
+        (56, 256, 256),
+        (28, 512, 512),
+        (14, 512, 512),
+        (80, 32, 32),
+        (80, 64, 64),
+        (40, 128, 128),
+        (20, 256, 256),
+        (160, 16, 16),
+        (40, 48, 48),
+        (35, 96, 96),
+        (112, 3, 32),
+    ] {
+        let s = square(size, ins, outs, 3, 1, 1);
+        let (input, mut out) = (floats(size * size * ins), floats(size * size * outs));
+        let weights = floats(ins * outs * 9);
+        let bias = floats(outs);
+        let epilogue = Epilogue { bias: Some(bias.as_floats()), act: Act::Relu, ..Epilogue::default() };
+        let flops = (size * size * ins * outs * 18) as f64;
+        let conv = Conv::new(exec.isa, exec.threads(), s);
+        let mut packed = floats(conv.packed_floats());
+        conv.pack(None, weights.as_floats(), packed.as_floats_mut());
+        if std::env::var("BLK").is_err() {
+            let us =
+                best(|| conv.run(exec, input.as_floats(), packed.as_floats(), out.as_floats_mut(), outs, &epilogue));
+            println!("winograd - {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, direct", flops / us / 1e3);
+        }
+        for tile in [4] {
+            let kernel = Winograd::with_tiles(exec.isa, exec.threads(), s, tile);
+            let mut packed = floats(kernel.packed_floats());
+            kernel.pack(weights.as_floats(), packed.as_floats_mut());
+            let us = best(|| {
+                kernel.run(exec, input.as_floats(), ins, packed.as_floats(), out.as_floats_mut(), outs, &epilogue)
+            });
+            println!("winograd {tile} {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s", flops / us / 1e3);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! How the spatial kernels apply an [`Epilogue`]: bias, sums and the cheap functions in registers, everything else on the
+//! finished rows.
+
+use crate::vector::Lanes;
+use crate::vmath::act_in_place;
+use crate::{Act, Epilogue, Isa, SharedMut, Tile};
+
+/// A function of one number that takes a few instructions: `clamp(a * x + b, low, high) * c`, times `x` for a gate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Quick {
+    kind: Kind,
+    low: f32,
+    high: f32,
+    a: f32,
+    b: f32,
+    c: f32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    None,
+    Relu,
+    Clamp,
+    Leaky,
+    Hard,
+    Gate,
+}
+
+/// What is left of an epilogue for the finished rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Later {
+    act: Act,
+    add: bool,
+}
+
+/// An epilogue split in two.
+#[derive(Clone, Copy)]
+pub(crate) struct After<'a> {
+    pub(crate) epilogue: Epilogue<'a>,
+    pub(crate) quick: Quick,
+    /// The sum is made in registers, before the function.
+    pub(crate) add_first: bool,
+    /// The sum is made in registers, after the function.
+    pub(crate) add_last: bool,
+    later: Later,
+}
+
+impl Quick {
+    const NONE: Quick = Quick { kind: Kind::None, low: 0.0, high: 0.0, a: 1.0, b: 0.0, c: 1.0 };
+
+    fn of(act: Act) -> Option<Quick> {
+        let sixth = 1.0 / 6.0;
+        let none = Quick::NONE;
+        Some(match act {
+            Act::None => none,
+            Act::Relu => Quick { kind: Kind::Relu, ..none },
+            Act::Clamp { min, max } => Quick { kind: Kind::Clamp, low: min, high: max, ..none },
+            Act::LeakyRelu(a) => Quick { kind: Kind::Leaky, a, ..none },
+            Act::HSwish => Quick { kind: Kind::Gate, low: 0.0, high: 6.0, b: 3.0, c: sixth, ..none },
+            Act::HSigmoid => Quick { kind: Kind::Hard, low: 0.0, high: 6.0, b: 3.0, c: sixth, ..none },
+            Act::HardSigmoid { alpha, beta } => Quick { kind: Kind::Hard, high: 1.0, a: alpha, b: beta, ..none },
+            _ => return None,
+        })
+    }
+
+    /// The function of a vector.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `L`.
+    #[inline(always)]
+    pub(crate) unsafe fn of_lanes<L: Lanes>(&self, x: L) -> L {
+        // SAFETY: the instructions are there.
+        unsafe {
+            match self.kind {
+                Kind::None => x,
+                Kind::Relu => L::splat(0.0).greater(x),
+                Kind::Clamp => L::splat(self.high).lesser(L::splat(self.low).greater(x)),
+                Kind::Leaky => {
+                    let zero = L::splat(0.0);
+                    zero.lesser(x).fma(L::splat(self.a), zero.greater(x))
+                }
+                Kind::Hard | Kind::Gate => {
+                    let t = x.fma(L::splat(self.a), L::splat(self.b));
+                    let t = L::splat(self.high).lesser(L::splat(self.low).greater(t)).times(L::splat(self.c));
+                    if self.kind == Kind::Gate { t.times(x) } else { t }
+                }
+            }
+        }
+    }
+}
+
+impl<'a> After<'a> {
+    pub(crate) fn new(epilogue: &Epilogue<'a>) -> After<'a> {
+        let quick = Quick::of(epilogue.act);
+        let add = epilogue.add.is_some();
+        After {
+            epilogue: *epilogue,
+            quick: quick.unwrap_or(Quick::NONE),
+            add_first: add && !epilogue.add_last,
+            add_last: add && epilogue.add_last && quick.is_some(),
+            later: Later {
+                act: if quick.is_some() { Act::None } else { epilogue.act },
+                add: add && epilogue.add_last && quick.is_none(),
+            },
+        }
+    }
+
+    /// Checks the lengths of what is added to `rows` rows of `columns`.
+    pub(crate) fn check(&self, rows: usize, columns: usize) {
+        if let Some(bias) = self.epilogue.bias {
+            assert_eq!(bias.len(), columns, "one bias a channel");
+        }
+        if let Some((add, stride)) = self.epilogue.add {
+            assert!(rows == 0 || add.len() >= (rows - 1) * stride + columns, "what is added is as large as the output");
+        }
+    }
+
+    /// The bias, or a null address.
+    pub(crate) fn bias(&self) -> *const f32 {
+        self.epilogue.bias.map_or(std::ptr::null(), |b| b.as_ptr())
+    }
+
+    /// What is added in registers and its stride, or a null address.
+    pub(crate) fn add(&self) -> (*const f32, usize) {
+        match self.epilogue.add {
+            Some((add, stride)) if self.add_first || self.add_last => (add.as_ptr(), stride),
+            _ => (std::ptr::null(), 0),
+        }
+    }
+
+    /// Whether [`Self::rest`] has anything to do.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.later.act != Act::None || self.later.add || self.epilogue.finish.is_some()
+    }
+
+    /// The rest of the work on a rectangle of the output.
+    ///
+    /// # Safety
+    /// The rectangle lies inside of `out` and nobody else uses it.
+    pub(crate) unsafe fn rest(
+        &self,
+        isa: Isa,
+        out: SharedMut<'_, f32>,
+        stride: usize,
+        [row, rows]: [usize; 2],
+        [column, columns]: [usize; 2],
+        thread: usize,
+    ) {
+        if !self.has_rest() || rows == 0 || columns == 0 {
+            return;
+        }
+        let start = row * stride + column;
+        if columns == stride {
+            // SAFETY: the caller's promise.
+            act_in_place(isa, self.later.act, unsafe { out.part(start..start + rows * stride) });
+        } else {
+            for r in 0..rows {
+                let start = start + r * stride;
+                // SAFETY: the caller's promise.
+                act_in_place(isa, self.later.act, unsafe { out.part(start..start + columns) });
+            }
+        }
+        if let (true, Some((add, add_stride))) = (self.later.add, self.epilogue.add) {
+            for r in 0..rows {
+                let start = start + r * stride;
+                // SAFETY: the caller's promise.
+                let line = unsafe { out.part(start..start + columns) };
+                line.iter_mut().zip(&add[(row + r) * add_stride + column..]).for_each(|(y, x)| *y += x);
+            }
+        }
+        if let Some(finish) = self.epilogue.finish {
+            // SAFETY: the caller's promise; rows before the last are whole, the gaps between them belong to nobody who
+            // reads or writes them through this rectangle.
+            let data = unsafe { out.part(start..start + (rows - 1) * stride + columns) };
+            finish.finish(Tile { data, stride, row, column, rows, columns }, thread);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Attention of few queries: each key and value is read once, as it lies, for a handful of queries whose numbers stay in
+//! registers. Queries of all heads that share keys count together.
+
+use super::{BLOCK, Job, Pieces, Starts, lines};
+use crate::Isa;
+use crate::lanes::{Lanes, Plain};
+use std::ops::Range;
+
+/// Queries of one item at most.
+pub(super) const ROWS: usize = 32;
+/// Queries that share one read at most.
+const MANY: usize = 4;
+/// Keys, and vectors of values, that are worked on at once.
+const KEYS: usize = 4;
+
+pub(super) fn scratch_floats(p: &super::AttentionParams) -> usize {
+    MANY * lines(BLOCK + 16) + lines(BLOCK) + ROWS * lines(p.value_size + 16)
+}
+
+/// Rows `rows` of those left over: row `i` is query `wide + i % left` of head `i / left` among those that share keys.
+pub(super) fn run(job: &Job, batch: usize, kv_head: usize, rows: Range<usize>, scratch: &mut [f32]) {
+    let item = Item { job, batch, kv_head, rows };
+    match job.isa {
+        // SAFETY: `Exec` holds a level of this machine; lengths and strides were checked by `Attention::run`.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { avx512(&item, scratch) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { avx2(&item, scratch) },
+        // SAFETY: needs no instructions; lengths as above.
+        _ => unsafe { item_of::<Plain>(&item, scratch) },
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+unsafe fn avx512(item: &Item, scratch: &mut [f32]) {
+    // SAFETY: the caller's promise.
+    unsafe { item_of::<crate::lanes::Avx512>(item, scratch) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn avx2(item: &Item, scratch: &mut [f32]) {
+    // SAFETY: the caller's promise.
+    unsafe { item_of::<crate::lanes::Avx2>(item, scratch) }
+}
+
+struct Item<'a> {
+    job: &'a Job<'a>,
+    batch: usize,
+    kv_head: usize,
+    rows: Range<usize>,
+}
+
+impl Item<'_> {
+    /// Head and query of a row.
+    fn place(&self, row: usize) -> (usize, usize) {
+        let left = self.job.p.q_len - self.job.split.wide;
+        let row = self.rows.start + row;
+        (self.kv_head * self.job.split.shared + row / left, self.job.split.wide + row % left)
+    }
+}
+
+/// A block of keys and the rows that look at it.
+struct Look<'a> {
+    first: usize,
+    keys: Range<usize>,
+    /// Scores of each row, `stride` apart.
+    scores: &'a mut [f32],
+    stride: usize,
+}
+
+#[inline(always)]
+unsafe fn item_of<V: Lanes>(item: &Item, scratch: &mut [f32]) {
+    let (job, p) = (item.job, item.job.p);
+    let mut pieces = Pieces(scratch);
+    let stride = lines(BLOCK + 16);
+    let (scores, mask) = (pieces.take(MANY * stride), pieces.take(BLOCK));
+    let sums_stride = lines(p.value_size + 16);
+    let sums = pieces.take(ROWS * sums_stride);
+    let n = item.rows.len();
+    sums[..n * sums_stride].fill(0.0);
+    let (mut largest, mut total, mut factors) = ([0.0; ROWS], [0.0; ROWS], [0.0; ROWS]);
+    let mut last = 0;
+    for row in 0..n {
+        let (head, query) = item.place(row);
+        (largest[row], total[row]) = super::start(job.sink(item.batch, head, query));
+        last = last.max(query);
+    }
+    let at = job.starts(item.batch, item.kv_head * job.split.shared);
+    let seen = job.visible(last);
+    for from in (0..seen).step_by(BLOCK) {
+        let keys = from..(from + BLOCK).min(seen);
+        let many = if V::N == 16 { MANY } else { MANY / 2 };
+        for first in (0..n).step_by(many) {
+            let rows = many.min(n - first);
+            let mut look = Look { first, keys: keys.clone(), scores, stride };
+            // SAFETY: the caller's promise; the pieces are as large as `scratch_floats` says.
+            unsafe {
+                match rows {
+                    1 => scores_of::<V, 1>(item, at, &mut look),
+                    2 => scores_of::<V, 2>(item, at, &mut look),
+                    3 => scores_of::<V, 3>(item, at, &mut look),
+                    _ => scores_of::<V, 4>(item, at, &mut look),
+                }
+                for row in 0..rows {
+                    let state = (&mut largest[first + row], &mut total[first + row]);
+                    factors[first + row] = shares::<V>(item, &mut look, row, mask, state);
+                }
+                let sums = sums.as_mut_ptr().add(first * sums_stride);
+                match rows {
+                    1 => values::<V, 1>(item, at, &look, sums, sums_stride, &factors),
+                    2 => values::<V, 2>(item, at, &look, sums, sums_stride, &factors),
+                    3 => values::<V, 3>(item, at, &look, sums, sums_stride, &factors),
+                    _ => values::<V, 4>(item, at, &look, sums, sums_stride, &factors),
+                }
+            }
+        }
+    }
+    for row in 0..n {
+        let (head, query) = item.place(row);
+        let out = job.starts(item.batch, head).out.wrapping_add(query * p.out[2]);
+        let factor = if p.kv_len == 0 { 1.0 } else { 1.0 / total[row] };
+        for (i, x) in sums[row * sums_stride..][..p.value_size].iter().enumerate() {
+            // SAFETY: a row of the output, which no other item writes.
+            unsafe { *out.add(i) = x * factor };
+        }
+    }
+}
+
+/// Products of `R` queries with the keys of a block.
+#[inline(always)]
+unsafe fn scores_of<V: Lanes, const R: usize>(item: &Item, at: Starts, look: &mut Look) {
+    let (job, p) = (item.job, item.job.p);
+    let queries: [*const f32; R] = std::array::from_fn(|row| {
+        let (head, query) = item.place(look.first + row);
+        job.starts(item.batch, head).q.wrapping_add(query * p.q[2])
+    });
+    let n = look.keys.len();
+    // SAFETY: keys beyond the block repeat its last one; scores have room for them.
+    unsafe {
+        let start = at.k.wrapping_add(look.keys.start * p.k[2]);
+        for key in (0..n).step_by(KEYS) {
+            let keys: [*const f32; KEYS] = std::array::from_fn(|i| start.wrapping_add((key + i).min(n - 1) * p.k[2]));
+            let mut acc = [[V::splat(0.0); KEYS]; R];
+            let mut d = 0;
+            while d < p.head_size {
+                let left = p.head_size - d;
+                let mut k = [V::splat(0.0); KEYS];
+                for i in 0..KEYS {
+                    let from = keys[i].wrapping_add(d);
+                    k[i] = if left >= V::N { V::load(from) } else { V::load_first(from, left) };
+                }
+                for row in 0..R {
+                    let from = queries[row].wrapping_add(d);
+                    let q = if left >= V::N { V::load(from) } else { V::load_first(from, left) };
+                    for i in 0..KEYS {
+                        acc[row][i] = k[i].fma(q, acc[row][i]);
+                    }
+                }
+                d += V::N;
+            }
+            for row in 0..R {
+                let four = V::sums(acc[row]);
+                look.scores.as_mut_ptr().add(row * look.stride + key).cast::<[f32; 4]>().write_unaligned(four);
+            }
+        }
+    }
+}
+
+/// Turns the scores of a row into shares; gives the factor of what was added up before.
+#[inline(always)]
+unsafe fn shares<V: Lanes>(
+    item: &Item,
+    look: &mut Look,
+    row: usize,
+    mask: &mut [f32],
+    (largest, total): (&mut f32, &mut f32),
+) -> f32 {
+    let (job, p) = (item.job, item.job.p);
+    let n = look.keys.len();
+    let scores = &mut look.scores[row * look.stride..][..n.next_multiple_of(V::N)];
+    let (head, query) = item.place(look.first + row);
+    // SAFETY: the scores of a row are whole vectors, as is the mask.
+    unsafe {
+        let scale = V::splat(p.scale);
+        if job.masked() {
+            job.mask_row(item.batch, head, query, look.keys.start, &mut mask[..n]);
+        }
+        let seen = job.visible(query).clamp(look.keys.start, look.keys.end) - look.keys.start;
+        let mut new = V::splat(*largest);
+        for at in (0..n).step_by(V::N) {
+            let to = scores.as_mut_ptr().add(at);
+            let plus = if job.masked() { V::load(mask.as_ptr().add(at)) } else { V::splat(0.0) };
+            V::load(to).fma(scale, plus).store(to);
+            if at + V::N > seen {
+                scores[seen.max(at)..at + V::N].fill(f32::NEG_INFINITY);
+            }
+            new = V::load(to).max(new);
+        }
+        let new = new.largest();
+        let by = if new == f32::NEG_INFINITY { 0.0 } else { new };
+        let factor = exp_of::<V>(*largest - by);
+        let mut sum = V::splat(0.0);
+        for at in (0..n).step_by(V::N) {
+            let to = scores.as_mut_ptr().add(at);
+            let share = V::load(to).sub(V::splat(by)).exp();
+            sum = sum.add(share);
+            share.store(to);
+        }
+        *total = *total * factor + sum.sum();
+        *largest = new;
+        factor
+    }
+}
+
+#[inline(always)]
+unsafe fn exp_of<V: Lanes>(x: f32) -> f32 {
+    let mut out = 0.0;
+    // SAFETY: one float is written.
+    unsafe { V::splat(x).exp().store_first(&mut out, 1) };
+    out
+}
+
+/// Adds the values of a block to the sums of `R` rows.
+#[inline(always)]
+unsafe fn values<V: Lanes, const R: usize>(
+    item: &Item,
+    at: Starts,
+    look: &Look,
+    sums: *mut f32,
+    stride: usize,
+    factors: &[f32; ROWS],
+) {
+    let p = item.job.p;
+    let start = at.v.wrapping_add(look.keys.start * p.v[2]);
+    let factors: [f32; R] = std::array::from_fn(|row| factors[look.first + row]);
+    let mut d = 0;
+    // SAFETY: values are read up to `value_size`; the sums of a row have room for whole vectors.
+    unsafe {
+        while d + 4 * V::N <= p.value_size {
+            values_part::<V, R, 4, true>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, V::N);
+            d += 4 * V::N;
+        }
+        while d + V::N <= p.value_size {
+            values_part::<V, R, 1, true>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, V::N);
+            d += V::N;
+        }
+        if d < p.value_size {
+            let left = p.value_size - d;
+            values_part::<V, R, 1, false>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, left);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn values_part<V: Lanes, const R: usize, const C: usize, const WHOLE: bool>(
+    p: &super::AttentionParams,
+    mut value: *const f32,
+    look: &Look,
+    sums: *mut f32,
+    stride: usize,
+    factors: [f32; R],
+    width: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut acc = [[V::splat(0.0); C]; R];
+        for row in 0..R {
+            let factor = V::splat(factors[row]);
+            for i in 0..C {
+                acc[row][i] = V::load(sums.add(row * stride + i * V::N)).mul(factor);
+            }
+        }
+        let shares = look.scores.as_ptr();
+        for key in 0..look.keys.len() {
+            let mut v = [V::splat(0.0); C];
+            for i in 0..C {
+                let from = value.wrapping_add(i * V::N);
+                v[i] = if WHOLE { V::load(from) } else { V::load_first(from, width) };
+            }
+            for row in 0..R {
+                let share = V::splat(*shares.add(row * look.stride + key));
+                for i in 0..C {
+                    acc[row][i] = v[i].fma(share, acc[row][i]);
+                }
+            }
+            value = value.wrapping_add(p.v[2]);
+        }
+        for row in 0..R {
+            for i in 0..C {
+                acc[row][i].store(sums.add(row * stride + i * V::N));
+            }
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! Attention of many queries. Queries lie across the lanes: `S^T = K Q^T` has a key a row, the softmax runs down the
+//! columns, and `O^T = V^T P^T` takes that same memory as its right side. Only the queries and the result are transposed.
+
+use super::{BLOCK, Job, Pieces, Starts, WIDTH, lines};
+use crate::lanes::{Block, Lanes, Plain};
+use crate::{Isa, part_of};
+use std::ops::Range;
+
+/// Blocks of queries of one item, which share the copies of keys and values.
+pub(super) const GROUP: usize = 4;
+/// Rows of the largest tile.
+const TALL: usize = 14;
+
+pub(super) fn scratch_floats(p: &super::AttentionParams) -> usize {
+    let states = GROUP * (lines(p.head_size * WIDTH) + lines(p.value_size * WIDTH) + 2 * WIDTH);
+    states + lines(BLOCK * WIDTH) + 2 * WIDTH + lines(BLOCK)
+}
+
+/// Queries `queries` of one head.
+pub(super) fn run(job: &Job, batch: usize, head: usize, queries: Range<usize>, scratch: &mut [f32]) {
+    let item = Item { job, batch, head, queries, at: job.starts(batch, head) };
+    match job.isa {
+        // SAFETY: `Exec` holds a level of this machine; lengths and strides were checked by `Attention::run`.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { avx512::item(&item, scratch) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { avx2::item(&item, scratch) },
+        // SAFETY: needs no instructions; lengths as above.
+        _ => unsafe { plain::item(&item, scratch) },
+    }
+}
+
+struct Item<'a> {
+    job: &'a Job<'a>,
+    batch: usize,
+    head: usize,
+    queries: Range<usize>,
+    at: Starts,
+}
+
+/// `M` rows of scores: keys from `keys` on times a block of transposed queries.
+struct Scores {
+    keys: *const f32,
+    stride: usize,
+    queries: *const f32,
+    size: usize,
+    to: *mut f32,
+    scale: f32,
+    /// One number a key is added; null for none.
+    add_rows: *const f32,
+    /// What is in `to` is added.
+    add: bool,
+    /// Lanes below this number do not see the first key; each next key hides from one more.
+    hidden: f32,
+    /// The largest score of each query so far.
+    largest: *mut f32,
+}
+
+/// `M` rows of the transposed output: values times probabilities.
+struct Sums {
+    values: *const f32,
+    stride: usize,
+    keys: usize,
+    shares: *const f32,
+    to: *mut f32,
+    /// Each column of what is there is scaled and added; null when there is nothing yet.
+    factors: *const f32,
+}
+
+type ScoresTile = unsafe fn(&Scores);
+type SumsTile = unsafe fn(&Sums);
+
+/// The tiles of a level by their height, less one: for one vector of queries, then for two.
+struct Tiles {
+    scores: [&'static [ScoresTile]; 2],
+    sums: [&'static [SumsTile]; 2],
+}
+
+macro_rules! level {
+    ($name:ident, $lanes:ty, [$($features:literal)?], $($m:literal)*) => {
+        mod $name {
+            use super::*;
+            $(#[target_feature(enable = $features)])?
+            unsafe fn scores<const M: usize, const N: usize>(t: &Scores) {
+                // SAFETY: the caller has this level and gives a tile inside of its data.
+                unsafe { scores_tile::<$lanes, M, N>(t) }
+            }
+            $(#[target_feature(enable = $features)])?
+            unsafe fn sums<const M: usize, const N: usize>(t: &Sums) {
+                // SAFETY: as above.
+                unsafe { sums_tile::<$lanes, M, N>(t) }
+            }
+            static TILES: Tiles = Tiles {
+                scores: [&[$(scores::<$m, 1>),*], &[$(scores::<$m, 2>),*]],
+                sums: [&[$(sums::<$m, 1>),*], &[$(sums::<$m, 2>),*]],
+            };
+            $(#[target_feature(enable = $features)])?
+            pub(super) unsafe fn item(item: &Item, scratch: &mut [f32]) {
+                // SAFETY: as above.
+                unsafe { item_of::<$lanes>(item, &TILES, scratch) }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{Avx2, Avx512};
+#[cfg(target_arch = "x86_64")]
+level!(avx512, Avx512, ["avx512f,avx512bw,avx512dq,avx512vl,fma"], 1 2 3 4 5 6 7 8 9 10 11 12 13 14);
+#[cfg(target_arch = "x86_64")]
+level!(avx2, Avx2, ["avx2,fma"], 1 2 3 4 5 6);
+level!(plain, Plain, [], 1 2 3 4);
+
+/// Rows of an operand, three pointers five rows apart: so few registers hold them all.
+#[derive(Clone, Copy)]
+struct Rows {
+    base: [*const f32; 3],
+    stride: usize,
+}
+
+impl Rows {
+    #[inline(always)]
+    fn new(from: *const f32, stride: usize) -> Rows {
+        let mut base = [from, from.wrapping_add(5 * stride), from.wrapping_add(10 * stride)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let [a, b, c] = &mut base;
+            // SAFETY: no instruction at all; the compiler only forgets how the pointers are related.
+            #[allow(clippy::pointers_in_nomem_asm_block)]
+            unsafe {
+                std::arch::asm!(
+                    "/* {0} {1} {2} */",
+                    inout(reg) * a,
+                    inout(reg) * b,
+                    inout(reg) * c,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+        }
+        Rows { base, stride }
+    }
+}
+
+#[inline(always)]
+unsafe fn scores_tile<V: Lanes, const M: usize, const N: usize>(t: &Scores) {
+    // SAFETY: the caller's promise, see `level`.
+    unsafe {
+        let mut acc = [[V::splat(0.0); N]; TALL];
+        let rows = Rows::new(t.keys, t.stride);
+        let mut queries = t.queries;
+        for k in 0..t.size {
+            let q: [V; N] = V::load_many(queries);
+            macro_rules! row {
+                ($($i:literal)*) => {$(
+                    if $i < M {
+                        let x = V::splat(*rows.base[$i / 5].wrapping_add(($i % 5) * rows.stride + k));
+                        for j in 0..N {
+                            acc[$i][j] = x.fma(q[j], acc[$i][j]);
+                        }
+                    }
+                )*};
+            }
+            row!(0 1 2 3 4 5 6 7 8 9 10 11 12 13);
+            queries = queries.add(N * V::N);
+        }
+        let scale = V::splat(t.scale);
+        let mut largest: [V; N] = V::load_many(t.largest);
+        for i in 0..M {
+            for j in 0..N {
+                let to = t.to.add((i * N + j) * V::N);
+                let plus = match (t.add, t.add_rows.is_null()) {
+                    (true, _) => V::load(to),
+                    (_, false) => V::splat(*t.add_rows.add(i)),
+                    _ => V::splat(0.0),
+                };
+                let mut s = acc[i][j].fma(scale, plus);
+                if t.hidden + i as f32 > 0.0 {
+                    let lanes = V::load(LANES.as_ptr().add(j * V::N));
+                    s = lanes.if_less(V::splat(t.hidden + i as f32), V::splat(f32::NEG_INFINITY), s);
+                }
+                largest[j] = s.max(largest[j]);
+                s.store(to);
+            }
+        }
+        for j in 0..N {
+            largest[j].store(t.largest.add(j * V::N));
+        }
+    }
+}
+
+/// The number of each lane.
+static LANES: [f32; WIDTH] = {
+    let mut lanes = [0.0; WIDTH];
+    let mut i = 0;
+    while i < WIDTH {
+        lanes[i] = i as f32;
+        i += 1;
+    }
+    lanes
+};
+
+#[inline(always)]
+unsafe fn sums_tile<V: Lanes, const M: usize, const N: usize>(t: &Sums) {
+    // SAFETY: the caller's promise, see `level`.
+    unsafe {
+        let mut acc = [[V::splat(0.0); N]; M];
+        let (mut values, mut shares) = (t.values, t.shares);
+        for _ in 0..t.keys {
+            let p: [V; N] = V::load_many(shares);
+            for i in 0..M {
+                let x = V::splat(*values.add(i));
+                for j in 0..N {
+                    acc[i][j] = x.fma(p[j], acc[i][j]);
+                }
+            }
+            values = values.wrapping_add(t.stride);
+            shares = shares.add(N * V::N);
+        }
+        if t.factors.is_null() {
+            for i in 0..M {
+                for j in 0..N {
+                    acc[i][j].store(t.to.add((i * N + j) * V::N));
+                }
+            }
+            return;
+        }
+        let factors: [V; N] = V::load_many(t.factors);
+        for i in 0..M {
+            for j in 0..N {
+                let to = t.to.add((i * N + j) * V::N);
+                V::load(to).fma(factors[j], acc[i][j]).store(to);
+            }
+        }
+    }
+}
+
+/// What an item remembers of one block of queries.
+struct State<'a> {
+    first: usize,
+    /// Queries that are there, and vectors that hold them.
+    queries: usize,
+    vectors: usize,
+    transposed: &'a mut [f32],
+    sums: &'a mut [f32],
+    largest: &'a mut [f32],
+    total: &'a mut [f32],
+    started: bool,
+}
+
+#[inline(always)]
+unsafe fn item_of<V: Lanes>(item: &Item, tiles: &Tiles, scratch: &mut [f32]) {
+    let (job, p) = (item.job, item.job.p);
+    let width = 2 * V::N;
+    let mut pieces = Pieces(scratch);
+    let (scores, mask) = (pieces.take(BLOCK * WIDTH), pieces.take(BLOCK));
+    let (new_largest, factors) = (pieces.take(WIDTH), pieces.take(WIDTH));
+    let mut states: [Option<State>; GROUP] = [const { None }; GROUP];
+    let count = item.queries.len().div_ceil(width);
+    for (i, state) in states.iter_mut().take(count).enumerate() {
+        let first = item.queries.start + i * width;
+        let queries = width.min(item.queries.end - first);
+        let state = state.insert(State {
+            first,
+            queries,
+            vectors: queries.div_ceil(V::N),
+            transposed: pieces.take(p.head_size * WIDTH),
+            sums: pieces.take(p.value_size * WIDTH),
+            largest: pieces.take(WIDTH),
+            total: pieces.take(WIDTH),
+            started: false,
+        });
+        // SAFETY: the caller's promise.
+        unsafe { begin::<V>(item, state) };
+    }
+    let keys = job.visible(item.queries.end - 1);
+    let blocks = keys.div_ceil(BLOCK);
+    for block in 0..blocks {
+        let keys = part_of(keys, blocks, block);
+        let by_row = job.masked() && p.mask[2] == 0;
+        if by_row {
+            job.mask_row(item.batch, item.head, 0, keys.start, &mut mask[..keys.len()]);
+        }
+        for state in states.iter_mut().flatten() {
+            let seen = job.visible(state.first + state.queries - 1).min(keys.end);
+            if seen <= keys.start {
+                continue;
+            }
+            let keys = keys.start..seen;
+            let rows = if by_row { mask.as_ptr() } else { std::ptr::null() };
+            // SAFETY: the caller's promise; the pieces are as large as `scratch_floats` says.
+            unsafe {
+                add_scores::<V>(item, tiles, state, keys.clone(), rows, scores, new_largest);
+                exp_scores::<V>(state, keys.len(), scores, new_largest, factors);
+                add_values::<V>(item, tiles, state, keys, scores, factors);
+            }
+        }
+    }
+    for state in states.iter_mut().flatten() {
+        // SAFETY: the caller's promise.
+        unsafe { finish::<V>(item, state) };
+    }
+}
+
+/// Transposes the queries.
+#[inline(always)]
+unsafe fn begin<V: Lanes>(item: &Item, s: &mut State) {
+    let (job, p) = (item.job, item.job.p);
+    let row = s.vectors * V::N;
+    for vector in 0..s.vectors {
+        let first = s.first + vector * V::N;
+        for at in (0..p.head_size).step_by(V::N) {
+            // SAFETY: queries beyond the last are not read, nor floats beyond the head's size.
+            unsafe {
+                V::transpose(Block {
+                    from: item.at.q.wrapping_add(first * p.q[2] + at),
+                    from_stride: p.q[2],
+                    to: s.transposed.as_mut_ptr().add(at * row + vector * V::N),
+                    to_stride: row,
+                    rows: (s.first + s.queries - first).min(V::N),
+                    width: (p.head_size - at).min(V::N),
+                    to_width: V::N,
+                });
+            }
+        }
+    }
+    for i in 0..row {
+        let sink = job.sink(item.batch, item.head, s.first + i.min(s.queries - 1));
+        (s.largest[i], s.total[i]) = super::start(sink);
+    }
+}
+
+#[inline(always)]
+unsafe fn add_scores<V: Lanes>(
+    item: &Item,
+    tiles: &Tiles,
+    s: &State,
+    keys: Range<usize>,
+    mask_rows: *const f32,
+    scores: &mut [f32],
+    largest: &mut [f32],
+) {
+    let (job, p) = (item.job, item.job.p);
+    let row = s.vectors * V::N;
+    let by_query = job.masked() && mask_rows.is_null();
+    if by_query {
+        // SAFETY: the scores hold every key of the block.
+        unsafe { mask_block::<V>(item, s, keys.clone(), scores) };
+    }
+    largest[..row].copy_from_slice(&s.largest[..row]);
+    let kernels = tiles.scores[s.vectors - 1];
+    let parts = keys.len().div_ceil(kernels.len());
+    for part in 0..parts {
+        let rows = part_of(keys.len(), parts, part);
+        let key = keys.start + rows.start;
+        let hidden = match p.causal {
+            Some(offset) => (key as isize - offset - s.first as isize) as f32,
+            None => f32::NEG_INFINITY,
+        };
+        // SAFETY: the tile's keys, queries and scores are all there.
+        unsafe {
+            kernels[rows.len() - 1](&Scores {
+                keys: item.at.k.wrapping_add(key * p.k[2]),
+                stride: p.k[2],
+                queries: s.transposed.as_ptr(),
+                size: p.head_size,
+                to: scores.as_mut_ptr().add(rows.start * row),
+                scale: p.scale,
+                add_rows: if mask_rows.is_null() { mask_rows } else { mask_rows.add(rows.start) },
+                add: by_query,
+                hidden,
+                largest: largest.as_mut_ptr(),
+            });
+        }
+    }
+}
+
+/// Puts what the mask adds into the scores.
+#[inline(always)]
+unsafe fn mask_block<V: Lanes>(item: &Item, s: &State, keys: Range<usize>, scores: &mut [f32]) {
+    let row = s.vectors * V::N;
+    let mut block = [0.0; 16 * 16];
+    for vector in 0..s.vectors {
+        let first = s.first + vector * V::N;
+        let queries = (s.first + s.queries - first).min(V::N);
+        for at in keys.clone().step_by(V::N) {
+            let width = (keys.end - at).min(V::N);
+            for i in 0..queries {
+                item.job.mask_row(item.batch, item.head, first + i, at, &mut block[i * V::N..][..width]);
+            }
+            // SAFETY: the block holds `queries` rows; the scores a row for every key.
+            unsafe {
+                V::transpose(Block {
+                    from: block.as_ptr(),
+                    from_stride: V::N,
+                    to: scores.as_mut_ptr().add((at - keys.start) * row + vector * V::N),
+                    to_stride: row,
+                    rows: queries,
+                    width,
+                    to_width: V::N,
+                });
+            }
+        }
+    }
+}
+
+/// Turns scores into shares and moves the state on to the new largest scores.
+#[inline(always)]
+unsafe fn exp_scores<V: Lanes>(s: &mut State, keys: usize, scores: &mut [f32], largest: &[f32], factors: &mut [f32]) {
+    let row = s.vectors * V::N;
+    // SAFETY: every buffer holds `vectors` vectors, the scores that many for every key.
+    unsafe {
+        for vector in (0..row).step_by(V::N) {
+            let new = V::load(largest.as_ptr().add(vector));
+            // While nothing but hidden keys was seen, any finite number serves.
+            let by = new.if_less(V::splat(f32::MIN), V::splat(0.0), new);
+            let factor = V::load(s.largest.as_ptr().add(vector)).sub(by).exp();
+            let mut total = V::splat(0.0);
+            let mut at = scores.as_mut_ptr().add(vector);
+            for _ in 0..keys {
+                let share = V::load(at).sub(by).exp();
+                total = total.add(share);
+                share.store(at);
+                at = at.wrapping_add(row);
+            }
+            let before = s.total.as_mut_ptr().add(vector);
+            V::load(before).fma(factor, total).store(before);
+            new.store(s.largest.as_mut_ptr().add(vector));
+            factor.store(factors.as_mut_ptr().add(vector));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn add_values<V: Lanes>(
+    item: &Item,
+    tiles: &Tiles,
+    s: &mut State,
+    keys: Range<usize>,
+    scores: &[f32],
+    factors: &[f32],
+) {
+    let p = item.job.p;
+    let row = s.vectors * V::N;
+    let kernels = tiles.sums[s.vectors - 1];
+    let parts = p.value_size.div_ceil(kernels.len());
+    for part in 0..parts {
+        let rows = part_of(p.value_size, parts, part);
+        // SAFETY: the tile's values, shares and sums are all there.
+        unsafe {
+            kernels[rows.len() - 1](&Sums {
+                values: item.at.v.wrapping_add(keys.start * p.v[2] + rows.start),
+                stride: p.v[2],
+                keys: keys.len(),
+                shares: scores.as_ptr(),
+                to: s.sums.as_mut_ptr().add(rows.start * row),
+                factors: if s.started { factors.as_ptr() } else { std::ptr::null() },
+            });
+        }
+    }
+    s.started = true;
+}
+
+/// Divides by the totals and writes the rows of the result.
+#[inline(always)]
+unsafe fn finish<V: Lanes>(item: &Item, s: &mut State) {
+    let p = item.job.p;
+    let row = s.vectors * V::N;
+    if !s.started {
+        s.sums[..p.value_size * row].fill(0.0);
+    }
+    let empty = p.kv_len == 0;
+    // SAFETY: the sums hold `value_size` rows; only queries that are there are written.
+    unsafe {
+        for vector in (0..row).step_by(V::N) {
+            let one = V::splat(1.0);
+            let factor = if empty { one } else { one.div(V::load(s.total.as_ptr().add(vector))) };
+            for i in 0..p.value_size {
+                let at = s.sums.as_mut_ptr().add(i * row + vector);
+                V::load(at).mul(factor).store(at);
+            }
+            let first = s.first + vector;
+            for at in (0..p.value_size).step_by(V::N) {
+                V::transpose(Block {
+                    from: s.sums.as_ptr().add(at * row + vector),
+                    from_stride: row,
+                    to: item.at.out.wrapping_add(first * p.out[2] + at),
+                    to_stride: p.out[2],
+                    rows: (p.value_size - at).min(V::N),
+                    width: (s.first + s.queries - first).min(V::N),
+                    to_width: (p.value_size - at).min(V::N),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Copies of input rows with their padding, so that the innermost loops meet no border.
+
+use super::ConvShape;
+use std::ops::Range;
+
+/// How rows of the input are laid out in scratch: `planes x rows x width` pixels of `pitch` floats.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
+    pub(crate) width: usize,
+    /// Floats from pixel to pixel.
+    pub(crate) pitch: usize,
+    /// Floats from row to row.
+    pub(crate) row: usize,
+    /// Floats from plane to plane.
+    pub(crate) plane: usize,
+}
+
+impl Rows {
+    pub(crate) fn new(shape: &ConvShape, pitch: usize) -> Rows {
+        let out_width = shape.out_spatial()[2].max(1);
+        let width = (out_width - 1) * shape.stride[2] + (shape.kernel[2] - 1) * shape.dilation[2] + 1;
+        Rows { width, pitch, row: width * pitch, plane: 0 }
+    }
+    /// With room for what lies under `strip` rows of the output.
+    pub(crate) fn sized(self, shape: &ConvShape, strip: usize) -> Rows {
+        Rows { plane: Rows::under(shape, strip) * self.row, ..self }
+    }
+    /// Input rows under `count` rows of the output.
+    pub(crate) fn under(shape: &ConvShape, count: usize) -> usize {
+        (count.max(1) - 1) * shape.stride[1] + (shape.kernel[1] - 1) * shape.dilation[1] + 1
+    }
+
+    /// Copies what lies under rows `rows` of plane `depth` of image `image` of the output.
+    pub(crate) fn fill(
+        &self,
+        shape: &ConvShape,
+        input: Input<'_>,
+        image: usize,
+        depth: usize,
+        rows: Range<usize>,
+        out: &mut [f32],
+    ) {
+        let [in_d, in_h, in_w] = shape.in_spatial;
+        let count = Rows::under(shape, rows.len());
+        let first = (rows.start * shape.stride[1]) as isize - shape.pad_begin[1] as isize;
+        let left = shape.pad_begin[2].min(self.width);
+        let inside = in_w.min(self.width - left);
+        for (z, plane) in out.chunks_mut(self.plane).enumerate().take(shape.kernel[0]) {
+            let mut lines = plane.chunks_mut(self.row);
+            let iz = (depth * shape.stride[0] + z * shape.dilation[0]).wrapping_sub(shape.pad_begin[0]);
+            for y in 0..count {
+                let Some(line) = lines.next() else { return };
+                let iy = (first + y as isize) as usize;
+                if iz >= in_d || iy >= in_h {
+                    line.fill(0.0);
+                    continue;
+                }
+                line[..left * self.pitch].fill(0.0);
+                line[(left + inside) * self.pitch..].fill(0.0);
+                let line = &mut line[left * self.pitch..(left + inside) * self.pitch];
+                match input {
+                    Input::ChannelsLast { data, stride } => {
+                        let start = ((image * in_d + iz) * in_h + iy) * in_w * stride;
+                        self.copy(shape.in_channels, &data[start..], stride, inside, line);
+                    }
+                    Input::Planar(data) => {
+                        let plane = in_d * in_h * in_w;
+                        let start = image * shape.in_channels * plane + (iz * in_h + iy) * in_w;
+                        interleave(&data[start..], plane, shape.in_channels, inside, line);
+                    }
+                }
+            }
+        }
+    }
+
+    fn copy(&self, channels: usize, from: &[f32], stride: usize, pixels: usize, to: &mut [f32]) {
+        if pixels == 0 {
+            return;
+        }
+        if stride == self.pitch && channels == stride {
+            to.copy_from_slice(&from[..to.len()]);
+            return;
+        }
+        for (pixel, from) in to.chunks_mut(self.pitch).zip(from.chunks(stride)).take(pixels) {
+            pixel[..channels].copy_from_slice(&from[..channels]);
+        }
+    }
+}
+
+/// The input of a convolution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Input<'a> {
+    /// Pixels of `stride` floats.
+    ChannelsLast { data: &'a [f32], stride: usize },
+    /// One plane a channel.
+    Planar(&'a [f32]),
+}
+
+fn interleave(from: &[f32], plane: usize, channels: usize, pixels: usize, to: &mut [f32]) {
+    for c in 0..channels {
+        for (x, y) in from[c * plane..].iter().take(pixels).zip(to[c..].iter_mut().step_by(channels)) {
+            *y = *x;
+        }
+    }
+}
+
+/// Copies the taps of output pixels `pixels` one after another, `pitch` floats a pixel: `taps x channels` of one group.
+pub(crate) fn columns(
+    shape: &ConvShape,
+    input: &[f32],
+    stride: usize,
+    channels: Range<usize>,
+    pixels: Range<usize>,
+    pitch: usize,
+    out: &mut [f32],
+) {
+    let [od, oh, ow] = shape.out_spatial();
+    let [in_d, in_h, in_w] = shape.in_spatial;
+    let at = |o: usize, k: usize, axis: usize| {
+        (o * shape.stride[axis] + k * shape.dilation[axis]).wrapping_sub(shape.pad_begin[axis])
+    };
+    let count = channels.len();
+    for (pixel, out) in pixels.zip(out.chunks_mut(pitch)) {
+        let (x, y, z, image) = (pixel % ow, pixel / ow % oh, pixel / (ow * oh) % od, pixel / (ow * oh * od));
+        let mut taps = out.chunks_exact_mut(count);
+        for kz in 0..shape.kernel[0] {
+            for ky in 0..shape.kernel[1] {
+                for kx in 0..shape.kernel[2] {
+                    let Some(tap) = taps.next() else { return };
+                    let (iz, iy, ix) = (at(z, kz, 0), at(y, ky, 1), at(x, kx, 2));
+                    if iz >= in_d || iy >= in_h || ix >= in_w {
+                        tap.fill(0.0);
+                        continue;
+                    }
+                    let start = (((image * in_d + iz) * in_h + iy) * in_w + ix) * stride + channels.start;
+                    tap.copy_from_slice(&input[start..start + count]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Blocks of output pixels for square kernels of 3 and 5 with steps of 1 and 2. A block is a few columns of one or two
+//! rows; every input vector of it is loaded once, and what it contributes is added to every accumulator that it concerns.
+
+use super::target::Target;
+use crate::Isa;
+use crate::vector::{Entry, Lanes, Work, each};
+#[cfg(target_arch = "x86_64")]
+use crate::vector::{on_avx2, on_avx512};
+
+/// A block of output pixels, all channels.
+pub(super) struct Block {
+    /// Input rows at the first input column of the block, which may lie before the row; null in the padding.
+    pub(super) rows: [*const f32; 7],
+    /// Floats from input column to input column.
+    pub(super) step: usize,
+    /// Input columns of the block that lie in the image.
+    pub(super) low: usize,
+    pub(super) high: usize,
+    pub(super) weights: *const f32,
+    pub(super) channels: usize,
+    pub(super) target: Target,
+}
+
+/// Kernels of `K` by `K` with steps of `S`, over `R` rows and `X` columns of output; at an `EDGE` columns may be missing.
+struct Fixed<const K: usize, const S: usize, const R: usize, const X: usize, const EDGE: bool>;
+
+impl<const K: usize, const S: usize, const R: usize, const X: usize, const EDGE: bool> Work
+    for Fixed<K, S, R, X, EDGE>
+{
+    type Job = Block;
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(b: &Block) {
+        // SAFETY: the block describes memory that is there, and the processor has the instructions.
+        unsafe {
+            let (mut c, mut w, all) = (0, b.weights, L::first(L::N));
+            while c + L::N <= b.channels {
+                block::<L, K, S, R, X, EDGE, false>(b, c, w, all);
+                c += L::N;
+                w = w.add(K * K * L::N);
+            }
+            if c < b.channels {
+                block::<L, K, S, R, X, EDGE, true>(b, c, w, L::first(b.channels - c));
+            }
+        }
+    }
+}
+
+/// The function for kernels of `k` by `k` with steps of `s`; `None` where there is none at this level.
+pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool, edge: bool) -> Option<Entry<Block>> {
+    macro_rules! pick {
+        ($(($k:literal $s:literal))*) => {
+            match (isa, k, s, rows, wide, edge) {
+                $(
+                    #[cfg(target_arch = "x86_64")]
+                    (Isa::Avx512, $k, $s, 2, true, false) => Some(on_avx512::<Fixed<$k, $s, 2, 7, false>>),
+                    #[cfg(target_arch = "x86_64")]
+                    (Isa::Avx512, $k, $s, 2, true, true) => Some(on_avx512::<Fixed<$k, $s, 2, 7, true>>),
+                    #[cfg(target_arch = "x86_64")]
+                    (Isa::Avx512, $k, $s, 1, true, false) => Some(on_avx512::<Fixed<$k, $s, 1, 7, false>>),
+                    #[cfg(target_arch = "x86_64")]
+                    (Isa::Avx512, $k, $s, 1, true, true) => Some(on_avx512::<Fixed<$k, $s, 1, 7, true>>),
+                    #[cfg(target_arch = "x86_64")]
+                    (Isa::Avx512, $k, $s, 1, false, false) => Some(on_avx512::<Fixed<$k, $s, 1, 4, false>>),
+                    #[cfg(target_arch = "x86_64")]
+                    (Isa::Avx512, $k, $s, 1, false, true) => Some(on_avx512::<Fixed<$k, $s, 1, 4, true>>),
+                    #[cfg(target_arch = "x86_64")]
+                    (Isa::Avx2, $k, $s, 1, false, false) => Some(on_avx2::<Fixed<$k, $s, 1, 4, false>>),
+                    #[cfg(target_arch = "x86_64")]
+                    (Isa::Avx2, $k, $s, 1, false, true) => Some(on_avx2::<Fixed<$k, $s, 1, 4, true>>),
+                )*
+                _ => None,
+            }
+        };
+    }
+    pick!((3 1) (3 2) (5 1) (5 2))
+}
+
+#[inline(always)]
+unsafe fn block<
+    L: Lanes,
+    const K: usize,
+    const S: usize,
+    const R: usize,
+    const X: usize,
+    const EDGE: bool,
+    const TAIL: bool,
+>(
+    b: &Block,
+    c: usize,
+    w: *const f32,
+    mask: L::Mask,
+) {
+    // SAFETY: the caller describes memory that is there, and the processor has the instructions.
+    unsafe {
+        let mut acc = [[b.target.start::<L, TAIL>(c, mask); X]; R];
+        each!(r < (R - 1) * S + K, [0 1 2 3 4 5 6] {
+            if !b.rows[r].is_null() {
+                row::<L, K, S, R, X, EDGE, TAIL>(b, b.rows[r].wrapping_add(c), w, r, &mut acc, mask);
+            }
+        });
+        each!(t < R, [0 1] {
+            each!(o < X, 8, {
+                if !EDGE || o < b.target.columns {
+                    b.target.put::<L, TAIL>(t, o, c, acc[t][o], mask);
+                }
+            });
+        });
+    }
+}
+
+/// Adds one input row to all accumulators of its columns.
+#[inline(always)]
+unsafe fn row<
+    L: Lanes,
+    const K: usize,
+    const S: usize,
+    const R: usize,
+    const X: usize,
+    const EDGE: bool,
+    const TAIL: bool,
+>(
+    b: &Block,
+    from: *const f32,
+    w: *const f32,
+    r: usize,
+    acc: &mut [[L; X]; R],
+    mask: L::Mask,
+) {
+    // SAFETY: the caller describes memory that is there, and the processor has the instructions.
+    unsafe {
+        let mut taps = [[L::splat(0.0); K]; R];
+        each!(t < R, [0 1] {
+            if r >= t * S && r - t * S < K {
+                each!(k < K, [0 1 2 3 4] { taps[t][k] = L::load(w.add(((r - t * S) * K + k) * L::N)); });
+            }
+        });
+        // The output columns that input column `j` concerns, each with the kernel column.
+        macro_rules! column {
+            ($j:literal: $($o:literal $k:literal),*) => {
+                if $j < (X - 1) * S + K && (!EDGE || ($j >= b.low && $j < b.high)) {
+                    let at = from.wrapping_add($j * b.step);
+                    let v = if TAIL { L::load_some(at, mask) } else { L::load(at) };
+                    each!(t < R, [0 1] {
+                        if r >= t * S && r - t * S < K {
+                            $(if $o < X { acc[t][$o] = v.fma(taps[t][$k], acc[t][$o]); })*
+                        }
+                    });
+                }
+            };
+        }
+        if K == 3 && S == 1 {
+            column!(0: 0 0);
+            column!(1: 1 0, 0 1);
+            column!(2: 2 0, 1 1, 0 2);
+            column!(3: 3 0, 2 1, 1 2);
+            column!(4: 4 0, 3 1, 2 2);
+            column!(5: 5 0, 4 1, 3 2);
+            column!(6: 6 0, 5 1, 4 2);
+            column!(7: 6 1, 5 2);
+            column!(8: 6 2);
+        }
+        if K == 3 && S == 2 {
+            column!(0: 0 0);
+            column!(1: 0 1);
+            column!(2: 1 0, 0 2);
+            column!(3: 1 1);
+            column!(4: 2 0, 1 2);
+            column!(5: 2 1);
+            column!(6: 3 0, 2 2);
+            column!(7: 3 1);
+            column!(8: 4 0, 3 2);
+            column!(9: 4 1);
+            column!(10: 5 0, 4 2);
+            column!(11: 5 1);
+            column!(12: 6 0, 5 2);
+            column!(13: 6 1);
+            column!(14: 6 2);
+        }
+        if K == 5 && S == 1 {
+            column!(0: 0 0);
+            column!(1: 1 0, 0 1);
+            column!(2: 2 0, 1 1, 0 2);
+            column!(3: 3 0, 2 1, 1 2, 0 3);
+            column!(4: 4 0, 3 1, 2 2, 1 3, 0 4);
+            column!(5: 5 0, 4 1, 3 2, 2 3, 1 4);
+            column!(6: 6 0, 5 1, 4 2, 3 3, 2 4);
+            column!(7: 6 1, 5 2, 4 3, 3 4);
+            column!(8: 6 2, 5 3, 4 4);
+            column!(9: 6 3, 5 4);
+            column!(10: 6 4);
+        }
+        if K == 5 && S == 2 {
+            column!(0: 0 0);
+            column!(1: 0 1);
+            column!(2: 1 0, 0 2);
+            column!(3: 1 1, 0 3);
+            column!(4: 2 0, 1 2, 0 4);
+            column!(5: 2 1, 1 3);
+            column!(6: 3 0, 2 2, 1 4);
+            column!(7: 3 1, 2 3);
+            column!(8: 4 0, 3 2, 2 4);
+            column!(9: 4 1, 3 3);
+            column!(10: 5 0, 4 2, 3 4);
+            column!(11: 5 1, 4 3);
+            column!(12: 6 0, 5 2, 4 4);
+            column!(13: 6 1, 5 3);
+            column!(14: 6 2, 5 4);
+            column!(15: 6 3);
+            column!(16: 6 4);
+        }
+    }
+}

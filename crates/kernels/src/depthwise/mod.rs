@@ -1,0 +1,337 @@
+//! Depthwise convolution: every channel has a kernel of its own. Vectors run along the channels, blocks of output columns
+//! and rows are kept in registers.
+
+mod any;
+mod fixed;
+mod target;
+
+use crate::ConvShape;
+use crate::after::After;
+use crate::split::Split;
+use crate::vector::Entry;
+use crate::{Epilogue, Exec, Isa, SharedMut};
+use target::Target;
+
+/// A convolution with as many groups as input and output channels.
+#[derive(Debug)]
+pub struct Depthwise {
+    isa: Isa,
+    shape: ConvShape,
+    out: [usize; 3],
+    pieces: Vec<Piece>,
+    kernels: Kernels,
+}
+
+/// Some columns of every output row.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// First output column and how many there are.
+    x: usize,
+    columns: usize,
+    wide: bool,
+    edge: bool,
+    /// Columns of the input under the piece, and which of them lie in the image.
+    input_x: isize,
+    low: usize,
+    high: usize,
+}
+
+enum Kernels {
+    /// Each by `[edge]`; wide ones for two rows and for one.
+    Fixed {
+        wide: Option<[[Entry<fixed::Block>; 2]; 2]>,
+        narrow: [Entry<fixed::Block>; 2],
+    },
+    Any([Entry<any::Span>; 2]),
+}
+
+impl std::fmt::Debug for Kernels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, Kernels::Any(_)) { "Any" } else { "Fixed" })
+    }
+}
+
+/// Output columns of wide and narrow blocks of [`fixed`].
+const WIDE: usize = 7;
+const NARROW: usize = 4;
+
+impl Depthwise {
+    /// Whether this kernel can do the convolution.
+    pub fn fits(shape: &ConvShape) -> bool {
+        shape.groups == shape.in_channels && shape.out_channels == shape.in_channels
+    }
+
+    pub fn new(isa: Isa, _threads: usize, shape: ConvShape) -> Depthwise {
+        assert!(Depthwise::fits(&shape), "a depthwise convolution has one channel a group: {shape:?}");
+        let isa = isa.here();
+        let (kernels, columns) = Kernels::of(isa, &shape);
+        let out = shape.out_spatial();
+        let pieces = pieces(&shape, out[2], columns);
+        Depthwise { isa, shape, out, pieces, kernels }
+    }
+
+    /// Floats of packed weights.
+    pub fn packed_floats(&self) -> usize {
+        self.taps() * self.shape.in_channels.next_multiple_of(self.isa.lanes())
+    }
+
+    /// Packs weights of `[channels, depth, height, width]`.
+    pub fn pack(&self, weights: &[f32], packed: &mut [f32]) {
+        let (channels, taps, lanes) = (self.shape.in_channels, self.taps(), self.isa.lanes());
+        assert_eq!(weights.len(), channels * taps, "weights of {:?}", self.shape);
+        assert_eq!(packed.len(), self.packed_floats(), "packed weights of {:?}", self.shape);
+        for (block, to) in packed.chunks_exact_mut(taps * lanes).enumerate() {
+            for (tap, to) in to.chunks_exact_mut(lanes).enumerate() {
+                for (lane, to) in to.iter_mut().enumerate() {
+                    let c = block * lanes + lane;
+                    *to = if c < channels { weights[c * taps + tap] } else { 0.0 };
+                }
+            }
+        }
+    }
+
+    /// Floats that each thread needs of scratch.
+    pub fn scratch_floats(&self) -> usize {
+        0
+    }
+
+    /// `in_stride` and `out_stride` are floats from pixel to pixel.
+    pub fn run(
+        &self,
+        exec: &Exec<'_>,
+        input: &[f32],
+        in_stride: usize,
+        packed: &[f32],
+        out: &mut [f32],
+        out_stride: usize,
+        epilogue: &Epilogue<'_>,
+    ) {
+        let (s, channels) = (&self.shape, self.shape.in_channels);
+        let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
+        let (rows, width) = (s.batch * self.out[0] * self.out[1], self.out[2]);
+        let pixels = rows * width;
+        if pixels == 0 || channels == 0 {
+            return;
+        }
+        assert!(
+            in_stride >= channels && out_stride >= channels,
+            "pixels of {in_stride} and {out_stride} floats overlap"
+        );
+        assert!(in_pixels == 0 || input.len() >= (in_pixels - 1) * in_stride + channels, "input of {s:?}");
+        assert!(out.len() >= (pixels - 1) * out_stride + channels, "output of {s:?}");
+        assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
+        let after = After::new(epilogue);
+        after.check(pixels, channels);
+
+        // Few rows are shared out by halves of their channels.
+        let halves = if rows < 8 * exec.threads() && channels >= 4 * self.isa.lanes() { 2 } else { 1 };
+        let split = Split::new(rows * halves, pixels * channels * self.taps(), exec.threads());
+        let first = (channels / 2).next_multiple_of(self.isa.lanes());
+        let job = Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, after };
+        exec.each(split.chunks(), |chunk, thread| {
+            let units = split.range(chunk);
+            for half in 0..halves {
+                let rows = (units.start + halves - 1 - half) / halves..(units.end + halves - 1 - half) / halves;
+                let columns = match (halves, half) {
+                    (1, _) => [0, channels],
+                    (_, 0) => [0, first],
+                    _ => [first, channels - first],
+                };
+                job.rows(rows, columns, thread);
+            }
+        });
+    }
+
+    fn taps(&self) -> usize {
+        self.shape.kernel.iter().product()
+    }
+}
+
+impl Kernels {
+    /// The functions, and how many output columns their blocks may have.
+    fn of(isa: Isa, s: &ConvShape) -> (Kernels, &'static [usize]) {
+        let (k, stride) = (s.kernel[2], s.stride[2]);
+        let flat = s.kernel[0] == 1 && s.in_spatial[0] + s.pad_begin[0] + s.pad_end[0] == 1;
+        let square = s.kernel[1] == k && s.stride[1] == stride && s.dilation[1] == 1 && s.dilation[2] == 1;
+        let of = |rows, wide| {
+            Some([false, true].map(|edge| fixed::of(isa, k, stride, rows, wide, edge)))
+                .and_then(|[a, b]| Some([a?, b?]))
+        };
+        if let (true, Some(narrow)) = (flat && square, of(1, false)) {
+            return match (of(2, true), of(1, true)) {
+                (Some(two), Some(one)) => (Kernels::Fixed { wide: Some([two, one]), narrow }, &[WIDE, NARROW]),
+                _ => (Kernels::Fixed { wide: None, narrow }, &[NARROW]),
+            };
+        }
+        (Kernels::Any([any::of(isa, false), any::of(isa, true)]), &[any::COLUMNS])
+    }
+}
+
+/// Cuts a row of `width` output columns into blocks of the given sizes, the largest first; the last one may stick out.
+fn pieces(s: &ConvShape, width: usize, sizes: &[usize]) -> Vec<Piece> {
+    let (stride, dilation, kernel) = (s.stride[2], s.dilation[2], s.kernel[2]);
+    let mut sizes_left = vec![];
+    match *sizes {
+        [wide, narrow] => {
+            // As few missing columns as possible, then as few blocks.
+            let best = (0..=width.div_ceil(wide))
+                .map(|w| (w, width.saturating_sub(w * wide).div_ceil(narrow)))
+                .min_by_key(|&(w, n)| (w * (wide + 1) + n * (narrow + 1), n))
+                .unwrap_or((0, 0));
+            sizes_left.extend(std::iter::repeat_n(wide, best.0));
+            sizes_left.extend(std::iter::repeat_n(narrow, best.1));
+        }
+        _ => sizes_left.extend(std::iter::repeat_n(sizes[0], width.div_ceil(sizes[0]))),
+    }
+    let mut x = 0;
+    let mut pieces = vec![];
+    for size in sizes_left {
+        let columns = size.min(width - x);
+        let input_x = (x * stride) as isize - s.pad_begin[2] as isize;
+        let extent = ((size - 1) * stride + (kernel - 1) * dilation + 1) as isize;
+        let low = (-input_x).clamp(0, extent) as usize;
+        let high = (s.in_spatial[2] as isize - input_x).clamp(0, extent) as usize;
+        let edge = columns < size || low > 0 || high < extent as usize;
+        pieces.push(Piece { x, columns, wide: size == WIDE, edge, input_x, low, high });
+        x += columns;
+    }
+    pieces
+}
+
+/// One run.
+struct Job<'a> {
+    this: &'a Depthwise,
+    input: &'a [f32],
+    in_stride: usize,
+    packed: &'a [f32],
+    out: SharedMut<'a, f32>,
+    out_stride: usize,
+    after: After<'a>,
+}
+
+impl Job<'_> {
+    /// Some output rows, some channels.
+    fn rows(&self, rows: std::ops::Range<usize>, [c, channels]: [usize; 2], thread: usize) {
+        let width = self.this.out[2];
+        let height = self.this.out[1];
+        let mut row = rows.start;
+        while row < rows.end {
+            let both = row + 1 < rows.end && !(row + 1).is_multiple_of(height);
+            let n = match &self.this.kernels {
+                Kernels::Fixed { wide, narrow } => {
+                    let n = if both && wide.is_some() { 2 } else { 1 };
+                    for piece in &self.this.pieces {
+                        let edge = usize::from(piece.edge);
+                        match wide {
+                            Some(wide) if piece.wide => self.fixed(wide[2 - n][edge], row, n, piece, c, channels),
+                            _ => (0..n).for_each(|i| self.fixed(narrow[edge], row + i, 1, piece, c, channels)),
+                        }
+                    }
+                    n
+                }
+                Kernels::Any(any) => {
+                    for piece in &self.this.pieces {
+                        self.any(any[usize::from(piece.edge)], row, piece, c, channels);
+                    }
+                    1
+                }
+            };
+            if self.after.has_rest() {
+                let rest = |row, rows| {
+                    // SAFETY: these rows and channels were made by this thread alone.
+                    unsafe {
+                        self.after.rest(self.this.isa, self.out, self.out_stride, [row, rows], [c, channels], thread)
+                    }
+                };
+                if channels == self.this.shape.in_channels {
+                    rest(row * width, n * width);
+                } else {
+                    (row * width..(row + n) * width).for_each(|pixel| rest(pixel, 1));
+                }
+            }
+            row += n;
+        }
+    }
+
+    fn target(&self, row: usize, rows: usize, piece: &Piece, c: usize) -> Target {
+        let pixel = |i: usize| (row + i.min(rows - 1)) * self.this.out[2] + piece.x;
+        let (add, add_step) = self.after.add();
+        Target {
+            out: [0, 1].map(|i| self.out.as_ptr().wrapping_add(pixel(i) * self.out_stride + c)),
+            step: self.out_stride,
+            columns: piece.columns,
+            bias: if self.after.bias().is_null() { self.after.bias() } else { self.after.bias().wrapping_add(c) },
+            add: [0, 1].map(|i| if add.is_null() { add } else { add.wrapping_add(pixel(i) * add_step + c) }),
+            add_step,
+            add_last: self.after.add_last,
+            quick: self.after.quick,
+        }
+    }
+
+    fn fixed(&self, kernel: Entry<fixed::Block>, row: usize, rows: usize, piece: &Piece, c: usize, channels: usize) {
+        let s = &self.this.shape;
+        let (image, y) = (row / self.this.out[1], row % self.this.out[1]);
+        let [_, height, width] = s.in_spatial;
+        let top = (y * s.stride[1]) as isize - s.pad_begin[1] as isize;
+        let start = self.input.as_ptr().wrapping_add(c).wrapping_offset(piece.input_x * self.in_stride as isize);
+        let block = fixed::Block {
+            rows: std::array::from_fn(|r| {
+                let y = top + r as isize;
+                if y < 0 || y >= height as isize || piece.low >= piece.high {
+                    return std::ptr::null();
+                }
+                start.wrapping_add((image * height + y as usize) * width * self.in_stride)
+            }),
+            step: self.in_stride,
+            low: piece.low,
+            high: piece.high,
+            weights: self.packed[c * self.this.taps()..].as_ptr(),
+            channels,
+            target: self.target(row, rows, piece, c),
+        };
+        // SAFETY: lengths were checked at the door; rows are null and columns masked where they leave the image; the
+        // output rows belong to this thread.
+        unsafe { kernel(&block) }
+    }
+
+    fn any(&self, kernel: Entry<any::Span>, row: usize, piece: &Piece, c: usize, channels: usize) {
+        let s = &self.this.shape;
+        let (image, z, y) = {
+            let plane = row / self.this.out[1];
+            (plane / self.this.out[0], plane % self.this.out[0], row % self.this.out[1])
+        };
+        let [depth, height, width] = s.in_spatial;
+        let top = [0, 1].map(|i| ([z, y][i] * s.stride[i]) as isize - s.pad_begin[i] as isize);
+        let inside = |i: usize| {
+            let at_least = |p: isize| ((p - top[i]).max(0) as usize).div_ceil(s.dilation[i]).min(s.kernel[i]);
+            [at_least(0), at_least(s.in_spatial[i] as isize)]
+        };
+        let line = (width * self.in_stride) as isize;
+        let origin = (image * depth) as isize * height as isize * line
+            + (top[0] * height as isize + top[1]) * line
+            + piece.input_x * self.in_stride as isize
+            + c as isize;
+        let span = any::Span {
+            input: self.input.as_ptr().wrapping_offset(origin),
+            depth: inside(0),
+            height: inside(1),
+            tap_step: [
+                s.dilation[0] * height * width * self.in_stride,
+                s.dilation[1] * width * self.in_stride,
+                s.dilation[2] * self.in_stride,
+            ],
+            kernel: s.kernel,
+            x: piece.input_x,
+            width,
+            dilation: s.dilation[2],
+            stride: s.stride[2],
+            step: self.in_stride,
+            weights: self.packed[c * self.this.taps()..].as_ptr(),
+            channels,
+            target: self.target(row, 1, piece, c),
+        };
+        // SAFETY: lengths were checked at the door; taps outside of the image are not in the ranges or skipped by column;
+        // the output row belongs to this thread.
+        unsafe { kernel(&span) }
+    }
+}

@@ -1,0 +1,61 @@
+//! Where a block of output pixels goes and what is done to it on the way.
+
+use crate::after::Quick;
+use crate::vector::Lanes;
+
+/// One or two rows of output columns.
+pub(super) struct Target {
+    pub(super) out: [*mut f32; 2],
+    /// Floats from column to column.
+    pub(super) step: usize,
+    /// How many columns exist.
+    pub(super) columns: usize,
+    /// One number a channel, or null.
+    pub(super) bias: *const f32,
+    /// Added in registers, or null.
+    pub(super) add: [*const f32; 2],
+    pub(super) add_step: usize,
+    pub(super) add_last: bool,
+    pub(super) quick: Quick,
+}
+
+impl Target {
+    /// What sums begin with at channel `c`.
+    ///
+    /// # Safety
+    /// The addresses are valid for the lanes at `c`, and the processor has the instructions of `L`.
+    #[inline(always)]
+    pub(super) unsafe fn start<L: Lanes, const TAIL: bool>(&self, c: usize, mask: L::Mask) -> L {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.bias.is_null() {
+                L::splat(0.0)
+            } else if TAIL {
+                L::load_some(self.bias.add(c), mask)
+            } else {
+                L::load(self.bias.add(c))
+            }
+        }
+    }
+
+    /// Finishes and stores column `o` of row `t`.
+    ///
+    /// # Safety
+    /// As [`Self::start`]; the column exists.
+    #[inline(always)]
+    pub(super) unsafe fn put<L: Lanes, const TAIL: bool>(&self, t: usize, o: usize, c: usize, v: L, mask: L::Mask) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut v = v;
+            if self.add[t].is_null() {
+                v = self.quick.of_lanes(v);
+            } else {
+                let at = self.add[t].add(o * self.add_step + c);
+                let more = if TAIL { L::load_some(at, mask) } else { L::load(at) };
+                v = if self.add_last { self.quick.of_lanes(v).plus(more) } else { self.quick.of_lanes(v.plus(more)) };
+            }
+            let to = self.out[t].add(o * self.step + c);
+            if TAIL { v.store_some(to, mask) } else { v.store(to) }
+        }
+    }
+}

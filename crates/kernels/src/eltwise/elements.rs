@@ -1,0 +1,223 @@
+//! A program over whole arrays. The output is cut into blocks: of rows and columns where the rows are long, else of plain
+//! runs of elements, for which inputs that do not lie like the output are first laid out in a buffer.
+
+use super::apply::{Area, Source, Target};
+use super::{Broadcast, Program, pieces};
+use crate::{Exec, Isa, part_of};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// Floats on the stack of a thread for what lies between the steps.
+const STACK: usize = 8192;
+/// Floats of a block whose values in between should stay in the first cache.
+const BLOCK: usize = 1024;
+/// Floats of a block when there are none.
+const DIRECT: usize = 16_384;
+/// Loops an odd broadcast may need.
+const RANK: usize = 16;
+/// Inputs and outputs together.
+const MANY: usize = 64;
+
+/// A [`Program`] for given shapes.
+#[derive(Clone, Debug)]
+pub struct Elements {
+    program: Program,
+    broadcast: Broadcast,
+    /// Inputs that are laid out in a buffer for each block: how far one may go before it repeats, or 0.
+    laid_out: Vec<(usize, usize)>,
+    flat: bool,
+    /// Floats from buffer to buffer.
+    block: usize,
+    /// Rows and columns of a block; in flat mode one row.
+    rows: usize,
+    columns: usize,
+}
+
+impl Elements {
+    /// Shapes are aligned at their last axes, and 1 repeats. Panics when they do not fit.
+    pub fn new(program: Program, out: &[usize], inputs: &[&[usize]]) -> Elements {
+        Elements::with_broadcast(program, Broadcast::new(out, inputs))
+    }
+
+    /// With inputs that may be transposed or cut, see [`Broadcast::with_steps`].
+    pub fn with_broadcast(program: Program, broadcast: Broadcast) -> Elements {
+        assert_eq!(program.inputs(), broadcast.inputs(), "a shape for every input");
+        assert!(
+            broadcast.dims().len() <= RANK && program.inputs() + program.outputs() <= MANY,
+            "too many loops or inputs"
+        );
+        let (rows, columns) = broadcast.inner();
+        let plain = |i: usize| match broadcast.inner_steps(i) {
+            (0, 0) | (_, 1) if broadcast.outer() == 1 && rows == 1 => true,
+            (r, c) => broadcast.outer() == 1 && ((r, c) == (0, 0) || (r, c) == (columns, 1)),
+        };
+        let odd = (0..program.inputs()).filter(|&i| !plain(i));
+        let gathered = (0..program.inputs()).filter(|&i| broadcast.inner_steps(i).1 > 1);
+        let long = columns >= 64 || (columns >= 16 && columns % 16 == 0);
+        let small = rows * columns < 512 && broadcast.outer() > 1;
+        let flat = odd.clone().next().is_some() && (!long || small);
+        let laid_out: Vec<usize> = if flat { odd.collect() } else { gathered.collect() };
+        let buffers = laid_out.len() + program.buffers();
+        let block = match buffers {
+            0 => DIRECT,
+            n => (STACK / n / 16 * 16).min(BLOCK),
+        };
+        assert!(block > 0, "a program with {buffers} values at once");
+        let laid_out: Vec<(usize, usize)> = laid_out.into_iter().map(|i| (i, broadcast.period(i))).collect();
+        let (rows, columns) = if flat {
+            // Blocks that hold whole periods need the repeated inputs only once.
+            let period = laid_out.iter().map(|&(_, p)| p).filter(|&p| p > 0 && p <= block).max().unwrap_or(1);
+            (1, block / period * period)
+        } else {
+            let columns = columns.min(block);
+            let wide = broadcast.inner().1 > block;
+            (if wide { 1 } else { (block / columns.max(1)).clamp(1, rows.max(1)) }, columns)
+        };
+        Elements { program, broadcast, laid_out, flat, block, rows, columns }
+    }
+
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+    /// Elements of each output.
+    pub fn len(&self) -> usize {
+        self.broadcast.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Inputs are as long as their shapes say, or longer; outputs exactly as long.
+    pub fn run(&self, exec: &Exec<'_>, inputs: &[&[f32]], outputs: &mut [&mut [f32]]) {
+        assert_eq!(inputs.len(), self.program.inputs(), "as many arrays as inputs");
+        assert_eq!(outputs.len(), self.program.outputs(), "as many arrays as outputs");
+        let (mut from, mut to) = ([std::ptr::null(); MANY], [std::ptr::null_mut(); MANY]);
+        for (i, input) in inputs.iter().enumerate() {
+            assert!(input.len() >= self.broadcast.input_len(i), "input {i} has {} elements", input.len());
+            from[i] = input.as_ptr();
+        }
+        for (i, output) in outputs.iter_mut().enumerate() {
+            assert_eq!(output.len(), self.len(), "output {i}");
+            to[i] = output.as_mut_ptr();
+        }
+        // SAFETY: lengths were checked; inputs are shared and outputs exclusive slices, so they do not overlap.
+        unsafe { self.run_raw(exec, from, to) }
+    }
+
+    /// Input 0 is the output too; `inputs` are the others. Panics when the program reads input 0 after it wrote the output,
+    /// or input 0 does not have the shape of the output.
+    pub fn run_in_place(&self, exec: &Exec<'_>, data: &mut [f32], inputs: &[&[f32]]) {
+        assert_eq!(inputs.len() + 1, self.program.inputs(), "as many arrays as inputs");
+        assert!(self.program.may_overwrite_first() && self.broadcast.is_dense(0), "input 0 must not be overwritten");
+        assert_eq!(data.len(), self.len(), "the output");
+        let (mut from, mut to) = ([std::ptr::null(); MANY], [std::ptr::null_mut(); MANY]);
+        for (i, input) in inputs.iter().enumerate() {
+            assert!(input.len() >= self.broadcast.input_len(i + 1), "input {} has {} elements", i + 1, input.len());
+            from[i + 1] = input.as_ptr();
+        }
+        to[0] = data.as_mut_ptr();
+        from[0] = to[0];
+        // SAFETY: lengths were checked; input 0 lies exactly as the output does, the others do not overlap it.
+        unsafe { self.run_raw(exec, from, to) }
+    }
+
+    // SAFETY: the caller promises lengths, and that an input is an output itself or overlaps none.
+    unsafe fn run_raw(&self, exec: &Exec<'_>, from: [*const f32; MANY], to: [*mut f32; MANY]) {
+        let blocks = self.blocks();
+        if blocks == 0 || self.is_empty() {
+            return;
+        }
+        let chunks = pieces(exec, self.len() * self.program.cost()).min(blocks);
+        let (isa, arrays) = (exec.isa, Arrays { from, to });
+        exec.each(chunks, |chunk, _| {
+            let arrays = &arrays;
+            let mine = part_of(blocks, chunks, chunk);
+            // SAFETY: the caller's promise; chunks have blocks of their own.
+            unsafe { if self.flat { self.run_flat(isa, arrays, mine) } else { self.run_rows(isa, arrays, mine) } }
+        });
+    }
+
+    fn blocks(&self) -> usize {
+        if self.flat {
+            return self.len().div_ceil(self.columns);
+        }
+        let (rows, columns) = self.broadcast.inner();
+        self.broadcast.outer() * rows.div_ceil(self.rows) * columns.div_ceil(self.columns.max(1))
+    }
+
+    unsafe fn run_flat(&self, isa: Isa, arrays: &Arrays, mine: Range<usize>) {
+        let mut stack = [MaybeUninit::<f32>::uninit(); STACK];
+        let buffers: *mut f32 = stack.as_mut_ptr().cast();
+        let mut held = 0;
+        for block in mine {
+            let start = block * self.columns;
+            let n = self.columns.min(self.len() - start);
+            let mut inputs = [Source::NONE; MANY];
+            for i in 0..self.program.inputs() {
+                let step = usize::from(self.broadcast.is_dense(i));
+                // SAFETY: a dense input is as long as the output, another is one number or laid out below.
+                inputs[i] = Source { at: unsafe { arrays.from[i].add(start * step) }, step, row: n };
+                if step == 0 {
+                    inputs[i].row = 0;
+                }
+            }
+            for (k, &(i, period)) in self.laid_out.iter().enumerate() {
+                // SAFETY: every buffer has room for a block.
+                let buffer = unsafe { buffers.add((self.program.buffers() + k) * self.block) };
+                if !(period > 0 && self.columns.is_multiple_of(period) && held >= n) {
+                    // SAFETY: as above; the input reaches as far as the shape says.
+                    unsafe { self.broadcast.lay_out(i, arrays.from[i], start, buffer, n) };
+                }
+                inputs[i] = Source { at: buffer, step: 1, row: n };
+            }
+            held = n;
+            let outputs = arrays.to.map(|to| Target { at: to.wrapping_add(start), row: n });
+            let area = Area { rows: 1, columns: n };
+            // SAFETY: all of it was set up above.
+            unsafe { self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block) };
+        }
+    }
+
+    unsafe fn run_rows(&self, isa: Isa, arrays: &Arrays, mine: Range<usize>) {
+        let mut stack = [MaybeUninit::<f32>::uninit(); STACK];
+        let buffers: *mut f32 = stack.as_mut_ptr().cast();
+        let (rows, columns) = self.broadcast.inner();
+        let (down, across) = (rows.div_ceil(self.rows), columns.div_ceil(self.columns));
+        for block in mine {
+            let (outer, rest) = (block / (down * across), block % (down * across));
+            let (row, column) = (rest / across * self.rows, rest % across * self.columns);
+            let area = Area { rows: self.rows.min(rows - row), columns: self.columns.min(columns - column) };
+            let mut inputs = [Source::NONE; MANY];
+            for i in 0..self.program.inputs() {
+                let (r, c) = self.broadcast.inner_steps(i);
+                let at = self.broadcast.offset(i, outer) + row * r + column * c;
+                // SAFETY: the shape of the input reaches as far.
+                inputs[i] = Source { at: unsafe { arrays.from[i].add(at) }, step: c, row: r };
+            }
+            for (k, &(i, _)) in self.laid_out.iter().enumerate() {
+                let source = inputs[i];
+                // SAFETY: every buffer has room for a block.
+                let buffer = unsafe { buffers.add((self.program.buffers() + k) * self.block) };
+                for r in 0..area.rows {
+                    for c in 0..area.columns {
+                        // SAFETY: as above, and inside of the input.
+                        unsafe { *buffer.add(r * area.columns + c) = *source.at.add(r * source.row + c * source.step) };
+                    }
+                }
+                inputs[i] = Source { at: buffer, step: 1, row: area.columns };
+            }
+            let at = (outer * rows + row) * columns + column;
+            let outputs = arrays.to.map(|to| Target { at: to.wrapping_add(at), row: columns });
+            // SAFETY: all of it was set up above.
+            unsafe { self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block) };
+        }
+    }
+}
+
+struct Arrays {
+    from: [*const f32; MANY],
+    to: [*mut f32; MANY],
+}
+
+// SAFETY: they stand for slices that the caller of `run` holds; threads write disjoint blocks.
+unsafe impl Sync for Arrays {}

@@ -1,0 +1,358 @@
+//! Elementwise operations of other types than f32, one at a time, with the same broadcasting. Integers wrap; the compiler
+//! vectorises the loops for each level.
+
+use super::{Broadcast, pieces};
+use crate::vmath::simd::level;
+use crate::{Exec, SharedMut, part_of};
+use std::fmt;
+
+/// A type that can be computed with.
+pub trait Numeric: Copy + PartialOrd + Send + Sync + fmt::Debug {
+    const ZERO: Self;
+    /// Whether a division by zero has no result.
+    const INTEGER: bool;
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    /// Toward zero.
+    fn div(self, other: Self) -> Self;
+    /// Toward minus infinity; floats as [`Numeric::div`].
+    fn div_floor(self, other: Self) -> Self;
+    /// With the sign of the dividend.
+    fn rem(self, other: Self) -> Self;
+    /// With the sign of the divisor.
+    fn rem_floor(self, other: Self) -> Self;
+}
+
+macro_rules! integers {
+    ($($t:ident)*) => {$(
+        impl Numeric for $t {
+            const ZERO: $t = 0;
+            const INTEGER: bool = true;
+            #[inline(always)]
+            fn add(self, other: $t) -> $t {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn sub(self, other: $t) -> $t {
+                self.wrapping_sub(other)
+            }
+            #[inline(always)]
+            fn mul(self, other: $t) -> $t {
+                self.wrapping_mul(other)
+            }
+            #[inline(always)]
+            fn div(self, other: $t) -> $t {
+                self.wrapping_div(other)
+            }
+            #[inline(always)]
+            #[allow(unused_comparisons)]
+            fn div_floor(self, other: $t) -> $t {
+                let above = self.wrapping_rem(other) != 0 && (self < 0) != (other < 0);
+                self.wrapping_div(other).wrapping_sub($t::from(above))
+            }
+            #[inline(always)]
+            fn rem(self, other: $t) -> $t {
+                self.wrapping_rem(other)
+            }
+            #[inline(always)]
+            #[allow(unused_comparisons)]
+            fn rem_floor(self, other: $t) -> $t {
+                let rest = self.wrapping_rem(other);
+                if rest != 0 && (rest < 0) != (other < 0) { rest.wrapping_add(other) } else { rest }
+            }
+        }
+    )*};
+}
+
+integers! { i8 i16 i32 i64 u8 u16 u32 u64 }
+
+macro_rules! floats {
+    ($($t:ident)*) => {$(
+        impl Numeric for $t {
+            const ZERO: $t = 0.0;
+            const INTEGER: bool = false;
+            #[inline(always)]
+            fn add(self, other: $t) -> $t {
+                self + other
+            }
+            #[inline(always)]
+            fn sub(self, other: $t) -> $t {
+                self - other
+            }
+            #[inline(always)]
+            fn mul(self, other: $t) -> $t {
+                self * other
+            }
+            #[inline(always)]
+            fn div(self, other: $t) -> $t {
+                self / other
+            }
+            #[inline(always)]
+            fn div_floor(self, other: $t) -> $t {
+                self / other
+            }
+            #[inline(always)]
+            fn rem(self, other: $t) -> $t {
+                let (a, b) = (f64::from(self), f64::from(other));
+                (a - b * (a / b).trunc()) as $t
+            }
+            #[inline(always)]
+            fn rem_floor(self, other: $t) -> $t {
+                let (a, b) = (f64::from(self), f64::from(other));
+                (a - b * (a / b).floor()) as $t
+            }
+        }
+    )*};
+}
+
+floats! { f32 f64 }
+
+/// Arithmetic of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    Add,
+    Sub,
+    Mul,
+    /// Integers toward zero.
+    Div,
+    /// Integers toward minus infinity.
+    DivFloor,
+    /// The first where they do not compare.
+    Max,
+    /// The first where they do not compare.
+    Min,
+    /// With the sign of the dividend.
+    Mod,
+    /// With the sign of the divisor.
+    FloorMod,
+    SquaredDifference,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logic {
+    And,
+    Or,
+    Xor,
+}
+
+/// An integer was to be divided by zero; nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZeroDivisor;
+
+impl fmt::Display for ZeroDivisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("integer division by zero")
+    }
+}
+
+impl std::error::Error for ZeroDivisor {}
+
+trait Pair<A, U>: Copy + Sync {
+    fn at(self, a: A, b: A) -> U;
+}
+
+macro_rules! pairs {
+    ($($Name:ident<$T:ident: $Bound:ident> -> $U:ty, |$a:ident, $b:ident| $body:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        struct $Name;
+        impl<$T: $Bound> Pair<$T, $U> for $Name {
+            #[inline(always)]
+            fn at(self, $a: $T, $b: $T) -> $U {
+                $body
+            }
+        }
+    )*};
+}
+
+pairs! {
+    Add<T: Numeric> -> T, |a, b| a.add(b);
+    Sub<T: Numeric> -> T, |a, b| a.sub(b);
+    Mul<T: Numeric> -> T, |a, b| a.mul(b);
+    Div<T: Numeric> -> T, |a, b| a.div(b);
+    DivFloor<T: Numeric> -> T, |a, b| a.div_floor(b);
+    Max<T: Numeric> -> T, |a, b| if a < b { b } else { a };
+    Min<T: Numeric> -> T, |a, b| if b < a { b } else { a };
+    Mod<T: Numeric> -> T, |a, b| a.rem(b);
+    FloorMod<T: Numeric> -> T, |a, b| a.rem_floor(b);
+    SquaredDifference<T: Numeric> -> T, |a, b| a.sub(b).mul(a.sub(b));
+    Equal<T: Numeric> -> u8, |a, b| u8::from(a == b);
+    NotEqual<T: Numeric> -> u8, |a, b| u8::from(a != b);
+    Less<T: Numeric> -> u8, |a, b| u8::from(a < b);
+    LessEqual<T: Numeric> -> u8, |a, b| u8::from(a <= b);
+    And<T: Numeric> -> u8, |a, b| u8::from((a != T::ZERO) & (b != T::ZERO));
+    Or<T: Numeric> -> u8, |a, b| u8::from((a != T::ZERO) | (b != T::ZERO));
+    Xor<T: Numeric> -> u8, |a, b| u8::from((a != T::ZERO) != (b != T::ZERO));
+}
+
+/// `out = a op b`. Refuses to divide an integer by zero.
+pub fn arithmetic<T: Numeric>(
+    exec: &Exec<'_>,
+    op: Arithmetic,
+    shapes: &Broadcast,
+    a: &[T],
+    b: &[T],
+    out: &mut [T],
+) -> Result<(), ZeroDivisor> {
+    use Arithmetic as A;
+    let divides = matches!(op, A::Div | A::DivFloor | A::Mod | A::FloorMod);
+    // Without an output nothing is divided.
+    if T::INTEGER && divides && !out.is_empty() && b.contains(&T::ZERO) {
+        return Err(ZeroDivisor);
+    }
+    match op {
+        A::Add => pairs(exec, Add, shapes, a, b, out),
+        A::Sub => pairs(exec, Sub, shapes, a, b, out),
+        A::Mul => pairs(exec, Mul, shapes, a, b, out),
+        A::Div => pairs(exec, Div, shapes, a, b, out),
+        A::DivFloor => pairs(exec, DivFloor, shapes, a, b, out),
+        A::Max => pairs(exec, Max, shapes, a, b, out),
+        A::Min => pairs(exec, Min, shapes, a, b, out),
+        A::Mod => pairs(exec, Mod, shapes, a, b, out),
+        A::FloorMod => pairs(exec, FloorMod, shapes, a, b, out),
+        A::SquaredDifference => pairs(exec, SquaredDifference, shapes, a, b, out),
+    }
+    Ok(())
+}
+
+/// 1 where it holds, else 0.
+pub fn compare<T: Numeric>(exec: &Exec<'_>, op: Comparison, shapes: &Broadcast, a: &[T], b: &[T], out: &mut [u8]) {
+    match op {
+        Comparison::Equal => pairs(exec, Equal, shapes, a, b, out),
+        Comparison::NotEqual => pairs(exec, NotEqual, shapes, a, b, out),
+        Comparison::Less => pairs(exec, Less, shapes, a, b, out),
+        Comparison::LessEqual => pairs(exec, LessEqual, shapes, a, b, out),
+        // Turned around it needs no loop of its own.
+        Comparison::Greater => pairs(exec, Swapped(Less), shapes, a, b, out),
+        Comparison::GreaterEqual => pairs(exec, Swapped(LessEqual), shapes, a, b, out),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Swapped<P>(P);
+impl<T: Numeric, P: Pair<T, u8>> Pair<T, u8> for Swapped<P> {
+    #[inline(always)]
+    fn at(self, a: T, b: T) -> u8 {
+        self.0.at(b, a)
+    }
+}
+
+/// Of booleans, or of numbers where all but 0 are true.
+pub fn logical<T: Numeric>(exec: &Exec<'_>, op: Logic, shapes: &Broadcast, a: &[T], b: &[T], out: &mut [u8]) {
+    match op {
+        Logic::And => pairs(exec, And, shapes, a, b, out),
+        Logic::Or => pairs(exec, Or, shapes, a, b, out),
+        Logic::Xor => pairs(exec, Xor, shapes, a, b, out),
+    }
+}
+
+/// 1 where it is 0, else 0.
+pub fn logical_not<T: Numeric>(a: &[T], out: &mut [u8]) {
+    assert_eq!(a.len(), out.len(), "as many results as numbers");
+    out.iter_mut().zip(a).for_each(|(y, &x)| *y = u8::from(x == T::ZERO));
+}
+
+/// `condition != 0 ? a : b`; the inputs of `shapes` are condition, a, b.
+pub fn select<T: Copy + Send + Sync>(
+    exec: &Exec<'_>,
+    shapes: &Broadcast,
+    condition: &[u8],
+    a: &[T],
+    b: &[T],
+    out: &mut [T],
+) {
+    assert_eq!(shapes.inputs(), 3, "three shapes");
+    assert!(condition.len() >= shapes.input_len(0), "the condition has {} elements", condition.len());
+    check(shapes, [(1, a.len()), (2, b.len())], out.len());
+    let steps = [0, 1, 2].map(|i| shapes.inner_steps(i).1);
+    each_row(exec, shapes, out, |at: [usize; 3], out: &mut [T]| {
+        for (i, y) in out.iter_mut().enumerate() {
+            let at = |k: usize| at[k] + i * steps[k];
+            *y = if condition[at(0)] != 0 { a[at(1)] } else { b[at(2)] };
+        }
+    });
+}
+
+fn check<const N: usize>(shapes: &Broadcast, inputs: [(usize, usize); N], out: usize) {
+    for (i, len) in inputs {
+        assert!(len >= shapes.input_len(i), "input {i} has {len} elements");
+    }
+    assert_eq!(out, shapes.len(), "the output");
+}
+
+fn pairs<T: Numeric, U: Copy + Send + Sync, P: Pair<T, U>>(
+    exec: &Exec<'_>,
+    pair: P,
+    shapes: &Broadcast,
+    a: &[T],
+    b: &[T],
+    out: &mut [U],
+) {
+    assert_eq!(shapes.inputs(), 2, "two shapes");
+    check(shapes, [(0, a.len()), (1, b.len())], out.len());
+    let (isa, steps) = (exec.isa, [0, 1].map(|i| shapes.inner_steps(i).1));
+    each_row(exec, shapes, out, |at: [usize; 2], out: &mut [U]| {
+        if out.is_empty() {
+            return;
+        }
+        let n = out.len();
+        let (a, b) = (&a[at[0]..=at[0] + (n - 1) * steps[0]], &b[at[1]..=at[1] + (n - 1) * steps[1]]);
+        // SAFETY: the body is safe code; `level!` checks the machine.
+        unsafe {
+            level!(isa, <S, T: Numeric, U: Copy, P: Pair<T, U>>
+                (pair: P, a: &[T], b: &[T], out: &mut [U], steps: [usize; 2]) {
+                match steps {
+                    [1, 1] => out.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = pair.at(a, b)),
+                    [1, 0] => out.iter_mut().zip(a).for_each(|(y, &a)| *y = pair.at(a, b[0])),
+                    [0, 1] => out.iter_mut().zip(b).for_each(|(y, &b)| *y = pair.at(a[0], b)),
+                    [s, t] => out.iter_mut().enumerate().for_each(|(i, y)| *y = pair.at(a[i * s], b[i * t])),
+                }
+            })
+        }
+    });
+}
+
+/// Calls `f` with where each input begins and the part of the output, for every row of the inner loop.
+fn each_row<const N: usize, U: Send + Sync>(
+    exec: &Exec<'_>,
+    shapes: &Broadcast,
+    out: &mut [U],
+    f: impl Fn([usize; N], &mut [U]) + Sync,
+) {
+    let (rows, columns) = shapes.inner();
+    if out.is_empty() {
+        return;
+    }
+    let shared = SharedMut::new(out);
+    // A single long row is cut, many rows are dealt out.
+    let total = shapes.outer() * rows;
+    let chunks = pieces(exec, shapes.len());
+    if total == 1 {
+        exec.each(chunks, |chunk, _| {
+            let mine = part_of(columns, chunks, chunk);
+            let at = std::array::from_fn(|i| mine.start * shapes.inner_steps(i).1);
+            // SAFETY: chunks have ranges of their own.
+            f(at, unsafe { shared.part(mine) });
+        });
+        return;
+    }
+    let chunks = chunks.min(total);
+    exec.each(chunks, |chunk, _| {
+        for row in part_of(total, chunks, chunk) {
+            let (outer, row_within) = (row / rows, row % rows);
+            let at = std::array::from_fn(|i| shapes.offset(i, outer) + row_within * shapes.inner_steps(i).0);
+            // SAFETY: chunks have rows of their own.
+            f(at, unsafe { shared.part(row * columns..(row + 1) * columns) });
+        }
+    });
+}

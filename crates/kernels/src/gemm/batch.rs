@@ -1,0 +1,212 @@
+//! Products of two matrices that both come at run time, many at once. `B` is packed by the thread that multiplies with it.
+
+use super::panels::Panels;
+use super::region::{Ending, Product, STRIP};
+use super::{Micro, pack};
+use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
+use std::ops::Range;
+
+/// Where the matrices of one operand lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// The first float of each matrix. Equal offsets are a broadcast.
+    pub offsets: Vec<usize>,
+    /// Floats from row to row as stored.
+    pub stride: usize,
+    /// Whether what is stored is the transpose of what is multiplied.
+    pub transposed: bool,
+}
+
+/// `C[i] = scale * A[i] * B[i]` for every `i` of a batch, with `A[i]` of `m x k` and `B[i]` of `k x n`.
+#[derive(Clone, Debug)]
+pub struct BatchMatMul {
+    isa: Isa,
+    micro: &'static Micro,
+    panels: Panels,
+    m: usize,
+    k: usize,
+    a: Operand,
+    b: Operand,
+    c: Operand,
+    scale: f32,
+    /// Panels packed at a time.
+    group: usize,
+    lens: [usize; 3],
+}
+
+/// Products below this many multiplications stay on one thread.
+const ALONE: usize = 32 * 1024;
+
+impl BatchMatMul {
+    /// Panics when the operands differ in number, or when matrices of `c` overlap.
+    pub fn new(isa: Isa, [m, n, k]: [usize; 3], a: Operand, b: Operand, c: Operand, scale: f32) -> BatchMatMul {
+        let batch = c.offsets.len();
+        assert!(a.offsets.len() == batch && b.offsets.len() == batch, "operands of different batches");
+        assert!(!c.transposed, "the output cannot be transposed");
+        assert!(are_disjoint(&c.offsets, m, n, c.stride), "matrices of the output overlap");
+        let isa = isa.here();
+        let micro = Micro::of(isa);
+        let panels = Panels::new(micro, n);
+        let group = (STRIP / (micro.width * k).max(1)).clamp(1, panels.count().max(1));
+        let span = |x: &Operand, rows: usize, columns: usize| {
+            let (rows, columns) = if x.transposed { (columns, rows) } else { (rows, columns) };
+            assert!(rows <= 1 || x.stride >= columns, "rows of {columns} floats overlap: stride {}", x.stride);
+            match rows * columns {
+                0 => 0,
+                _ => x.offsets.iter().max().map_or(0, |o| o + (rows - 1) * x.stride + columns),
+            }
+        };
+        let lens = [span(&a, m, k), span(&b, k, n), span(&c, m, n)];
+        BatchMatMul { isa, micro, panels, m, k, a, b, c, scale, group, lens }
+    }
+
+    pub fn batch(&self) -> usize {
+        self.c.offsets.len()
+    }
+
+    /// Floats of scratch of each thread.
+    pub fn scratch_floats(&self) -> usize {
+        self.group_floats() + if self.a.transposed { self.strip() * self.pitch() } else { 0 }
+    }
+
+    fn group_floats(&self) -> usize {
+        (self.group * self.panels.width * self.k).next_multiple_of(16)
+    }
+    fn pitch(&self) -> usize {
+        self.k.next_multiple_of(16) + 16
+    }
+    fn strip(&self) -> usize {
+        Product::strip_rows(self.micro, self.k, 0).min(self.m.next_multiple_of(16))
+    }
+
+    /// The epilogue counts rows through the whole batch: row `r` of matrix `i` is row `i * m + r`.
+    pub fn run(&self, exec: &Exec<'_>, a: &[f32], b: &[f32], c: &mut [f32], epilogue: &Epilogue<'_>) {
+        let (batch, m, n, k) = (self.batch(), self.m, self.panels.n, self.k);
+        if batch * m * n == 0 {
+            return;
+        }
+        for (name, len, need) in
+            [("A", a.len(), self.lens[0]), ("B", b.len(), self.lens[1]), ("C", c.len(), self.lens[2])]
+        {
+            assert!(len >= need, "{name} has {len} floats of {need}");
+        }
+        assert!(exec.scratch.floats() >= self.scratch_floats(), "scratch of {} floats", exec.scratch.floats());
+        let ending = Ending::new(self.isa, epilogue, self.scale, batch * m, n);
+        let out = SharedMut::new(c);
+        let panels = self.panels.count();
+        let (by_panel, by_row) = self.split(exec.threads());
+        let parts = by_panel * by_row;
+        let (one, chunks) = if batch * m * n * k < ALONE { (batch * parts, 1) } else { (1, batch * parts) };
+        exec.each(chunks, |chunk, thread| {
+            let mut scratch = exec.scratch.of(thread);
+            for part in chunk * one..(chunk + 1) * one {
+                let (item, part) = (part / parts, part % parts);
+                let rows = part_of(m, by_row, part % by_row);
+                let panels = part_of(panels, by_panel, part / by_row);
+                let product = Product {
+                    micro: self.micro,
+                    panels: self.panels,
+                    k,
+                    // The operand starts inside its slice; `lens` covers every row of every matrix.
+                    a: a.as_ptr().wrapping_add(self.a.offsets[item]),
+                    lda: self.a.stride,
+                    b: b.as_ptr().wrapping_add(self.b.offsets[item]),
+                    c: out.as_ptr().wrapping_add(self.c.offsets[item]),
+                    ldc: self.c.stride,
+                    ending,
+                    first_row: item * m,
+                    first_column: 0,
+                    all_columns: self.c.stride,
+                };
+                // SAFETY: the slices hold the matrices (checked above), and parts are disjoint rectangles of matrices that
+                // do not overlap (checked when this was made).
+                unsafe { self.part(product, rows, panels, &mut scratch, thread) };
+            }
+        });
+    }
+
+    /// Parts of the panels and of the rows of each matrix. Panels first: then nothing is packed twice.
+    fn split(&self, threads: usize) -> (usize, usize) {
+        let want = if threads == 1 { 1 } else { (4 * threads).div_ceil(self.batch()) };
+        let by_panel = want.min(self.panels.count());
+        let by_row = want.div_ceil(by_panel).min((self.m / (4 * self.micro.rows)).max(1));
+        (by_panel, by_row)
+    }
+
+    unsafe fn part(
+        &self,
+        whole: Product<'_>,
+        rows: Range<usize>,
+        panels: Range<usize>,
+        scratch: &mut [f32],
+        thread: usize,
+    ) {
+        let (packed, turned) = scratch.split_at_mut(self.group_floats());
+        let groups = panels.len().div_ceil(self.group);
+        for g in 0..groups {
+            let group = part_of(panels.len(), groups, g);
+            let group = panels.start + group.start..panels.start + group.end;
+            for panel in group.clone() {
+                let (width, columns) = (self.panels.width_of(panel), self.panels.columns(panel));
+                let at = self.panels.start(panel - group.start, self.k);
+                let first = panel * self.panels.width;
+                let to = packed[at..at + width * self.k].as_mut_ptr();
+                // SAFETY: the panel lies inside B, and the scratch has room for the group.
+                unsafe {
+                    if self.b.transposed {
+                        let from = whole.b.add(first * self.b.stride);
+                        pack::columns(self.isa, from, self.b.stride, self.k, columns, 1, to, width);
+                    } else {
+                        pack::rows(whole.b.add(first), self.b.stride, self.k, columns, to, width);
+                    }
+                }
+            }
+            // Panels are counted from the first of all, packed ones from the first of the group.
+            let b = packed.as_ptr().wrapping_sub(self.panels.start(group.start, self.k));
+            if !self.a.transposed {
+                // SAFETY: the caller's promise.
+                unsafe { Product { b, ..whole }.run(rows.clone(), group, None, thread) };
+                continue;
+            }
+            let pitch = self.pitch();
+            let mut row = rows.start;
+            while row < rows.end {
+                let count = self.strip().min(rows.end - row);
+                // SAFETY: the strip lies inside A; the scratch has room for it; the rectangle is ours.
+                unsafe {
+                    let to = turned.as_mut_ptr();
+                    pack::columns(self.isa, whole.a.add(row), self.a.stride, count, self.k, 1, to, pitch);
+                    let part = Product {
+                        a: to,
+                        lda: pitch,
+                        b,
+                        c: whole.c.add(row * whole.ldc),
+                        first_row: whole.first_row + row,
+                        ..whole
+                    };
+                    part.run(0..count, group.clone(), None, thread);
+                }
+                row += count;
+            }
+        }
+    }
+}
+
+/// Whether matrices of `m x n` at these offsets share no float: they follow one another, or lie on a grid of their stride.
+fn are_disjoint(offsets: &[usize], m: usize, n: usize, stride: usize) -> bool {
+    if m * n == 0 || offsets.len() < 2 {
+        return true;
+    }
+    let mut sorted = offsets.to_vec();
+    sorted.sort_unstable();
+    if sorted.windows(2).all(|w| w[0] + (m - 1) * stride + n <= w[1]) {
+        return true;
+    }
+    if stride < n {
+        return false;
+    }
+    let mut cells: Vec<(usize, usize)> = offsets.iter().map(|o| (o % stride, o / stride)).collect();
+    cells.sort_unstable();
+    cells.iter().all(|c| c.0 + n <= stride)
+        && cells.windows(2).all(|w| if w[0].0 == w[1].0 { w[0].1 + m <= w[1].1 } else { w[0].0 + n <= w[1].0 })
+}

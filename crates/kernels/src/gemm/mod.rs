@@ -1,0 +1,94 @@
+//! Matrix products. `B` is packed into panels of columns; `A` is read where it lies; every sum stays in a register until it
+//! is whole, and is stored once, with what follows already applied. Convolutions run on the same innermost functions: a tap
+//! of the filter is an offset added to the rows of `A`.
+
+mod batch;
+#[cfg(target_arch = "x86_64")]
+mod f32_avx2;
+#[cfg(target_arch = "x86_64")]
+mod f32_avx512;
+mod f32_scalar;
+pub(crate) mod pack;
+pub(crate) mod panels;
+mod prepacked;
+pub(crate) mod region;
+pub(crate) mod task;
+
+pub use batch::{BatchMatMul, Operand};
+pub use prepacked::Gemm;
+
+use crate::Isa;
+use task::Task;
+
+/// Computes one tile.
+///
+/// # Safety
+/// Everything the task points to may be read or written in the size it says, and the processor has the instructions of the
+/// level.
+pub(crate) type TileFn = unsafe fn(&Task);
+
+/// The innermost functions of one instruction level.
+#[derive(Debug)]
+pub(crate) struct Micro {
+    /// Most rows of a tile.
+    pub(crate) rows: usize,
+    /// Most rows of each half of a pair: a tile whose rows come from two places.
+    pub(crate) pair_rows: usize,
+    /// Columns of a panel.
+    pub(crate) width: usize,
+    /// By width in eights of columns, then by rows. Tiles of more than seven rows find the eighth at the second start.
+    tiles: [[TileFn; 15]; 4],
+    pairs: [[TileFn; 8]; 4],
+    skinny: [[TileFn; 5]; 4],
+}
+
+/// Rows of a tile that are counted from its first start.
+pub(crate) const FIRST_ROWS: usize = 7;
+/// Most rows that count as few.
+pub(crate) const SKINNY: usize = 4;
+
+impl Micro {
+    pub(crate) fn of(isa: Isa) -> &'static Micro {
+        match isa.here() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &f32_avx512::MICRO,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &f32_avx2::MICRO,
+            _ => &f32_scalar::MICRO,
+        }
+    }
+    /// `rows` that follow one another.
+    pub(crate) fn tile(&self, rows: usize, width: usize) -> TileFn {
+        self.tiles[width / 8 - 1][rows]
+    }
+    /// Twice `rows`, each half from its own start.
+    pub(crate) fn pair(&self, rows: usize, width: usize) -> TileFn {
+        self.pairs[width / 8 - 1][rows]
+    }
+    /// Up to [`SKINNY`] rows, of panels that come from far away.
+    pub(crate) fn skinny(&self, rows: usize, width: usize) -> TileFn {
+        self.skinny[width / 8 - 1][rows]
+    }
+}
+
+/// The same number, but the compiler does not know it: addresses are then built from it instead of being kept one by one.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn opaque(mut x: usize) -> usize {
+    // SAFETY: no instruction at all.
+    unsafe { std::arch::asm!("/* {0} */", inout(reg) x, options(pure, nomem, nostack, preserves_flags)) };
+    x
+}
+
+/// Repeats a block for rows 0 to 13 with the row as a constant.
+#[cfg(target_arch = "x86_64")]
+macro_rules! each_row {
+    ($i:ident, $body:block) => {
+        each_row!(@ $i, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13)
+    };
+    (@ $i:ident, $body:block, $($n:literal)*) => {{
+        $({ const $i: usize = $n; $body })*
+    }};
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use each_row;

@@ -1,0 +1,163 @@
+//! What a micro kernel is told: one tile of rows, one panel of columns, and what happens to the sums before they are
+//! stored. The innermost functions of every instruction level take this one description.
+
+use crate::{Act, Epilogue};
+
+/// One tile of `C`: `rows x columns` sums over every tap and `depth` numbers of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    /// First row, and the first row of the second group of rows (see [`crate::gemm::Micro`]).
+    pub(crate) a: [*const f32; 2],
+    /// Floats from row to row of `A`.
+    pub(crate) lda: usize,
+    /// Offsets in floats added to the rows, one a tap.
+    pub(crate) taps: *const usize,
+    pub(crate) tap_count: usize,
+    /// Numbers of one tap.
+    pub(crate) depth: usize,
+    /// The panel: `tap_count * depth` rows of the panel's width.
+    pub(crate) b: *const f32,
+    pub(crate) c: *mut f32,
+    pub(crate) ldc: usize,
+    /// Columns to store, at most the panel's width.
+    pub(crate) columns: usize,
+    /// Whether `c` holds an earlier part of the same sums.
+    pub(crate) resume: bool,
+    /// Null when there is none.
+    pub(crate) bias: *const f32,
+    /// Null when there is none.
+    pub(crate) add: *const f32,
+    pub(crate) ld_add: usize,
+    pub(crate) post: Post,
+}
+
+/// What is done in registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Post {
+    pub(crate) scale: f32,
+    pub(crate) simple: Simple,
+    /// The numbers of `simple`.
+    pub(crate) p: f32,
+    pub(crate) q: f32,
+    pub(crate) add_last: bool,
+}
+
+/// Functions that cost a few instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Simple {
+    None,
+    Relu,
+    /// Between `p` and `q`.
+    Clamp,
+    /// Times `p` below zero.
+    Leaky,
+    /// `x * clamp(x * p + q, 0, 1)`.
+    HardSwish,
+    /// `clamp(x * p + q, 0, 1)`.
+    HardSigmoid,
+}
+
+impl Post {
+    pub(crate) const NONE: Post = Post { scale: 1.0, simple: Simple::None, p: 0.0, q: 0.0, add_last: false };
+
+    /// The function in registers, and the one that is left for later.
+    pub(crate) fn of(epilogue: &Epilogue<'_>, scale: f32) -> (Post, Act) {
+        let sixth = 1.0 / 6.0;
+        let (simple, p, q) = match epilogue.act {
+            Act::Relu => (Simple::Relu, 0.0, 0.0),
+            Act::Clamp { min, max } => (Simple::Clamp, min, max),
+            Act::LeakyRelu(factor) => (Simple::Leaky, factor, 0.0),
+            Act::HSwish => (Simple::HardSwish, sixth, 0.5),
+            Act::HSigmoid => (Simple::HardSigmoid, sixth, 0.5),
+            Act::HardSigmoid { alpha, beta } => (Simple::HardSigmoid, alpha, beta),
+            _ => (Simple::None, 0.0, 0.0),
+        };
+        let later = if simple == Simple::None { epilogue.act } else { Act::None };
+        (Post { scale, simple, p, q, add_last: epilogue.add_last && later == Act::None }, later)
+    }
+
+    pub(crate) fn apply(&self, x: f32) -> f32 {
+        let limit = |x: f32, low: f32, high: f32| {
+            if x < low {
+                low
+            } else if x > high {
+                high
+            } else {
+                x
+            }
+        };
+        match self.simple {
+            Simple::None => x,
+            Simple::Relu => {
+                if x < 0.0 {
+                    0.0
+                } else {
+                    x
+                }
+            }
+            Simple::Clamp => limit(x, self.p, self.q),
+            Simple::Leaky => {
+                if x < 0.0 {
+                    x * self.p
+                } else {
+                    x
+                }
+            }
+            Simple::HardSwish => x * limit(x * self.p + self.q, 0.0, 1.0),
+            Simple::HardSigmoid => limit(x * self.p + self.q, 0.0, 1.0),
+        }
+    }
+}
+
+/// Stores sums that lie in `sums` (`rows` of `width`) as the task says, one number at a time.
+///
+/// # Safety
+/// The task's `c`, `bias` and `add` hold `rows x columns`.
+pub(crate) unsafe fn store_plain(task: &Task, sums: *const f32, rows: usize, width: usize) {
+    for i in 0..rows {
+        for j in 0..task.columns {
+            // SAFETY: inside, as the caller promises.
+            unsafe {
+                let mut x = *sums.add(i * width + j);
+                if task.resume {
+                    x += *task.c.add(i * task.ldc + j);
+                }
+                x *= task.post.scale;
+                if !task.bias.is_null() {
+                    x += *task.bias.add(j);
+                }
+                let add = if task.add.is_null() { 0.0 } else { *task.add.add(i * task.ld_add + j) };
+                if !task.add.is_null() && !task.post.add_last {
+                    x += add;
+                }
+                x = task.post.apply(x);
+                if !task.add.is_null() && task.post.add_last {
+                    x += add;
+                }
+                *task.c.add(i * task.ldc + j) = x;
+            }
+        }
+    }
+}
+
+impl Default for Task {
+    fn default() -> Task {
+        let none = std::ptr::null();
+        Task {
+            a: [none; 2],
+            lda: 0,
+            taps: std::ptr::null(),
+            tap_count: 0,
+            depth: 0,
+            b: none,
+            c: std::ptr::null_mut(),
+            ldc: 0,
+            columns: 0,
+            resume: false,
+            bias: none,
+            add: none,
+            ld_add: 0,
+            post: Post::NONE,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Normalisation by statistics of the data: of rows (LayerNorm, RMSNorm, L2), of groups of channels over the pixels of an
+//! image (GroupNorm, InstanceNorm), and of a window of channels (LRN). Deviations are summed from the mean, never as a
+//! difference of squares, so data far from zero keeps its digits.
+
+mod groups;
+mod lrn;
+
+pub use groups::GroupNorm;
+pub use lrn::Lrn;
+
+use crate::eltwise::pieces;
+use crate::vmath::simd::{Simd, level};
+use crate::{Exec, Isa, SharedMut, part_of};
+
+/// What a row is divided by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NormKind {
+    /// Mean subtracted, divided by the root of variance plus epsilon.
+    Variance { eps: f32 },
+    /// Mean subtracted, divided by the standard deviation plus epsilon.
+    Deviation { eps: f32 },
+    /// Mean subtracted.
+    MeanOnly,
+    /// Divided by the root of the mean square plus epsilon.
+    Rms { eps: f32 },
+    /// Divided by the root of the sum of squares plus epsilon.
+    L2Add { eps: f32 },
+    /// Divided by the root of the sum of squares, which counts as epsilon at least.
+    L2Max { eps: f32 },
+}
+
+impl NormKind {
+    /// The factor, from the sum of squared deviations (or squares) of `n` elements.
+    fn factor(self, squares: f64, n: usize) -> f64 {
+        let n = n as f64;
+        1.0 / match self {
+            NormKind::Variance { eps } | NormKind::Rms { eps } => (squares / n + f64::from(eps)).sqrt(),
+            NormKind::Deviation { eps } => (squares / n).sqrt() + f64::from(eps),
+            NormKind::MeanOnly => 1.0,
+            NormKind::L2Add { eps } => (squares + f64::from(eps)).sqrt(),
+            NormKind::L2Max { eps } => squares.max(f64::from(eps)).sqrt(),
+        }
+    }
+    fn has_mean(self) -> bool {
+        matches!(self, NormKind::Variance { .. } | NormKind::Deviation { .. } | NormKind::MeanOnly)
+    }
+}
+
+/// Normalises every row of a matrix, then multiplies by `gamma` and adds `beta`, one number a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowNorm {
+    kind: NormKind,
+    rows: usize,
+    len: usize,
+}
+
+impl RowNorm {
+    pub fn new(kind: NormKind, rows: usize, len: usize) -> RowNorm {
+        RowNorm { kind, rows, len }
+    }
+
+    pub fn run(&self, exec: &Exec<'_>, x: &[f32], gamma: Option<&[f32]>, beta: Option<&[f32]>, out: &mut [f32]) {
+        assert_eq!(x.len(), self.rows * self.len, "the input");
+        assert_eq!(x.len(), out.len(), "the output");
+        // SAFETY: as long as the shape says.
+        unsafe { self.run_raw(exec, Whole(x.as_ptr()), gamma, beta, SharedMut::new(out)) }
+    }
+
+    pub fn run_in_place(&self, exec: &Exec<'_>, data: &mut [f32], gamma: Option<&[f32]>, beta: Option<&[f32]>) {
+        assert_eq!(data.len(), self.rows * self.len, "the data");
+        let data = SharedMut::new(data);
+        // SAFETY: as long as the shape says; a row is read before it is written.
+        unsafe { self.run_raw(exec, Whole(data.as_ptr()), gamma, beta, data) }
+    }
+
+    unsafe fn run_raw(
+        &self,
+        exec: &Exec<'_>,
+        x: Whole,
+        gamma: Option<&[f32]>,
+        beta: Option<&[f32]>,
+        out: SharedMut<'_, f32>,
+    ) {
+        let RowNorm { kind, rows, len } = *self;
+        assert!([gamma, beta].iter().flatten().all(|v| v.len() == len), "a number for each of {len} columns");
+        if out.is_empty() {
+            return;
+        }
+        let chunks = pieces(exec, out.len() * 4).min(rows);
+        let start = |v: Option<&[f32]>| v.map_or(std::ptr::null(), <[f32]>::as_ptr);
+        let affine = Affine { gamma: start(gamma), beta: start(beta) };
+        exec.each(chunks, |chunk, _| {
+            let (x, affine) = (&x, &affine);
+            for r in part_of(rows, chunks, chunk) {
+                // SAFETY: row `r` is inside of both, and this chunk's own.
+                unsafe { row(exec.isa, kind, x.0.add(r * len), out.as_ptr().add(r * len), len, affine) };
+            }
+        });
+    }
+}
+
+/// The start of what is read; it may be what is written.
+struct Whole(*const f32);
+
+// SAFETY: it stands for a slice that the caller holds; threads only read their own rows.
+unsafe impl Sync for Whole {}
+
+/// Factors and terms of the columns, null where there are none.
+struct Affine {
+    gamma: *const f32,
+    beta: *const f32,
+}
+
+// SAFETY: they stand for shared slices that the caller holds.
+unsafe impl Sync for Affine {}
+
+unsafe fn row(isa: Isa, kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &Affine) {
+    // SAFETY: `level!` checks the machine; the caller promises `len` floats everywhere.
+    unsafe {
+        level!(isa, <S>(kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &Affine) {
+            let zero = S::splat(0.0);
+            let mean = if kind.has_mean() { sums::<S>(x, len, |x| (x, zero)).0 / len as f64 } else { 0.0 };
+            let m = S::splat(mean as f32);
+            // What the sum of deviations is not 0 by, the mean is off by.
+            let (rest, squares) = sums::<S>(x, len, |x| (x - m, (x - m) * (x - m)));
+            let off = if kind.has_mean() { rest / len as f64 } else { 0.0 };
+            let factor = kind.factor(squares - len as f64 * off * off, len);
+            let (f, term) = (S::splat(factor as f32), S::splat((-off * factor) as f32));
+            let mut i = 0;
+            while i < len {
+                let n = S::N.min(len - i);
+                let load = |p: *const f32| if n == S::N { S::load(p.add(i)) } else { S::load_part(p.add(i), n) };
+                let mut y = (load(x) - m).fma(f, term);
+                if !affine.gamma.is_null() {
+                    y = y * load(affine.gamma);
+                }
+                if !affine.beta.is_null() {
+                    y = y + load(affine.beta);
+                }
+                if n == S::N { y.store(out.add(i)) } else { y.store_part(out.add(i), n) }
+                i += n;
+            }
+        })
+    }
+}
+
+/// The sums of both results of `f` over a run: lanes of f32 for a short while, then f64.
+#[inline(always)]
+unsafe fn sums<S: Simd>(x: *const f32, len: usize, f: impl Fn(S) -> (S, S)) -> (f64, f64) {
+    let zero = S::splat(0.0);
+    let (mut totals, mut i) = ((0.0f64, 0.0f64), 0);
+    while i < len {
+        let end = len.min(i + 128 * S::N);
+        let (mut a, mut b) = ([zero; 2], [zero; 2]);
+        // SAFETY: the caller's promise of `len` floats.
+        unsafe {
+            while i + 2 * S::N <= end {
+                let (p, q) = (f(S::load(x.add(i))), f(S::load(x.add(i + S::N))));
+                (a[0], b[0]) = (a[0] + p.0, b[0] + p.1);
+                (a[1], b[1]) = (a[1] + q.0, b[1] + q.1);
+                i += 2 * S::N;
+            }
+            while i < end {
+                let n = S::N.min(end - i);
+                let p = f(S::load_part(x.add(i), n));
+                a[0] = a[0] + S::select(S::first(n), p.0, zero);
+                b[0] = b[0] + S::select(S::first(n), p.1, zero);
+                i += n;
+            }
+        }
+        totals.0 += f64::from((a[0] + a[1]).sum());
+        totals.1 += f64::from((b[0] + b[1]).sum());
+    }
+    totals
+}

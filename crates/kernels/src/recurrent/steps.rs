@@ -1,0 +1,235 @@
+//! Runs the steps of a layer. Two directions run on two threads at once, each in its own cache; one direction with large
+//! weights is split over threads unit by unit, with a meeting after each step.
+
+use super::gates::{self, Row, Settings, Stage, Tile};
+use super::weights::{Product, Weights};
+use super::{CellKind, Direction, RecurrentInputs, RecurrentOutputs, RecurrentParams};
+use crate::{Exec, Isa, SharedMut, part_of};
+
+/// Weights of a step, in floats, from which on a thread of its own pays.
+const SPLIT: usize = 24 << 10;
+
+/// Floats that one direction remembers: the state before and after a step, the cell state, and what a GRU keeps between its
+/// two products.
+pub(super) fn state_floats(p: &RecurrentParams) -> usize {
+    (5 * p.batch * p.hidden).next_multiple_of(16)
+}
+
+pub(super) fn run(
+    exec: &Exec,
+    isa: Isa,
+    p: &RecurrentParams,
+    weights: Weights,
+    inputs: &RecurrentInputs,
+    mut outputs: RecurrentOutputs,
+    (x, x_rows): (&[f32], [usize; 2]),
+    states: &mut [f32],
+) {
+    let usual = p.clip == 0.0
+        && p.acts == p.kind.usual_acts()
+        && p.kind != (CellKind::Lstm { input_forget: true })
+        && weights.peepholes(0).is_none();
+    let settings = Settings { isa, kind: p.kind, acts: p.acts, clip: p.clip, usual };
+    let time = (0..p.batch).map(|row| inputs.lengths.of(row, p.time)).max().unwrap_or(0);
+    let job = Job {
+        p,
+        weights,
+        inputs,
+        settings: &settings,
+        x,
+        x_rows,
+        y: outputs.y.as_deref_mut().map(SharedMut::new),
+        states: SharedMut::new(states),
+    };
+    let directions = p.directions();
+    let size: usize = weights.layout.products.iter().flatten().map(|w| w.panels * w.floats).sum();
+    let work = size * p.batch.min(16);
+    let panels = weights.layout.products.iter().flatten().map(|w| w.panels).min().unwrap_or(1);
+    let parts = (exec.threads() / directions).min(work / SPLIT).clamp(1, panels.max(1));
+    let alone = time * size * directions * p.batch < 1 << 16;
+    let begin = |d: usize, _: usize| job.begin(d);
+    if parts == 1 {
+        let whole = |d: usize| {
+            begin(d, 0);
+            for step in 0..time {
+                for (which, product) in weights.layout.products.iter().flatten().enumerate() {
+                    job.part(d, step, which, product, 0..product.panels);
+                }
+            }
+            job.end(d);
+        };
+        if alone {
+            (0..directions).for_each(whole);
+        } else {
+            exec.each(directions, |d, _| whole(d));
+        }
+    } else {
+        exec.each(directions, begin);
+        for step in 0..time {
+            for (which, product) in weights.layout.products.iter().flatten().enumerate() {
+                exec.each(directions * parts, |chunk, _| {
+                    job.part(chunk / parts, step, which, product, part_of(product.panels, parts, chunk % parts));
+                });
+            }
+        }
+        exec.each(directions, |d, _| job.end(d));
+    }
+    let last = time % 2;
+    for d in 0..directions {
+        for row in 0..p.batch {
+            let at = (row * directions + d) * p.hidden;
+            if let Some(h) = outputs.h.as_deref_mut() {
+                h[at..at + p.hidden].copy_from_slice(job.state(d, last, row));
+            }
+            if let Some(c) = outputs.c.as_deref_mut() {
+                c[at..at + p.hidden].copy_from_slice(job.state(d, CELL, row));
+            }
+        }
+    }
+}
+
+/// Places among the five blocks of a direction's memory.
+const CELL: usize = 2;
+const UPDATE: usize = 3;
+const RESET: usize = 4;
+
+struct Job<'a> {
+    p: &'a RecurrentParams,
+    weights: Weights<'a>,
+    inputs: &'a RecurrentInputs<'a>,
+    settings: &'a Settings,
+    x: &'a [f32],
+    /// Rows of `x` from batch to batch and from step to step.
+    x_rows: [usize; 2],
+    y: Option<SharedMut<'a, f32>>,
+    states: SharedMut<'a, f32>,
+}
+
+impl Job<'_> {
+    fn at(&self, direction: usize, block: usize, row: usize) -> usize {
+        direction * state_floats(self.p) + (block * self.p.batch + row) * self.p.hidden
+    }
+    fn place(&self, direction: usize, block: usize, row: usize) -> *mut f32 {
+        self.states.as_ptr().wrapping_add(self.at(direction, block, row))
+    }
+    #[allow(clippy::mut_from_ref)]
+    fn state(&self, direction: usize, block: usize, row: usize) -> &mut [f32] {
+        let at = self.at(direction, block, row);
+        // SAFETY: called before the first and after the last step, by one thread for each direction.
+        unsafe { self.states.part(at..at + self.p.hidden) }
+    }
+    fn length(&self, row: usize) -> usize {
+        self.inputs.lengths.of(row, self.p.time)
+    }
+
+    fn begin(&self, d: usize) {
+        let n = self.p.hidden;
+        for row in 0..self.p.batch {
+            let at = (row * self.p.directions() + d) * n;
+            for (block, from) in [(0, self.inputs.h), (CELL, self.inputs.c)] {
+                let to = self.state(d, block, row);
+                match from {
+                    Some(from) if self.length(row) > 0 => to.copy_from_slice(&from[at..at + n]),
+                    _ => to.fill(0.0),
+                }
+            }
+        }
+    }
+
+    /// Outputs after the end of each row are 0.
+    fn end(&self, d: usize) {
+        let p = self.p;
+        let Some(y) = self.y else { return };
+        for row in 0..p.batch {
+            for t in self.length(row)..p.time {
+                let at = row * p.y[0] + d * p.y[1] + t * p.y[2];
+                // SAFETY: rows of the output do not overlap, and nobody else writes those of this direction.
+                unsafe { y.part(at..at + p.hidden) }.fill(0.0);
+            }
+        }
+    }
+
+    /// Some panels of one product of a step.
+    fn part(&self, d: usize, step: usize, which: usize, product: &Product, panels: std::ops::Range<usize>) {
+        let p = self.p;
+        let stage = match (p.kind, which) {
+            (CellKind::Rnn, _) => Stage::Rnn,
+            (CellKind::Lstm { .. }, _) => Stage::Lstm,
+            (CellKind::Gru { linear_before_reset: true }, _) => Stage::Gru,
+            (_, 0) => Stage::GruGates,
+            _ => Stage::GruNew,
+        };
+        let tiles = gates::tiles(self.settings.isa, stage);
+        let all = self.weights.panels(d, product);
+        let new_bias = self.weights.new_bias(d).as_ptr();
+        let peepholes = self.weights.peepholes(d).map_or(std::ptr::null(), <[f32]>::as_ptr);
+        let count = panels.len();
+        for i in 0..count {
+            // Forth and back, so that what was used last is still in the cache.
+            let panel = if step.is_multiple_of(2) { panels.start + i } else { panels.end - 1 - i };
+            let groups = p.batch.div_ceil(tiles.len());
+            for group in 0..groups {
+                let group = part_of(p.batch, groups, group);
+                let (first, n) = (group.start, group.len());
+                let mut rows = [NO_ROW; gates::ROWS];
+                for (i, row) in rows[..n].iter_mut().enumerate() {
+                    *row = self.row(d, step, first + i, stage);
+                }
+                let tile = Tile {
+                    rows: &rows[..n],
+                    panel: all[panel * product.floats..].as_ptr(),
+                    hidden: p.hidden,
+                    unit: panel * product.units,
+                    new_bias,
+                    peepholes,
+                    settings: self.settings,
+                };
+                // SAFETY: the level is one of this machine; all places were checked by `Recurrent::run`, and units of a
+                // panel are written by its own part alone.
+                unsafe { tiles[n - 1](&tile) };
+            }
+        }
+    }
+
+    fn row(&self, d: usize, step: usize, row: usize, stage: Stage) -> Row {
+        let p = self.p;
+        let length = self.length(row);
+        let ended = step >= length;
+        let backwards = p.direction == Direction::Reverse || d == 1;
+        let t = match (ended, backwards) {
+            (true, _) => 0,
+            (_, true) => length - 1 - step,
+            _ => step,
+        };
+        let width = p.directions() * p.kind.gates() * p.hidden;
+        let x = (row * self.x_rows[0] + t * self.x_rows[1]) * width + d * p.kind.gates() * p.hidden;
+        let h = self.place(d, step % 2, row);
+        let reset = self.place(d, RESET, row);
+        let y = row * p.y[0] + d * p.y[1] + t * p.y[2];
+        Row {
+            x: self.x[x..].as_ptr(),
+            factor: if stage == Stage::GruNew { reset } else { h },
+            h,
+            c: self.place(d, CELL, row),
+            next: self.place(d, 1 - step % 2, row),
+            y: self.y.map_or(std::ptr::null_mut(), |all| all.as_ptr().wrapping_add(y)),
+            ended,
+            update: self.inputs.attention.map_or(1.0, |a| 1.0 - a[row * p.time + t]),
+            z: self.place(d, UPDATE, row),
+            reset,
+        }
+    }
+}
+
+const NO_ROW: Row = Row {
+    x: std::ptr::null(),
+    factor: std::ptr::null(),
+    h: std::ptr::null(),
+    c: std::ptr::null_mut(),
+    next: std::ptr::null_mut(),
+    y: std::ptr::null_mut(),
+    ended: true,
+    update: 0.0,
+    z: std::ptr::null_mut(),
+    reset: std::ptr::null_mut(),
+};

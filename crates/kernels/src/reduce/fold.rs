@@ -1,0 +1,243 @@
+//! The folding itself: of a contiguous run, or of rows into columns.
+
+use super::{Reduction, Shape, merge, place};
+use crate::Isa;
+use crate::vmath::simd::{Simd, level};
+use std::ops::Range;
+
+/// Columns of one unit.
+pub(super) const TILE: usize = 128;
+/// Additions of a lane before it is emptied into f64.
+const SHORT: usize = 64;
+
+/// What is folded.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub shape: &'a Shape,
+    pub op: Reduction,
+    pub x: &'a [f32],
+}
+
+/// A reduction in all widths: what it starts from, and one more element.
+trait Fold: Copy {
+    const FIRST: f32;
+    fn add<S: Simd>(sum: S, x: S) -> S;
+    fn exact(x: f64) -> f64;
+}
+
+macro_rules! folds {
+    ($($Name:ident from $first:expr, |$sum:ident, $x:ident| $body:expr, |$e:ident| $exact:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        struct $Name;
+        impl Fold for $Name {
+            const FIRST: f32 = $first;
+            #[inline(always)]
+            fn add<S: Simd>($sum: S, $x: S) -> S {
+                $body
+            }
+            #[inline(always)]
+            fn exact($e: f64) -> f64 {
+                $exact
+            }
+        }
+    )*};
+}
+
+folds! {
+    Sum from 0.0, |sum, x| sum + x, |x| x;
+    Size from 0.0, |sum, x| sum + x.abs(), |x| x.abs();
+    Square from 0.0, |sum, x| x.fma(x, sum), |x| x * x;
+    Max from f32::NEG_INFINITY, |sum, x| x.max(sum), |x| x;
+    Min from f32::INFINITY, |sum, x| x.min(sum), |x| x;
+}
+
+impl Job<'_> {
+    /// Folds elements `folds` of each unit and hands its values on, with the place of the first in the output. A unit is up
+    /// to [`TILE`] neighbouring columns of the output.
+    pub(super) fn units(&self, isa: Isa, units: Range<usize>, folds: Range<usize>, put: &dyn Fn(usize, &[f64])) {
+        macro_rules! run {
+            ($fold:ident) => {
+                // SAFETY: a `Shape` reaches no further than its total, which is the length of the input.
+                unsafe { units_of::<$fold>(isa, *self, units, folds, put) }
+            };
+        }
+        match self.op {
+            Reduction::Sum | Reduction::Mean => run!(Sum),
+            Reduction::L1 => run!(Size),
+            Reduction::L2 | Reduction::SumSquare => run!(Square),
+            Reduction::Max => run!(Max),
+            Reduction::Min => run!(Min),
+            Reduction::Prod => {
+                for unit in units {
+                    self.exact(unit, &folds, 1.0, |x| x, put);
+                }
+            }
+        }
+    }
+
+    /// Where a unit begins in the input and the output, and its columns.
+    #[inline(always)]
+    fn place(&self, unit: usize) -> (usize, usize, usize) {
+        let across = self.shape.width.div_ceil(TILE);
+        let (outer, column) = (unit / across, unit % across * TILE);
+        let at = place(&self.shape.kept, outer) + column;
+        (at, outer * self.shape.width + column, TILE.min(self.shape.width - column))
+    }
+
+    /// Slowly, in f64 throughout.
+    fn exact(
+        &self,
+        unit: usize,
+        folds: &Range<usize>,
+        first: f64,
+        f: impl Fn(f64) -> f64,
+        put: &dyn Fn(usize, &[f64]),
+    ) {
+        let (at, to, columns) = self.place(unit);
+        let mut values = [first; TILE];
+        for k in folds.clone() {
+            let row = at + place(&self.shape.folded, k / self.shape.len) + k % self.shape.len * self.shape.step;
+            for (value, &x) in values.iter_mut().zip(&self.x[row..row + columns]) {
+                *value = merge(self.op, *value, f(f64::from(x)));
+            }
+        }
+        put(to, &values[..columns]);
+    }
+}
+
+unsafe fn units_of<F: Fold>(
+    isa: Isa,
+    job: Job<'_>,
+    units: Range<usize>,
+    folds: Range<usize>,
+    put: &dyn Fn(usize, &[f64]),
+) {
+    // SAFETY: `level!` checks the machine; places of the shape are inside of the input.
+    unsafe {
+        level!(isa, <S, F: Fold>(job: Job<'_>, units: Range<usize>, folds: Range<usize>, put: &dyn Fn(usize, &[f64])) {
+            for unit in units {
+                let (at, to, columns) = job.place(unit);
+                let mut values = [f64::from(F::FIRST); TILE];
+                let mut k = folds.start;
+                while k < folds.end {
+                    let within = k % job.shape.len;
+                    let n = (job.shape.len - within).min(folds.end - k);
+                    let start = at + place(&job.shape.folded, k / job.shape.len) + within * job.shape.step;
+                    if job.shape.step == 1 && columns == 1 {
+                        values[0] = merge(job.op, values[0], run::<S, F>(job, &job.x[start..start + n]));
+                    } else {
+                        rows::<S, F>(job, start, n, &mut values[..columns]);
+                    }
+                    k += n;
+                }
+                // Squares or sums may leave the range of f32 and come back.
+                if values[..columns].iter().all(|v| v.is_finite()) || matches!(job.op, Reduction::Max | Reduction::Min) {
+                    put(to, &values[..columns]);
+                } else {
+                    job.exact(unit, &folds, 0.0, F::exact, put);
+                }
+            }
+        })
+    }
+}
+
+/// Folds a contiguous run.
+#[inline(always)]
+unsafe fn run<S: Simd, F: Fold>(job: Job<'_>, x: &[f32]) -> f64 {
+    let first = S::splat(F::FIRST);
+    let (mut total, mut i) = (f64::from(F::FIRST), 0);
+    while i < x.len() {
+        let end = x.len().min(i + 4 * SHORT * S::N);
+        let mut lanes = [first; 4];
+        // SAFETY: `i + n` stays within the slice.
+        unsafe {
+            while i + 4 * S::N <= end {
+                let at = x.as_ptr().add(i);
+                lanes[0] = F::add(lanes[0], S::load(at));
+                lanes[1] = F::add(lanes[1], S::load(at.add(S::N)));
+                lanes[2] = F::add(lanes[2], S::load(at.add(2 * S::N)));
+                lanes[3] = F::add(lanes[3], S::load(at.add(3 * S::N)));
+                i += 4 * S::N;
+            }
+            while i < end {
+                let n = S::N.min(end - i);
+                let more = F::add(lanes[0], S::load_part(x.as_ptr().add(i), n));
+                lanes[0] = S::select(S::first(n), more, lanes[0]);
+                i += n;
+            }
+        }
+        let both = match job.op {
+            Reduction::Max => lanes[0].max(lanes[1]).max(lanes[2].max(lanes[3])).largest(),
+            Reduction::Min => -(-lanes[0].min(lanes[1]).min(lanes[2].min(lanes[3]))).largest(),
+            _ => ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])).sum(),
+        };
+        total = merge(job.op, total, f64::from(both));
+    }
+    total
+}
+
+/// Folds `n` rows from `start` on into columns.
+#[inline(always)]
+unsafe fn rows<S: Simd, F: Fold>(job: Job<'_>, start: usize, n: usize, values: &mut [f64]) {
+    let (x, step) = (job.x.as_ptr(), job.shape.step);
+    let mut column = 0;
+    while column < values.len() {
+        let width = values.len() - column;
+        let mut k = 0;
+        while k < n {
+            let end = n.min(k + SHORT);
+            let mut lanes = [0.0f32; 8 * 16];
+            // SAFETY: rows and columns are inside of the input; `lanes` holds eight vectors.
+            let done = unsafe {
+                if width >= 8 * S::N {
+                    columns::<S, F, 8>(x.add(start + column), step, k..end, &mut lanes)
+                } else if width >= 4 * S::N {
+                    columns::<S, F, 4>(x.add(start + column), step, k..end, &mut lanes)
+                } else if width >= S::N {
+                    columns::<S, F, 1>(x.add(start + column), step, k..end, &mut lanes)
+                } else {
+                    let mut sum = S::splat(F::FIRST);
+                    for k in k..end {
+                        sum = F::add(sum, S::load_part(x.add(start + column + k * step), width));
+                    }
+                    sum.store(lanes.as_mut_ptr());
+                    width
+                }
+            };
+            for (value, &lane) in values[column..column + done].iter_mut().zip(&lanes) {
+                *value = merge(job.op, *value, f64::from(lane));
+            }
+            k = end;
+            if k == n {
+                column += done;
+            }
+        }
+        if n == 0 {
+            break;
+        }
+    }
+}
+
+/// Folds rows of `A` vectors; gives how many columns that are.
+#[inline(always)]
+unsafe fn columns<S: Simd, F: Fold, const A: usize>(
+    x: *const f32,
+    step: usize,
+    k: Range<usize>,
+    lanes: &mut [f32; 128],
+) -> usize {
+    let mut sums = [S::splat(F::FIRST); A];
+    for k in k {
+        // SAFETY: the caller's promise.
+        let row = unsafe { x.add(k * step) };
+        for a in 0..A {
+            // SAFETY: as above.
+            sums[a] = F::add(sums[a], unsafe { S::load(row.add(a * S::N)) });
+        }
+    }
+    for a in 0..A {
+        // SAFETY: at most eight vectors of at most 16 lanes.
+        unsafe { sums[a].store(lanes.as_mut_ptr().add(a * S::N)) };
+    }
+    A * S::N
+}

@@ -1,0 +1,96 @@
+//! Winograd convolution against plain loops in f64.
+
+mod spatial_common;
+
+use carafe_kernels::{Act, ConvShape, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch, Winograd};
+use spatial_common::{Random, act, close, direct};
+
+fn shape(batch: usize, [h, w]: [usize; 2], ins: usize, outs: usize, [before, after]: [usize; 2]) -> ConvShape {
+    ConvShape {
+        batch,
+        in_spatial: [1, h, w],
+        in_channels: ins,
+        out_channels: outs,
+        kernel: [1, 3, 3],
+        stride: [1; 3],
+        dilation: [1; 3],
+        pad_begin: [0, before, before],
+        pad_end: [0, after, after],
+        groups: 1,
+    }
+}
+
+/// Runs at every level with one and three threads, with gaps between pixels, and compares.
+fn check(s: ConvShape, function: Act, add_last: Option<bool>) {
+    let mut random = Random::new(s.in_channels + s.in_spatial[2]);
+    let (ins, outs, gap) = (s.in_channels, s.out_channels, 2);
+    let input = random.floats(s.batch * s.in_spatial.iter().product::<usize>() * (ins + gap));
+    let weights = random.floats(outs * ins * 9);
+    let bias = random.floats(outs);
+    let pixels = s.batch * s.out_spatial().iter().product::<usize>();
+    let add = random.floats(pixels * outs);
+    let mut wanted = direct(&s, &input, ins + gap, &weights);
+    for (i, y) in wanted.iter_mut().enumerate() {
+        *y += bias[i % outs] as f64;
+        *y += if add_last == Some(false) { add[i] as f64 } else { 0.0 };
+        *y = act(function, *y);
+        *y += if add_last == Some(true) { add[i] as f64 } else { 0.0 };
+    }
+    for isa in Isa::available() {
+        for (threads, size) in [(1, 4), (3, 4), (1, 2), (3, 2)] {
+            let pool = Pool::new(PoolOptions::threads(threads));
+            let kernel = Winograd::with_tiles(isa, threads, s, size);
+            let scratch = Scratch::new(threads, kernel.scratch_floats()).unwrap();
+            let mut packed = vec![0.0; kernel.packed_floats()];
+            kernel.pack(&weights, &mut packed);
+            let mut out = vec![f32::NAN; pixels * (outs + gap)];
+            let epilogue = Epilogue {
+                bias: Some(&bias),
+                add: add_last.map(|_| (&add[..], outs)),
+                add_last: add_last.unwrap_or(false),
+                act: function,
+                finish: None,
+            };
+            let exec = Exec::new(&pool, isa, &scratch);
+            kernel.run(&exec, &input, ins + gap, &packed, &mut out, outs + gap, &epilogue);
+            let found: Vec<f32> = out.chunks_exact(outs + gap).flat_map(|p| p[..outs].to_vec()).collect();
+            assert!(out.chunks_exact(outs + gap).all(|p| p[outs..].iter().all(|x| x.is_nan())), "a gap was written to");
+            close(&found, &wanted, 2e-5, &format!("{isa:?} {threads} {size} {s:?}"));
+        }
+    }
+}
+
+#[test]
+fn all_sizes_agree_with_plain_loops() {
+    for size in [[1, 1], [4, 4], [7, 7], [5, 14], [13, 9], [16, 33], [2, 3]] {
+        for (ins, outs) in [(16, 32), (3, 5), (17, 49), (40, 16), (1, 1)] {
+            check(shape(1, size, ins, outs, [1, 1]), Act::Relu, None);
+        }
+    }
+}
+
+#[test]
+fn pads_may_differ_and_be_wide() {
+    for pads in [[0, 0], [0, 1], [2, 0], [3, 2]] {
+        check(shape(2, [6, 7], 8, 20, pads), Act::None, None);
+    }
+}
+
+#[test]
+fn many_tiles_are_done_in_blocks() {
+    check(shape(2, [40, 41], 64, 33, [1, 1]), Act::None, None);
+}
+
+#[test]
+fn functions_and_sums_come_in_their_order() {
+    for function in [Act::Relu, Act::HSwish, Act::Swish(1.0), Act::Sigmoid] {
+        for add_last in [None, Some(false), Some(true)] {
+            check(shape(1, [9, 10], 12, 70, [1, 1]), function, add_last);
+        }
+    }
+}
+
+#[test]
+fn many_channels_stay_exact() {
+    check(shape(1, [8, 8], 512, 64, [1, 1]), Act::None, None);
+}

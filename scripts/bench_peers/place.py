@@ -1,0 +1,62 @@
+"""Where things of this tool lie, and the Python environment with the peers in it. Needs the standard library alone."""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = ROOT / "target"
+NEEDED = ["openvino", "onnxruntime", "onnx", "numpy", "ml_dtypes"]
+WELCOME = ["tract"]  # has no wheel for every system
+
+
+def folder(variable, otherwise):
+    """A folder that the environment may name."""
+    return Path(os.environ.get(variable) or TARGET / otherwise).resolve()
+
+
+def models():
+    return folder("CARAFE_BENCH_MODELS", "bench-models")
+
+
+def nets():
+    return folder("CARAFE_BENCH_NETS", "bench-nets")
+
+
+def work():
+    return folder("CARAFE_BENCH_WORK", "bench-work")
+
+
+def lock():
+    named = os.environ.get("CARAFE_BENCH_LOCK")
+    return Path(named) if named else TARGET / "bench.lock"
+
+
+def enter_environment(script):
+    """Goes on in the environment with the peers; makes it when it is not there yet."""
+    home = folder("CARAFE_BENCH_VENV", "bench-venv")
+    python = home / "bin" / "python"
+    if Path(sys.prefix).resolve() == home:
+        return
+    if not python.exists():
+        print(f"bench-peers: making {home} with {', '.join(NEEDED)}", file=sys.stderr)
+        venv.create(home, with_pip=True)
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        if subprocess.run([*pip, *NEEDED], check=False).returncode:
+            shutil.rmtree(home)
+            sys.exit("bench-peers: pip could not install the peers; CARAFE_BENCH_VENV may name an environment that has them")
+        for package in WELCOME:
+            if subprocess.run([*pip, "--only-binary", ":all:", package], check=False, stderr=subprocess.DEVNULL).returncode:
+                print(f"bench-peers: no {package} for this Python, going on without", file=sys.stderr)
+    os.execv(python, [str(python), script, *sys.argv[1:]])
+
+
+def build_worker():
+    """Builds Carafe's worker and returns where it is."""
+    command = ["cargo", "build", "--release", "--quiet", "--locked", "-p", "carafe", "--example", "bench_worker"]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode:
+        sys.exit("bench-peers: cargo could not build the worker")
+    return Path(os.environ.get("CARGO_TARGET_DIR") or TARGET) / "release" / "examples" / "bench_worker"

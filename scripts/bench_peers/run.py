@@ -1,0 +1,272 @@
+"""Runs the engines of one model in turns and gathers their figures.
+
+Every engine is a process that holds the model. In each round every engine runs for a moment while the others wait, so a
+ratio compares runs made seconds apart on the same machine. What other programs use of the processors meanwhile is watched:
+a turn they disturbed is run again, a few times at most, and the quietest turn counts.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from . import place
+
+DISTURBED = 0.1  # of a processor
+ONE_THREAD = {"tract"}
+SMALLEST = 1e-3  # no difference is measured against less
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Failed(Exception):
+    """An engine could not do what it was asked."""
+
+
+class Worker:
+    def __init__(self, plan, engine, model, inputs, threads, streams):
+        command = [str(part) for part in (*plan.command(engine), model, inputs, threads, streams)]
+        if engine == "carafe":
+            command.append(plan.device)
+        environment = dict(os.environ, PYTHONPATH=str(place.ROOT / "scripts"))
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True, env=environment, preexec_fn=first_in_line)
+        self.engine, self.threads, self.streams = engine, threads, streams
+        try:
+            self.start = self.answer()
+        except Failed:
+            self.close()
+            raise
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        told = json.loads(line) if line else {"error": f"the process ended with status {self.process.wait()}"}
+        if "error" in told:
+            raise Failed(told["error"])
+        return told
+
+    def ask(self, *words):
+        try:
+            self.process.stdin.write(" ".join(map(str, words)) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the answer says how it ended
+        return self.answer()
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def spent(self):
+        """Processor seconds it has used."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def first_in_line():
+    """Before everyone else, where that is allowed. Linux may weigh sessions before processes, so it gets one of its own."""
+    with contextlib.suppress(OSError):
+        os.setsid()
+        os.nice(-20)
+        Path("/proc/self/autogroup").write_text("-20", encoding="ascii")
+
+
+def machine_spent():
+    with open("/proc/stat", encoding="ascii") as stat:
+        user, nice, system, _, _, irq, soft, stolen = map(int, stat.readline().split()[1:9])
+    return (user + nice + system + irq + soft + stolen) / TICK
+
+
+def undisturbed(worker, tries, measure):
+    """(share of a processor others used, figure) of the quietest try."""
+    best = None
+    for _ in range(tries):
+        all_before, own_before, start = machine_spent(), worker.spent(), time.perf_counter()
+        figure = measure()
+        lasted = time.perf_counter() - start
+        others = machine_spent() - all_before - (worker.spent() - own_before)
+        share = max(0.0, others / lasted - 2 / TICK / lasted)  # the counters are coarse
+        if best is None or share < best[0]:
+            best = (share, figure)
+        if share < DISTURBED:
+            break
+    return best
+
+
+@contextlib.contextmanager
+def alone():
+    """Other runs of this tool wait."""
+    file = place.lock()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(file, "a", encoding="ascii") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+class Plan:
+    """What is to be measured, and how long."""
+
+    def __init__(self, engines, threads, rounds, seconds, loads, tries, device, worker):
+        self.engines, self.threads, self.rounds, self.seconds = engines, threads, rounds, seconds
+        self.loads, self.tries, self.device, self.worker = loads, tries, device, worker
+
+    def command(self, engine):
+        known = self.engines[engine]
+        if engine == "carafe":
+            return [self.worker]
+        return known or [sys.executable, "-m", "bench_peers.engines", engine]
+
+    def throughput(self, engine, cores):
+        """Settings (threads, streams) to try; 0 streams: the engine chooses."""
+        return [(1, cores), (1, 0)] if engine == "openvino" else [(1, cores)]
+
+
+def measure(plan, model, inputs):
+    """{engine: figures} for one model; an engine that fails has `problem` instead."""
+    found = {engine: {"latency": {}} for engine in plan.engines}
+    outputs = {}
+
+    def fail(engine, problem):
+        found[engine] = {"problem": str(problem)}
+
+    def able():
+        return [e for e in plan.engines if "problem" not in found[e]]
+
+    for threads in plan.threads:
+        most = threads == max(plan.threads)
+        workers = {}
+        for _ in range(plan.loads if most else 1):
+            for engine in able():
+                if engine in workers:
+                    workers.pop(engine).close()
+                if engine in ONE_THREAD and threads > 1:
+                    continue
+                try:
+                    worker = workers[engine] = Worker(plan, engine, model, inputs, threads, 1)
+                    if most or engine in ONE_THREAD:
+                        begun(found[engine], worker)
+                except Failed as problem:
+                    fail(engine, problem)
+        for engine in list(workers):
+            if engine not in outputs:
+                with guarded(engine, workers, fail):
+                    outputs[engine] = dumped(workers[engine])
+        for engine, turns in rounds(plan, workers, fail, latency).items():
+            found[engine]["latency"][str(threads)] = {
+                "ms": statistics.median(f["median_ns"] for _, f in turns) / 1e6, "least_ms": min(f["min_ns"] for _, f in turns) / 1e6,
+                "others": max(share for share, _ in turns), "rounds": [f["median_ns"] / 1e6 for _, f in turns]}
+        for worker in workers.values():
+            worker.close()
+    throughput(plan, model, inputs, found, able)
+    agreement(found, outputs)
+    return found
+
+
+def begun(found, worker):
+    """Start and memory: the least of several starts."""
+    told = {"load_s": worker.start["load_s"], "first_s": worker.start["first_s"]}
+    worker.ask("time", 0, 2)
+    memory = worker.ask("rss")
+    told["peak_mb"] = memory["peak_kb"] / 1024
+    told["net_mb"] = (memory["peak_kb"] - worker.start["base_kb"]) / 1024
+    for key, value in told.items():
+        found[key] = min(value, found.get(key, value))
+
+
+@contextlib.contextmanager
+def guarded(engine, workers, fail):
+    try:
+        yield
+    except Failed as problem:
+        fail(engine, problem)
+        workers.pop(engine).close()
+
+
+def rounds(plan, workers, fail, measure_one):
+    """{engine: [(share others used, figure)]}"""
+    found = {}
+    for turn in range(plan.rounds + 1):
+        for engine in list(workers):
+            with guarded(engine, workers, fail):
+                worker = workers[engine]
+                if turn == 0:
+                    measure_one(worker, min(plan.seconds, 0.2))
+                else:
+                    found.setdefault(engine, []).append(undisturbed(worker, plan.tries, lambda: measure_one(worker, plan.seconds)))
+    return {engine: turns for engine, turns in found.items() if engine in workers}
+
+
+def latency(worker, seconds):
+    return worker.ask("time", seconds, 3)
+
+
+def pace(worker, seconds):
+    told = worker.ask("rate", max(seconds, 0.5))
+    return told["count"] / told["seconds"]
+
+
+def throughput(plan, model, inputs, found, able):
+    cores = os.cpu_count()
+    for place_in_list in range(2):
+        workers = {}
+        for engine in able():
+            settings = plan.throughput(engine, cores)
+            if place_in_list < len(settings):
+                try:
+                    workers[engine] = Worker(plan, engine, model, inputs, *settings[place_in_list])
+                except Failed as problem:
+                    found[engine]["problem"] = str(problem)
+        for engine, turns in rounds(plan, workers, lambda e, p: found[e].update(problem=str(p)), pace).items():
+            name = "x".join(map(str, plan.throughput(engine, cores)[place_in_list]))
+            found[engine].setdefault("throughput", {})[name] = statistics.median(rate for _, rate in turns)
+        for worker in workers.values():
+            worker.close()
+    for engine, figures in found.items():
+        if figures.get("throughput"):
+            if engine != "carafe":  # one inference at a time may be the best way of a peer
+                figures["throughput"].update({f"{threads}x1": 1e3 / told["ms"] for threads, told in figures["latency"].items()})
+            figures["per_second"] = max(figures["throughput"].values())
+
+
+# ---------------------------------------------------------------------------------------------
+# Do they compute the same?
+# ---------------------------------------------------------------------------------------------
+
+def dumped(worker):
+    with tempfile.TemporaryDirectory() as folder:
+        count = worker.ask("dump", folder)["outputs"]
+        return [np.load(Path(folder) / f"out_{i}.npy") for i in range(count)]
+
+
+def agreement(found, outputs):
+    """Sets `error`, the largest difference from the reference measured against its largest value."""
+    reference = next((e for e in ("onnxruntime", "openvino") if e in outputs), None)
+    for engine, made in outputs.items():
+        if reference and engine != reference and "problem" not in found[engine]:
+            found[engine]["error"] = difference(outputs[reference], made)
+
+
+def difference(expected, made):
+    """A number, or what is wrong in words."""
+    if [e.shape for e in expected] != [m.shape for m in made]:
+        return f"outputs {[m.shape for m in made]}, expected {[e.shape for e in expected]}"
+    worst = 0.0
+    for want, have in zip(expected, made):
+        if want.size:
+            want, have = want.astype(np.float64), have.astype(np.float64)
+            away = np.where((want == have) | np.isnan(want) & np.isnan(have), 0, np.abs(want - have)).max()
+            worst = max(worst, float(away / max(np.abs(np.where(np.isfinite(want), want, 0)).max(), SMALLEST)))
+    return worst

@@ -1,0 +1,106 @@
+"""Tests of the parts that need neither a binary nor a peer: `python -m unittest bench_peers.test_bench_peers` in scripts/."""
+
+import unittest
+from xml.etree import ElementTree
+
+import numpy as np
+import onnx
+
+from . import chart, layers, models, nets, report, run
+
+
+def result(**engines):
+    row = {"name": "m", "what": "a model", "from": "here", "file_mb": 1.0, "engines": engines}
+    return {"machine": {"cpu": "some", "cores": 2, "versions": {"carafe": "0.1.0"}}, "engines": list(engines), "threads": [1, 2],
+            "rounds": 1, "seconds": 0.1, "loads": 1, "tolerance": 1e-3, "models": [row]}
+
+
+def engine(ms, rate=10.0, load=0.1, memory=20.0, **more):
+    return {"latency": {"1": {"ms": ms, "others": 0}, "2": {"ms": ms / 2, "others": 0}}, "per_second": rate, "load_s": load, "net_mb": memory, **more}
+
+
+class Ratios(unittest.TestCase):
+    ALL = result(carafe=engine(1.0, 40.0, 0.1, 10.0), openvino=engine(2.0), onnxruntime=engine(4.0, 80.0))
+
+    def test_above_one_means_that_carafe_does_better(self):
+        row = self.ALL["models"][0]
+        self.assertEqual([report.ratio(row, "openvino", key) for key in ("latency 1", "throughput", "load", "memory")], [2, 4, 1, 2])
+
+    def test_the_better_peer_gives_the_smaller_ratio(self):
+        row = self.ALL["models"][0]
+        self.assertEqual([report.best(row, key) for key in ("latency 1", "throughput")], [2, 0.5])
+
+    def test_means_are_geometric(self):
+        self.assertAlmostEqual(report.mean([0.5, 8, None]), 2)
+
+    def test_a_model_on_which_carafe_differs_does_not_count(self):
+        one = result(carafe=engine(1.0, error=0.1), openvino=engine(2.0))
+        self.assertEqual(report.counted(one), [])
+        self.assertIn("outputs differ by 1.0e-01", report.page(one))
+
+    def test_an_engine_that_fails_leaves_a_gap(self):
+        page = report.page(result(carafe=engine(1.0), openvino=engine(2.0), onnxruntime={"problem": "no such operation"}))
+        self.assertIn("| m | 1.00 | 2.00 | - | **2.00** | 2.00 | - |", page)
+        self.assertIn("- m, ONNX Runtime: no such operation", page)
+
+
+class Differences(unittest.TestCase):
+    def test_are_measured_against_the_largest_value(self):
+        self.assertAlmostEqual(run.difference([np.array([0.0, 100.0])], [np.array([1.0, 100.0])]), 0.01)
+
+    def test_the_same_nan_is_no_difference(self):
+        self.assertEqual(run.difference([np.array([np.nan, 1.0])], [np.array([np.nan, 1.0])]), 0)
+
+    def test_another_shape_is_told(self):
+        self.assertIn("expected [(2,)]", run.difference([np.zeros(2)], [np.zeros(3)]))
+
+
+class Charts(unittest.TestCase):
+    def test_are_well_formed_with_a_bar_for_every_figure(self):
+        made = ElementTree.fromstring(chart.bars("a & b", "below", [("x<y", 2.0), ("worse", 0.3), ("none", None)]))
+        kinds = [bar.get("class") for bar in made.iter("{http://www.w3.org/2000/svg}rect")]
+        self.assertEqual(kinds, ["better", "worse"])
+
+    def test_one_is_always_on_the_scale(self):
+        self.assertEqual(chart.scale([5.0, 7.0]), (-1, 3.0))
+        self.assertEqual(chart.scale([]), (-1, 1))
+
+
+class Layers(unittest.TestCase):
+    def test_nodes_that_stand_for_the_same_of_the_model_are_put_together(self):
+        theirs = [{"name": "conv1/WithoutBiases", "of": ["conv1", "relu1"]}, {"name": "pool"}]
+        ours = [{"name": "conv1/Convolution_0"}, {"name": "relu1"}, {"name": "extra", "of": ["pool"]}, {"name": "other"}]
+        groups, rest = layers.matched(ours, theirs)
+        self.assertEqual([[n["name"] for n in group] for group in groups], [["conv1/Convolution_0", "relu1"], ["extra"]])
+        self.assertEqual(rest, [ours[3]])
+
+
+class Models(unittest.TestCase):
+    def test_every_model_is_fetched_or_written(self):
+        for entry in models.LIST:
+            self.assertTrue(entry.name in models.NETS or entry.package in models.packages.PACKAGES, entry.name)
+
+    def test_every_written_network_is_listed(self):
+        self.assertEqual({e.name for e in models.LIST if not e.package}, set(models.NETS))
+
+    def test_small_networks_are_valid_onnx(self):
+        for name in ("squeezenet1_1", "mobilenet_v2", "gru_2_100", "yolov8n_640"):
+            net, values = models.NETS[name]()
+            weights = [onnx.numpy_helper.from_array(a, n) for n, a in net.weights.items()]
+            graph = onnx.helper.make_graph(net.nodes, name, net.inputs, net.outputs, weights)
+            made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", nets.OPSET)], ir_version=9)
+            onnx.checker.check_model(onnx.shape_inference.infer_shapes(made, strict_mode=True))
+            self.assertTrue(values)
+
+    def test_the_same_network_comes_out_each_time(self):
+        (one, _), (two, _) = models.NETS["gru_2_100"](), models.NETS["gru_2_100"]()
+        self.assertTrue(all(np.array_equal(one.weights[n], two.weights[n]) for n in one.weights))
+
+    def test_pictures_have_the_asked_form(self):
+        for shape in ([1, 3, 48, 320], [1, 32, 64, 3], [1, 1, 64, 160]):
+            made = models.value_of(models.Given(shape, low=0, high=255))
+            self.assertEqual((list(made.shape), made.dtype), (shape, np.float32))
+
+
+if __name__ == "__main__":
+    unittest.main()
