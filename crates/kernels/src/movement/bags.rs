@@ -1,6 +1,7 @@
 //! Bags of embedding rows, added up or averaged. Sums run in double precision and are rounded once.
 
 use super::indices::{BadIndex, Index, Indices, with_indices};
+use super::view::product;
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ impl EmbeddingBag {
         out: &mut [f32],
     ) -> Result<(), BadIndex> {
         let (n_rows, width) = (self.n_rows, self.width);
-        assert_eq!(table.len(), n_rows * width, "floats of the table");
+        assert_eq!(table.len(), product(&[n_rows, width]), "floats of the table");
         assert!(weights.is_none_or(|w| w.len() == indices.len()), "a weight an index");
         if width == 0 || out.is_empty() {
             return Ok(());

@@ -4,6 +4,7 @@
 use super::Number;
 use super::best::{best_ranks, for_levels, room_for};
 use super::nms_boxes::{BoxEncoding, Corners, Kept};
+use crate::movement::product;
 use crate::{Exec, Isa, part_of};
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -111,8 +112,8 @@ impl Nms {
         selected: &mut Vec<Selected>,
     ) {
         let n = self.boxes;
-        assert_eq!(boxes.len(), self.images * n * 4, "numbers of boxes");
-        assert_eq!(scores.len(), self.images * self.classes * n, "scores");
+        assert_eq!(boxes.len(), product(&[self.images, n, 4]), "numbers of boxes");
+        assert_eq!(scores.len(), product(&[self.images, self.classes, n]), "scores");
         assert!(work.threads.len() >= exec.threads(), "memory for every thread");
         assert!(u32::try_from(n).is_ok(), "{n} boxes are too many");
         selected.clear();

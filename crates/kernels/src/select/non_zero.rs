@@ -2,8 +2,8 @@
 //! room, then written.
 
 use super::Number;
-use crate::movement::IndicesMut;
 use crate::movement::indices::Index;
+use crate::movement::{IndicesMut, product};
 use crate::{Exec, SharedMut, part_of};
 
 /// Coordinates of elements that are not zero.
@@ -42,7 +42,7 @@ impl NonZero {
     }
 
     pub fn count<T: Number>(&self, exec: &Exec<'_>, data: &[T]) -> NonZeroCounts {
-        assert_eq!(data.len(), self.dims.iter().product::<usize>(), "elements of the data");
+        assert_eq!(data.len(), product(&self.dims), "elements of the data");
         let most = if exec.threads() == 1 { 1 } else { MAX_PARTS };
         let parts = (data.len() / PART).clamp(1, most);
         let mut before = [0; MAX_PARTS + 1];
@@ -59,7 +59,7 @@ impl NonZero {
 
     /// Writes `[rank, total]` coordinates of the data that was counted.
     pub fn fill<T: Number>(&self, exec: &Exec<'_>, data: &[T], counts: &NonZeroCounts, out: IndicesMut<'_>) {
-        assert_eq!(data.len(), self.dims.iter().product::<usize>(), "elements of the data");
+        assert_eq!(data.len(), product(&self.dims), "elements of the data");
         assert_eq!(out.len(), self.rank() * counts.total(), "coordinates");
         match out {
             IndicesMut::I32(list) => self.write(exec, data, counts, SharedMut::new(list)),

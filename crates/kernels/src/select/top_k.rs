@@ -4,8 +4,8 @@
 
 use super::Number;
 use super::best::{FEW, LANES, best_few, best_of_lanes, best_of_row, best_ranks, room_for};
-use crate::movement::IndicesMut;
 use crate::movement::indices::Index;
+use crate::movement::{IndicesMut, product};
 use crate::{Exec, SharedMut, part_of};
 
 /// Order of the taken elements.
@@ -34,7 +34,7 @@ impl TopK {
         let n = dims[axis];
         assert!(k <= n, "k is {k}, axis {axis} has {n}");
         assert!(u32::try_from(n).is_ok(), "an axis of {n} is too long");
-        TopK { outer: dims[..axis].iter().product(), n, inner: dims[axis + 1..].iter().product(), k, max, sort }
+        TopK { outer: product(&dims[..axis]), n, inner: product(&dims[axis + 1..]), k, max, sort }
     }
 
     /// All elements of the axis in order.
@@ -44,7 +44,7 @@ impl TopK {
 
     /// Elements of each output.
     pub fn out_len(&self) -> usize {
-        self.outer * self.k * self.inner
+        product(&[self.outer, self.k, self.inner])
     }
 
     /// Floats of scratch a thread needs for elements of this type.
@@ -54,7 +54,7 @@ impl TopK {
     }
 
     pub fn run<T: Number>(&self, exec: &Exec<'_>, data: &[T], values: &mut [T], indices: IndicesMut<'_>) {
-        assert_eq!(data.len(), self.outer * self.n * self.inner, "elements of the data");
+        assert_eq!(data.len(), product(&[self.outer, self.n, self.inner]), "elements of the data");
         assert_eq!(values.len(), self.out_len(), "values");
         assert_eq!(indices.len(), self.out_len(), "indices");
         if values.is_empty() {
