@@ -2,7 +2,7 @@
 
 mod products;
 
-use carafe_kernels::{BatchMatMul, Buffer, Epilogue, Exec, Gemm, Isa, Operand};
+use carafe_kernels::{BatchMatMul, Buffer, Epilogue, Exec, Gemm, Operand};
 use products::{Ground, best};
 
 fn buffer(n: usize) -> Buffer {
@@ -14,7 +14,7 @@ fn buffer(n: usize) -> Buffer {
 fn main() {
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     let ground = Ground::new(1 << 20);
-    let exec = Exec::new(&ground.pool, Isa::best(), &ground.scratch);
+    let exec = Exec::new(&ground.pool, ground.isa, &ground.scratch);
     let sizes = [
         (128, 768, 768),
         (128, 3072, 768),

@@ -9,6 +9,8 @@ pub struct Ground {
     pub pool: Pool,
     pub scratch: Scratch,
     pub threads: usize,
+    /// `ISA` in the environment, or the best.
+    pub isa: Isa,
     /// Flop/s that all threads reach with nothing but multiply-adds.
     pub peak: f64,
 }
@@ -25,7 +27,8 @@ impl Ground {
         });
         let peak = threads as f64 * 20_000.0 * 16.0 * 2.0 * Isa::best().lanes() as f64 / seconds;
         println!("{} threads, peak {:.0} GFlop/s", threads, peak / 1e9);
-        Ground { pool, scratch, threads, peak }
+        let isa = std::env::var("ISA").ok().and_then(|name| Isa::available().find(|isa| isa.name() == name));
+        Ground { pool, scratch, threads, isa: isa.unwrap_or(Isa::best()), peak }
     }
     /// Packed weights: once, or as often as it takes to find none of them in the caches when `COLD` is set and they are used
     /// in turn.
