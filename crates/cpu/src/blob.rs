@@ -20,6 +20,11 @@ pub(crate) fn export(compiled: &Compiled, to: &mut dyn Write) -> Result<()> {
     put(&mut payload, Isa::best().name().as_bytes());
     put(&mut payload, xml.as_bytes());
     put(&mut payload, &weights);
+    // Passes may have given a value more names than the model's input or output has.
+    for port in compiled.inputs.iter().chain(&compiled.outputs) {
+        put(&mut payload, port.name.as_bytes());
+        put(&mut payload, port.names.iter().map(String::as_str).collect::<Vec<_>>().join("\n").as_bytes());
+    }
     let mut all = compiled.engine.weights.all();
     all.retain(|key, _| !key.starts_with(BODY));
     put(&mut payload, &(all.len() as u64).to_le_bytes());
@@ -79,6 +84,11 @@ pub(crate) fn import(
     let weights = reader.take()?;
     let options = carafe_ir::ReadOptions { old_api: false, ..Default::default() };
     let mut model = carafe_ir::read(&xml, weights, registry, &options)?;
+    let (mut inputs, mut outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
+    for port in inputs.iter_mut().chain(&mut outputs) {
+        port.name = reader.text()?;
+        port.names = reader.text()?.split('\n').filter(|n| !n.is_empty()).map(str::to_string).collect();
+    }
     let count = reader.take()?;
     let count = count.as_slice().try_into().map(u64::from_le_bytes);
     let count = count.map_err(|_| Error::invalid("the exported model is cut short"))?;
@@ -91,6 +101,5 @@ pub(crate) fn import(
         }
     }
     use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
-    let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
     Compiled::of(model, inputs, outputs, Weights::with(packed), properties)
 }

@@ -226,9 +226,17 @@ impl CompiledModel for Compiled {
                 rows.insert(name.clone(), (place, format!("fused into {}", step.name)));
             }
         }
-        for (place, id) in model.topological_order().unwrap_or_default().into_iter().enumerate() {
+        // Nodes without a step of their own stand beside the step that does their work, or where the model has them.
+        let mut order: Vec<(usize, carafe_graph::NodeId, String)> = vec![];
+        let mut last = 0;
+        for id in model.topological_order().unwrap_or_default() {
             let (place, kernel) =
-                rows.get(model.node(id).name()).cloned().unwrap_or_else(|| (place, "optimized out".into()));
+                rows.get(model.node(id).name()).cloned().unwrap_or_else(|| (last, "optimized out".into()));
+            last = place;
+            order.push((place, id, kernel));
+        }
+        order.sort_by_key(|(place, ..)| *place);
+        for (place, (_, id, kernel)) in order.into_iter().enumerate() {
             let info = model.rt_info_mut(id);
             for (key, value) in [("execOrder", place.to_string()), ("primitiveType", kernel)] {
                 info.set(key, "0", vec![("value".into(), value)]);
@@ -244,8 +252,12 @@ impl CompiledModel for Compiled {
             "NETWORK_NAME" => Ok(self.engine.model.name.clone()),
             "EXECUTION_DEVICES" => Ok(crate::NAME.into()),
             "LOADED_FROM_CACHE" => Ok("false".into()),
-            "NUM_STREAMS" | "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
-            "INFERENCE_NUM_THREADS" => Ok((self.settings.streams * self.settings.threads_each).to_string()),
+            "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
+            // What was asked for, or else what came of it.
+            "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
+            "INFERENCE_NUM_THREADS" if self.properties.get(name).is_none() => {
+                Ok((self.settings.streams * self.settings.threads_each).to_string())
+            }
             _ => match self.properties.or_default(TABLE, name) {
                 Some(value) if !value.is_empty() => Ok(value.to_string()),
                 _ => metric(name),

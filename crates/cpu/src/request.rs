@@ -2,7 +2,7 @@
 
 use crate::bodies::Bodies;
 use crate::compiled::Compiled;
-use crate::plan::{Action, Plan};
+use crate::plan::Plan;
 use crate::run::{Memory, RunCx, run};
 use carafe_device::{CancelFlag, InferRequest, NodeProfile, NodeStatus};
 use carafe_graph::{Constant, Error, EvalEnv, Parameter, Result, ResultOp};
@@ -216,10 +216,4 @@ impl InferRequest for Request {
     fn cancel_flag(&self) -> CancelFlag {
         self.cancel.clone()
     }
-}
-
-/// How many steps of a plan are kernels, and how many are evaluated.
-pub(crate) fn counts(plan: &Plan) -> (usize, usize) {
-    let fast = plan.steps.iter().filter(|s| matches!(s.action, Action::Fast(_))).count();
-    (fast, plan.steps.len() - fast)
 }

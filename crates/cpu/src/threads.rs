@@ -56,10 +56,6 @@ impl Streams {
         let free = (0..settings.streams.max(1)).map(stream).collect();
         Arc::new(Streams { free: Mutex::new(free), freed: Condvar::new(), threads: each })
     }
-    /// Threads of one stream.
-    pub(crate) fn threads(&self) -> usize {
-        self.threads
-    }
     /// Waits for a free stream.
     pub(crate) fn lease(self: &Arc<Self>) -> Lease {
         let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());

@@ -1,5 +1,5 @@
 //! Speed of moves and selections on usual shapes: time, and bytes read and written in a second. `plain` is a copy of as many
-//! bytes by one thread.
+//! bytes by one thread. Arguments pick those whose name has them in it.
 
 use carafe_kernels::movement::*;
 use carafe_kernels::select::*;
@@ -33,7 +33,13 @@ fn best(mut work: impl FnMut()) -> f64 {
     best
 }
 
-fn report(name: &str, bytes: usize, seconds: f64) {
+/// Runs what an argument of the program, if there is one, names.
+fn report(name: &str, bytes: usize, work: impl FnMut()) {
+    let mut wanted = std::env::args().skip(1).filter(|a| !a.starts_with("--")).peekable();
+    if wanted.peek().is_some() && !wanted.any(|a| name.contains(&a)) {
+        return;
+    }
+    let seconds = best(work);
     println!("  {name:44} {:9.2} us {:7.1} GB/s", seconds * 1e6, bytes as f64 / seconds / 1e9);
 }
 
@@ -52,10 +58,9 @@ fn floats(n: usize) -> Buffer {
 fn view(exec: &Exec<'_>, name: &str, view: &View) {
     let copy = StridedCopy::of(view, 4);
     let (src, mut dst) = (floats(copy.src_len() / 4), floats(copy.dst_len() / 4));
-    let seconds = best(|| copy.run(exec, src.as_bytes(), dst.as_bytes_mut()));
+    report(name, 2 * copy.bytes(), || copy.run(exec, src.as_bytes(), dst.as_bytes_mut()));
     let n = copy.bytes().min(src.len());
-    let plain = best(|| dst.as_bytes_mut()[..n].copy_from_slice(&src.as_bytes()[..n]));
-    report(&format!("{name} (plain {:.2} us)", plain * 1e6), 2 * copy.bytes(), seconds);
+    report(&format!("    {name}, plain"), 2 * n, || dst.as_bytes_mut()[..n].copy_from_slice(&src.as_bytes()[..n]));
 }
 
 fn moves(exec: &Exec<'_>) {
@@ -94,24 +99,20 @@ fn joins(exec: &Exec<'_>) {
     let inputs: Vec<Buffer> = (0..4).map(|_| floats(6400 * 64)).collect();
     let mut out = floats(6400 * 256);
     let concat = Concat::new(&[6400, 64], 1, &[64; 4], 4);
-    let seconds = best(|| concat.run(exec, |i| inputs[i].as_bytes(), out.as_bytes_mut()));
-    report("concat 4 x 64 channels 80x80", 2 * out.len(), seconds);
+    let bytes = 2 * out.len();
+    report("concat 4 x 64 channels 80x80", bytes, || concat.run(exec, |i| inputs[i].as_bytes(), out.as_bytes_mut()));
     let qkv = floats(128 * 2304);
     let mut parts: Vec<Buffer> = (0..3).map(|_| floats(128 * 768)).collect();
     let split = Split::new(&[128, 2304], 1, &[768; 3], 4);
     let mut outputs: Vec<&mut [u8]> = parts.iter_mut().map(Buffer::as_bytes_mut).collect();
-    report("split qkv 128x2304", 2 * qkv.len(), best(|| split.run(exec, qkv.as_bytes(), &mut outputs)));
+    report("split qkv 128x2304", 2 * qkv.len(), || split.run(exec, qkv.as_bytes(), &mut outputs));
     let image = floats(112 * 112 * 64);
     let mut padded = floats(114 * 114 * 64);
     let pad = Pad::new(&[112, 112, 64], &[1, 1, 0], &[1, 1, 0], PadMode::Constant, 4);
     let bytes = image.len() + padded.len();
-    report("pad 112x112x64 by 1", bytes, best(|| pad.run(exec, image.as_bytes(), None, padded.as_bytes_mut())));
+    report("pad 112x112x64 by 1", bytes, || pad.run(exec, image.as_bytes(), None, padded.as_bytes_mut()));
     let pad = Pad::new(&[112, 112, 64], &[1, 1, 0], &[1, 1, 0], PadMode::Reflect, 4);
-    report(
-        "pad 112x112x64 by 1, reflected",
-        bytes,
-        best(|| pad.run(exec, image.as_bytes(), None, padded.as_bytes_mut())),
-    );
+    report("pad 112x112x64 by 1, reflected", bytes, || pad.run(exec, image.as_bytes(), None, padded.as_bytes_mut()));
 }
 
 fn gathers(exec: &Exec<'_>) {
@@ -120,12 +121,12 @@ fn gathers(exec: &Exec<'_>) {
     let mut out = floats(128 * 768);
     let gather = Gather::new(&[30522, 768], &[1, 128], 0, 0, 4);
     let run = || gather.run(exec, table.as_bytes(), Indices::I32(&indices), out.as_bytes_mut());
-    report("gather 128 rows of 768", 2 * 128 * 768 * 4, best(run));
+    report("gather 128 rows of 768", 2 * 128 * 768 * 4, run);
     let places: Vec<i64> = (0..100_000).map(|i| (i * 7919) % 65_536).collect();
     let (data, mut out) = (floats(65_536), floats(100_000));
     let gather = Gather::new(&[65_536], &[100_000], 0, 0, 4);
     let run = || gather.run(exec, data.as_bytes(), Indices::I64(&places), out.as_bytes_mut());
-    report("gather 100k single floats", 100_000 * 16, best(run));
+    report("gather 100k single floats", 100_000 * 16, run);
     let (data, mut out) = (floats(128 * 3072), floats(128 * 3072));
     let places: Vec<i32> = (0..128).map(|i| (i * 37) % 128).collect();
     let scatter = ScatterNd::new(&[128, 3072], &[128, 1], 4);
@@ -134,7 +135,7 @@ fn gathers(exec: &Exec<'_>) {
         let done = scatter.run(exec, data.as_bytes(), Indices::I32(&places), updates.as_bytes(), out.as_bytes_mut());
         done.expect("indices in range");
     };
-    report("scatter 128 rows of 3072", 4 * data.len(), best(run));
+    report("scatter 128 rows of 3072", 4 * data.len(), run);
     let bags = EmbeddingBag::new(30522, 768, false);
     let mut out = floats(8 * 768);
     let run = || {
@@ -149,7 +150,7 @@ fn gathers(exec: &Exec<'_>) {
         );
         done.expect("indices in range");
     };
-    report("sum of 8 bags of 16 rows of 768", 128 * 768 * 4, best(run));
+    report("sum of 8 bags of 16 rows of 768", 128 * 768 * 4, run);
 }
 
 fn selections(exec: &Exec<'_>) {
@@ -158,7 +159,7 @@ fn selections(exec: &Exec<'_>) {
         let top = TopK::new(dims, dims.len() - 1, k, true, Sort::Value);
         let (mut values, mut places) = (vec![0f32; top.out_len()], vec![0i32; top.out_len()]);
         let run = || top.run(exec, data.as_floats(), &mut values, IndicesMut::I32(&mut places));
-        report(name, data.len(), best(run));
+        report(name, data.len(), run);
     };
     top("top 1000 of 100k", &[100_000], 1000);
     top("top 5 of 100 rows of 1000", &[100, 1000], 5);
@@ -168,24 +169,18 @@ fn selections(exec: &Exec<'_>) {
     top("sort 100k", &[100_000], 100_000);
     let mut out = floats(100_000);
     let sums = CumSum::new(&[100, 1000], 1, false, false);
-    report(
-        "running sums, 100 rows of 1000",
-        2 * data.len(),
-        best(|| sums.run(exec, data.as_floats(), out.as_floats_mut())),
-    );
+    report("running sums, 100 rows of 1000", 2 * data.len(), || sums.run(exec, data.as_floats(), out.as_floats_mut()));
     let sums = CumSum::new(&[100, 1000], 0, false, false);
-    report(
-        "running sums, 100 by 1000 columns",
-        2 * data.len(),
-        best(|| sums.run(exec, data.as_floats(), out.as_floats_mut())),
-    );
+    report("running sums, 100 by 1000 columns", 2 * data.len(), || {
+        sums.run(exec, data.as_floats(), out.as_floats_mut())
+    });
     let places = NonZero::new(&[100, 1000]);
     let mut list = vec![0i64; 200_000];
     let run = || {
         let counts = places.count(exec, data.as_floats());
         places.fill(exec, data.as_floats(), &counts, IndicesMut::I64(&mut list[..2 * counts.total()]));
     };
-    report("places of 100k that are not zero", data.len(), best(run));
+    report("places of 100k that are not zero", data.len(), run);
     suppression(exec);
 }
 
@@ -205,6 +200,6 @@ fn suppression(exec: &Exec<'_>) {
     for (name, score) in [("suppression 80 x 8400, 1% pass", 0.99), ("suppression 80 x 8400, all pass", 0.0)] {
         let limits = NmsLimits { most: 100, iou: 0.5, score, sigma: 0.0 };
         let run = || nms.run(exec, &boxes, random.as_floats(), limits, &mut work, &mut selected);
-        report(name, random.len(), best(run));
+        report(name, random.len(), run);
     }
 }

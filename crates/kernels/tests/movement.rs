@@ -213,6 +213,10 @@ fn nothing_is_moved_where_an_axis_is_empty() {
         Pad::new(&[0], &[2], &[1], PadMode::Constant, 1).run(exec, &[], Some(&[9]), &mut [0; 3]);
         Gather::new(&[0, 3], &[0], 0, 0, 4).run(exec, &[], Indices::I32(&[]), &mut []);
         Roll::new(&[0, 2], &[1, 1], 4).run(exec, &[], &mut []);
+        // More would not fit, were there any.
+        let much = usize::MAX / 2;
+        StridedCopy::permute(&[much, much, 0], &[2, 1, 0], 4).run(exec, &[], &mut []);
+        Gather::new(&[much, 0, much], &[0], 1, 0, 4).run(exec, &[], Indices::I32(&[]), &mut []);
     });
 }
 
@@ -447,6 +451,23 @@ fn the_last_of_several_scattered_slices_stays() {
             }
             assert!(out == wanted);
         }
+    });
+}
+
+#[test]
+fn a_scatter_in_place_leaves_everything_on_error() {
+    everywhere(|exec| {
+        let mut out = vec![1u8; 12];
+        let rows = ScatterNd::new(&[4, 3], &[2, 1], 1);
+        assert!(rows.run_in_place(exec, Indices::I32(&[0, 4]), &[7; 6], &mut out).is_err());
+        assert_eq!(out, [1; 12]);
+        rows.run_in_place(exec, Indices::I32(&[-1, 1]), &[7; 6], &mut out).unwrap();
+        assert_eq!(out, [1, 1, 1, 7, 7, 7, 1, 1, 1, 7, 7, 7]);
+        let update = ScatterUpdate::new(&[4, 3], 1, 0, 1);
+        update.run_in_place(exec, Indices::I64(&[0]), &[5; 3], &mut out).unwrap();
+        let single = ScatterElements::new(&[4, 3], &[1, 2], 0, 1);
+        single.run_in_place(exec, Indices::I64(&[2, 1]), &[8, 9], &mut out).unwrap();
+        assert_eq!(out, [5, 5, 5, 7, 9, 7, 8, 1, 1, 7, 7, 7]);
     });
 }
 

@@ -56,7 +56,9 @@ pub(super) struct Selection {
 }
 
 pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
-    let mut walk = Walk { out: Selection::default(), copies: HashMap::new(), cx };
+    let (readers, handed) = draft.readers();
+    let wanted = readers.iter().zip(handed).map(|(r, h)| !r.is_empty() || h > 0).collect();
+    let mut walk = Walk { out: Selection::default(), copies: HashMap::new(), wanted, cx };
     for v in &draft.values {
         let source = match (&v.constant, v.input) {
             (Some(t), _) => Origin::Constant(t.clone()),
@@ -75,9 +77,14 @@ pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
     Ok(walk.out)
 }
 
+/// Most elements of a value that a kernel is asked for.
+const LARGEST: usize = 1 << 34;
+
 struct Walk<'a> {
     out: Selection,
     copies: HashMap<(usize, Layout), usize>,
+    /// Whether anybody reads a value of the draft; values made later are.
+    wanted: Vec<bool>,
     cx: &'a BuildCx<'a>,
 }
 
@@ -120,6 +127,10 @@ impl Walk<'_> {
         });
         let outputs: Option<Vec<Port>> = unit.outputs.iter().map(port).collect();
         let (Some(inputs), Some(outputs)) = (inputs, outputs) else { return Ok(None) };
+        // What no memory holds is left to the evaluation, which refuses it with its reason.
+        if inputs.iter().chain(&outputs).any(|p| carafe_tensor::elements(&p.shape).is_none_or(|n| n > LARGEST)) {
+            return Ok(None);
+        }
         // Nothing to compute: not worth a kernel that has to think of it.
         if outputs.iter().any(|p| p.len() == 0) || inputs.iter().any(|p| p.len() == 0) {
             return Ok(None);
@@ -131,6 +142,7 @@ impl Walk<'_> {
             name: &unit.name,
             op: &*unit.op,
             own_inputs: unit.own_inputs,
+            wanted: unit.outputs.iter().map(|&v| self.wanted.get(v).copied().unwrap_or(true)).collect(),
             inputs,
             outputs,
             post: &unit.post,
@@ -162,7 +174,7 @@ impl Walk<'_> {
                     kernel: step.kernel(),
                     action: Action::Fast(step),
                     reads,
-                    writes: unit.outputs.clone(),
+                    writes: unit.outputs[..built.outputs.len()].to_vec(),
                     workspace: built.workspace,
                     fused: unit.fused.clone(),
                 });

@@ -2,12 +2,22 @@
 //! builder looks at a node with known shapes and answers with a step and the memory layouts it wants, or declines.
 
 mod attention;
+mod bags;
 mod conv;
 mod elements;
 mod ending;
+mod gather;
+mod looks;
 mod matmul;
+mod movement;
+mod recurrent;
 pub(crate) mod reorder;
 mod rows;
+mod select;
+mod spatial;
+mod typed;
+mod typed_unary;
+mod types;
 mod views;
 
 use crate::lower::post::Post;
@@ -95,6 +105,8 @@ pub(crate) struct Site<'a> {
     pub(crate) inputs: Vec<Port>,
     pub(crate) own_inputs: usize,
     pub(crate) outputs: Vec<Port>,
+    /// Whether anybody reads an output. A builder may leave out the last ones that nobody does.
+    pub(crate) wanted: Vec<bool>,
     /// Elementwise work that follows and belongs to this step.
     pub(crate) post: &'a [Post],
     /// See `Unit::orders`. Shapes of the inputs are those after the change of order; a builder that does not look at this
@@ -212,6 +224,15 @@ pub(crate) const BUILDERS: &[Builder] = &[
     conv::build,
     attention::build,
     rows::build,
+    spatial::build,
+    looks::build,
+    movement::build,
+    gather::build,
+    bags::build,
+    select::build,
+    typed::build,
+    typed_unary::build,
+    recurrent::build,
 ];
 
 /// The step of a node, from the first family that takes it.
@@ -229,10 +250,14 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 
 /// The axis along which the step of an operation keeps its columns, when elementwise work can follow inside the step.
 pub(crate) fn column_axis(op: &dyn Op, rank: usize) -> Option<usize> {
-    use carafe_ops::convolution::{Convolution, GroupConvolution};
+    use carafe_ops::convolution::{
+        Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData,
+    };
     use carafe_ops::normalization::Mvn;
     if op.is::<carafe_ops::linear::MatMul>() || op.is::<Mvn>() || op.is::<carafe_ops::own::RmsNorm>() {
         return rank.checked_sub(1);
     }
-    (op.is::<Convolution>() || op.is::<GroupConvolution>()).then_some(1)
+    let forward = op.is::<Convolution>() || op.is::<GroupConvolution>();
+    let backward = op.is::<ConvolutionBackpropData>() || op.is::<GroupConvolutionBackpropData>();
+    (forward || backward).then_some(1)
 }

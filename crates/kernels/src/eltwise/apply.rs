@@ -128,19 +128,24 @@ pub(super) unsafe fn apply(isa: Isa, op: EltOp, args: &[Source; 3], to: Target, 
     }
 }
 
-/// `f` of every vector of a row. The last one is cut.
-#[inline(always)]
-unsafe fn row<S: Simd>(columns: usize, to: *mut f32, f: impl Fn(usize, Option<usize>) -> S) {
-    let mut i = 0;
-    while i + S::N <= columns {
-        // SAFETY: the caller's promise: `columns` floats at `to`, and at the arguments that `f` reads.
-        unsafe { f(i, None).store(to.add(i)) };
-        i += S::N;
-    }
-    if i < columns {
-        // SAFETY: as above.
-        unsafe { f(i, Some(columns - i)).store_part(to.add(i), columns - i) };
-    }
+/// The body for every vector of a row, with the column and, for the last one, how many lanes are left. A macro and no
+/// function: a closure would be compiled without the instructions of the level.
+macro_rules! row {
+    ($S:ident, $columns:expr, $to:expr, |$i:ident, $n:ident| $body:expr) => {{
+        let (columns, to): (usize, *mut f32) = ($columns, $to);
+        let mut $i = 0;
+        while $i + $S::N <= columns {
+            let $n: Option<usize> = None;
+            let y: $S = $body;
+            y.store(to.add($i));
+            $i += $S::N;
+        }
+        if $i < columns {
+            let $n = Some(columns - $i);
+            let y: $S = $body;
+            y.store_part(to.add($i), columns - $i);
+        }
+    }};
 }
 
 /// The lanes of an argument at a column: of the vector, or the one number already spread.
@@ -163,10 +168,10 @@ unsafe fn unary<M: Map>(isa: Isa, map: M, a: Source, to: Target, area: Area) {
             for r in 0..area.rows {
                 let (pa, pt) = (a.at.add(r * a.row), to.at.add(r * to.row));
                 if a.step == 1 {
-                    row::<S>(area.columns, pt, |i, n| map.at(lanes::<S, true>(pa, S::splat(0.0), i, n)));
+                    row!(S, area.columns, pt, |i, n| map.at(lanes::<S, true>(pa, S::splat(0.0), i, n)));
                 } else if area.columns > 0 {
                     let y = map.at(S::splat(*pa));
-                    row::<S>(area.columns, pt, |_, _| y);
+                    row!(S, area.columns, pt, |i, _n| y);
                 }
             }
         })
@@ -190,7 +195,7 @@ unsafe fn binary<M: Map2>(isa: Isa, map: M, a: Source, b: Source, to: Target, ar
             unsafe {
                 let (pa, pb) = (a.at.add(r * a.row), b.at.add(r * b.row));
                 let (sa, sb) = (S::splat(*pa), S::splat(*pb));
-                row::<S>(area.columns, to.at.add(r * to.row), |i, n| {
+                row!(S, area.columns, to.at.add(r * to.row), |i, n| {
                     map.at(lanes::<S, A>(pa, sa, i, n), lanes::<S, B>(pb, sb, i, n))
                 });
             }
@@ -225,7 +230,7 @@ unsafe fn ternary<M: Map3>(isa: Isa, map: M, a: Source, b: Source, c: Source, to
             unsafe {
                 let (pa, pb, pc) = (a.at.add(r * a.row), b.at.add(r * b.row), c.at.add(r * c.row));
                 let (sa, sb, sc) = (S::splat(*pa), S::splat(*pb), S::splat(*pc));
-                row::<S>(area.columns, to.at.add(r * to.row), |i, n| {
+                row!(S, area.columns, to.at.add(r * to.row), |i, n| {
                     map.at(lanes::<S, A>(pa, sa, i, n), lanes::<S, B>(pb, sb, i, n), lanes::<S, C>(pc, sc, i, n))
                 });
             }

@@ -1,6 +1,7 @@
 //! Bags of embedding rows, added up or averaged. Sums run in double precision and are rounded once.
 
 use super::indices::{BadIndex, Index, Indices, with_indices};
+use super::view::product;
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ impl EmbeddingBag {
         out: &mut [f32],
     ) -> Result<(), BadIndex> {
         let (n_rows, width) = (self.n_rows, self.width);
-        assert_eq!(table.len(), n_rows * width, "floats of the table");
+        assert_eq!(table.len(), product(&[n_rows, width]), "floats of the table");
         assert!(weights.is_none_or(|w| w.len() == indices.len()), "a weight an index");
         if width == 0 || out.is_empty() {
             return Ok(());
@@ -111,12 +112,14 @@ fn sum_any<I: Index>(table: &[f32], list: &[I], weights: Option<&[f32]>, n: f64,
         let sums = &mut sums[..out.len()];
         for (i, index) in list.iter().enumerate() {
             let row = &table[index.signed() as usize * width + block * COLUMNS..][..out.len()];
-            match weights {
-                Some(w) => sums.iter_mut().zip(row).for_each(|(s, &x)| *s += x as f64 * w[i] as f64),
-                None => sums.iter_mut().zip(row).for_each(|(s, &x)| *s += x as f64),
+            let weight = weights.map_or(1.0, |w| w[i] as f64);
+            for k in 0..sums.len() {
+                sums[k] += row[k] as f64 * weight;
             }
         }
         // Dividing by 1 changes nothing.
-        out.iter_mut().zip(sums.iter()).for_each(|(o, s)| *o = (*s / n) as f32);
+        for k in 0..sums.len() {
+            out[k] = (sums[k] / n) as f32;
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::indices::{BadIndex, Index, Indices, check_all, with_indices};
 use super::rows::copy_any;
 use super::strided::chunks_of;
+use super::view::product;
 use crate::{Exec, Isa, SharedMut, part_of};
 
 /// Slices along an axis. An index outside of the axis gives zeros.
@@ -23,23 +24,23 @@ impl Gather {
         assert!(batch_dims <= axis && batch_dims <= indices.len(), "{batch_dims} batch axes before axis {axis}");
         assert_eq!(data[..batch_dims], indices[..batch_dims], "batch axes agree");
         Gather {
-            batch: data[..batch_dims].iter().product(),
-            outer: data[batch_dims..axis].iter().product(),
+            batch: product(&data[..batch_dims]),
+            outer: product(&data[batch_dims..axis]),
             n: data[axis],
-            n_indices: indices[batch_dims..].iter().product(),
-            row: data[axis + 1..].iter().product::<usize>() * elem_size,
+            n_indices: product(&indices[batch_dims..]),
+            row: product(&data[axis + 1..]).saturating_mul(elem_size),
         }
     }
 
     /// Bytes of the output.
     pub fn out_len(&self) -> usize {
-        self.batch * self.outer * self.n_indices * self.row
+        product(&[self.batch, self.outer, self.n_indices, self.row])
     }
 
     pub fn run(&self, exec: &Exec<'_>, data: &[u8], indices: Indices<'_>, out: &mut [u8]) {
         let Gather { batch, outer, n, n_indices, row } = *self;
-        assert_eq!(data.len(), batch * outer * n * row, "bytes of the data");
-        assert_eq!(indices.len(), batch * n_indices, "number of indices");
+        assert_eq!(data.len(), product(&[batch, outer, n, row]), "bytes of the data");
+        assert_eq!(indices.len(), product(&[batch, n_indices]), "number of indices");
         assert_eq!(out.len(), self.out_len(), "bytes of the output");
         if out.is_empty() {
             return;
@@ -151,18 +152,18 @@ impl GatherElements {
     pub fn new(data: &[usize], indices: &[usize], axis: usize, elem_size: usize) -> GatherElements {
         assert!(data[..axis] == indices[..axis] && data[axis + 1..] == indices[axis + 1..], "{data:?} and {indices:?}");
         GatherElements {
-            outer: data[..axis].iter().product(),
+            outer: product(&data[..axis]),
             n: data[axis],
             m: indices[axis],
-            inner: data[axis + 1..].iter().product(),
+            inner: product(&data[axis + 1..]),
             size: elem_size,
         }
     }
 
     pub fn run(&self, exec: &Exec<'_>, data: &[u8], indices: Indices<'_>, out: &mut [u8]) -> Result<(), BadIndex> {
         let GatherElements { outer, n, m, inner, size } = *self;
-        assert_eq!(data.len(), outer * n * inner * size, "bytes of the data");
-        assert_eq!(indices.len(), outer * m * inner, "number of indices");
+        assert_eq!(data.len(), product(&[outer, n, inner, size]), "bytes of the data");
+        assert_eq!(indices.len(), product(&[outer, m, inner]), "number of indices");
         assert_eq!(out.len(), indices.len() * size, "bytes of the output");
         with_indices!(indices, list => check_all(list, n, n))?;
         if out.is_empty() {
@@ -203,17 +204,18 @@ impl GatherNd {
         let (&tuple, places) = indices.split_last().expect("indices have an axis of tuples");
         assert_eq!(data[..batch_dims], places[..batch_dims], "batch axes agree");
         GatherNd {
-            batch: data[..batch_dims].iter().product(),
-            per_batch: places[batch_dims..].iter().product(),
+            batch: product(&data[..batch_dims]),
+            per_batch: product(&places[batch_dims..]),
             tuple: Tuples::new(&data[batch_dims..], tuple, elem_size),
         }
     }
 
     pub fn run(&self, exec: &Exec<'_>, data: &[u8], indices: Indices<'_>, out: &mut [u8]) -> Result<(), BadIndex> {
-        let (rows, row, plane) = (self.batch * self.per_batch, self.tuple.row, self.tuple.plane());
-        assert_eq!(data.len(), self.batch * plane, "bytes of the data");
-        assert_eq!(indices.len(), rows * self.tuple.dims.len(), "number of indices");
-        assert_eq!(out.len(), rows * row, "bytes of the output");
+        let (row, plane) = (self.tuple.row, self.tuple.plane());
+        let rows = product(&[self.batch, self.per_batch]);
+        assert_eq!(data.len(), product(&[self.batch, plane]), "bytes of the data");
+        assert_eq!(indices.len(), product(&[rows, self.tuple.dims.len()]), "number of indices");
+        assert_eq!(out.len(), product(&[rows, row]), "bytes of the output");
         with_indices!(indices, list => self.tuple.check(list, rows))?;
         if out.is_empty() {
             return Ok(());
@@ -248,12 +250,12 @@ pub(super) struct Tuples {
 impl Tuples {
     pub(super) fn new(dims: &[usize], tuple: usize, elem_size: usize) -> Tuples {
         assert!(tuple <= dims.len(), "a tuple of {tuple} is longer than {} axes", dims.len());
-        Tuples { dims: dims[..tuple].to_vec(), row: dims[tuple..].iter().product::<usize>() * elem_size }
+        Tuples { dims: dims[..tuple].to_vec(), row: product(&dims[tuple..]).saturating_mul(elem_size) }
     }
 
     /// Bytes of all rows.
     pub(super) fn plane(&self) -> usize {
-        self.dims.iter().product::<usize>() * self.row
+        product(&[product(&self.dims), self.row])
     }
 
     /// Where the row of tuple `t` begins, in bytes; `None` where it lies outside.

@@ -28,3 +28,4 @@ pub use strided::StridedCopy;
 pub use view::View;
 
 pub(crate) use strided::chunks_of;
+pub(crate) use view::product;

@@ -2,7 +2,7 @@
 //! mirrors or fills; cropping only makes the boxes smaller.
 
 use super::strided::{StridedCopy, chunks_of};
-use super::view::View;
+use super::view::{View, product};
 use crate::{Exec, SharedMut};
 
 /// What new elements are.
@@ -132,7 +132,7 @@ impl Boxes {
         let out: Vec<usize> = cuts.iter().map(|axis| axis.iter().map(|cut| cut.len).sum()).collect();
         let mut boxes = Boxes { from_data: vec![], from_value: vec![], bytes: 0, out_bytes: 0 };
         boxes.add(View::whole(dims), View::whole(&out), cuts, 0, elem_size);
-        boxes.bytes = out.iter().product::<usize>() * elem_size;
+        boxes.bytes = product(&out).saturating_mul(elem_size);
         boxes.out_bytes = boxes.bytes;
         boxes
     }

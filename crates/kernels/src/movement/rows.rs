@@ -84,19 +84,27 @@ unsafe fn elements<T: Copy>(src: *const u8, dst: *mut u8, line: Axis, row: Axis,
         // SAFETY: addresses of elements, by the promise of `plane`.
         unsafe {
             let (s, d) = (src.offset(k * line.src), dst.offset(k * line.dst));
-            let put = |i: isize, x: T| d.offset(i * row.dst).cast::<T>().write_unaligned(x);
             let get = |i: isize| s.offset(i * row.src).cast::<T>().read_unaligned();
+            // Distances known to the compiler become vectors.
             if row.dst == size && row.src == 0 {
                 let x = get(0);
-                (0..n as isize).for_each(|i| d.offset(i * size).cast::<T>().write_unaligned(x));
+                for i in 0..n as isize {
+                    d.offset(i * size).cast::<T>().write_unaligned(x);
+                }
             } else if row.dst == size && row.src == -size {
-                let backwards = |i: isize| s.offset(-i * size).cast::<T>().read_unaligned();
-                (0..n as isize).for_each(|i| d.offset(i * size).cast::<T>().write_unaligned(backwards(i)));
+                for i in 0..n as isize {
+                    let x = s.offset(-i * size).cast::<T>().read_unaligned();
+                    d.offset(i * size).cast::<T>().write_unaligned(x);
+                }
             } else if row.dst == size && row.src == 2 * size {
-                let second = |i: isize| s.offset(i * 2 * size).cast::<T>().read_unaligned();
-                (0..n as isize).for_each(|i| d.offset(i * size).cast::<T>().write_unaligned(second(i)));
+                for i in 0..n as isize {
+                    let x = s.offset(i * 2 * size).cast::<T>().read_unaligned();
+                    d.offset(i * size).cast::<T>().write_unaligned(x);
+                }
             } else {
-                (0..n as isize).for_each(|i| put(i, get(i)));
+                for i in 0..n as isize {
+                    d.offset(i * row.dst).cast::<T>().write_unaligned(get(i));
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use super::gather::Tuples;
 use super::indices::{BadIndex, Indices, check_all, with_indices};
 use super::rows::copy_any;
 use super::strided::chunks_of;
+use super::view::product;
 use crate::select::Number;
 use crate::{Exec, SharedMut, part_of};
 
@@ -41,7 +42,7 @@ impl ScatterNd {
     /// The last axis of the indices holds the tuples.
     pub fn new(data: &[usize], indices: &[usize], elem_size: usize) -> ScatterNd {
         let (&tuple, places) = indices.split_last().expect("indices have an axis of tuples");
-        ScatterNd { tuples: Tuples::new(data, tuple, elem_size), n_tuples: places.iter().product(), elem_size }
+        ScatterNd { tuples: Tuples::new(data, tuple, elem_size), n_tuples: product(places), elem_size }
     }
 
     /// Floats of scratch a thread needs for [`ScatterNd::run_joined`].
@@ -58,11 +59,30 @@ impl ScatterNd {
         updates: &[u8],
         out: &mut [u8],
     ) -> Result<(), BadIndex> {
-        self.door(data.len(), indices, updates.len(), out.len())?;
+        assert_eq!(data.len(), out.len(), "bytes of the data");
+        self.door(indices, updates.len(), out.len())?;
         copy_all(exec, data, out);
+        self.apply(exec, indices, updates, out);
+        Ok(())
+    }
+
+    /// Replaces slices of what `out` holds already. After an error it is as it was.
+    pub fn run_in_place(
+        &self,
+        exec: &Exec<'_>,
+        indices: Indices<'_>,
+        updates: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), BadIndex> {
+        self.door(indices, updates.len(), out.len())?;
+        self.apply(exec, indices, updates, out);
+        Ok(())
+    }
+
+    fn apply(&self, exec: &Exec<'_>, indices: Indices<'_>, updates: &[u8], out: &mut [u8]) {
         let row = self.tuples.row;
         if updates.is_empty() {
-            return Ok(());
+            return;
         }
         // Every chunk walks all tuples, so there are few of them.
         let chunks = if updates.len() < 1 << 16 { 1 } else { exec.threads() };
@@ -82,7 +102,6 @@ impl ScatterNd {
                 }
             }
         }));
-        Ok(())
     }
 
     /// Joins slices of numbers with what is there. Floats are joined in double precision and rounded once.
@@ -101,7 +120,8 @@ impl ScatterNd {
         }
         assert_eq!(self.elem_size, size_of::<T>(), "size of an element");
         assert!(how != Reduction::Mean, "slices have no mean");
-        self.door(size_of_val(data), indices, size_of_val(updates), size_of_val(out))?;
+        assert_eq!(data.len(), out.len(), "elements of the data");
+        self.door(indices, size_of_val(updates), size_of_val(out))?;
         let inner = self.tuples.row / size_of::<T>();
         let chunks = data.len().div_ceil(JOINED);
         let total = data.len();
@@ -128,11 +148,10 @@ impl ScatterNd {
         Ok(())
     }
 
-    fn door(&self, data: usize, indices: Indices<'_>, updates: usize, out: usize) -> Result<(), BadIndex> {
-        assert_eq!(data, self.tuples.plane(), "bytes of the data");
-        assert_eq!(out, data, "bytes of the output");
-        assert_eq!(updates, self.n_tuples * self.tuples.row, "bytes of the updates");
-        assert_eq!(indices.len(), self.n_tuples * self.tuples.dims.len(), "number of indices");
+    fn door(&self, indices: Indices<'_>, updates: usize, out: usize) -> Result<(), BadIndex> {
+        assert_eq!(out, self.tuples.plane(), "bytes of the output");
+        assert_eq!(updates, product(&[self.n_tuples, self.tuples.row]), "bytes of the updates");
+        assert_eq!(indices.len(), product(&[self.n_tuples, self.tuples.dims.len()]), "number of indices");
         with_indices!(indices, list => self.tuples.check(list, self.n_tuples))
     }
 }
@@ -150,10 +169,10 @@ impl ScatterUpdate {
     /// Updates have the dims `data[..axis] + [n_indices] + data[axis + 1..]`.
     pub fn new(data: &[usize], n_indices: usize, axis: usize, elem_size: usize) -> ScatterUpdate {
         ScatterUpdate {
-            outer: data[..axis].iter().product(),
+            outer: product(&data[..axis]),
             n: data[axis],
             n_indices,
-            row: data[axis + 1..].iter().product::<usize>() * elem_size,
+            row: product(&data[axis + 1..]).saturating_mul(elem_size),
         }
     }
 
@@ -165,17 +184,41 @@ impl ScatterUpdate {
         updates: &[u8],
         out: &mut [u8],
     ) -> Result<(), BadIndex> {
-        let ScatterUpdate { outer, n, n_indices, row } = *self;
-        assert_eq!(data.len(), outer * n * row, "bytes of the data");
-        assert_eq!(out.len(), data.len(), "bytes of the output");
-        assert_eq!(indices.len(), n_indices, "number of indices");
-        assert_eq!(updates.len(), outer * n_indices * row, "bytes of the updates");
-        if outer > 0 {
-            with_indices!(indices, list => check_all(list, n, 0))?;
-        }
+        assert_eq!(data.len(), out.len(), "bytes of the data");
+        self.door(indices, updates.len(), out.len())?;
         copy_all(exec, data, out);
-        if updates.is_empty() {
+        self.apply(exec, indices, updates, out);
+        Ok(())
+    }
+
+    fn door(&self, indices: Indices<'_>, updates: usize, out: usize) -> Result<(), BadIndex> {
+        let ScatterUpdate { outer, n, n_indices, row } = *self;
+        assert_eq!(out, product(&[outer, n, row]), "bytes of the output");
+        assert_eq!(indices.len(), n_indices, "number of indices");
+        assert_eq!(updates, product(&[outer, n_indices, row]), "bytes of the updates");
+        if outer == 0 {
             return Ok(());
+        }
+        with_indices!(indices, list => check_all(list, n, 0))
+    }
+
+    /// Replaces slices of what `out` holds already. After an error it is as it was.
+    pub fn run_in_place(
+        &self,
+        exec: &Exec<'_>,
+        indices: Indices<'_>,
+        updates: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), BadIndex> {
+        self.door(indices, updates.len(), out.len())?;
+        self.apply(exec, indices, updates, out);
+        Ok(())
+    }
+
+    fn apply(&self, exec: &Exec<'_>, indices: Indices<'_>, updates: &[u8], out: &mut [u8]) {
+        let ScatterUpdate { outer, n, n_indices, row } = *self;
+        if updates.is_empty() {
+            return;
         }
         // Cut along the outer positions, and along the row where those are few.
         let wanted = chunks_of(exec, updates.len());
@@ -196,7 +239,6 @@ impl ScatterUpdate {
                 }
             }
         }));
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::indices::{BadIndex, Index, Indices, check_all, with_indices};
 use super::scatter::{Reduction, copy_all, join};
-use super::view::strides_of;
+use super::view::{product, strides_of};
 use crate::select::Number;
 use crate::{Exec, SharedMut, part_of};
 
@@ -32,7 +32,7 @@ impl ScatterElements {
         assert!(fits || indices.contains(&0), "indices {indices:?} reach beyond data {data:?}");
         let strides = strides_of(data);
         ScatterElements {
-            elements: data.iter().product(),
+            elements: product(data),
             n: data[axis],
             m: indices[axis],
             step: strides[axis] as usize,
@@ -57,8 +57,27 @@ impl ScatterElements {
         updates: &[u8],
         out: &mut [u8],
     ) -> Result<(), BadIndex> {
-        self.door(data.len(), indices, updates.len(), out.len())?;
+        assert_eq!(data.len(), out.len(), "bytes of the data");
+        self.door(indices, updates.len(), out.len())?;
         copy_all(exec, data, out);
+        self.apply(exec, indices, updates, out);
+        Ok(())
+    }
+
+    /// Replaces elements of what `out` holds already. After an error it is as it was.
+    pub fn run_in_place(
+        &self,
+        exec: &Exec<'_>,
+        indices: Indices<'_>,
+        updates: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), BadIndex> {
+        self.door(indices, updates.len(), out.len())?;
+        self.apply(exec, indices, updates, out);
+        Ok(())
+    }
+
+    fn apply(&self, exec: &Exec<'_>, indices: Indices<'_>, updates: &[u8], out: &mut [u8]) {
         match self.elem_size {
             1 => self.replace::<u8>(exec, indices, updates, out),
             2 => self.replace::<u16>(exec, indices, updates, out),
@@ -67,7 +86,6 @@ impl ScatterElements {
             16 => self.replace::<u128>(exec, indices, updates, out),
             size => panic!("elements of {size} bytes"),
         }
-        Ok(())
     }
 
     fn replace<E: bytemuck::Pod>(&self, exec: &Exec<'_>, indices: Indices<'_>, updates: &[u8], out: &mut [u8]) {
@@ -105,7 +123,8 @@ impl ScatterElements {
             return self.run(exec, bytes(data), indices, bytes(updates), bytemuck::cast_slice_mut(out));
         }
         assert_eq!(self.elem_size, size_of::<T>(), "size of an element");
-        self.door(size_of_val(data), indices, size_of_val(updates), size_of_val(out))?;
+        assert_eq!(data.len(), out.len(), "elements of the data");
+        self.door(indices, size_of_val(updates), size_of_val(out))?;
         copy_all(exec, bytes(data), bytemuck::cast_slice_mut(out));
         let out = SharedMut::new(out);
         with_indices!(indices, list => self.each_lane(exec, list.len(), |o, lanes, thread| {
@@ -160,11 +179,10 @@ impl ScatterElements {
         });
     }
 
-    fn door(&self, data: usize, indices: Indices<'_>, updates: usize, out: usize) -> Result<(), BadIndex> {
-        assert_eq!(data, self.elements * self.elem_size, "bytes of the data");
-        assert_eq!(out, data, "bytes of the output");
-        assert_eq!(indices.len(), self.outer.len * self.m * self.inner.len, "number of indices");
-        assert_eq!(updates, indices.len() * self.elem_size, "bytes of the updates");
+    fn door(&self, indices: Indices<'_>, updates: usize, out: usize) -> Result<(), BadIndex> {
+        assert_eq!(out, product(&[self.elements, self.elem_size]), "bytes of the output");
+        assert_eq!(indices.len(), product(&[self.outer.len, self.m, self.inner.len]), "number of indices");
+        assert_eq!(updates, product(&[indices.len(), self.elem_size]), "bytes of the updates");
         with_indices!(indices, list => check_all(list, self.n, self.n))
     }
 }
@@ -195,7 +213,7 @@ struct Offsets {
 
 impl Offsets {
     fn new(data: &[usize], indices: &[usize], strides: &[isize]) -> Offsets {
-        let len = indices.iter().product();
+        let len = product(indices);
         // Evenly spaced when every axis but the first is taken whole.
         if data.iter().zip(indices).skip(1).all(|(d, i)| d == i) {
             return Offsets { len, step: strides.last().map_or(0, |&s| s as usize), list: vec![] };

@@ -30,7 +30,7 @@ impl View {
     }
 
     pub fn elements(&self) -> usize {
-        self.dims.iter().product()
+        product(&self.dims)
     }
 
     /// Axes in another order: new axis `i` is the old `order[i]`.
@@ -82,7 +82,7 @@ impl View {
 
     /// An axis seen as several, whose lengths multiply to its own.
     pub fn split(&self, axis: usize, parts: &[usize]) -> View {
-        assert_eq!(parts.iter().product::<usize>(), self.dims[axis], "{parts:?} of axis {axis}");
+        assert_eq!(product(parts), self.dims[axis], "{parts:?} of axis {axis}");
         let steps: Vec<isize> = strides_of(parts).iter().map(|s| s * self.strides[axis]).collect();
         let mut out = self.clone();
         out.dims.splice(axis..=axis, parts.iter().copied());
@@ -92,7 +92,7 @@ impl View {
 
     /// The same elements in the same order under other dims, where strides can say that; `None` where only a copy can.
     pub fn reshaped(&self, dims: &[usize]) -> Option<View> {
-        assert_eq!(dims.iter().product::<usize>(), self.elements(), "{:?} as {dims:?}", self.dims);
+        assert_eq!(product(dims), self.elements(), "{:?} as {dims:?}", self.dims);
         if self.elements() == 0 {
             return Some(View { start: self.start, ..View::whole(dims) });
         }
@@ -126,6 +126,11 @@ impl View {
     }
 }
 
+/// Elements of an array of these dims; as many as a number can say where there would be more, which no slice has.
+pub(crate) fn product(dims: &[usize]) -> usize {
+    if dims.contains(&0) { 0 } else { dims.iter().fold(1, |n, &d| n.saturating_mul(d)) }
+}
+
 /// Strides of a row-major array.
 pub(super) fn strides_of(dims: &[usize]) -> Vec<isize> {
     let mut step = 1usize;
@@ -133,8 +138,8 @@ pub(super) fn strides_of(dims: &[usize]) -> Vec<isize> {
         .iter()
         .rev()
         .map(|&n| {
-            let own = step as isize;
-            step = step.checked_mul(n.max(1)).expect("dims fit into memory");
+            let own = step.min(isize::MAX as usize) as isize;
+            step = step.saturating_mul(n.max(1));
             own
         })
         .collect();

@@ -1,6 +1,7 @@
 //! Running sums along an axis. Floats are summed in double precision, each sum rounded once; integers wrap.
 
 use super::Number;
+use crate::movement::product;
 use crate::{Exec, SharedMut, part_of};
 
 /// Sum of all elements up to each one.
@@ -19,18 +20,12 @@ const LANES: usize = 8;
 impl CumSum {
     /// `exclusive` leaves the element itself out, `reverse` runs from the end.
     pub fn new(dims: &[usize], axis: usize, exclusive: bool, reverse: bool) -> CumSum {
-        CumSum {
-            outer: dims[..axis].iter().product(),
-            n: dims[axis],
-            inner: dims[axis + 1..].iter().product(),
-            exclusive,
-            reverse,
-        }
+        CumSum { outer: product(&dims[..axis]), n: dims[axis], inner: product(&dims[axis + 1..]), exclusive, reverse }
     }
 
     pub fn run<T: Number>(&self, exec: &Exec<'_>, data: &[T], out: &mut [T]) {
         let CumSum { outer, n, inner, .. } = *self;
-        assert_eq!(data.len(), outer * n * inner, "elements of the data");
+        assert_eq!(data.len(), product(&[outer, n, inner]), "elements of the data");
         assert_eq!(out.len(), data.len(), "elements of the output");
         if data.is_empty() {
             return;

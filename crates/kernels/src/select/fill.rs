@@ -2,7 +2,7 @@
 
 use super::Number;
 use crate::movement::indices::{Index, with_indices};
-use crate::movement::{Indices, StridedCopy, chunks_of};
+use crate::movement::{Indices, StridedCopy, chunks_of, product};
 use crate::{Exec, SharedMut, part_of};
 
 /// A new axis of length `depth` that holds one value at the index and another elsewhere. An index outside of the depth
@@ -19,7 +19,7 @@ pub struct OneHot {
 impl OneHot {
     /// The new axis stands before axis `axis` of the indices.
     pub fn new(indices: &[usize], axis: usize, depth: usize, elem_size: usize) -> OneHot {
-        let (outer, inner) = (indices[..axis].iter().product(), indices[axis..].iter().product());
+        let (outer, inner) = (product(&indices[..axis]), product(&indices[axis..]));
         let background = StridedCopy::broadcast(&[], &[outer, depth, inner], &[], elem_size);
         OneHot { outer, depth, inner, size: elem_size, background }
     }
@@ -27,9 +27,9 @@ impl OneHot {
     /// `on` and `off` are one element each. With `from_end` negative indices count from the end of the new axis.
     pub fn run(&self, exec: &Exec<'_>, indices: Indices<'_>, on: &[u8], off: &[u8], from_end: bool, out: &mut [u8]) {
         let OneHot { outer, depth, inner, size, .. } = *self;
-        assert_eq!(indices.len(), outer * inner, "number of indices");
+        assert_eq!(indices.len(), product(&[outer, inner]), "number of indices");
         assert!(on.len() == size && off.len() == size, "values of one element");
-        assert_eq!(out.len(), outer * depth * inner * size, "bytes of the output");
+        assert_eq!(out.len(), product(&[outer, depth, inner, size]), "bytes of the output");
         if out.is_empty() {
             return;
         }

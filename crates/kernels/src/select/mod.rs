@@ -1,6 +1,7 @@
 //! Choosing and counting: the best elements of rows, boxes that do not overlap, places that are not zero, running sums,
 //! marked places, sequences, different elements.
 
+mod best;
 mod cum_sum;
 mod fill;
 mod nms;

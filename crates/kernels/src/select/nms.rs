@@ -2,10 +2,12 @@
 //! portions, as many as the selection still asks for, and each meets only boxes that were selected.
 
 use super::Number;
+use super::best::{best_ranks, for_levels, room_for};
 use super::nms_boxes::{BoxEncoding, Corners, Kept};
-use super::top_k::for_levels;
+use crate::movement::product;
 use crate::{Exec, Isa, part_of};
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// The shapes and rules of a suppression.
@@ -48,6 +50,11 @@ pub struct Selected {
 #[derive(Debug)]
 pub struct NmsWork {
     threads: Vec<Mutex<Own>>,
+    /// Where the boxes of each chunk lie: thread and range.
+    pieces: Vec<(usize, Range<usize>)>,
+    /// Scores with their places, to be sorted.
+    order: Vec<u64>,
+    all: Vec<Selected>,
 }
 
 #[derive(Debug, Default)]
@@ -57,11 +64,39 @@ struct Own {
     kept: Kept,
     rows: Vec<(u32, f32)>,
     found: Vec<Selected>,
+    /// What each chunk added to `found`.
+    pieces: Vec<(usize, Range<usize>)>,
 }
 
 impl NmsWork {
     pub fn new(threads: usize) -> NmsWork {
-        NmsWork { threads: (0..threads.max(1)).map(|_| Mutex::default()).collect() }
+        let threads = (0..threads.max(1)).map(|_| Mutex::default()).collect();
+        NmsWork { threads, pieces: vec![], order: vec![], all: vec![] }
+    }
+}
+
+impl NmsWork {
+    // Brings what the threads found into the order of images and classes, or of scores.
+    fn collect(&mut self, chunks: usize, by_score: bool, selected: &mut Vec<Selected>) {
+        self.pieces.clear();
+        self.pieces.resize(chunks, (0, 0..0));
+        for (thread, own) in self.threads.iter_mut().enumerate() {
+            let own = own.get_mut().unwrap_or_else(|e| e.into_inner());
+            own.pieces.iter().for_each(|(c, range)| self.pieces[*c] = (thread, range.clone()));
+        }
+        let into = if by_score { &mut self.all } else { &mut *selected };
+        into.clear();
+        for (thread, range) in &self.pieces {
+            let own = self.threads[*thread].get_mut().unwrap_or_else(|e| e.into_inner());
+            into.extend_from_slice(&own.found[range.clone()]);
+        }
+        if by_score {
+            // Within a class equal scores stand by index already, so places decide between equal scores.
+            self.order.clear();
+            self.order.extend(self.all.iter().zip(0..).map(|(s, place)| s.score.rank(true, place)));
+            self.order.sort_unstable_by(|a, b| b.cmp(a));
+            selected.extend(self.order.iter().map(|&rank| self.all[f32::rank_place(rank) as usize]));
+        }
     }
 }
 
@@ -77,18 +112,23 @@ impl Nms {
         selected: &mut Vec<Selected>,
     ) {
         let n = self.boxes;
-        assert_eq!(boxes.len(), self.images * n * 4, "numbers of boxes");
-        assert_eq!(scores.len(), self.images * self.classes * n, "scores");
+        assert_eq!(boxes.len(), product(&[self.images, n, 4]), "numbers of boxes");
+        assert_eq!(scores.len(), product(&[self.images, self.classes, n]), "scores");
         assert!(work.threads.len() >= exec.threads(), "memory for every thread");
         assert!(u32::try_from(n).is_ok(), "{n} boxes are too many");
         selected.clear();
         let own = |thread: usize| work.threads[thread].lock().unwrap_or_else(|e| e.into_inner());
-        (0..work.threads.len()).for_each(|t| own(t).found.clear());
+        for t in 0..work.threads.len() {
+            let mut own = own(t);
+            own.found.clear();
+            own.pieces.clear();
+        }
         let tasks = if n == 0 { 0 } else { self.images * self.classes };
         let chunks = if scores.len() < 1 << 14 { tasks.min(1) } else { tasks.min(exec.threads() * 16) };
         let isa = exec.isa.here();
         exec.each(chunks, |c, thread| {
             let own = &mut *own(thread);
+            let begin = own.found.len();
             for task in part_of(tasks, chunks, c) {
                 let (image, class) = (task / self.classes, task % self.classes);
                 let boxes = &boxes[image * n * 4..(image + 1) * n * 4];
@@ -103,17 +143,9 @@ impl Nms {
                     |&(index, score): &(u32, f32)| Selected { image: image as u32, class: class as u32, index, score };
                 own.found.extend(own.rows.iter().map(row));
             }
+            own.pieces.push((c, begin..own.found.len()));
         });
-        (0..work.threads.len()).for_each(|t| selected.extend_from_slice(&own(t).found));
-        let place = |s: &Selected| (s.image, s.class);
-        if self.by_score {
-            selected.sort_unstable_by(|a, b| {
-                descending(a.score, b.score).then_with(|| (place(a), a.index).cmp(&(place(b), b.index)))
-            });
-        } else {
-            // What one class selected stays in its order, and came from one thread.
-            sort_by_class(selected);
-        }
+        work.collect(chunks, self.by_score, selected);
     }
 
     // The queue of the reference: a box whose score fell goes back into it, and later meets only what was selected in
@@ -160,65 +192,75 @@ impl Nms {
     }
 }
 
+// Selection where scores stay as they are.
+fn hard(isa: Isa, boxes: &[f32], scores: &[f32], limits: NmsLimits, rule: (BoxEncoding, bool), own: &mut Own) {
+    own.kept.clear();
+    if limits.most == 0 || limits.score.is_nan() {
+        return;
+    }
+    // As many as may well be enough, without a look at the order of the others.
+    let portion = (2 * limits.most.min(scores.len())).max(64).min(scores.len());
+    let mut ranks = std::mem::take(&mut own.ranks);
+    ranks.resize(room_for(scores.len(), portion).max(ranks.len()), 0);
+    let room = room_for(scores.len(), portion);
+    let found = best_ranks(isa, (scores, 1, scores.len()), portion, true, Some(limits.score), &mut ranks[..room]);
+    let first = &mut ranks[..found];
+    first.sort_unstable_by(|a, b| b.cmp(a));
+    keep(isa, boxes, scores, limits, rule, first, own);
+    if let (true, Some(&last)) = (found == portion && own.rows.len() < limits.most, first.last()) {
+        ranks.clear();
+        let rank = |(&s, i): (&f32, u32)| (s > limits.score).then(|| s.rank(true, i)).filter(|&r| r < last);
+        ranks.extend(scores.iter().zip(0..).filter_map(rank));
+        // The rest comes into order in portions that grow.
+        let (mut left, mut portion) = (&mut ranks[..], portion);
+        while own.rows.len() < limits.most && !left.is_empty() {
+            portion = left.len().min(2 * portion);
+            if portion < left.len() {
+                left.select_nth_unstable_by(portion - 1, |a, b| b.cmp(a));
+            }
+            let (now, later) = left.split_at_mut(portion);
+            now.sort_unstable_by(|a, b| b.cmp(a));
+            keep(isa, boxes, scores, limits, rule, now, own);
+            left = later;
+        }
+    }
+    own.ranks = ranks;
+}
+
 for_levels! {
-    /// Selection where scores stay as they are.
-    fn hard(boxes: &[f32], scores: &[f32], limits: NmsLimits, rule: (BoxEncoding, bool), own: &mut Own) { hard_any }
+    /// Selects among ranked candidates those that overlap none that is selected.
+    fn keep(
+        boxes: &[f32],
+        scores: &[f32],
+        limits: NmsLimits,
+        rule: (BoxEncoding, bool),
+        ranks: &[u64],
+        own: &mut Own,
+    ) { keep_any }
 }
 
 #[inline(always)]
-fn hard_any(
+fn keep_any(
     boxes: &[f32],
     scores: &[f32],
     limits: NmsLimits,
     (encoding, from_threshold): (BoxEncoding, bool),
+    ranks: &[u64],
     own: &mut Own,
 ) {
     // An overlap that is no number turns the score into none, which drops the box as well.
     let hit = |iou: f32| if from_threshold { iou >= limits.iou } else { iou > limits.iou } | !iou.is_finite();
-    let ranks = &mut own.ranks;
-    ranks.clear();
-    for (block, first) in scores.chunks(32).zip((0..).step_by(32)) {
-        if block.iter().fold(false, |any, &s| any | (s > limits.score)) {
-            let wanted = block.iter().zip(first..).filter(|(s, _)| **s > limits.score);
-            ranks.extend(wanted.map(|(s, i)| s.rank(true, i)));
+    for &rank in ranks {
+        if own.rows.len() >= limits.most {
+            break;
+        }
+        let index = f32::rank_place(rank);
+        let b = Corners::at(boxes, index as usize, encoding);
+        if !own.kept.any(b, hit) {
+            own.kept.push(b);
+            own.rows.push((index, scores[index as usize]));
         }
     }
-    own.kept.clear();
-    // As many as may be enough come into order at a time.
-    let mut left = &mut ranks[..];
-    let mut portion = (2 * limits.most.min(left.len())).max(64);
-    while own.rows.len() < limits.most && !left.is_empty() {
-        let n = portion.min(left.len());
-        if n < left.len() {
-            left.select_nth_unstable_by(n - 1, |a, b| b.cmp(a));
-        }
-        let (now, later) = left.split_at_mut(n);
-        now.sort_unstable_by(|a, b| b.cmp(a));
-        for &rank in now.iter() {
-            if own.rows.len() >= limits.most {
-                break;
-            }
-            let index = f32::rank_place(rank);
-            let b = Corners::at(boxes, index as usize, encoding);
-            if !own.kept.any(b, hit) {
-                own.kept.push(b);
-                own.rows.push((index, scores[index as usize]));
-            }
-        }
-        left = later;
-        portion *= 2;
-    }
-}
-
-// Keeps the order within a class without asking for memory: classes are few runs, moved whole.
-fn sort_by_class(selected: &mut [Selected]) {
-    let key = |s: &Selected| (s.image, s.class);
-    if selected.is_sorted_by_key(key) {
-        return;
-    }
-    // Within a class scores fall and, where they are equal, places rise; decay keeps that too.
-    selected
-        .sort_unstable_by(|a, b| key(a).cmp(&key(b)).then(descending(a.score, b.score)).then(a.index.cmp(&b.index)));
 }
 
 // Greater scores first.

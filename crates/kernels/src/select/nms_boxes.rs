@@ -49,59 +49,83 @@ impl Corners {
     }
 }
 
-/// Selected boxes by coordinate, so that one candidate meets a vector of them.
+/// Selected boxes, so many coordinates of a kind together that one candidate meets a vector of boxes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
-    x1: Vec<f32>,
-    y1: Vec<f32>,
-    x2: Vec<f32>,
-    y2: Vec<f32>,
-    area: Vec<f32>,
+    blocks: Vec<Boxes>,
+    len: usize,
 }
 
 /// Selected boxes a candidate meets at once.
 const AT_ONCE: usize = 16;
 
+/// Places that hold no box yet hold an empty one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Boxes {
+    x1: [f32; AT_ONCE],
+    y1: [f32; AT_ONCE],
+    x2: [f32; AT_ONCE],
+    y2: [f32; AT_ONCE],
+    area: [f32; AT_ONCE],
+}
+
 impl Kept {
     pub(super) fn clear(&mut self) {
-        let lists = [&mut self.x1, &mut self.y1, &mut self.x2, &mut self.y2, &mut self.area];
-        lists.into_iter().for_each(Vec::clear);
+        self.blocks.clear();
+        self.len = 0;
     }
 
     pub(super) fn push(&mut self, b: Corners) {
-        self.x1.push(b.x1);
-        self.y1.push(b.y1);
-        self.x2.push(b.x2);
-        self.y2.push(b.y2);
-        self.area.push(b.area());
+        let lane = self.len % AT_ONCE;
+        if lane == 0 {
+            self.blocks.push(Boxes::default());
+        }
+        let block = &mut self.blocks[self.len / AT_ONCE];
+        (block.x1[lane], block.y1[lane], block.x2[lane], block.y2[lane]) = (b.x1, b.y1, b.x2, b.y2);
+        block.area[lane] = b.area();
+        self.len += 1;
     }
 
-    #[inline(always)]
     pub(super) fn at(&self, i: usize) -> (Corners, f32) {
-        (Corners { x1: self.x1[i], y1: self.y1[i], x2: self.x2[i], y2: self.y2[i] }, self.area[i])
+        let (block, l) = (&self.blocks[i / AT_ONCE], i % AT_ONCE);
+        (Corners { x1: block.x1[l], y1: block.y1[l], x2: block.x2[l], y2: block.y2[l] }, block.area[l])
     }
 
-    /// Whether `hit` holds for the overlap of the candidate with any of them.
+    /// Whether `hit` holds for the overlap of the candidate with any of them. Where it holds for some overlap, it holds
+    /// for greater ones.
     #[inline(always)]
     pub(super) fn any(&self, b: Corners, hit: impl Fn(f32) -> bool) -> bool {
-        let (area, n) = (b.area(), self.x1.len());
-        let lists = [&self.x1[..n], &self.y1[..n], &self.x2[..n], &self.y2[..n], &self.area[..n]];
-        let mut i = 0;
-        while i + AT_ONCE <= n {
-            let [x1, y1, x2, y2, areas] = lists.map(|list| &list[i..i + AT_ONCE]);
-            let mut any = false;
-            for l in 0..AT_ONCE {
-                let other = Corners { x1: x1[l], y1: y1[l], x2: x2[l], y2: y2[l] };
-                any |= hit(b.iou(area, other, areas[l]));
-            }
-            if any {
-                return true;
-            }
-            i += AT_ONCE;
+        if hit(0.0) {
+            return self.len > 0;
         }
-        (i..n).any(|i| {
-            let (other, other_area) = self.at(i);
-            hit(b.iou(area, other, other_area))
-        })
+        let area = b.area();
+        for block in &self.blocks {
+            let mut both = [0.0; AT_ONCE];
+            let mut meet = false;
+            for l in 0..AT_ONCE {
+                let w = b.x2.min(block.x2[l]) - b.x1.max(block.x1[l]);
+                let h = b.y2.min(block.y2[l]) - b.y1.max(block.y1[l]);
+                both[l] = w.max(0.0) * h.max(0.0);
+                meet |= overlaps(both[l]);
+            }
+            // Boxes apart from each other are the usual case, and need no division.
+            if meet {
+                let mut any = false;
+                for l in 0..AT_ONCE {
+                    let iou = both[l] / (area + block.area[l] - both[l]);
+                    any |= overlaps(both[l]) & hit(iou);
+                }
+                if any {
+                    return true;
+                }
+            }
+        }
+        false
     }
+}
+
+// Infinite boxes may share an area that is no number.
+#[inline(always)]
+fn overlaps(both: f32) -> bool {
+    (both > 0.0) | both.is_nan()
 }

@@ -2,8 +2,8 @@
 //! room, then written.
 
 use super::Number;
-use crate::movement::IndicesMut;
 use crate::movement::indices::Index;
+use crate::movement::{IndicesMut, product};
 use crate::{Exec, SharedMut, part_of};
 
 /// Coordinates of elements that are not zero.
@@ -42,7 +42,7 @@ impl NonZero {
     }
 
     pub fn count<T: Number>(&self, exec: &Exec<'_>, data: &[T]) -> NonZeroCounts {
-        assert_eq!(data.len(), self.dims.iter().product::<usize>(), "elements of the data");
+        assert_eq!(data.len(), product(&self.dims), "elements of the data");
         let most = if exec.threads() == 1 { 1 } else { MAX_PARTS };
         let parts = (data.len() / PART).clamp(1, most);
         let mut before = [0; MAX_PARTS + 1];
@@ -59,7 +59,7 @@ impl NonZero {
 
     /// Writes `[rank, total]` coordinates of the data that was counted.
     pub fn fill<T: Number>(&self, exec: &Exec<'_>, data: &[T], counts: &NonZeroCounts, out: IndicesMut<'_>) {
-        assert_eq!(data.len(), self.dims.iter().product::<usize>(), "elements of the data");
+        assert_eq!(data.len(), product(&self.dims), "elements of the data");
         assert_eq!(out.len(), self.rank() * counts.total(), "coordinates");
         match out {
             IndicesMut::I32(list) => self.write(exec, data, counts, SharedMut::new(list)),
@@ -69,24 +69,32 @@ impl NonZero {
 
     fn write<T: Number, I: Index>(&self, exec: &Exec<'_>, data: &[T], counts: &NonZeroCounts, out: SharedMut<'_, I>) {
         let (parts, total) = (counts.parts, counts.total());
+        let line = self.dims.last().copied().unwrap_or(1);
         exec.each(parts, |c, _| {
             let mine = part_of(data.len(), parts, c);
             let (mut column, end) = (counts.before[c], counts.before[c + 1]);
-            for (block, first) in data[mine.clone()].chunks(32).zip(mine.step_by(32)) {
-                if !block.iter().fold(false, |any, x| any | !x.is_zero()) {
-                    continue;
-                }
-                for (at, _) in block.iter().enumerate().filter(|(_, x)| !x.is_zero()) {
-                    assert!(column < end, "the data changed since it was counted");
-                    let mut left = first + at;
-                    for (axis, &n) in self.dims.iter().enumerate().rev() {
-                        let to = axis * total + column;
+            let mut at = mine.start;
+            // Along a line only the last coordinate moves.
+            while at < mine.end && column < end {
+                let (first, stop) = (at % line, mine.end.min(at - at % line + line));
+                let begin = column;
+                for (i, x) in data[at..stop].iter().enumerate() {
+                    if !x.is_zero() {
+                        assert!(column < end, "the data changed since it was counted");
+                        let to = (self.dims.len() - 1) * total + column;
                         // SAFETY: columns of different parts differ.
-                        unsafe { out.part(to..to + 1)[0] = I::of(left % n) };
-                        left /= n;
+                        unsafe { out.part(to..to + 1)[0] = I::of(first + i) };
+                        column += 1;
                     }
-                    column += 1;
                 }
+                let mut left = at / line;
+                for axis in (0..self.dims.len() - 1).rev() {
+                    let coordinate = I::of(left % self.dims[axis]);
+                    // SAFETY: as above.
+                    unsafe { out.part(axis * total + begin..axis * total + column) }.fill(coordinate);
+                    left /= self.dims[axis];
+                }
+                at = stop;
             }
         });
     }

@@ -2,6 +2,7 @@
 //! slice equals, and how often each occurs. All NaN count as equal, behind every number; -0 equals 0.
 
 use super::Number;
+use crate::movement::product;
 use std::cmp::Ordering;
 
 /// What was found; the lists keep their memory from run to run.
@@ -20,7 +21,7 @@ impl Unique {
     /// Searches the slices of `data`, seen as `[outer, n, inner]`, along the middle axis; `sorted` numbers them by value,
     /// slices compared element by element, and otherwise by first occurrence.
     pub fn find<T: Number>(&mut self, data: &[T], [outer, n, inner]: [usize; 3], sorted: bool) {
-        assert_eq!(data.len(), outer * n * inner, "elements of the data");
+        assert_eq!(data.len(), product(&[outer, n, inner]), "elements of the data");
         assert!(u32::try_from(n).is_ok(), "an axis of {n} is too long");
         let compare = |&a: &u32, &b: &u32| {
             for o in 0..outer {

@@ -2,7 +2,7 @@
 
 mod resample;
 mod taps;
-pub use taps::{Coordinates, Mode, NearestMode};
+pub use taps::{AxisPlan, Coordinates, Mode, NearestMode, plan_axis};
 
 opset! {
     grid_sample::{GridSample},

@@ -104,6 +104,37 @@ pub(super) fn nearest(axis: Axis, coordinates: Coordinates, mode: NearestMode) -
     (0..axis.to).map(pick).collect()
 }
 
+/// What decides the taps of an axis.
+#[derive(Clone, Copy, Debug)]
+pub struct AxisPlan {
+    /// Size before and after.
+    pub from: usize,
+    pub to: usize,
+    /// As given, or the quotient of the sizes.
+    pub scale: f32,
+    pub mode: Mode,
+    pub coordinates: Coordinates,
+    pub nearest: NearestMode,
+    /// The filter of mode `linear` is to cover all pixels, because some axis shrinks.
+    pub widened: bool,
+    pub cube_coeff: f32,
+}
+
+/// Weighted pixels for each output pixel of an axis, for kernels that resize; `None` for the modes of Pillow, which round
+/// between axes.
+pub fn plan_axis(plan: &AxisPlan) -> Option<Vec<Vec<(usize, f64)>>> {
+    let axis = Axis { from: plan.from, to: plan.to, scale: plan.scale };
+    let one = |i: usize| vec![(i, 1.0)];
+    Some(match plan.mode {
+        Mode::Nearest => nearest(axis, plan.coordinates, plan.nearest).into_iter().map(one).collect(),
+        _ if axis.unchanged() => (0..plan.to).map(one).collect(),
+        Mode::Linear => linear(axis, plan.coordinates, if plan.widened { plan.scale } else { 1.0 }),
+        Mode::LinearOnnx => linear_onnx(axis, plan.coordinates),
+        Mode::Cubic => cubic(axis, plan.coordinates, plan.cube_coeff),
+        Mode::BilinearPillow | Mode::BicubicPillow => return None,
+    })
+}
+
 /// Weighted pixels for each output pixel.
 pub(super) type Taps = Vec<Vec<(usize, f64)>>;
 

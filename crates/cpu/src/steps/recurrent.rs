@@ -1,0 +1,287 @@
+//! Recurrent cells and sequences with constant weights.
+
+use super::{Built, Io, Port, Site, Step, Work};
+use crate::plan::Layout;
+use crate::weights::Packed;
+use carafe_graph::{Error, Op, Result};
+use carafe_kernels::{
+    Act, CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
+};
+use carafe_ops::recurrent as ops;
+use carafe_tensor::ElementType;
+use std::sync::Arc;
+
+pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    if site.group || !site.post.is_empty() {
+        return Ok(None);
+    }
+    let Some(form) = Form::of(site.op) else { return Ok(None) };
+    let Some((params, reads)) = form.fit(site) else { return Ok(None) };
+    let kernel = Recurrent::new(site.cx.isa, params);
+    let [w, r, b, p] = form.weights.map(|i| i.and_then(|i| site.inputs.get(i)?.constant.as_ref()));
+    let (Some(w), Some(r)) = (w, r) else { return Ok(None) };
+    let key = form_key(&params, b.is_some(), p.is_some());
+    let weights = site.packed(&key, kernel.packed_floats(), |to| {
+        let from = RecurrentWeights {
+            w: w.as_slice()?,
+            r: r.as_slice()?,
+            b: b.map(|b| b.as_slice()).transpose()?,
+            peepholes: p.map(|p| p.as_slice()).transpose()?,
+        };
+        kernel.pack(Some(site.cx.exec), &from, to);
+        w.release();
+        r.release();
+        Ok(())
+    })?;
+    let workspace = kernel.workspace_floats() * 4;
+    let step = Layer { kernel, weights, name: form.name, time: params.time, all: form.sequence, reads: reads.clone() };
+    Ok(Some(Built {
+        work: Work::Step(Arc::new(step)),
+        reads: reads.into_iter().map(|(_, input)| (input, Layout::Plain)).collect(),
+        outputs: vec![Layout::Plain; site.outputs.len()],
+        workspace,
+        taken: None,
+    }))
+}
+
+/// What an input of the operation is at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    X,
+    Hidden,
+    Cell,
+    Lengths32,
+    Lengths64,
+    Attention,
+}
+
+#[derive(Debug)]
+struct Layer {
+    kernel: Recurrent,
+    weights: Packed,
+    name: &'static str,
+    time: usize,
+    /// Output 0 is all hidden states, the last ones follow.
+    all: bool,
+    /// Roles of what is read, in order.
+    reads: Vec<(Role, usize)>,
+}
+
+impl Step for Layer {
+    fn kernel(&self) -> String {
+        self.name.to_string()
+    }
+    fn scratch_floats(&self) -> usize {
+        self.kernel.scratch_floats()
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let mut from = RecurrentInputs { x: &[], h: None, c: None, lengths: Lengths::Full, attention: None };
+        for (i, (role, _)) in self.reads.iter().enumerate() {
+            match role {
+                Role::X => from.x = io.input(i),
+                Role::Hidden => from.h = Some(io.input(i)),
+                Role::Cell => from.c = Some(io.input(i)),
+                Role::Lengths32 => from.lengths = Lengths::I32(self.checked(io.input(i))?),
+                Role::Lengths64 => from.lengths = Lengths::I64(self.checked(io.input(i))?),
+                Role::Attention => from.attention = Some(io.input(i)),
+            }
+        }
+        let mut outputs = io.outputs.iter_mut().map(|out| bytemuck::cast_slice_mut(out));
+        let y = if self.all { outputs.next() } else { None };
+        let to = RecurrentOutputs { y, h: outputs.next(), c: outputs.next() };
+        self.kernel.run(io.exec, self.weights.floats(), &from, to, bytemuck::cast_slice_mut(io.workspace));
+        Ok(())
+    }
+}
+
+impl Layer {
+    fn checked<'a, T: Copy + Into<i64>>(&self, lengths: &'a [T]) -> Result<&'a [T]> {
+        for &n in lengths {
+            let n: i64 = n.into();
+            if !usize::try_from(n).is_ok_and(|n| n <= self.time) {
+                return Err(Error::invalid(format!("sequence length {n} is not within 0..{}", self.time)));
+            }
+        }
+        Ok(lengths)
+    }
+}
+
+/// An operation of this family: what it computes and where its inputs are.
+struct Form<'a> {
+    name: &'static str,
+    kind: CellKind,
+    direction: Direction,
+    /// Over time; a cell otherwise.
+    sequence: bool,
+    clip: f32,
+    activations: &'a [String],
+    numbers: [&'a [f32]; 2],
+    lengths: Option<usize>,
+    attention: Option<usize>,
+    /// Of the input, of the state, bias, peepholes.
+    weights: [Option<usize>; 4],
+}
+
+impl<'a> Form<'a> {
+    fn of(op: &'a dyn Op) -> Option<Form<'a>> {
+        macro_rules! form {
+            ($name:literal, $kind:expr, $op:expr) => {
+                Form::cell($name, $kind, $op.clip, &$op.activations, [&$op.activations_alpha, &$op.activations_beta])
+            };
+        }
+        let gru = |linear_before_reset: bool| CellKind::Gru { linear_before_reset };
+        let lstm = |input_forget: bool| CellKind::Lstm { input_forget };
+        Some(if let Some(op) = op.get::<ops::LstmSequence>() {
+            form!("lstm_sequence", lstm(false), op).over_time(op.direction)
+        } else if let Some(op) = op.get::<ops::GruSequence>() {
+            form!("gru_sequence", gru(op.linear_before_reset), op).over_time(op.direction)
+        } else if let Some(op) = op.get::<ops::RnnSequence>() {
+            form!("rnn_sequence", CellKind::Rnn, op).over_time(op.direction)
+        } else if let Some(op) = op.get::<ops::AugruSequence>() {
+            let form = form!("augru_sequence", gru(op.linear_before_reset), op).over_time(op.direction);
+            Form { attention: Some(6), ..form }
+        } else if let Some(op) = op.get::<ops::LstmCell>() {
+            form!("lstm_cell", lstm(false), op)
+        } else if let Some(op) = op.get::<ops::LstmCellV1>() {
+            let mut form = form!("lstm_cell", lstm(op.input_forget), op);
+            form.weights[3] = Some(6);
+            form
+        } else if let Some(op) = op.get::<ops::GruCell>() {
+            form!("gru_cell", gru(op.linear_before_reset), op)
+        } else if let Some(op) = op.get::<ops::RnnCell>() {
+            form!("rnn_cell", CellKind::Rnn, op)
+        } else if let Some(op) = op.get::<ops::AugruCell>() {
+            Form { attention: Some(5), ..form!("augru_cell", gru(op.linear_before_reset), op) }
+        } else {
+            return None;
+        })
+    }
+
+    fn cell(
+        name: &'static str,
+        kind: CellKind,
+        clip: f32,
+        activations: &'a [String],
+        numbers: [&'a [f32]; 2],
+    ) -> Form<'a> {
+        let first = if matches!(kind, CellKind::Lstm { .. }) { 3 } else { 2 };
+        Form {
+            name,
+            kind,
+            direction: Direction::Forward,
+            sequence: false,
+            clip,
+            activations,
+            numbers,
+            lengths: None,
+            attention: None,
+            weights: [Some(first), Some(first + 1), Some(first + 2), None],
+        }
+    }
+
+    fn over_time(mut self, direction: ops::Direction) -> Form<'a> {
+        self.direction = match direction {
+            ops::Direction::Forward => Direction::Forward,
+            ops::Direction::Reverse => Direction::Reverse,
+            ops::Direction::Bidirectional => Direction::Both,
+        };
+        self.sequence = true;
+        self.lengths = self.weights[0];
+        self.weights = self.weights.map(|i| i.map(|i| i + 1));
+        self
+    }
+
+    /// The gate functions, the usual ones where the lists leave something out.
+    fn acts(&self) -> Option<[Act; 3]> {
+        let mut acts = self.kind.usual_acts();
+        let count = match self.kind {
+            CellKind::Rnn => 1,
+            CellKind::Gru { .. } => 2,
+            CellKind::Lstm { .. } => 3,
+        };
+        for (i, name) in self.activations.iter().enumerate().take(count) {
+            let number = |which: usize, default: f32| self.numbers[which].get(i).copied().unwrap_or(default);
+            acts[i] = match name.to_ascii_lowercase().as_str() {
+                "sigmoid" => Act::Sigmoid,
+                "tanh" => Act::Tanh,
+                "relu" => Act::Relu,
+                "hardsigmoid" => Act::HardSigmoid { alpha: number(0, 0.2), beta: number(1, 0.5) },
+                _ => return None,
+            };
+        }
+        Some(acts)
+    }
+
+    /// Sizes, and what is read at run time; none where the kernel does not fit.
+    fn fit(&self, site: &Site<'_>) -> Option<(RecurrentParams, Vec<(Role, usize)>)> {
+        let inputs = &site.inputs[..site.own_inputs];
+        let (x, h) = (inputs.first()?, inputs.get(1)?);
+        let (batch, time, input, hidden) = match (self.sequence, &x.shape[..], &h.shape[..]) {
+            (true, &[batch, time, input], &[.., hidden]) => (batch, time, input, hidden),
+            (false, &[batch, input], &[.., hidden]) => (batch, 1, input, hidden),
+            _ => return None,
+        };
+        let mut params = RecurrentParams::dense(self.kind, self.direction, batch, time, input, hidden);
+        (params.clip, params.acts) = (self.clip.max(0.0), self.acts()?);
+        let (rows, state) = (params.directions() * hidden, batch * params.directions() * hidden);
+        let fits = |i: usize, len: usize| inputs.get(i).is_some_and(|p| p.is_f32() && p.len() == len);
+
+        let gates = self.kind.gates();
+        let lengths = [gates * input, gates * hidden, self.kind.bias_blocks(), 3].map(|n| n * rows);
+        for (which, (&at, len)) in self.weights.iter().zip(lengths).enumerate() {
+            let there = at.filter(|&i| i < inputs.len());
+            match there {
+                Some(i) if fits(i, len) && inputs[i].constant.is_some() => {}
+                None if which > 1 => {}
+                _ => return None,
+            }
+        }
+
+        let mut reads = vec![(Role::X, 0)];
+        let mut states = vec![(Role::Hidden, 1)];
+        if matches!(self.kind, CellKind::Lstm { .. }) {
+            states.push((Role::Cell, 2));
+        }
+        if !x.is_f32() || !states.iter().all(|&(_, i)| fits(i, state)) {
+            return None;
+        }
+        reads.extend(states);
+        if let Some(i) = self.attention {
+            if !fits(i, batch * time) {
+                return None;
+            }
+            reads.push((Role::Attention, i));
+        }
+        if let Some(i) = self.lengths {
+            reads.extend(lengths_role(inputs.get(i)?, batch, time)?.map(|role| (role, i)));
+        }
+        let expected = usize::from(self.sequence) + reads.iter().filter(|r| is_state(r.0)).count();
+        let outputs = &site.outputs;
+        (outputs.len() == expected && outputs.iter().all(Port::is_f32)).then_some((params, reads))
+    }
+}
+
+fn is_state(role: Role) -> bool {
+    matches!(role, Role::Hidden | Role::Cell)
+}
+
+/// How lengths are read; nothing to read when every row is known to be full.
+fn lengths_role(port: &Port, batch: usize, time: usize) -> Option<Option<Role>> {
+    let full = |n: i64| usize::try_from(n) == Ok(time);
+    if port.len() != batch {
+        return None;
+    }
+    if port.ints().is_some_and(|n| n.into_iter().all(full)) {
+        return Some(None);
+    }
+    match port.ty {
+        ElementType::I32 => Some(Some(Role::Lengths32)),
+        ElementType::I64 => Some(Some(Role::Lengths64)),
+        _ => None,
+    }
+}
+
+// Batch and time do not matter for weights.
+fn form_key(p: &RecurrentParams, bias: bool, peepholes: bool) -> String {
+    format!("{:?}|{}x{}x{}|{bias}|{peepholes}", p.kind, p.directions(), p.input, p.hidden)
+}

@@ -1,0 +1,309 @@
+//! Work on images besides convolution: pools, resizing, transposed convolution. All want the channels last.
+
+use super::ending::Ending;
+use super::{Built, Io, Site, Step};
+use crate::plan::Layout;
+use crate::weights::Packed;
+use carafe_graph::{Result, normalize_axis};
+use carafe_kernels::{Deconv, DeconvShape, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
+use carafe_ops::convolution::window::PadType;
+use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropData};
+use carafe_ops::pooling as pool;
+use carafe_ops::resize::interpolate::ShapeCalculation;
+use carafe_ops::resize::{AxisPlan, Interpolate, InterpolateV4, Mode, plan_axis};
+
+pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    if site.group || !site.inputs[0].is_f32() || !(3..=5).contains(&site.inputs[0].rank()) {
+        return Ok(None);
+    }
+    if let Some(built) = pooled(site).or_else(|| resized(site)) {
+        return Ok(Some(built));
+    }
+    deconvolved(site)
+}
+
+const LAST: Layout = Layout::ChannelsLast;
+
+/// The last sizes of a shape as depth, height, width.
+fn three(sizes: &[usize]) -> Option<[usize; 3]> {
+    let ahead = 3usize.checked_sub(sizes.len())?;
+    Some(std::array::from_fn(|i| if i < ahead { 1 } else { sizes[i - ahead] }))
+}
+
+/// The same of an attribute, whose missing values are neutral.
+fn attribute(list: &[i64], n: usize, neutral: i64) -> Option<[usize; 3]> {
+    let values = (0..n).map(|i| usize::try_from(list.get(i).copied().unwrap_or(neutral)).ok());
+    let values: Vec<usize> = values.collect::<Option<_>>()?;
+    let ahead = 3 - n;
+    Some(std::array::from_fn(|i| if i < ahead { neutral as usize } else { values[i - ahead] }))
+}
+
+#[derive(Debug)]
+struct PoolStep {
+    kernel: SpatialPool,
+    channels: usize,
+    name: &'static str,
+}
+
+impl Step for PoolStep {
+    fn kernel(&self) -> String {
+        self.name.into()
+    }
+    fn scratch_floats(&self) -> usize {
+        self.kernel.scratch_floats()
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let (out, io) = io.take_output(0);
+        self.kernel.run(io.exec, io.input(0), self.channels, out, self.channels);
+        Ok(())
+    }
+}
+
+struct Window<'a> {
+    kernel: &'a [i64],
+    strides: &'a [i64],
+    dilations: &'a [i64],
+    begin: &'a [i64],
+    end: &'a [i64],
+    auto_pad: PadType,
+}
+
+fn pooled(site: &Site<'_>) -> Option<Built> {
+    let op = site.op;
+    macro_rules! window {
+        ($p:expr, $dilations:expr) => {
+            Window {
+                kernel: &$p.kernel,
+                strides: &$p.strides,
+                dilations: $dilations,
+                begin: &$p.pads_begin,
+                end: &$p.pads_end,
+                auto_pad: $p.auto_pad,
+            }
+        };
+    }
+    let (window, exclude) = if let Some(p) = op.get::<pool::MaxPool>() {
+        (window!(p, &p.dilations), None)
+    } else if let Some(p) = op.get::<pool::MaxPoolV8>() {
+        (window!(p, &p.dilations), None)
+    } else if let Some(p) = op.get::<pool::MaxPoolV1>() {
+        (window!(p, &[]), None)
+    } else if let Some(p) = op.get::<pool::AvgPool>() {
+        (window!(p, &p.dilations), Some(p.exclude_pad))
+    } else if let Some(p) = op.get::<pool::AvgPoolV14>() {
+        (window!(p, &[]), Some(p.exclude_pad))
+    } else {
+        let p = op.get::<pool::AvgPoolV1>()?;
+        (window!(p, &[]), Some(p.exclude_pad))
+    };
+    // Places of the largest are not told by the kernel.
+    if site.wanted.iter().skip(1).any(|w| *w) || !site.post.is_empty() {
+        return None;
+    }
+    let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
+    let n = data.len() - 2;
+    let (kernel, stride) = (attribute(window.kernel, n, 1)?, attribute(window.strides, n, 1)?);
+    let dilation = attribute(window.dilations, n, 1)?;
+    let (in_spatial, out_spatial) = (three(&data[2..])?, three(&out[2..])?);
+    let mut pad_begin = [0; 3];
+    let mut padded = false;
+    for i in 0..3 {
+        let reach = (out_spatial[i].checked_sub(1)?) * stride[i] + (kernel[i].checked_sub(1)?) * dilation[i] + 1;
+        let same = reach.saturating_sub(in_spatial[i]);
+        let (begin, end) = match window.auto_pad {
+            PadType::Valid => (0, 0),
+            PadType::SameUpper => (same / 2, same - same / 2),
+            PadType::SameLower => (same - same / 2, same / 2),
+            PadType::Explicit => (attribute(window.begin, n, 0)?[i], attribute(window.end, n, 0)?[i]),
+        };
+        pad_begin[i] = begin;
+        padded |= begin + end > 0;
+    }
+    let kind = match exclude {
+        None => PoolKind::Max,
+        Some(exclude) if exclude || !padded => PoolKind::Mean,
+        Some(_) => PoolKind::MeanOfAll,
+    };
+    let (batch, channels) = (data[0], data[1]);
+    let shape = PoolShape { batch, channels, in_spatial, out_spatial, kernel, stride, dilation, pad_begin };
+    let kernel = SpatialPool::new(site.cx.isa, site.cx.threads, shape, kind);
+    let name = if kind == PoolKind::Max { "pool_max" } else { "pool_mean" };
+    Some(Built::step(PoolStep { kernel, channels, name }, vec![(0, LAST)], LAST))
+}
+
+#[derive(Debug)]
+struct ResizeStep {
+    kernel: Resize,
+    channels: usize,
+}
+
+impl Step for ResizeStep {
+    fn kernel(&self) -> String {
+        "resize".into()
+    }
+    fn scratch_floats(&self) -> usize {
+        self.kernel.scratch_floats()
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let (out, io) = io.take_output(0);
+        self.kernel.run(io.exec, io.input(0), self.channels, out, self.channels);
+        Ok(())
+    }
+}
+
+/// The longest axis that is resized by tables.
+const LONGEST: usize = 1 << 24;
+
+fn resized(site: &Site<'_>) -> Option<Built> {
+    macro_rules! parts {
+        ($i:expr, $target:expr, $axes:expr) => {{
+            let i = $i;
+            let none = i.pads_begin.iter().chain(&i.pads_end).all(|p| *p == 0);
+            let by_scales = i.shape_calculation_mode == ShapeCalculation::Scales;
+            let sampling = (i.mode, i.coordinate_transformation_mode, i.nearest_mode, i.antialias, i.cube_coeff);
+            (none, by_scales, sampling, $target(by_scales), $axes)
+        }};
+    }
+    let (unpadded, by_scales, sampling, target, axes) = if let Some(i) = site.op.get::<Interpolate>() {
+        parts!(i, |_| 1, 2)
+    } else {
+        parts!(site.op.get::<InterpolateV4>()?, |by_scales: bool| if by_scales { 2 } else { 1 }, 3)
+    };
+    if !unpadded || !site.post.is_empty() {
+        return None;
+    }
+    let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
+    // Tables are as long as the axes; beyond this the result cannot be had anyway, which the evaluation tells.
+    if out.iter().any(|n| *n > LONGEST) {
+        return None;
+    }
+    let rank = data.len();
+    let axes: Vec<usize> = match site.inputs.get(axes) {
+        None => (0..rank).collect(),
+        Some(port) => port.ints()?.into_iter().map(|a| normalize_axis(a, rank).ok()).collect::<Option<_>>()?,
+    };
+    let mut scales: Vec<f32> = data.iter().zip(out).map(|(&f, &t)| t as f32 / f as f32).collect();
+    if by_scales {
+        let given = site.inputs.get(target)?.floats()?;
+        axes.iter().zip(given).for_each(|(&a, s)| scales[a] = s);
+    }
+    if data[..2] != out[..2] || scales[..2].iter().any(|s| *s != 1.0) {
+        return None;
+    }
+    let (mode, coordinates, nearest, antialias, cube_coeff) = sampling;
+    let shrinks = axes.iter().any(|&a| scales[a] < 1.0);
+    let widened = antialias && shrinks && mode == Mode::Linear;
+    let mut tables = [ResizeAxis::same(1), ResizeAxis::same(1), ResizeAxis::same(1)];
+    let ahead = 3 - (rank - 2);
+    for axis in 2..rank {
+        let (from, to) = (data[axis], out[axis]);
+        let plan = AxisPlan { from, to, scale: scales[axis], mode, coordinates, nearest, widened, cube_coeff };
+        let listed = axes.contains(&axis);
+        tables[ahead + axis - 2] = match listed {
+            true => table(&plan_axis(&plan)?),
+            false if from == to => ResizeAxis::same(from),
+            false => return None,
+        };
+    }
+    let (batch, channels) = (data[0], data[1]);
+    let kernel = Resize::new(site.cx.isa, batch, channels, three(&data[2..])?, tables);
+    Some(Built::step(ResizeStep { kernel, channels }, vec![(0, LAST)], LAST))
+}
+
+// Every pixel with as many taps; those that are missing weigh nothing.
+fn table(taps: &[Vec<(usize, f64)>]) -> ResizeAxis {
+    let most = taps.iter().map(Vec::len).max().unwrap_or(1).max(1);
+    let (mut index, mut weight) = (vec![], vec![]);
+    for pixel in taps {
+        let spare = pixel.first().map_or(0, |t| t.0);
+        for k in 0..most {
+            let (i, w) = pixel.get(k).copied().unwrap_or((spare, 0.0));
+            index.push(i as u32);
+            weight.push(w as f32);
+        }
+    }
+    ResizeAxis { taps: most, index, weight }
+}
+
+#[derive(Debug)]
+struct DeconvStep {
+    kernel: Deconv,
+    weights: Packed,
+    channels: [usize; 2],
+    end: Ending,
+}
+
+impl Step for DeconvStep {
+    fn kernel(&self) -> String {
+        format!("deconv{}", self.end.name())
+    }
+    fn scratch_floats(&self) -> usize {
+        self.kernel.scratch_floats()
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let [from, to] = self.channels;
+        let (out, io) = io.take_output(0);
+        self.end.with(&io, to, |end| {
+            self.kernel.run(io.exec, io.input(0), from, self.weights.floats(), out, to, end);
+        });
+        Ok(())
+    }
+}
+
+fn deconvolved(site: &Site<'_>) -> Result<Option<Built>> {
+    let Some(shape) = deconv_shape(site) else { return Ok(None) };
+    let mut reads = vec![(0, LAST)];
+    let Some(end) = Ending::of(site, 1, LAST, &mut reads) else { return Ok(None) };
+    let Some(tensor) = &site.inputs[1].constant else { return Ok(None) };
+    let kernel = Deconv::new(site.cx.isa, site.cx.threads, shape);
+    let data = tensor.as_slice::<f32>()?;
+    let form = format!("deconv|{:?}|{}", shape.kernel, shape.groups);
+    let weights = site.packed(&form, kernel.packed_floats(), |to| {
+        kernel.pack(data, to);
+        tensor.release();
+        Ok(())
+    })?;
+    let channels = [shape.in_channels, shape.out_channels];
+    Ok(Some(Built::step(DeconvStep { kernel, weights, channels, end }, reads, LAST)))
+}
+
+fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {
+    let op = site.op;
+    let (strides, dilations, begin, end, auto_pad, padding, grouped) =
+        if let Some(c) = op.get::<ConvolutionBackpropData>() {
+            (&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad, &c.output_padding, false)
+        } else {
+            let c = op.get::<GroupConvolutionBackpropData>()?;
+            (&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad, &c.output_padding, true)
+        };
+    // The output shape as an input moves the pads in ways of its own.
+    if site.own_inputs != 2 || !site.inputs[1].is_f32() || site.inputs[1].constant.is_none() {
+        return None;
+    }
+    let (data, filters, out) = (&site.inputs[0].shape, &site.inputs[1].shape, &site.outputs[0].shape);
+    let n = data.len() - 2;
+    let explicit = auto_pad == PadType::Explicit;
+    let neither = |list: &[i64]| list.iter().all(|p| *p == 0);
+    if !explicit && !(neither(begin) && neither(end)) {
+        return None;
+    }
+    let shape = DeconvShape {
+        batch: data[0],
+        in_channels: data[1],
+        out_channels: out[1],
+        in_spatial: three(&data[2..])?,
+        out_spatial: three(&out[2..])?,
+        kernel: three(&filters[if grouped { 3 } else { 2 }..])?,
+        stride: attribute(strides, n, 1)?,
+        dilation: attribute(dilations, n, 1)?,
+        pad_begin: attribute(begin, n, 0)?,
+        groups: if grouped { filters[0] } else { 1 },
+    };
+    // The output must be as large as the attributes say.
+    let (pad_end, extra) = (attribute(end, n, 0)?, attribute(padding, n, 0)?);
+    let fits = (0..3).all(|i| {
+        let whole = (shape.in_spatial[i] - 1) * shape.stride[i] + (shape.kernel[i] - 1) * shape.dilation[i] + 1;
+        whole + extra[i] == shape.out_spatial[i] + shape.pad_begin[i] + pad_end[i]
+    });
+    fits.then_some(shape)
+}
