@@ -1,7 +1,7 @@
 //! Timing and the peak that figures are compared with.
 #![allow(dead_code, unreachable_pub)]
 
-use carafe_kernels::{Isa, Pool, PoolOptions, Scratch};
+use carafe_kernels::{Buffer, Isa, Pool, PoolOptions, Scratch};
 use std::time::{Duration, Instant};
 
 /// What a bench runs on: `THREADS` in the environment, or two.
@@ -9,6 +9,8 @@ pub struct Ground {
     pub pool: Pool,
     pub scratch: Scratch,
     pub threads: usize,
+    /// `ISA` in the environment, or the best.
+    pub isa: Isa,
     /// Flop/s that all threads reach with nothing but multiply-adds.
     pub peak: f64,
 }
@@ -25,7 +27,15 @@ impl Ground {
         });
         let peak = threads as f64 * 20_000.0 * 16.0 * 2.0 * Isa::best().lanes() as f64 / seconds;
         println!("{} threads, peak {:.0} GFlop/s", threads, peak / 1e9);
-        Ground { pool, scratch, threads, peak }
+        let isa = std::env::var("ISA").ok().and_then(|name| Isa::available().find(|isa| isa.name() == name));
+        Ground { pool, scratch, threads, isa: isa.unwrap_or(Isa::best()), peak }
+    }
+    /// Packed weights: once, or as often as it takes to find none of them in the caches when `COLD` is set and they are used
+    /// in turn.
+    pub fn copies(&self, floats: usize) -> Vec<Buffer> {
+        let bytes = floats * 4 + 1;
+        let count = if std::env::var("COLD").is_ok() { (160 << 20) / bytes + 1 } else { 1 };
+        (0..count.min(4000)).map(|_| Buffer::floats(floats).expect("memory")).collect()
     }
     pub fn report(&self, name: &str, flop: usize, seconds: f64) {
         let rate = flop as f64 / seconds;
@@ -34,17 +44,17 @@ impl Ground {
     }
 }
 
-/// Seconds of the fastest of many calls.
+/// Seconds of a call: of the fastest of many, or of the middle one when `COLD` is set.
 pub fn best(mut call: impl FnMut()) -> f64 {
     let limit = Duration::from_millis(std::env::var("MS").ok().and_then(|t| t.parse().ok()).unwrap_or(150));
-    let (start, mut best, mut calls) = (Instant::now(), f64::MAX, 0);
-    while start.elapsed() < limit || calls < 3 {
+    let (start, mut times) = (Instant::now(), Vec::new());
+    while start.elapsed() < limit || times.len() < 3 {
         let t = Instant::now();
         call();
-        best = best.min(t.elapsed().as_secs_f64());
-        calls += 1;
+        times.push(t.elapsed().as_secs_f64());
     }
-    best
+    times.sort_by(f64::total_cmp);
+    if std::env::var("COLD").is_ok() { times[times.len() / 2] } else { times[0] }
 }
 
 fn multiply_adds(n: usize) -> f32 {

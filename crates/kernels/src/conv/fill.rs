@@ -108,7 +108,7 @@ fn interleave(isa: Isa, from: &[f32], plane: usize, channels: usize, pixels: usi
     }
     assert!(from.len() >= (channels - 1) * plane + pixels && to.len() >= pixels * channels);
     #[cfg(target_arch = "x86_64")]
-    if isa.here() == Isa::Avx512 && channels <= avx512::MOST {
+    if isa.here() == Isa::Avx512 && (2..=avx512::MOST).contains(&channels) {
         // SAFETY: the lengths were checked above, and the level is there.
         return unsafe { avx512::interleave(from.as_ptr(), plane, channels, pixels, to.as_mut_ptr()) };
     }
@@ -127,41 +127,62 @@ mod avx512 {
     /// Most channels of [`interleave`].
     pub(super) const MOST: usize = 4;
 
-    /// Sixteen pixels at a time: each vector of the result picks its numbers from the vectors of all channels.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
     pub(super) unsafe fn interleave(from: *const f32, plane: usize, channels: usize, pixels: usize, to: *mut f32) {
-        let mut places = [_mm512_setzero_si512(); MOST];
-        let mut picks = [[0u16; MOST]; MOST];
-        for v in 0..channels {
+        // SAFETY: the caller's promise is passed on.
+        unsafe {
+            match channels {
+                2 => pixels_of::<2>(from, plane, pixels, to),
+                3 => pixels_of::<3>(from, plane, pixels, to),
+                _ => pixels_of::<MOST>(from, plane, pixels, to),
+            }
+        }
+    }
+
+    /// Sixteen pixels at a time: each vector of the result picks its numbers from the vectors of all channels.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    unsafe fn pixels_of<const C: usize>(from: *const f32, plane: usize, pixels: usize, to: *mut f32) {
+        let mut places = [_mm512_setzero_si512(); C];
+        let mut picks = [[0u16; C]; C];
+        for v in 0..C {
             let mut place = [0i32; 16];
             for lane in 0..16 {
                 let number = v * 16 + lane;
-                place[lane] = (number / channels) as i32;
-                picks[v][number % channels] |= 1 << lane;
+                place[lane] = (number / C) as i32;
+                picks[v][number % C] |= 1 << lane;
             }
             // SAFETY: sixteen numbers.
             places[v] = unsafe { _mm512_loadu_si512(place.as_ptr().cast()) };
         }
+        let mix = |rows: &[__m512; C], v: usize| {
+            let mut pixel = _mm512_permutexvar_ps(places[v], rows[0]);
+            for c in 1..C {
+                pixel = _mm512_mask_permutexvar_ps(pixel, picks[v][c], places[v], rows[c]);
+            }
+            pixel
+        };
         let mut x = 0;
-        while x < pixels {
-            let count = (pixels - x).min(16);
-            let mask = ((1u32 << count) - 1) as u16;
-            let mut rows = [_mm512_setzero_ps(); MOST];
-            for c in 0..channels {
-                // SAFETY: only pixels that are there.
-                rows[c] = unsafe { _mm512_maskz_loadu_ps(mask, from.add(c * plane + x)) };
-            }
-            for v in 0..channels {
-                let left = (count * channels).saturating_sub(v * 16);
-                let mask = if left >= 16 { 0xffff } else { ((1u32 << left) - 1) as u16 };
-                let mut pixel = _mm512_permutexvar_ps(places[v], rows[0]);
-                for c in 1..channels {
-                    pixel = _mm512_mask_permutexvar_ps(pixel, picks[v][c], places[v], rows[c]);
+        let mut rows = [_mm512_setzero_ps(); C];
+        // SAFETY: only pixels that are there are read and written.
+        unsafe {
+            while x + 16 <= pixels {
+                for c in 0..C {
+                    rows[c] = _mm512_loadu_ps(from.add(c * plane + x));
                 }
-                // SAFETY: only numbers of pixels that are there.
-                unsafe { _mm512_mask_storeu_ps(to.wrapping_add(x * channels + v * 16), mask, pixel) };
+                for v in 0..C {
+                    _mm512_storeu_ps(to.add(x * C + v * 16), mix(&rows, v));
+                }
+                x += 16;
             }
-            x += count;
+            let mask = ((1u32 << (pixels - x)) - 1) as u16;
+            for c in 0..C {
+                rows[c] = _mm512_maskz_loadu_ps(mask, from.wrapping_add(c * plane + x));
+            }
+            for v in 0..C {
+                let left = ((pixels - x) * C).saturating_sub(v * 16);
+                let mask = if left >= 16 { 0xffff } else { ((1u32 << left) - 1) as u16 };
+                _mm512_mask_storeu_ps(to.wrapping_add(x * C + v * 16), mask, mix(&rows, v));
+            }
         }
     }
 }

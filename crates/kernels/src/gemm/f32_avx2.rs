@@ -6,6 +6,8 @@ use std::arch::x86_64::*;
 
 const ROWS: usize = 6;
 const LANES: usize = 8;
+/// Rows of the panel that are asked for ahead: as long as what the first-level cache misses takes to come.
+const AHEAD: usize = 40;
 
 pub(crate) static MICRO: Micro = Micro {
     rows: ROWS,
@@ -58,6 +60,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const V: usize>(task: &Task) {
             let mut p1 = task.a[1].wrapping_add(offset).cast::<u8>();
             macro_rules! step {
                 ($u:literal) => {
+                    _mm_prefetch::<_MM_HINT_T0>(b.wrapping_add(($u + AHEAD) * LANES * V).cast());
                     let b0 = _mm256_loadu_ps(b.add($u * LANES * V));
                     let b1 = if V == 2 { _mm256_loadu_ps(b.add($u * LANES * V + LANES)) } else { b0 };
                     each_row!(I, {
@@ -103,7 +106,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const V: usize>(task: &Task) {
     }
 }
 
-/// Few rows: `U` sets of sums, so that the additions do not wait for one another, and the panel is asked for ahead.
+/// Few rows: `U` sets of sums, so that the additions do not wait for one another.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn skinny<const M: usize, const U: usize, const V: usize>(task: &Task) {
     // SAFETY: as in `tile`.
@@ -119,7 +122,6 @@ unsafe fn skinny<const M: usize, const U: usize, const V: usize>(task: &Task) {
                 for u in 0..U {
                     for v in 0..V {
                         let at = b.add((u * V + v) * LANES);
-                        _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(1024).cast());
                         let b = _mm256_loadu_ps(at);
                         for i in 0..M {
                             let x = _mm256_set1_ps(*p.add(i * ld + u));

@@ -90,16 +90,16 @@ macro_rules! row {
     };
 }
 
-/// One step: row `$u` of the panel after `{b}`, and number `$u` of each row of `A`. Panels are asked for 24 steps ahead, which
+/// One step: row `$u` of the panel after `{b}`, and number `$u` of each row of `A`. Panels are asked for 40 steps ahead, which
 /// is how long the second-level cache and beyond take.
 macro_rules! step {
     ($u:literal) => {
         concat!(
-            "prefetcht0 byte ptr [{b}+32*{w}*(24+",
+            "prefetcht0 byte ptr [{b}+32*{w}*(40+",
             $u,
             ")]\n",
             ".if {w} > 2\n",
-            "prefetcht0 byte ptr [{b}+32*{w}*(24+",
+            "prefetcht0 byte ptr [{b}+32*{w}*(40+",
             $u,
             ")+64]\n",
             ".endif\n",
@@ -225,7 +225,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
     }
 }
 
-/// Few rows: `U` sets of sums, so that the additions do not wait for one another, and the panel is asked for ahead.
+/// Few rows: `U` sets of sums, so that the additions do not wait for one another.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 unsafe fn skinny<const M: usize, const U: usize, const W: usize>(task: &Task) {
     // SAFETY: as in `tile`.
@@ -241,7 +241,6 @@ unsafe fn skinny<const M: usize, const U: usize, const W: usize>(task: &Task) {
                 for u in 0..U {
                     for v in 0..vectors(W) {
                         let at = b.add(u * 8 * W + v * LANES);
-                        _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(1024).cast());
                         let b = load::<W>(v, at);
                         for i in 0..M {
                             let x = _mm512_set1_ps(*p.add(i * ld + u));

@@ -17,6 +17,9 @@ const DEPTH: usize = 1024;
 /// Tiles of rows that make it cheap to read panels from afar.
 pub(crate) const MANY: usize = 4;
 
+/// Floats of panels that are near enough to be read anew for each tile; then the tile stays nearer.
+const NEAR: usize = 32 * 1024;
+
 /// What follows the sums, checked against the size of the output.
 #[derive(Clone, Copy)]
 pub(crate) struct Ending<'a> {
@@ -241,37 +244,39 @@ impl Product<'_> {
     ) {
         let tap = 0usize;
         let tiles = strip.len().div_ceil(self.micro.rows);
-        for panel in panels.clone() {
-            let width = self.panels.width_of(panel);
-            let column = panel * self.panels.width;
-            let mut task = Task {
-                lda,
-                taps: &tap,
-                tap_count: 1,
-                depth: block.len(),
-                b: self.b.wrapping_add(self.panels.start(panel, self.k) + block.start * width),
-                ldc: self.ldc,
-                columns: self.panels.columns(panel),
-                resume: block.start > 0,
-                ..Task::default()
+        let mut task = Task {
+            lda,
+            taps: &tap,
+            tap_count: 1,
+            depth: block.len(),
+            ldc: self.ldc,
+            resume: block.start > 0,
+            ..Task::default()
+        };
+        let mut one = |panel: usize, t: usize| {
+            let (width, column) = (self.panels.width_of(panel), panel * self.panels.width);
+            let tile = part_of(strip.len(), tiles, t);
+            let row = strip.start + tile.start;
+            task.a[0] = a.wrapping_add(tile.start * lda);
+            task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * lda);
+            task.b = self.b.wrapping_add(self.panels.start(panel, self.k) + block.start * width);
+            task.c = self.c.wrapping_add(row * self.ldc + column);
+            task.columns = self.panels.columns(panel);
+            let run = match skinny {
+                true => self.micro.skinny(tile.len(), width),
+                false => self.micro.tile(tile.len(), width),
             };
-            for t in 0..tiles {
-                let tile = part_of(strip.len(), tiles, t);
-                let row = strip.start + tile.start;
-                task.a[0] = a.wrapping_add(tile.start * lda);
-                task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * lda);
-                task.c = self.c.wrapping_add(row * self.ldc + column);
-                let run = match skinny {
-                    true => self.micro.skinny(tile.len(), width),
-                    false => self.micro.tile(tile.len(), width),
-                };
-                // SAFETY: the tile lies inside the matrices.
-                unsafe {
-                    let (row, column) = (self.first_row + row, self.first_column + column);
-                    self.ending.direct(&mut task, row, column, block.end == self.k);
-                    run(&task);
-                }
+            // SAFETY: the tile lies inside the matrices.
+            unsafe {
+                let (row, column) = (self.first_row + row, self.first_column + column);
+                self.ending.direct(&mut task, row, column, block.end == self.k);
+                run(&task);
             }
+        };
+        if panels.len() * self.panels.width * block.len() <= NEAR {
+            (0..tiles).for_each(|t| panels.clone().for_each(|panel| one(panel, t)));
+        } else {
+            panels.clone().for_each(|panel| (0..tiles).for_each(|t| one(panel, t)));
         }
     }
 }
