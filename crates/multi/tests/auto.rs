@@ -72,6 +72,13 @@ fn auto_without_a_list_prefers_discrete_then_integrated_then_the_host() {
 }
 
 #[test]
+fn auto_without_other_devices_takes_the_fast_host_device_at_once() {
+    let core = core_with(&[]);
+    let c = core.compile_model(&chain(), "AUTO", &Properties::new()).unwrap();
+    assert_eq!(property(&c, "EXECUTION_DEVICES"), "CPU");
+}
+
+#[test]
 fn auto_prefers_a_device_that_computes_in_the_models_precision() {
     let core = core_with(&[&discrete("A").with_metric("OPTIMIZATION_CAPABILITIES", "FP16"), &FakeDevice::new("B")]);
     let c = core.compile_model(&chain(), "AUTO", &Properties::new()).unwrap();
@@ -91,7 +98,7 @@ fn when_no_device_compiles_the_error_says_why_for_each() {
 fn nothing_left_to_run_on_is_an_error() {
     let core = core_with(&[&FakeDevice::new("A")]);
     assert!(error(&core, &chain(), "AUTO:A,-A", &Properties::new()).contains("no device left"));
-    assert!(error(&core, &chain(), "AUTO:-A,-TEMPLATE", &Properties::new()).contains("no device left"));
+    assert!(error(&core, &chain(), "AUTO:-A,-CPU,-TEMPLATE", &Properties::new()).contains("no device left"));
     assert!(error(&core, &chain(), "MULTI", &Properties::new()).contains("no devices given"));
 }
 

@@ -541,6 +541,6 @@ fn the_core_may_go_before_the_compiled_model() {
 #[test]
 fn devices_made_of_devices_are_not_available_as_parts() {
     let (_, _, core) = two();
-    assert_eq!(core.downgrade().available(), ["A", "B", "TEMPLATE"]);
+    assert_eq!(core.downgrade().available(), ["A", "B", "CPU", "TEMPLATE"]);
     assert!(hetero(&core).metric("AVAILABLE_DEVICES").unwrap().is_empty());
 }

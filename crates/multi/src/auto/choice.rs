@@ -1,5 +1,6 @@
 //! Which device first, when the user leaves it open: by what devices say of themselves. A discrete accelerator, then an
-//! integrated one, then the host; and before that, devices that compute in the model's precision before the others.
+//! integrated one, then the host; and before that, devices that compute in the model's precision before the others. The
+//! processor that this program runs on may call itself integrated; it is the host all the same.
 
 use super::Candidate;
 use carafe_device::Device;
@@ -20,9 +21,15 @@ pub(crate) fn is_accelerator(device: &dyn Device) -> bool {
 fn rank(device: &dyn Device) -> usize {
     match device.metric("DEVICE_TYPE").unwrap_or_default().trim().to_ascii_lowercase().as_str() {
         "discrete" => 0,
-        "integrated" => 1,
+        "integrated" if !is_this_processor(device) => 1,
         _ => 2,
     }
+}
+
+// The architecture begins with the name that the compiler has for it, as in `x86_64 avx512`.
+fn is_this_processor(device: &dyn Device) -> bool {
+    let architecture = device.metric("DEVICE_ARCHITECTURE").unwrap_or_default();
+    architecture.split_whitespace().next() == Some(std::env::consts::ARCH)
 }
 
 fn has(device: &dyn Device, precision: &str) -> bool {
