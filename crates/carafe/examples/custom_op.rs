@@ -47,7 +47,7 @@ fn main() -> Result<()> {
     println!("before: {}", read().unwrap_err());
 
     core.add_ops([OpFactory::of::<SoftSwish>()]);
-    let compiled = core.compile_model(&read()?, "TEMPLATE", &Properties::new())?;
+    let compiled = core.compile_model(&read()?, "CPU", &Properties::new())?;
     let mut request = compiled.create_request();
     request.set_input(0, Tensor::from_slice(&[3], &[-1f32, 0.0, 2.0])?)?;
     request.infer()?;

@@ -3,7 +3,7 @@
 //! ```no_run
 //! let core = carafe::core();
 //! let model = core.read_model("model.xml")?;
-//! let compiled = core.compile_model(&model, "TEMPLATE", &carafe::Properties::new())?;
+//! let compiled = core.compile_model(&model, "CPU", &carafe::Properties::new())?;
 //! let mut request = compiled.create_request();
 //! request.set_input(0, carafe::Tensor::zeros(carafe::ElementType::F32, &[1, 3, 224, 224])?)?;
 //! request.infer()?;

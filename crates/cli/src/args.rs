@@ -308,7 +308,7 @@ pub(crate) struct DevicesArgs {
 /// Put a device through every check and every operation case; exit code 1 if anything fails.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  carafe conformance -d TEMPLATE --html report.html
+  carafe conformance -d CPU --html report.html
   carafe conformance --plugin MINE=libmine.so -d MINE --filter tensors::
 
 A check of something the device says it cannot do (by `query`, by OPTIMIZATION_CAPABILITIES) is skipped, not failed.")]

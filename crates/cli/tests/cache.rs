@@ -48,7 +48,7 @@ fn entries_are_listed_pruned_and_cleared() {
     let dir = dir.to_str().unwrap();
     run(dir);
     let list = ok(&["cache", "list", "--dir", dir]);
-    assert!(list.contains("for TEMPLATE") && list.contains("1 file"), "{list}");
+    assert!(list.contains("for CPU") && list.contains("1 file"), "{list}");
     let json: serde_json::Value = serde_json::from_str(&ok(&["cache", "--dir", dir, "list", "--json"])).unwrap();
     assert_eq!((json["entries"].as_array().unwrap().len(), &json["entries"][0]["stale"]), (1, &false.into()));
     assert_eq!(ok(&["cache", "prune", "--dir", dir, "--max_size", "1G"]), "removed 0 files (0 B)\n");

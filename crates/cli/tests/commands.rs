@@ -125,24 +125,26 @@ fn inspect_tells_what_a_model_is_made_of() {
 }
 
 #[test]
-fn devices_and_query_name_the_reference_device() {
-    assert!(ok(&["devices"]).starts_with("TEMPLATE"));
+fn devices_and_query_name_the_devices() {
+    let text = ok(&["devices"]);
+    assert!(text.starts_with("CPU") && text.contains("\nTEMPLATE"), "{text}");
     assert!(ok(&["devices", "--properties"]).contains("PERF_COUNT"));
+    assert!(ok(&["query", MODEL]).contains("nodes run on CPU"));
     assert!(ok(&["query", MODEL, "-d", "TEMPLATE"]).contains("nodes run on TEMPLATE"));
 }
 
 #[test]
 fn a_query_of_hetero_shows_the_split() {
-    let text = ok(&["query", MODEL, "-d", "HETERO:TEMPLATE"]);
-    assert!(text.contains("on TEMPLATE: 1 sub-models\nsubgraph0 `"), "{text}");
-    assert!(ok(&["query", MODEL, "-d", "HETERO:TEMPLATE", "--json"]).contains("\"sub_models\": ["));
+    let text = ok(&["query", MODEL, "-d", "HETERO:CPU"]);
+    assert!(text.contains("on CPU: 1 sub-models\nsubgraph0 `"), "{text}");
+    assert!(ok(&["query", MODEL, "-d", "HETERO:CPU", "--json"]).contains("\"sub_models\": ["));
 }
 
 #[test]
 fn the_split_can_be_drawn() {
     let dir = folder("hetero_drawn");
     let mut command = Command::new(env!("CARGO_BIN_EXE_carafe"));
-    command.args(["run", MODEL, "-d", "HETERO:TEMPLATE"]).current_dir(repo()).env("CARAFE_HETERO_VISUALIZE", &dir);
+    command.args(["run", MODEL, "-d", "HETERO:CPU"]).current_dir(repo()).env("CARAFE_HETERO_VISUALIZE", &dir);
     assert!(command.output().unwrap().status.success());
     let mut names: Vec<String> =
         std::fs::read_dir(&dir).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
@@ -154,7 +156,7 @@ fn the_split_can_be_drawn() {
 #[test]
 fn a_model_runs_on_devices_made_of_devices() {
     let whole = ok(&["run", MODEL, "-i", "demo/digits/one.png"]);
-    for device in ["HETERO:TEMPLATE", "MULTI:TEMPLATE(2)", "AUTO"] {
+    for device in ["HETERO:CPU", "MULTI:CPU(2)", "AUTO"] {
         assert_eq!(ok(&["run", MODEL, "-i", "demo/digits/one.png", "-d", device]), whole, "{device}");
     }
 }
@@ -164,7 +166,7 @@ fn an_unknown_device_lists_the_known_ones() {
     let (code, text) = fails(&["run", MODEL, "-d", "TPU"]);
     assert_eq!(
         (code, text.as_str()),
-        (1, "carafe: device `TPU` is not registered; registered: AUTO, BATCH, HETERO, MULTI, TEMPLATE\n")
+        (1, "carafe: device `TPU` is not registered; registered: AUTO, BATCH, CPU, HETERO, MULTI, TEMPLATE\n")
     );
 }
 
@@ -223,7 +225,7 @@ fn conformance_reports_as_text_json_and_html() {
     let dir = folder("conformance");
     let (html, json) = (dir.join("report.html"), dir.join("report.json"));
     let files = ["--html", html.to_str().unwrap(), "--json", json.to_str().unwrap()];
-    let text = ok(&[&["conformance", "-d", "TEMPLATE", "--filter", "soft"], &files[..]].concat());
+    let text = ok(&[&["conformance", "-d", "CPU", "--filter", "soft"], &files[..]].concat());
     assert!(text.contains("operation cases: ") && text.contains(" 0 failed"), "{text}");
     let list: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     assert_eq!(list["passed"], true);

@@ -72,14 +72,23 @@ fn the_reference_device_passes_everything() {
 }
 
 #[test]
+fn the_default_device_passes_everything() {
+    let report = judged_builtin("CPU", carafe::Properties::new());
+    assert_eq!(report.failures(), []);
+    assert_eq!((report.behaviour_totals().left_out, report.op_totals().left_out), (0, 0));
+}
+
+#[test]
 fn devices_made_of_devices_pass() {
-    for device in ["HETERO:TEMPLATE", "MULTI:TEMPLATE", "AUTO:TEMPLATE"] {
+    for device in ["HETERO:TEMPLATE", "MULTI:TEMPLATE", "AUTO:TEMPLATE", "HETERO:CPU", "MULTI:CPU", "AUTO:CPU"] {
         let report = judged_builtin(device, carafe::Properties::new());
         assert_eq!((device, report.failures()), (device, vec![]));
         assert_eq!(report.op_totals().left_out, 0);
     }
     let short = carafe::Properties::new().with("AUTO_BATCH_TIMEOUT", "5");
-    assert_eq!(judged_builtin("BATCH:TEMPLATE(2)", short).failures(), []);
+    for device in ["BATCH:TEMPLATE(2)", "BATCH:CPU(2)"] {
+        assert_eq!((device, judged_builtin(device, short.clone()).failures()), (device, vec![]));
+    }
 }
 
 #[test]
