@@ -61,7 +61,7 @@ def parse(argv):
     parser.add_argument("--keep", metavar="DIR", type=Path, help="keep models and expected outputs here and reuse them")
     parser.add_argument("--refresh", action="store_true", help="compute expected outputs again, whatever is kept")
     parser.add_argument("--carafe", metavar="PATH", type=Path, default=Path("target/release/carafe"), help="default: %(default)s")
-    parser.add_argument("--device", metavar="NAME", default="TEMPLATE", help="device Carafe runs on, default: %(default)s")
+    parser.add_argument("--device", "-d", metavar="NAME", default="CPU", help="device Carafe runs on, default: %(default)s")
     parser.add_argument("--single", action="store_true", help="one carafe process per model instead of the batch form")
     parser.add_argument("--seconds", metavar="N", type=int, default=60, help="patience with one model, default: %(default)s")
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="processes side by side, default: %(default)s")

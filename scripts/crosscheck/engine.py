@@ -28,7 +28,7 @@ import numpy as np
 class Engine:
     """The binary, the device, and how patient to be with one model."""
 
-    def __init__(self, binary, device="TEMPLATE", seconds=60, batch=True):
+    def __init__(self, binary, device="CPU", seconds=60, batch=True):
         self.binary, self.device, self.seconds, self.batch = Path(binary), device, seconds, batch
 
     def version(self):

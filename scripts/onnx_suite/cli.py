@@ -62,7 +62,7 @@ def add_engine_arguments(parser, seconds):
     newest = max((ROOT / "target" / p / "carafe" for p in ("release", "debug")),
                  key=lambda p: p.stat().st_mtime if p.exists() else 0)
     parser.add_argument("--carafe", metavar="PATH", type=Path, default=newest, help="default: the newest under target/")
-    parser.add_argument("--device", "-d", metavar="NAME", default="TEMPLATE", help="device Carafe runs on, default: %(default)s")
+    parser.add_argument("--device", "-d", metavar="NAME", default="CPU", help="device Carafe runs on, default: %(default)s")
     parser.add_argument("--seconds", metavar="N", type=int, default=seconds, help="patience with one model, default: %(default)s")
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="processes side by side, default: %(default)s")
 
