@@ -77,15 +77,18 @@ fn main() {
     ];
     for (batch, m, n, k, turned) in heads {
         let head = n.min(k).min(64);
-        let width = batch * head;
+        let beside = batch.min(12);
+        let width = beside * head;
         let name = format!("heads {batch} {m}x{n}x{k} {turned}");
         let offsets = |each: usize| (0..batch).map(|i| i * each).collect::<Vec<_>>();
         let scores = Operand { offsets: offsets(m * n.max(k)), stride: n.max(k), transposed: false };
-        let heads = Operand { offsets: offsets(head), stride: width, transposed: false };
+        let rows = m.max(if turned { n } else { k });
+        let side = |i: usize| i / beside * rows * width + i % beside * head;
+        let heads = Operand { offsets: (0..batch).map(side).collect(), stride: width, transposed: false };
         let (a, c) = if turned { (heads.clone(), scores) } else { (scores, heads.clone()) };
         let b = Operand { transposed: turned, ..heads };
         let matmul = BatchMatMul::new(exec.isa, [m, n, k], a, b, c, 0.125);
-        let size = (batch * m * n.max(k)).max(m.max(n).max(k) * width);
+        let size = (batch * m * n.max(k)).max(batch.div_ceil(beside) * rows * width);
         let (a, b, mut c) = (buffer(size), buffer(size), buffer(size));
         let seconds = best(|| matmul.run(&exec, a.as_floats(), b.as_floats(), c.as_floats_mut(), &Epilogue::default()));
         ground.report(&name, 2 * batch * m * n * k, seconds);
