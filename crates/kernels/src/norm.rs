@@ -10,7 +10,9 @@ pub use lrn::Lrn;
 
 use crate::eltwise::pieces;
 use crate::vmath::simd::{Simd, level};
+use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
+use std::ops::Range;
 
 /// What a row is divided by.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,10 +93,8 @@ impl RowNorm {
         let affine = Affine { gamma: start(gamma), beta: start(beta) };
         exec.each(chunks, |chunk, _| {
             let (x, affine) = (&x, &affine);
-            for r in part_of(rows, chunks, chunk) {
-                // SAFETY: row `r` is inside of both, and this chunk's own.
-                unsafe { row(exec.isa, kind, x.0.add(r * len), out.as_ptr().add(r * len), len, affine) };
-            }
+            // SAFETY: the rows are inside of both, and this chunk's own.
+            unsafe { some_rows(exec.isa, kind, x.0, out.as_ptr(), len, affine, part_of(rows, chunks, chunk)) };
         });
     }
 }
@@ -114,62 +114,111 @@ struct Affine {
 // SAFETY: they stand for shared slices that the caller holds.
 unsafe impl Sync for Affine {}
 
-unsafe fn row(isa: Isa, kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &Affine) {
-    // SAFETY: `level!` checks the machine; the caller promises `len` floats everywhere.
+unsafe fn some_rows(
+    isa: Isa,
+    kind: NormKind,
+    x: *const f32,
+    out: *mut f32,
+    len: usize,
+    affine: &Affine,
+    mine: Range<usize>,
+) {
+    // SAFETY: `level!` checks the machine; the caller promises the rows and `len` floats of the rest.
     unsafe {
-        level!(isa, <S>(kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &Affine) {
-            let zero = S::splat(0.0);
-            let mean = if kind.has_mean() { sums::<S>(x, len, |x| (x, zero)).0 / len as f64 } else { 0.0 };
-            let m = S::splat(mean as f32);
-            // What the sum of deviations is not 0 by, the mean is off by.
-            let (rest, squares) = sums::<S>(x, len, |x| (x - m, (x - m) * (x - m)));
-            let off = if kind.has_mean() { rest / len as f64 } else { 0.0 };
-            let factor = kind.factor(squares - len as f64 * off * off, len);
-            let (f, term) = (S::splat(factor as f32), S::splat((-off * factor) as f32));
-            let mut i = 0;
-            while i < len {
-                let n = S::N.min(len - i);
-                let load = |p: *const f32| if n == S::N { S::load(p.add(i)) } else { S::load_part(p.add(i), n) };
-                let mut y = (load(x) - m).fma(f, term);
-                if !affine.gamma.is_null() {
-                    y = y * load(affine.gamma);
-                }
-                if !affine.beta.is_null() {
-                    y = y + load(affine.beta);
-                }
-                if n == S::N { y.store(out.add(i)) } else { y.store_part(out.add(i), n) }
-                i += n;
+        level!(isa, <S>(kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &Affine, mine: Range<usize>) {
+            for r in mine {
+                row::<S>(kind, x.add(r * len), out.add(r * len), len, affine);
             }
         })
     }
 }
 
-/// The sums of both results of `f` over a run: lanes of f32 for a short while, then f64.
 #[inline(always)]
-unsafe fn sums<S: Simd>(x: *const f32, len: usize, f: impl Fn(S) -> (S, S)) -> (f64, f64) {
+unsafe fn row<S: Simd>(kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &Affine) {
+    // SAFETY: the caller promises `len` floats everywhere.
+    unsafe {
+        let mean = if kind.has_mean() { sum::<S>(x, len) / len as f64 } else { 0.0 };
+        let m = S::splat(mean as f32);
+        // What the sum of deviations is not 0 by, the mean is off by.
+        let (rest, squares) = deviations::<S>(x, len, m);
+        let off = if kind.has_mean() { rest / len as f64 } else { 0.0 };
+        let factor = kind.factor(squares - len as f64 * off * off, len);
+        let (f, term) = (S::splat(factor as f32), S::splat((-off * factor) as f32));
+        let mut i = 0;
+        while i < len {
+            let left = len - i;
+            let mut y = (take::<S>(x, i, left) - m).fma(f, term);
+            if !affine.gamma.is_null() {
+                y = y * take::<S>(affine.gamma, i, left);
+            }
+            if !affine.beta.is_null() {
+                y = y + take::<S>(affine.beta, i, left);
+            }
+            put(y, out, i, left);
+            i += S::N;
+        }
+    }
+}
+
+/// Vectors that are summed in lanes of f32 before they go on in f64.
+const SHORT: usize = 256;
+
+/// The sum of a run.
+#[inline(always)]
+unsafe fn sum<S: Simd>(x: *const f32, len: usize) -> f64 {
+    let (mut total, mut i) = (0.0f64, 0);
+    while i < len {
+        let end = len.min(i + SHORT * S::N);
+        let mut lanes = [S::splat(0.0); 4];
+        // SAFETY: the caller's promise of `len` floats.
+        unsafe {
+            while i + 4 * S::N <= end {
+                for k in 0..4 {
+                    lanes[k] = lanes[k] + S::load(x.add(i + k * S::N));
+                }
+                i += 4 * S::N;
+            }
+            while i < end {
+                lanes[0] = lanes[0] + take::<S>(x, i, end - i);
+                i += S::N;
+            }
+        }
+        i = end;
+        total += f64::from(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])).sum());
+    }
+    total
+}
+
+/// The sums of `x - mean` and of its square.
+#[inline(always)]
+unsafe fn deviations<S: Simd>(x: *const f32, len: usize, mean: S) -> (f64, f64) {
     let zero = S::splat(0.0);
     let (mut totals, mut i) = ((0.0f64, 0.0f64), 0);
     while i < len {
-        let end = len.min(i + 128 * S::N);
-        let (mut a, mut b) = ([zero; 2], [zero; 2]);
+        let end = len.min(i + SHORT * S::N);
+        let (mut a, mut b) = ([zero; 4], [zero; 4]);
         // SAFETY: the caller's promise of `len` floats.
         unsafe {
-            while i + 2 * S::N <= end {
-                let (p, q) = (f(S::load(x.add(i))), f(S::load(x.add(i + S::N))));
-                (a[0], b[0]) = (a[0] + p.0, b[0] + p.1);
-                (a[1], b[1]) = (a[1] + q.0, b[1] + q.1);
-                i += 2 * S::N;
+            while i + 4 * S::N <= end {
+                for k in 0..4 {
+                    let d = S::load(x.add(i + k * S::N)) - mean;
+                    a[k] = a[k] + d;
+                    b[k] = d.fma(d, b[k]);
+                }
+                i += 4 * S::N;
             }
             while i < end {
-                let n = S::N.min(end - i);
-                let p = f(S::load_part(x.add(i), n));
-                a[0] = a[0] + S::select(S::first(n), p.0, zero);
-                b[0] = b[0] + S::select(S::first(n), p.1, zero);
-                i += n;
+                let left = end - i;
+                let d = take::<S>(x, i, left) - mean;
+                let d = if left >= S::N { d } else { S::select(S::first(left), d, zero) };
+                a[0] = a[0] + d;
+                b[0] = d.fma(d, b[0]);
+                i += S::N;
             }
         }
-        totals.0 += f64::from((a[0] + a[1]).sum());
-        totals.1 += f64::from((b[0] + b[1]).sum());
+        i = end;
+        totals.0 += f64::from(((a[0] + a[1]) + (a[2] + a[3])).sum());
+        totals.1 += f64::from(((b[0] + b[1]) + (b[2] + b[3])).sum());
     }
     totals
 }

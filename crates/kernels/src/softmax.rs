@@ -2,9 +2,11 @@
 //! one `exp`. A line that holds plus infinity, NaN, or nothing but minus infinity becomes NaN.
 
 use crate::eltwise::pieces;
-use crate::vmath::functions::exp_of_negative;
+use crate::vmath::functions::{exp_of_negative, log};
 use crate::vmath::simd::{Simd, level};
+use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
+use std::ops::Range;
 
 /// Columns that are worked on together when the axis is not the last.
 const WIDTH: usize = 256;
@@ -78,12 +80,18 @@ impl Softmax {
         let work = out.len() * 10;
         if inner == 1 {
             let chunks = pieces(exec, work).min(outer);
+            let line = Line { len, scale, log };
             exec.each(chunks, |chunk, _| {
-                let x = &x;
-                for r in part_of(outer, chunks, chunk) {
-                    let mask = mask.as_ref().map(|m| m.row(r, len));
-                    // SAFETY: row `r` is inside of both, and this chunk's own.
-                    unsafe { row(exec.isa, x.0.add(r * len), mask, out.as_ptr().add(r * len), len, scale, log) };
+                let (x, mine) = (&x, part_of(outer, chunks, chunk));
+                if mask.is_none() {
+                    // SAFETY: the rows are inside of both, and this chunk's own.
+                    unsafe { rows(exec.isa, x.0, std::ptr::null(), out.as_ptr(), line, mine) };
+                    return;
+                }
+                for r in mine {
+                    let mask = mask.as_ref().map_or(std::ptr::null(), |m| m.row(r, len).as_ptr());
+                    // SAFETY: as above, and the mask is as long.
+                    unsafe { rows(exec.isa, x.0.add(r * len), mask, out.as_ptr().add(r * len), line, 0..1) };
                 }
             });
             return;
@@ -96,11 +104,20 @@ impl Softmax {
             for piece in part_of(outer * across, chunks, chunk) {
                 let columns = piece % across * WIDTH;
                 let (at, width) = (piece / across * len * inner + columns, WIDTH.min(inner - columns));
+                let line = Line { len, scale, log };
                 // SAFETY: the columns are inside of both, and this chunk's own.
-                unsafe { strip(exec.isa, x.0.add(at), out.as_ptr().add(at), len, inner, width, scale, log) };
+                unsafe { strip(exec.isa, x.0.add(at), out.as_ptr().add(at), inner, width, line) };
             }
         });
     }
+}
+
+/// How each line is treated.
+#[derive(Clone, Copy)]
+struct Line {
+    len: usize,
+    scale: f32,
+    log: bool,
 }
 
 /// The start of what is read; it may be what is written.
@@ -111,143 +128,181 @@ unsafe impl Sync for Whole {}
 
 /// Softmax of one line in place, as part of another kernel: `exp(x * scale + mask)` divided by the sum.
 pub fn softmax_row(isa: Isa, data: &mut [f32], scale: f32, mask: Option<&[f32]>) {
-    let mask = mask.map(|m| &m[..data.len()]);
+    let mask = mask.map_or(std::ptr::null(), |m| m[..data.len()].as_ptr());
+    let line = Line { len: data.len(), scale, log: false };
     if !data.is_empty() {
         // SAFETY: one slice, one length.
-        unsafe { row(isa, data.as_ptr(), mask, data.as_mut_ptr(), data.len(), scale, false) }
+        unsafe { rows(isa, data.as_ptr(), mask, data.as_mut_ptr(), line, 0..1) }
     }
 }
 
-unsafe fn row(isa: Isa, x: *const f32, mask: Option<&[f32]>, out: *mut f32, len: usize, scale: f32, log: bool) {
-    let mask = mask.map_or(std::ptr::null(), <[f32]>::as_ptr);
-    /// `x * scale + mask`, and `fill` beyond the end.
-    #[inline(always)]
-    unsafe fn at<S: Simd>(x: *const f32, mask: *const f32, i: usize, n: usize, scale: S, fill: S) -> S {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let y = S::load_or(x.add(i), n, fill) * scale;
-            if mask.is_null() { y } else { y + S::load_or(mask.add(i), n, S::splat(0.0)) }
-        }
-    }
-    // SAFETY: `level!` checks the machine; the caller promises `len` floats everywhere.
+/// Rows of `x`; the mask, null for none, is that of all of them.
+unsafe fn rows(isa: Isa, x: *const f32, mask: *const f32, out: *mut f32, line: Line, mine: Range<usize>) {
+    // SAFETY: `level!` checks the machine; the caller promises the rows.
     unsafe {
-        level!(isa, <S>(x: *const f32, mask: *const f32, out: *mut f32, len: usize, scale: f32, log: bool) {
-            let lowest = S::splat(f32::NEG_INFINITY);
-            let factor = S::splat(scale);
-            let whole = len / S::N * S::N;
-            let rest = len - whole;
-            let (mut m0, mut m1) = (lowest, lowest);
-            let mut i = 0;
-            while i + 2 * S::N <= whole {
-                m0 = m0.max(at(x, mask, i, S::N, factor, lowest));
-                m1 = m1.max(at(x, mask, i + S::N, S::N, factor, lowest));
-                i += 2 * S::N;
-            }
-            if i < whole {
-                m0 = m0.max(at(x, mask, i, S::N, factor, lowest));
-            }
-            if rest > 0 {
-                // What lies beyond the end may have turned with the scale, so it is put in place once more.
-                let last = at(x, mask, whole, rest, factor, lowest);
-                m1 = m1.max(S::select(S::first(rest), last, lowest));
-            }
-            let max = S::splat(m0.max(m1).largest());
-            // Lanes are emptied into f64 now and then, so that long lines keep their digits.
-            let (mut sum, mut i) = (0.0f64, 0);
-            while i < whole {
-                let end = whole.min(i + 512 * S::N);
-                let mut part = S::splat(0.0);
-                while i < end {
-                    let e = exp_of_negative(at(x, mask, i, S::N, factor, lowest) - max);
-                    if !log {
-                        e.store(out.add(i));
-                    }
-                    part = part + e;
-                    i += S::N;
+        level!(isa, <S>(x: *const f32, mask: *const f32, out: *mut f32, line: Line, mine: Range<usize>) {
+            let vectors = line.len.div_ceil(S::N);
+            for r in mine {
+                let (x, out) = (x.add(r * line.len), out.add(r * line.len));
+                match vectors {
+                    1 if !line.log => short::<S, 1>(x, mask, out, line),
+                    2 if !line.log => short::<S, 2>(x, mask, out, line),
+                    3..=4 if !line.log => short::<S, 4>(x, mask, out, line),
+                    5..=8 if !line.log => short::<S, 8>(x, mask, out, line),
+                    _ => long::<S>(x, mask, out, line),
                 }
-                sum += f64::from(part.sum());
-            }
-            if rest > 0 {
-                let e = exp_of_negative(at(x, mask, whole, rest, factor, lowest) - max);
-                if !log {
-                    e.store_part(out.add(whole), rest);
-                }
-                sum += f64::from(S::select(S::first(rest), e, S::splat(0.0)).sum());
-            }
-            if log {
-                let log = S::splat(sum.ln() as f32);
-                let mut i = 0;
-                while i < whole {
-                    (at(x, mask, i, S::N, factor, lowest) - max - log).store(out.add(i));
-                    i += S::N;
-                }
-                (at(x, mask, i, rest, factor, lowest) - max - log).store_part(out.add(i), rest);
-            } else {
-                let inverse = S::splat((1.0 / sum) as f32);
-                let mut i = 0;
-                while i < whole {
-                    (S::load(out.add(i)) * inverse).store(out.add(i));
-                    i += S::N;
-                }
-                (S::load_part(out.add(i), rest) * inverse).store_part(out.add(i), rest);
             }
         })
+    }
+}
+
+/// `x * scale + mask` from `i` on, and `fill` beyond the end.
+#[inline(always)]
+unsafe fn at<S: Simd>(x: *const f32, mask: *const f32, i: usize, left: usize, scale: S, fill: S) -> S {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if left >= S::N {
+            let y = S::load(x.add(i)) * scale;
+            return if mask.is_null() { y } else { y + S::load(mask.add(i)) };
+        }
+        let y = S::load_part(x.add(i), left) * scale;
+        let y = if mask.is_null() { y } else { y + S::load_part(mask.add(i), left) };
+        S::select(S::first(left), y, fill)
+    }
+}
+
+/// A line of up to `K` vectors, which stays in registers.
+#[inline(always)]
+unsafe fn short<S: Simd, const K: usize>(x: *const f32, mask: *const f32, out: *mut f32, line: Line) {
+    let (lowest, scale) = (S::splat(f32::NEG_INFINITY), S::splat(line.scale));
+    let mut v = [lowest; K];
+    let mut max = lowest;
+    for k in 0..K {
+        if k * S::N < line.len {
+            // SAFETY: the caller's promise.
+            v[k] = unsafe { at(x, mask, k * S::N, line.len - k * S::N, scale, lowest) };
+            max = v[k].max(max);
+        }
+    }
+    let max = S::splat(max.largest());
+    let mut sum = S::splat(0.0);
+    for k in 0..K {
+        if k * S::N < line.len {
+            v[k] = exp_of_negative(v[k] - max);
+            sum = sum + v[k];
+        }
+    }
+    let inverse = S::splat(1.0 / sum.sum());
+    for k in 0..K {
+        if k * S::N < line.len {
+            // SAFETY: the caller's promise.
+            unsafe { put(v[k] * inverse, out, k * S::N, line.len - k * S::N) };
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn long<S: Simd>(x: *const f32, mask: *const f32, out: *mut f32, line: Line) {
+    let Line { len, scale, log } = line;
+    let (lowest, factor) = (S::splat(f32::NEG_INFINITY), S::splat(scale));
+    let (mut m0, mut m1) = (lowest, lowest);
+    // SAFETY: the caller promises `len` floats everywhere.
+    unsafe {
+        let mut i = 0;
+        while i + 2 * S::N <= len {
+            m0 = at(x, mask, i, len - i, factor, lowest).max(m0);
+            m1 = at(x, mask, i + S::N, len - i - S::N, factor, lowest).max(m1);
+            i += 2 * S::N;
+        }
+        while i < len {
+            m0 = at(x, mask, i, len - i, factor, lowest).max(m0);
+            i += S::N;
+        }
+        let max = S::splat(m0.max(m1).largest());
+        // Lanes are emptied into f64 now and then, so that long lines keep their digits.
+        let (mut sum, mut i) = (0.0f64, 0);
+        while i < len {
+            let end = len.min(i + 512 * S::N);
+            let mut part = S::splat(0.0);
+            while i < end {
+                let e = exp_of_negative(at(x, mask, i, len - i, factor, lowest) - max);
+                if !log {
+                    put(e, out, i, len - i);
+                }
+                part = part + e;
+                i += S::N;
+            }
+            sum += f64::from(part.sum());
+        }
+        let last = S::splat(if log { sum.ln() } else { 1.0 / sum } as f32);
+        let mut i = 0;
+        while i < len {
+            let y = if log {
+                at(x, mask, i, len - i, factor, lowest) - max - last
+            } else {
+                take::<S>(out, i, len - i) * last
+            };
+            put(y, out, i, len - i);
+            i += S::N;
+        }
     }
 }
 
 /// Up to [`WIDTH`] neighbouring columns, `step` floats from element to element of a line.
-unsafe fn strip(isa: Isa, x: *const f32, out: *mut f32, len: usize, step: usize, width: usize, scale: f32, log: bool) {
+unsafe fn strip(isa: Isa, x: *const f32, out: *mut f32, step: usize, width: usize, line: Line) {
     // SAFETY: `level!` checks the machine; the caller promises the columns.
     unsafe {
-        level!(isa, <S>(x: *const f32, out: *mut f32, len: usize, step: usize, width: usize, scale: f32, log: bool) {
-            let (mut max, mut sum) = ([f32::NEG_INFINITY; WIDTH], [0.0f32; WIDTH]);
-            let (max, sum) = (max.as_mut_ptr(), sum.as_mut_ptr());
-            let factor = S::splat(scale);
-            for k in 0..len {
-                let line = x.add(k * step);
-                let mut c = 0;
-                while c < width {
-                    let n = S::N.min(width - c);
-                    let y = S::load_part(line.add(c), n) * factor;
-                    S::load(max.add(c)).max(y).store(max.add(c));
-                    c += S::N;
-                }
-            }
-            for k in 0..len {
-                let (line, to) = (x.add(k * step), out.add(k * step));
-                let mut c = 0;
-                while c < width {
-                    let n = S::N.min(width - c);
-                    let e = exp_of_negative((S::load_part(line.add(c), n) * factor) - S::load(max.add(c)));
-                    (S::load(sum.add(c)) + e).store(sum.add(c));
-                    if !log {
-                        e.store_part(to.add(c), n);
-                    }
-                    c += S::N;
-                }
-            }
+        level!(isa, <S>(x: *const f32, out: *mut f32, step: usize, width: usize, line: Line) {
             let mut c = 0;
             while c < width {
-                let total = S::load(sum.add(c));
-                let last = if log { crate::vmath::functions::log(total) } else { S::splat(1.0) / total };
-                last.store(sum.add(c));
-                c += S::N;
-            }
-            for k in 0..len {
-                let (line, to) = (x.add(k * step), out.add(k * step));
-                let mut c = 0;
-                while c < width {
-                    let n = S::N.min(width - c);
-                    let last = S::load(sum.add(c));
-                    let y = if log {
-                        S::load_part(line.add(c), n) * factor - S::load(max.add(c)) - last
-                    } else {
-                        S::load_part(to.add(c), n) * last
-                    };
-                    y.store_part(to.add(c), n);
+                let left = width - c;
+                if left >= 4 * S::N {
+                    columns::<S, 4>(x.add(c), out.add(c), step, left, line);
+                    c += 4 * S::N;
+                } else {
+                    columns::<S, 1>(x.add(c), out.add(c), step, left, line);
                     c += S::N;
                 }
             }
         })
+    }
+}
+
+/// `K` vectors of columns, of which `left` are there.
+#[inline(always)]
+unsafe fn columns<S: Simd, const K: usize>(x: *const f32, out: *mut f32, step: usize, left: usize, line: Line) {
+    let factor = S::splat(line.scale);
+    let mut max = [S::splat(f32::NEG_INFINITY); K];
+    let mut sum = [S::splat(0.0); K];
+    // SAFETY: the caller promises the columns.
+    unsafe {
+        for k in 0..line.len {
+            for v in 0..K {
+                max[v] = (take::<S>(x.add(k * step), v * S::N, left - v * S::N) * factor).max(max[v]);
+            }
+        }
+        for k in 0..line.len {
+            for v in 0..K {
+                let e = exp_of_negative(take::<S>(x.add(k * step), v * S::N, left - v * S::N) * factor - max[v]);
+                sum[v] = sum[v] + e;
+                if !line.log {
+                    put(e, out.add(k * step), v * S::N, left - v * S::N);
+                }
+            }
+        }
+        for v in 0..K {
+            sum[v] = if line.log { log(sum[v]) } else { S::splat(1.0) / sum[v] };
+        }
+        for k in 0..line.len {
+            for v in 0..K {
+                let at = v * S::N;
+                let y = if line.log {
+                    take::<S>(x.add(k * step), at, left - at) * factor - max[v] - sum[v]
+                } else {
+                    take::<S>(out.add(k * step), at, left - at) * sum[v]
+                };
+                put(y, out.add(k * step), at, left - at);
+            }
+        }
     }
 }

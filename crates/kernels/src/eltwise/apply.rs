@@ -2,34 +2,13 @@
 
 use super::op::{self, EltOp, Map2, Map3};
 use crate::vmath::act::with_act;
-use crate::vmath::{self, Map, simd::Simd, simd::level};
+use crate::vmath::simd::{Simd, level};
+use crate::vmath::{self, fill, map_rows, put, take};
+pub(super) use crate::vmath::{Area, Source, Target};
 use crate::{Act, Isa};
-
-/// Where an argument begins; `step` is 1, or 0 for one number a row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Source {
-    pub at: *const f32,
-    pub step: usize,
-    /// Floats from row to row.
-    pub row: usize,
-}
 
 impl Source {
     pub(super) const NONE: Source = Source { at: std::ptr::null(), step: 0, row: 0 };
-}
-
-/// Where the result goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    pub at: *mut f32,
-    /// Floats from row to row.
-    pub row: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Area {
-    pub rows: usize,
-    pub columns: usize,
 }
 
 impl Area {
@@ -52,7 +31,7 @@ pub(super) unsafe fn apply(isa: Isa, op: EltOp, args: &[Source; 3], to: Target, 
     macro_rules! one {
         ($map:expr) => {
             // SAFETY: the caller's promise.
-            unsafe { unary(isa, $map, a, to, area) }
+            unsafe { map_rows(isa, $map, a, to, area) }
         };
     }
     macro_rules! two {
@@ -128,54 +107,11 @@ pub(super) unsafe fn apply(isa: Isa, op: EltOp, args: &[Source; 3], to: Target, 
     }
 }
 
-/// The body for every vector of a row, with the column and, for the last one, how many lanes are left. A macro and no
-/// function: a closure would be compiled without the instructions of the level.
-macro_rules! row {
-    ($S:ident, $columns:expr, $to:expr, |$i:ident, $n:ident| $body:expr) => {{
-        let (columns, to): (usize, *mut f32) = ($columns, $to);
-        let mut $i = 0;
-        while $i + $S::N <= columns {
-            let $n: Option<usize> = None;
-            let y: $S = $body;
-            y.store(to.add($i));
-            $i += $S::N;
-        }
-        if $i < columns {
-            let $n = Some(columns - $i);
-            let y: $S = $body;
-            y.store_part(to.add($i), columns - $i);
-        }
-    }};
-}
-
-/// The lanes of an argument at a column: of the vector, or the one number already spread.
+/// The lanes of an argument from column `i` on: of the vector, or the one number already spread.
 #[inline(always)]
-unsafe fn lanes<S: Simd, const VECTOR: bool>(at: *const f32, spread: S, i: usize, n: Option<usize>) -> S {
+unsafe fn lanes<S: Simd, const VECTOR: bool>(at: *const f32, spread: S, i: usize, left: usize) -> S {
     // SAFETY: the caller's promise.
-    unsafe {
-        match n {
-            _ if !VECTOR => spread,
-            None => S::load(at.add(i)),
-            Some(n) => S::load_part(at.add(i), n),
-        }
-    }
-}
-
-unsafe fn unary<M: Map>(isa: Isa, map: M, a: Source, to: Target, area: Area) {
-    // SAFETY: `level!` checks the machine; the rest is the caller's promise.
-    unsafe {
-        level!(isa, <S, M: Map>(map: M, a: Source, to: Target, area: Area) {
-            for r in 0..area.rows {
-                let (pa, pt) = (a.at.add(r * a.row), to.at.add(r * to.row));
-                if a.step == 1 {
-                    row!(S, area.columns, pt, |i, n| map.at(lanes::<S, true>(pa, S::splat(0.0), i, n)));
-                } else if area.columns > 0 {
-                    let y = map.at(S::splat(*pa));
-                    row!(S, area.columns, pt, |i, _n| y);
-                }
-            }
-        })
-    }
+    unsafe { if VECTOR { take(at, i, left) } else { spread } }
 }
 
 unsafe fn binary<M: Map2>(isa: Isa, map: M, a: Source, b: Source, to: Target, area: Area) {
@@ -187,19 +123,22 @@ unsafe fn binary<M: Map2>(isa: Isa, map: M, a: Source, b: Source, to: Target, ar
         to: Target,
         area: Area,
     ) {
-        if area.columns == 0 {
-            return;
-        }
         for r in 0..area.rows {
             // SAFETY: the caller's promise; there is at least one column.
             unsafe {
-                let (pa, pb) = (a.at.add(r * a.row), b.at.add(r * b.row));
+                let (pa, pb, pt) = (a.at.add(r * a.row), b.at.add(r * b.row), to.at.add(r * to.row));
                 let (sa, sb) = (S::splat(*pa), S::splat(*pb));
-                row!(S, area.columns, to.at.add(r * to.row), |i, n| {
-                    map.at(lanes::<S, A>(pa, sa, i, n), lanes::<S, B>(pb, sb, i, n))
-                });
+                let mut i = 0;
+                while i < area.columns {
+                    let left = area.columns - i;
+                    put(map.at(lanes::<S, A>(pa, sa, i, left), lanes::<S, B>(pb, sb, i, left)), pt, i, left);
+                    i += S::N;
+                }
             }
         }
+    }
+    if area.columns == 0 {
+        return;
     }
     // SAFETY: `level!` checks the machine; the rest is the caller's promise.
     unsafe {
@@ -208,7 +147,14 @@ unsafe fn binary<M: Map2>(isa: Isa, map: M, a: Source, b: Source, to: Target, ar
                 (1, 1) => rows::<S, M, true, true>(map, a, b, to, area),
                 (1, _) => rows::<S, M, true, false>(map, a, b, to, area),
                 (_, 1) => rows::<S, M, false, true>(map, a, b, to, area),
-                _ => rows::<S, M, false, false>(map, a, b, to, area),
+                _ => {
+                    // One result a row: as if there were one column, and then all along.
+                    rows::<S, M, true, false>(map, a, b, to, Area { columns: 1, ..area });
+                    for r in 0..area.rows {
+                        let pt = to.at.add(r * to.row);
+                        fill(S::splat(*pt), pt, area.columns);
+                    }
+                }
             }
         })
     }
@@ -216,39 +162,36 @@ unsafe fn binary<M: Map2>(isa: Isa, map: M, a: Source, b: Source, to: Target, ar
 
 unsafe fn ternary<M: Map3>(isa: Isa, map: M, a: Source, b: Source, c: Source, to: Target, area: Area) {
     #[inline(always)]
-    unsafe fn rows<S: Simd, M: Map3, const A: bool, const B: bool, const C: bool>(
-        map: M,
-        [a, b, c]: [Source; 3],
-        to: Target,
-        area: Area,
-    ) {
-        if area.columns == 0 {
-            return;
-        }
+    unsafe fn rows<S: Simd, M: Map3, const B: bool, const C: bool>(map: M, all: [Source; 3], to: Target, area: Area) {
+        let [a, b, c] = all;
         for r in 0..area.rows {
             // SAFETY: the caller's promise; there is at least one column.
             unsafe {
                 let (pa, pb, pc) = (a.at.add(r * a.row), b.at.add(r * b.row), c.at.add(r * c.row));
-                let (sa, sb, sc) = (S::splat(*pa), S::splat(*pb), S::splat(*pc));
-                row!(S, area.columns, to.at.add(r * to.row), |i, n| {
-                    map.at(lanes::<S, A>(pa, sa, i, n), lanes::<S, B>(pb, sb, i, n), lanes::<S, C>(pc, sc, i, n))
-                });
+                let (sa, sb, sc, pt) = (S::splat(*pa), S::splat(*pb), S::splat(*pc), to.at.add(r * to.row));
+                let mut i = 0;
+                while i < area.columns {
+                    let left = area.columns - i;
+                    let first = if a.step == 1 { lanes::<S, true>(pa, sa, i, left) } else { sa };
+                    let y = map.at(first, lanes::<S, B>(pb, sb, i, left), lanes::<S, C>(pc, sc, i, left));
+                    put(y, pt, i, left);
+                    i += S::N;
+                }
             }
         }
+    }
+    if area.columns == 0 {
+        return;
     }
     // SAFETY: `level!` checks the machine; the rest is the caller's promise.
     unsafe {
         level!(isa, <S, M: Map3>(map: M, a: Source, b: Source, c: Source, to: Target, area: Area) {
             let all = [a, b, c];
-            match (a.step, b.step, c.step) {
-                (1, 1, 1) => rows::<S, M, true, true, true>(map, all, to, area),
-                (1, 1, _) => rows::<S, M, true, true, false>(map, all, to, area),
-                (1, _, 1) => rows::<S, M, true, false, true>(map, all, to, area),
-                (1, _, _) => rows::<S, M, true, false, false>(map, all, to, area),
-                (_, 1, 1) => rows::<S, M, false, true, true>(map, all, to, area),
-                (_, 1, _) => rows::<S, M, false, true, false>(map, all, to, area),
-                (_, _, 1) => rows::<S, M, false, false, true>(map, all, to, area),
-                _ => rows::<S, M, false, false, false>(map, all, to, area),
+            match (b.step, c.step) {
+                (1, 1) => rows::<S, M, true, true>(map, all, to, area),
+                (1, _) => rows::<S, M, true, false>(map, all, to, area),
+                (_, 1) => rows::<S, M, false, true>(map, all, to, area),
+                _ => rows::<S, M, false, false>(map, all, to, area),
             }
         })
     }

@@ -4,6 +4,7 @@
 use super::NormKind;
 use crate::eltwise::pieces;
 use crate::vmath::simd::level;
+use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
 
@@ -96,8 +97,9 @@ impl GroupNorm {
         let mut count = part_of(self.pixels, parts, 0).len() as f64;
         for (part, other) in others.chunks_exact(2 * channels).enumerate() {
             let n = part_of(self.pixels, parts, part + 1).len() as f64;
+            let join = Join::new(count, n);
             for c in 0..channels {
-                join((&mut means[c], &mut squares[c]), count, (other[c], other[channels + c]), n);
+                join.add((&mut means[c], &mut squares[c]), (other[c], other[channels + c]));
             }
             count += n;
         }
@@ -121,11 +123,22 @@ impl GroupNorm {
     }
 }
 
-/// Joins the mean and squared deviations of `n` elements with those of `count`.
-fn join((mean, squares): (&mut f64, &mut f64), count: f64, other: (f64, f64), n: f64) {
-    let apart = other.0 - *mean;
-    *mean += apart * n / (count + n);
-    *squares += other.1 + apart * apart * count * n / (count + n);
+/// Joins the mean and squared deviations of some elements with those of `n` more.
+struct Join {
+    share: f64,
+    weight: f64,
+}
+
+impl Join {
+    fn new(count: f64, n: f64) -> Join {
+        Join { share: n / (count + n), weight: count * n / (count + n) }
+    }
+    #[inline(always)]
+    fn add(&self, (mean, squares): (&mut f64, &mut f64), other: (f64, f64)) {
+        let apart = other.0 - *mean;
+        *mean += apart * self.share;
+        *squares += other.1 + apart * apart * self.weight;
+    }
 }
 
 /// Means, then squared deviations, of every channel over some pixels.
@@ -135,6 +148,7 @@ fn moments_of(isa: Isa, x: &[f32], channels: usize, pixels: Range<usize>, out: &
     let start = pixels.start;
     for first in pixels.clone().step_by(BLOCK) {
         let n = BLOCK.min(pixels.end - first);
+        let join = Join::new(count, n as f64);
         for column in (0..channels).step_by(TILE) {
             let width = TILE.min(channels - column);
             let (mut mean, mut rest, mut square) = ([0.0f32; TILE], [0.0f32; TILE], [0.0f32; TILE]);
@@ -147,32 +161,33 @@ fn moments_of(isa: Isa, x: &[f32], channels: usize, pixels: Range<usize>, out: &
                     let mut c = 0;
                     while c < width {
                         let lanes = S::N.min(width - c);
-                        let at = |k: usize| {
-                            let p = block.add(k * channels + c);
-                            if lanes == S::N { S::load(p) } else { S::load_part(p, lanes) }
-                        };
+                        macro_rules! at {
+                            ($k:expr) => {
+                                take::<S>(block.add($k * channels + c), 0, lanes)
+                            };
+                        }
                         // Two chains each, since one addition waits for the last.
                         let (mut s0, mut s1) = (S::splat(0.0), S::splat(0.0));
                         for k in 0..n / 2 {
-                            s0 = s0 + at(2 * k);
-                            s1 = s1 + at(2 * k + 1);
+                            s0 = s0 + at!(2 * k);
+                            s1 = s1 + at!(2 * k + 1);
                         }
                         if n % 2 == 1 {
-                            s0 = s0 + at(n - 1);
+                            s0 = s0 + at!(n - 1);
                         }
                         let mean = (s0 + s1) * share;
                         let (mut q0, mut q1) = (S::splat(0.0), S::splat(0.0));
                         // What the sum of deviations is not 0 by, the mean is off by.
                         let (mut r0, mut r1) = (S::splat(0.0), S::splat(0.0));
                         for k in 0..n / 2 {
-                            let (d0, d1) = (at(2 * k) - mean, at(2 * k + 1) - mean);
+                            let (d0, d1) = (at!(2 * k) - mean, at!(2 * k + 1) - mean);
                             q0 = d0.fma(d0, q0);
                             q1 = d1.fma(d1, q1);
                             r0 = r0 + d0;
                             r1 = r1 + d1;
                         }
                         if n % 2 == 1 {
-                            let d = at(n - 1) - mean;
+                            let d = at!(n - 1) - mean;
                             q0 = d.fma(d, q0);
                             r0 = r0 + d;
                         }
@@ -187,7 +202,7 @@ fn moments_of(isa: Isa, x: &[f32], channels: usize, pixels: Range<usize>, out: &
                 let rest = f64::from(rest[c]);
                 let other = (f64::from(mean[c]) + rest, f64::from(square[c]) - n as f64 * rest * rest);
                 let all = (&mut means[column + c], &mut squares[column + c]);
-                if first == start { (*all.0, *all.1) = other } else { join(all, count, other, n as f64) }
+                if first == start { (*all.0, *all.1) = other } else { join.add(all, other) }
             }
         }
         count += n as f64;
@@ -204,11 +219,11 @@ fn scale(isa: Isa, x: &[f32], factors: &[f32], out: &mut [f32]) {
         level!(isa, <S>(x: *const f32, factors: *const f32, out: *mut f32, len: usize) {
             let mut i = 0;
             while i < len {
-                let n = S::N.min(len - i);
-                let load = |p: *const f32| if n == S::N { S::load(p.add(i)) } else { S::load_part(p.add(i), n) };
-                let y = (load(x) - load(factors)).fma(load(factors.add(len)), load(factors.add(2 * len)));
-                if n == S::N { y.store(out.add(i)) } else { y.store_part(out.add(i), n) }
-                i += n;
+                let left = len - i;
+                let (mean, factor) = (take::<S>(factors, i, left), take::<S>(factors.add(len), i, left));
+                let y = (take::<S>(x, i, left) - mean).fma(factor, take::<S>(factors.add(2 * len), i, left));
+                put(y, out, i, left);
+                i += S::N;
             }
         })
     }

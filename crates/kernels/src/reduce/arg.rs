@@ -1,8 +1,9 @@
 //! Where the largest or smallest element along an axis is: the first of equals. NaN never wins.
 
 use crate::eltwise::pieces;
-use crate::vmath::simd::level;
-use crate::{Exec, SharedMut, part_of};
+use crate::vmath::simd::{Simd, level};
+use crate::vmath::{put, take};
+use crate::{Exec, Isa, SharedMut, part_of};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
@@ -12,6 +13,8 @@ pub enum Extreme {
 
 /// Columns that are worked on together when the axis is not the last.
 const WIDTH: usize = 128;
+/// Indices are counted in f32 lanes, which are exact up to here.
+const LONGEST: usize = 1 << 24;
 
 /// The index of the extreme along the middle of `outer` x `len` x `inner`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +26,9 @@ pub struct ArgReduce {
 }
 
 impl ArgReduce {
-    /// Panics when there is nothing to choose from.
+    /// Panics when there is nothing to choose from, or more than 2^24 elements along the axis.
     pub fn new(which: Extreme, outer: usize, len: usize, inner: usize) -> ArgReduce {
-        assert!(len > 0 || outer * inner == 0, "an axis without elements");
+        assert!((1..=LONGEST).contains(&len) || outer * inner == 0, "an axis of {len} elements");
         ArgReduce { which, outer, len, inner }
     }
 
@@ -40,65 +43,104 @@ impl ArgReduce {
         }
         let shared = SharedMut::new(indices);
         let shared_values = values.map(SharedMut::new);
+        // Minima are the maxima of the negatives.
+        let sign = if which == Extreme::Max { 0.0 } else { -0.0 };
         let across = inner.div_ceil(WIDTH);
         let chunks = pieces(exec, x.len()).min(outer * across);
-        let isa = exec.isa;
         exec.each(chunks, |chunk, _| {
             for unit in part_of(outer * across, chunks, chunk) {
                 let (o, column) = (unit / across, unit % across * WIDTH);
                 let width = WIDTH.min(inner - column);
                 let x = &x[o * len * inner + column..(o + 1) * len * inner];
-                let (mut best, mut at) = ([0.0f32; WIDTH], [0u32; WIDTH]);
-                let (best, at) = (&mut best[..width], &mut at[..width]);
-                // SAFETY: the body is safe code; `level!` checks the machine.
-                unsafe {
-                    level!(isa, <S>(which: Extreme, x: &[f32], len: usize, inner: usize, best: &mut [f32], at: &mut [u32]) {
-                        match which {
-                            Extreme::Max => scan(x, len, inner, best, at, |x, best| x > best),
-                            Extreme::Min => scan(x, len, inner, best, at, |x, best| x < best),
-                        }
-                    })
-                }
+                let mut at = [0.0f32; WIDTH];
+                // SAFETY: `x` holds `len` rows of `width` columns, `at` as many columns.
+                unsafe { scan(exec.isa, x.as_ptr(), len, inner, width, at.as_mut_ptr(), sign) };
                 let to = o * inner + column;
                 // SAFETY: units have columns of their own.
                 let out = unsafe { shared.part(to..to + width) };
-                out.iter_mut().zip(&*at).for_each(|(y, &i)| *y = i64::from(i));
+                out.iter_mut().zip(&at).for_each(|(y, &i)| *y = i as i64);
                 if let Some(values) = &shared_values {
                     // SAFETY: as above.
-                    unsafe { values.part(to..to + width) }.copy_from_slice(best);
+                    let values = unsafe { values.part(to..to + width) };
+                    values.iter_mut().zip(&at).enumerate().for_each(|(c, (y, &i))| *y = x[i as usize * inner + c]);
                 }
             }
         });
     }
 }
 
+unsafe fn scan(isa: Isa, x: *const f32, len: usize, inner: usize, width: usize, at: *mut f32, sign: f32) {
+    // SAFETY: `level!` checks the machine; the caller promises the columns.
+    unsafe {
+        level!(isa, <S>(x: *const f32, len: usize, inner: usize, width: usize, at: *mut f32, sign: f32) {
+            if inner == 1 {
+                *at = line::<S>(x, len, sign);
+                return;
+            }
+            let mut c = 0;
+            while c < width {
+                columns::<S>(x.add(c), len, inner, width - c, at.add(c), sign);
+                c += S::N;
+            }
+        })
+    }
+}
+
+/// One vector of columns.
 #[inline(always)]
-fn scan(x: &[f32], len: usize, inner: usize, best: &mut [f32], at: &mut [u32], wins: impl Fn(f32, f32) -> bool) {
-    if inner == 1 {
-        // Lanes take turns, so the loop has no single chain; the first of equals is found afterwards.
-        const LANES: usize = 32;
-        let mut lanes = [x[0]; LANES];
-        let groups = x[..len].chunks_exact(LANES);
-        let rest = groups.remainder();
-        for group in groups {
-            for (lane, &x) in lanes.iter_mut().zip(group) {
-                // A NaN gives way to whatever comes.
-                *lane = if wins(x, *lane) | lane.is_nan() { x } else { *lane };
+unsafe fn columns<S: Simd>(x: *const f32, len: usize, inner: usize, left: usize, at: *mut f32, sign: f32) {
+    let sign = S::splat(sign);
+    let (mut best, mut index) = (S::splat(f32::NEG_INFINITY), S::splat(0.0));
+    let (mut now, one) = (S::splat(0.0), S::splat(1.0));
+    for k in 0..len {
+        // SAFETY: the caller's promise.
+        let y = unsafe { take::<S>(x.add(k * inner), 0, left) }.xor(sign);
+        let better = best.lt(y);
+        best = S::select(better, y, best);
+        index = S::select(better, now, index);
+        now = now + one;
+    }
+    // SAFETY: as above.
+    unsafe { put(index, at, 0, left) };
+}
+
+/// The index within one contiguous line.
+#[inline(always)]
+unsafe fn line<S: Simd>(x: *const f32, len: usize, sign: f32) -> f32 {
+    let (flip, lowest) = (S::splat(sign), S::splat(f32::NEG_INFINITY));
+    // Four chains; each lane knows its best and in which turn it was.
+    let (mut best, mut turn) = ([lowest; 4], [S::splat(0.0); 4]);
+    let (mut now, one) = (S::splat(0.0), S::splat(1.0));
+    let mut i = 0;
+    while i < len {
+        for k in 0..4 {
+            let from = i + k * S::N;
+            if from < len {
+                // SAFETY: the caller's promise.
+                let y = unsafe { take::<S>(x, from, len - from) }.xor(flip);
+                let y = if len - from >= S::N { y } else { S::select(S::first(len - from), y, lowest) };
+                let better = best[k].lt(y);
+                best[k] = S::select(better, y, best[k]);
+                turn[k] = S::select(better, now, turn[k]);
             }
         }
-        let top = lanes.iter().chain(rest).fold(f32::NAN, |a, &x| if wins(x, a) || a.is_nan() { x } else { a });
-        best[0] = top;
-        at[0] = x[..len].iter().position(|&x| x == top).unwrap_or(0) as u32;
-        return;
+        now = now + one;
+        i += 4 * S::N;
     }
-    let width = best.len();
-    best.copy_from_slice(&x[..width]);
-    for k in 1..len {
-        let row = &x[k * inner..k * inner + width];
-        for c in 0..width {
-            let better = wins(row[c], best[c]) | (best[c].is_nan() & !row[c].is_nan());
-            best[c] = if better { row[c] } else { best[c] };
-            at[c] = if better { k as u32 } else { at[c] };
+    let (mut values, mut turns) = ([f32::NEG_INFINITY; 64], [0.0f32; 64]);
+    for k in 0..4 {
+        // SAFETY: four vectors of at most 16 lanes.
+        unsafe {
+            best[k].store(values.as_mut_ptr().add(k * S::N));
+            turn[k].store(turns.as_mut_ptr().add(k * S::N));
         }
     }
+    let (mut top, mut first) = (f32::NEG_INFINITY, usize::MAX);
+    for lane in 0..4 * S::N {
+        let index = turns[lane] as usize * 4 * S::N + lane;
+        if values[lane] > top || (values[lane] == top && top > f32::NEG_INFINITY && index < first) {
+            (top, first) = (values[lane], index);
+        }
+    }
+    if first == usize::MAX { 0.0 } else { first as f32 }
 }

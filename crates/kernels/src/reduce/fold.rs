@@ -22,11 +22,13 @@ pub(super) struct Job<'a> {
 trait Fold: Copy {
     const FIRST: f32;
     fn add<S: Simd>(sum: S, x: S) -> S;
+    /// Two parts together.
+    fn join<S: Simd>(a: S, b: S) -> S;
     fn exact(x: f64) -> f64;
 }
 
 macro_rules! folds {
-    ($($Name:ident from $first:expr, |$sum:ident, $x:ident| $body:expr, |$e:ident| $exact:expr;)*) => {$(
+    ($($Name:ident from $first:expr, |$sum:ident, $x:ident| $body:expr, |$a:ident, $b:ident| $join:expr, |$e:ident| $exact:expr;)*) => {$(
         #[derive(Clone, Copy)]
         struct $Name;
         impl Fold for $Name {
@@ -34,6 +36,10 @@ macro_rules! folds {
             #[inline(always)]
             fn add<S: Simd>($sum: S, $x: S) -> S {
                 $body
+            }
+            #[inline(always)]
+            fn join<S: Simd>($a: S, $b: S) -> S {
+                $join
             }
             #[inline(always)]
             fn exact($e: f64) -> f64 {
@@ -44,11 +50,11 @@ macro_rules! folds {
 }
 
 folds! {
-    Sum from 0.0, |sum, x| sum + x, |x| x;
-    Size from 0.0, |sum, x| sum + x.abs(), |x| x.abs();
-    Square from 0.0, |sum, x| x.fma(x, sum), |x| x * x;
-    Max from f32::NEG_INFINITY, |sum, x| x.max(sum), |x| x;
-    Min from f32::INFINITY, |sum, x| x.min(sum), |x| x;
+    Sum from 0.0, |sum, x| sum + x, |a, b| a + b, |x| x;
+    Size from 0.0, |sum, x| sum + x.abs(), |a, b| a + b, |x| x.abs();
+    Square from 0.0, |sum, x| x.fma(x, sum), |a, b| a + b, |x| x * x;
+    Max from f32::NEG_INFINITY, |sum, x| x.max(sum), |a, b| a.max(b), |x| x;
+    Min from f32::INFINITY, |sum, x| x.min(sum), |a, b| a.min(b), |x| x;
 }
 
 impl Job<'_> {
@@ -189,16 +195,19 @@ unsafe fn rows<S: Simd, F: Fold>(job: Job<'_>, start: usize, n: usize, values: &
             let mut lanes = [0.0f32; 8 * 16];
             // SAFETY: rows and columns are inside of the input; `lanes` holds eight vectors.
             let done = unsafe {
+                let x = x.add(start + column);
                 if width >= 8 * S::N {
-                    columns::<S, F, 8>(x.add(start + column), step, k..end, &mut lanes)
+                    columns::<S, F, 8, 1>(x, step, k..end, &mut lanes)
                 } else if width >= 4 * S::N {
-                    columns::<S, F, 4>(x.add(start + column), step, k..end, &mut lanes)
+                    columns::<S, F, 4, 2>(x, step, k..end, &mut lanes)
+                } else if width >= 2 * S::N {
+                    columns::<S, F, 2, 4>(x, step, k..end, &mut lanes)
                 } else if width >= S::N {
-                    columns::<S, F, 1>(x.add(start + column), step, k..end, &mut lanes)
+                    columns::<S, F, 1, 4>(x, step, k..end, &mut lanes)
                 } else {
                     let mut sum = S::splat(F::FIRST);
                     for k in k..end {
-                        sum = F::add(sum, S::load_part(x.add(start + column + k * step), width));
+                        sum = F::add(sum, S::load_part(x.add(k * step), width));
                     }
                     sum.store(lanes.as_mut_ptr());
                     width
@@ -218,26 +227,41 @@ unsafe fn rows<S: Simd, F: Fold>(job: Job<'_>, start: usize, n: usize, values: &
     }
 }
 
-/// Folds rows of `A` vectors; gives how many columns that are.
+/// Folds rows of `A` vectors in `R` chains; gives how many columns that are.
 #[inline(always)]
-unsafe fn columns<S: Simd, F: Fold, const A: usize>(
+unsafe fn columns<S: Simd, F: Fold, const A: usize, const R: usize>(
     x: *const f32,
     step: usize,
-    k: Range<usize>,
+    rows: Range<usize>,
     lanes: &mut [f32; 128],
 ) -> usize {
-    let mut sums = [S::splat(F::FIRST); A];
-    for k in k {
-        // SAFETY: the caller's promise.
-        let row = unsafe { x.add(k * step) };
+    let mut sums = [[S::splat(F::FIRST); A]; R];
+    let mut k = rows.start;
+    while k + R <= rows.end {
+        for r in 0..R {
+            // SAFETY: the caller's promise.
+            let row = unsafe { x.add((k + r) * step) };
+            for a in 0..A {
+                // SAFETY: as above.
+                sums[r][a] = F::add(sums[r][a], unsafe { S::load(row.add(a * S::N)) });
+            }
+        }
+        k += R;
+    }
+    while k < rows.end {
         for a in 0..A {
             // SAFETY: as above.
-            sums[a] = F::add(sums[a], unsafe { S::load(row.add(a * S::N)) });
+            sums[0][a] = F::add(sums[0][a], unsafe { S::load(x.add(k * step + a * S::N)) });
         }
+        k += 1;
     }
     for a in 0..A {
+        let mut sum = sums[0][a];
+        for r in 1..R {
+            sum = F::join(sum, sums[r][a]);
+        }
         // SAFETY: at most eight vectors of at most 16 lanes.
-        unsafe { sums[a].store(lanes.as_mut_ptr().add(a * S::N)) };
+        unsafe { sum.store(lanes.as_mut_ptr().add(a * S::N)) };
     }
     A * S::N
 }

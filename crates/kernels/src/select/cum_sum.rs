@@ -1,8 +1,9 @@
 //! Running sums along an axis. Floats are summed in double precision, each sum rounded once; integers wrap.
 
 use super::Number;
+use super::best::for_levels;
 use crate::movement::product;
-use crate::{Exec, SharedMut, part_of};
+use crate::{Exec, Isa, SharedMut, part_of};
 
 /// Sum of all elements up to each one.
 #[derive(Clone, Debug)]
@@ -15,7 +16,7 @@ pub struct CumSum {
 }
 
 /// Rows whose sums run side by side.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 impl CumSum {
     /// `exclusive` leaves the element itself out, `reverse` runs from the end.
@@ -35,14 +36,18 @@ impl CumSum {
         let blocks = across.div_ceil(LANES);
         let chunks = if data.len() < 1 << 14 || exec.threads() == 1 { 1 } else { blocks_of * blocks };
         let chunks = chunks.min(8 * exec.threads());
-        let out = SharedMut::new(out);
+        let (isa, out) = (exec.isa.here(), SharedMut::new(out));
         exec.each(chunks, |c, _| {
             for block in part_of(blocks_of * blocks, chunks, c) {
                 let first = block % blocks * LANES;
                 let lanes = LANES.min(across - first);
                 let start = block / blocks * n * inner + first * step;
-                // SAFETY: chunks have different blocks of rows.
-                unsafe { self.block(data, &out, start, step, along, lanes) };
+                if step == 1 && lanes == LANES {
+                    columns(isa, data, &out, (start, n, along), (self.exclusive, self.reverse));
+                } else {
+                    // SAFETY: chunks have different blocks of rows.
+                    unsafe { self.block(data, &out, start, step, along, lanes) };
+                }
             }
         });
     }
@@ -75,6 +80,37 @@ impl CumSum {
                     *sum = next;
                 }
             }
+        }
+    }
+}
+
+for_levels! {
+    /// Rows that lie side by side: from `start` on, `n` elements that are `along` apart. Only the caller writes them.
+    fn columns<T: Number>(
+        data: &[T],
+        out: &SharedMut<'_, T>,
+        place: (usize, usize, usize),
+        how: (bool, bool),
+    ) { columns_any }
+}
+
+#[inline(always)]
+fn columns_any<T: Number>(
+    data: &[T],
+    out: &SharedMut<'_, T>,
+    (start, n, along): (usize, usize, usize),
+    (exclusive, reverse): (bool, bool),
+) {
+    let mut sums = [T::ZERO; LANES];
+    for i in 0..n {
+        let at = start + if reverse { n - 1 - i } else { i } * along;
+        let from = &data[at..at + LANES];
+        // SAFETY: chunks have different columns, as `run` gives them out.
+        let to = unsafe { out.part(at..at + LANES) };
+        for l in 0..LANES {
+            let next = T::add(sums[l], from[l].wide());
+            to[l] = T::narrow(if exclusive { sums[l] } else { next });
+            sums[l] = next;
         }
     }
 }

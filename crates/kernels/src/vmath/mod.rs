@@ -20,28 +20,99 @@ pub(crate) trait Map: Copy {
     fn at<S: Simd>(self, x: S) -> S;
 }
 
+/// Rows of floats to read: `step` is 1, or 0 for one number along each row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    pub at: *const f32,
+    pub step: usize,
+    /// Floats from row to row.
+    pub row: usize,
+}
+
+/// Rows of floats to write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub at: *mut f32,
+    /// Floats from row to row.
+    pub row: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Area {
+    pub rows: usize,
+    pub columns: usize,
+}
+
+/// Applies `map` to every element of an area. The body of the loop stands once, for whole vectors and for the last one of a
+/// row, and takes no closures: what is not inlined would not be compiled for the level.
+///
+/// # Safety
+/// The area can be read at `a` and written at `to`; the two are the same or do not overlap.
+pub(crate) unsafe fn map_rows<M: Map>(isa: Isa, map: M, a: Source, to: Target, area: Area) {
+    if area.columns == 0 {
+        return;
+    }
+    // SAFETY: `level!` checks the machine; the rest is the caller's promise.
+    unsafe {
+        level!(isa, <S, M: Map>(map: M, a: Source, to: Target, area: Area) {
+            for r in 0..area.rows {
+                let (pa, pt) = (a.at.add(r * a.row), to.at.add(r * to.row));
+                let columns = if a.step == 1 { area.columns } else { 1 };
+                let mut i = 0;
+                while i < columns {
+                    put(map.at(take::<S>(pa, i, columns - i)), pt, i, columns - i);
+                    i += S::N;
+                }
+                if a.step == 0 {
+                    fill(S::splat(*pt), pt, area.columns);
+                }
+            }
+        })
+    }
+}
+
+/// A vector from `i` on, or as much of it as is left.
+///
+/// # Safety
+/// `left` floats can be read there, up to a vector.
+#[inline(always)]
+pub(crate) unsafe fn take<S: Simd>(at: *const f32, i: usize, left: usize) -> S {
+    // SAFETY: the caller's promise.
+    unsafe { if left >= S::N { S::load(at.add(i)) } else { S::load_part(at.add(i), left) } }
+}
+
+/// Stores `y`, or as much of it as is left.
+///
+/// # Safety
+/// `left` floats can be written there, up to a vector.
+#[inline(always)]
+pub(crate) unsafe fn put<S: Simd>(y: S, to: *mut f32, i: usize, left: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { if left >= S::N { y.store(to.add(i)) } else { y.store_part(to.add(i), left) } }
+}
+
+/// One number all along a row.
+///
+/// # Safety
+/// `columns` floats can be written.
+#[inline(always)]
+pub(crate) unsafe fn fill<S: Simd>(y: S, to: *mut f32, columns: usize) {
+    let mut i = 0;
+    while i < columns {
+        // SAFETY: the caller's promise.
+        unsafe { put(y, to, i, columns - i) };
+        i += S::N;
+    }
+}
+
 /// Applies `map` to `len` floats.
 ///
 /// # Safety
 /// `len` floats can be read at `from` and written at `to`; the two are the same or do not overlap.
 pub(crate) unsafe fn map_raw<M: Map>(isa: Isa, map: M, from: *const f32, to: *mut f32, len: usize) {
-    // SAFETY: `here` in `level!` checks the machine; addresses stay below `len`.
-    unsafe {
-        level!(isa, <S, M: Map>(map: M, from: *const f32, to: *mut f32, len: usize) {
-            let mut i = 0;
-            while i + 2 * S::N <= len {
-                let (a, b) = (S::load(from.add(i)), S::load(from.add(i + S::N)));
-                map.at(a).store(to.add(i));
-                map.at(b).store(to.add(i + S::N));
-                i += 2 * S::N;
-            }
-            while i < len {
-                let n = S::N.min(len - i);
-                map.at(S::load_part(from.add(i), n)).store_part(to.add(i), n);
-                i += n;
-            }
-        })
-    }
+    let area = Area { rows: 1, columns: len };
+    // SAFETY: the caller's promise.
+    unsafe { map_rows(isa, map, Source { at: from, step: 1, row: len }, Target { at: to, row: len }, area) }
 }
 
 /// Applies `map` to a slice in place.
