@@ -5,9 +5,12 @@ use super::gates::{Row, Tile};
 use crate::Act;
 use crate::lanes::Lanes;
 use crate::vmath::act_in_place;
+use std::ops::Range;
 
 /// One stage of a step, with `C` vectors of products for a panel of units.
 pub(super) trait Cell<const C: usize> {
+    /// The gates it computes.
+    const GATES: Range<usize>;
     /// # Safety
     /// The caller has the level of `V`; all units of the panel that starts at `unit` have their places in `row`.
     unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; C]);
@@ -25,6 +28,7 @@ pub(super) struct GruNew;
 pub(super) struct Lstm;
 
 impl Cell<4> for Rnn {
+    const GATES: Range<usize> = 0..1;
     #[inline(always)]
     unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
         // SAFETY: the caller's promise.
@@ -41,6 +45,7 @@ impl Cell<4> for Rnn {
 }
 
 impl Cell<3> for Gru {
+    const GATES: Range<usize> = 0..3;
     #[inline(always)]
     unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 3]) {
         // SAFETY: the caller's promise.
@@ -57,6 +62,7 @@ impl Cell<3> for Gru {
 }
 
 impl Cell<4> for GruGates {
+    const GATES: Range<usize> = 0..2;
     #[inline(always)]
     unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
         // SAFETY: the caller's promise.
@@ -76,6 +82,7 @@ impl Cell<4> for GruGates {
 }
 
 impl Cell<4> for GruNew {
+    const GATES: Range<usize> = 2..3;
     #[inline(always)]
     unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
         // SAFETY: the caller's promise.
@@ -94,6 +101,7 @@ impl Cell<4> for GruNew {
 }
 
 impl Cell<4> for Lstm {
+    const GATES: Range<usize> = 0..4;
     #[inline(always)]
     unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
         // SAFETY: the caller's promise.

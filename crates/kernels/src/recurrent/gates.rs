@@ -155,9 +155,16 @@ unsafe fn strip_of<V: Lanes, K: Cell<C>, const C: usize>(t: &Tile, panels: Range
         let count = panels.len();
         let place = |i: usize| if back { panels.end - 1 - i } else { panels.start + i };
         let mut products = [[V::splat(0.0); C]; BLOCK];
-        let mut first = 0;
+        let (mut first, x) = (0, t.rows[0].x);
         while first < count {
             let n = BLOCK.min(count - first);
+            for i in 0..n {
+                for gate in K::GATES {
+                    for vector in 0..C / K::GATES.len() {
+                        fetch(x.wrapping_add(gate * t.hidden + place(first + i) * t.units + vector * V::N));
+                    }
+                }
+            }
             for i in 0..n {
                 products[i] = product::<V, 1, C>(t, place(first + i))[0];
             }
