@@ -93,7 +93,11 @@ unsafe extern "C" fn run_parallel(n: usize, body: CarafeLoop, user: *mut c_void)
     unsafe impl Send for Part {}
     // SAFETY: as above.
     unsafe impl Sync for Part {}
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let lent = carafe_device::parallel();
+    let threads = match &lent {
+        Some(lent) => lent.threads(),
+        None => std::thread::available_parallelism().map_or(1, |n| n.get()),
+    };
     if threads <= 1 || n < WORTH_SHARING {
         if n > 0 {
             // SAFETY: passed on from the caller.
@@ -103,6 +107,14 @@ unsafe extern "C" fn run_parallel(n: usize, body: CarafeLoop, user: *mut c_void)
     }
     let part = &Part(user);
     let step = n.div_ceil(threads);
+    if let Some(lent) = lent {
+        lent.run(n.div_ceil(step), &|i| {
+            let Part(user) = *part;
+            // SAFETY: passed on from the caller; `run` ends after every part.
+            unsafe { body(user, i * step, ((i + 1) * step).min(n)) }
+        });
+        return;
+    }
     std::thread::scope(|s| {
         for begin in (step..n).step_by(step) {
             // SAFETY: passed on from the caller; the scope ends after every part.

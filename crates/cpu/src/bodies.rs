@@ -15,12 +15,21 @@ pub(crate) struct Bodies {
     engine: Arc<Engine>,
     /// Memory of each body, kept from run to run.
     memory: Mutex<HashMap<usize, Memory>>,
-    threads: Mutex<Option<(Pool, Scratch)>>,
+    /// Threads of the stream that the request runs on now.
+    threads: Mutex<Option<Arc<Pool>>>,
+    scratch: Mutex<Option<Scratch>>,
 }
 
 impl Bodies {
     pub(crate) fn new(engine: Arc<Engine>) -> Bodies {
-        Bodies { engine, memory: Mutex::default(), threads: Mutex::default() }
+        Bodies { engine, memory: Mutex::default(), threads: Mutex::default(), scratch: Mutex::default() }
+    }
+    /// Says which threads the next inference has.
+    pub(crate) fn use_threads(&self, pool: &Arc<Pool>) {
+        let mut now = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        if now.as_ref().is_none_or(|p| !Arc::ptr_eq(p, pool)) {
+            *now = Some(pool.clone());
+        }
     }
 }
 
@@ -30,20 +39,21 @@ impl RunBody for Bodies {
         // A body inside a body takes the memory of its own; recursion into the same one cannot be.
         let key = body as *const Model as usize;
         let mut memory = self.memory.lock().unwrap_or_else(|e| e.into_inner()).remove(&key).unwrap_or_default();
-        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner()).take();
-        let enough = threads.as_ref().is_some_and(|(_, s)| s.floats() >= plan.scratch);
-        if !enough {
-            let no_memory = || carafe_graph::Error::invalid("no memory for the scratch of a body");
-            let scratch = Scratch::new(1, plan.scratch).ok_or_else(no_memory)?;
-            threads = Some((Pool::new(PoolOptions::threads(1)), scratch));
-        }
-        let Some((pool, scratch)) = threads else { return Ok(vec![]) };
+        let pool = self.threads.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let pool = pool.unwrap_or_else(|| Arc::new(Pool::new(PoolOptions::threads(1))));
+        let kept = self.scratch.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let scratch = match kept.filter(|s| s.floats() >= plan.scratch && s.threads() >= pool.threads()) {
+            Some(scratch) => scratch,
+            None => Scratch::new(pool.threads(), plan.scratch)
+                .ok_or_else(|| carafe_graph::Error::invalid("no memory for the scratch of a body"))?,
+        };
+        let lent = carafe_device::parallel().unwrap_or_else(|| crate::threads::lent(&pool));
         let exec = Exec::new(&pool, Isa::best(), &scratch);
-        let mut cx = RunCx { exec: &exec, inputs: parameters, memory: &mut memory, env, profiled: false };
+        let mut cx = RunCx { exec: &exec, lent: &lent, inputs: parameters, memory: &mut memory, env, profiled: false };
         let done = run(&plan, &mut cx);
         let outputs = memory.outputs.clone();
         self.memory.lock().unwrap_or_else(|e| e.into_inner()).insert(key, memory);
-        *self.threads.lock().unwrap_or_else(|e| e.into_inner()) = Some((pool, scratch));
+        *self.scratch.lock().unwrap_or_else(|e| e.into_inner()) = Some(scratch);
         done.map(|()| outputs)
     }
 }

@@ -77,13 +77,17 @@ impl Engine {
         {
             return self.lower(model, scope);
         }
+        let as_it_is = model;
         let mut model = model.clone();
         let mut shapes = HashMap::new();
         for (i, t) in inputs.iter().enumerate() {
             shapes.insert(i, PartialShape::of(t.shape()));
         }
         give_types(&mut model, inputs)?;
-        model.reshape(&shapes)?;
+        // A branch that is never taken may not fit these shapes; then nodes are inferred as they come.
+        if model.reshape(&shapes).is_err() {
+            return self.lower(as_it_is, scope);
+        }
         // With the shapes known, what computes shapes is constant.
         run_passes(&mut model, SHAPED, &mut Notes::default())?;
         self.lower(&model, scope)

@@ -24,6 +24,7 @@ pub(crate) struct Request {
     /// The plan of the last inference; `None` before the first.
     plan: Option<Arc<Plan>>,
     inferred: bool,
+    bodies: Arc<Bodies>,
     env: EvalEnv,
     cancel: CancelFlag,
 }
@@ -33,10 +34,11 @@ impl Request {
         let cancel = CancelFlag::new();
         let mut env = EvalEnv::default();
         env.cancel = Some(cancel.plain());
-        env.bodies = Some(Arc::new(Bodies::new(compiled.engine.clone())));
+        let bodies = Arc::new(Bodies::new(compiled.engine.clone()));
+        env.bodies = Some(bodies.clone());
         let (inputs, targets) = (vec![None; compiled.inputs.len()], vec![None; compiled.outputs.len()]);
         let memory = Memory::default();
-        Request { inputs, bound: vec![], targets, memory, plan: None, inferred: false, env, cancel, compiled }
+        Request { inputs, bound: vec![], targets, memory, plan: None, inferred: false, bodies, env, cancel, compiled }
     }
 
     fn run(&mut self) -> Result<()> {
@@ -51,8 +53,10 @@ impl Request {
         let mut lease = self.compiled.streams.lease();
         let stream = lease.stream(plan.scratch)?;
         let exec = Exec::new(&stream.pool, Isa::best(), &stream.scratch);
+        self.bodies.use_threads(&stream.pool);
         let mut cx = RunCx {
             exec: &exec,
+            lent: &stream.lent,
             inputs: &self.bound,
             memory: &mut self.memory,
             env: &mut self.env,

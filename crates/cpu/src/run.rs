@@ -2,9 +2,11 @@
 
 use crate::plan::{Action, Place, Plan, PlanStep};
 use crate::steps::Io;
+use carafe_device::{Parallel, with_parallel};
 use carafe_graph::{Error, ErrorKind, EvalCx, EvalEnv, Fact, Result, infer_op};
 use carafe_kernels::{Arena, Exec, MAX_PARTS, Part};
 use carafe_tensor::{ElementType, Tensor};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -48,6 +50,8 @@ impl Memory {
 /// Everything a run needs besides the plan.
 pub(crate) struct RunCx<'a> {
     pub(crate) exec: &'a Exec<'a>,
+    /// The same threads, for what an evaluated step calls.
+    pub(crate) lent: &'a Arc<dyn Parallel>,
     pub(crate) inputs: &'a [Tensor],
     pub(crate) memory: &'a mut Memory,
     pub(crate) env: &'a mut EvalEnv,
@@ -200,7 +204,7 @@ fn eval(plan: &Plan, step: &PlanStep, op: &dyn carafe_graph::Op, cx: &mut RunCx<
     let facts: Vec<&Fact> = facts.iter().collect();
     let outputs = infer_op(&step.name, step.node, op, &facts, true)?;
     let mut eval = EvalCx::new(&step.name, op.info(), inputs, &outputs, cx.env);
-    op.eval(&mut eval)?;
+    with_parallel(cx.lent.clone(), || op.eval(&mut eval))?;
     let made = eval.finish()?;
     for (&v, tensor) in step.writes.iter().zip(made) {
         if let Place::Held(i) = plan.values[v].place {

@@ -2,6 +2,7 @@
 //! inference, so more requests than streams wait in line instead of fighting for processors.
 
 use crate::properties::Settings;
+use carafe_device::Parallel;
 use carafe_kernels::{Pool, PoolOptions, Scratch};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -23,10 +24,33 @@ impl Machine {
 }
 
 /// The threads of one inference and their scratch memory.
-#[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) pool: Pool,
+    pub(crate) pool: Arc<Pool>,
+    /// The same threads as extensions borrow them.
+    pub(crate) lent: Arc<dyn Parallel>,
     pub(crate) scratch: Scratch,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stream({:?})", self.pool)
+    }
+}
+
+struct Lent(Arc<Pool>);
+
+/// Threads as extensions borrow them.
+pub(crate) fn lent(pool: &Arc<Pool>) -> Arc<dyn Parallel> {
+    Arc::new(Lent(pool.clone()))
+}
+
+impl Parallel for Lent {
+    fn threads(&self) -> usize {
+        self.0.threads()
+    }
+    fn run(&self, parts: usize, body: &(dyn Fn(usize) + Sync)) {
+        self.0.run(parts, |part, _| body(part));
+    }
 }
 
 /// All streams of a compiled model.
@@ -50,8 +74,13 @@ impl Streams {
         let stream = |i: usize| {
             let pin_to = if settings.pinned { (i * each + 1..(i + 1) * each).collect() } else { vec![] };
             let spin = Duration::from_micros(settings.spin_us);
-            let pool = Pool::new(PoolOptions { spin, pin_to, ..PoolOptions::threads(each) });
-            Stream { pool, scratch: Scratch::new(0, 0).unwrap_or_else(|| unreachable!("nothing is always to be had")) }
+            let pool = Arc::new(Pool::new(PoolOptions { spin, pin_to, ..PoolOptions::threads(each) }));
+            let lent = lent(&pool);
+            Stream {
+                pool,
+                lent,
+                scratch: Scratch::new(0, 0).unwrap_or_else(|| unreachable!("nothing is always to be had")),
+            }
         };
         let free = (0..settings.streams.max(1)).map(stream).collect();
         Arc::new(Streams { free: Mutex::new(free), freed: Condvar::new(), threads: each })

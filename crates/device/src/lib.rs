@@ -8,6 +8,7 @@ mod blob;
 mod cancel;
 mod kernel;
 mod kernel_op;
+mod parallel;
 mod property;
 
 pub use async_request::{
@@ -17,6 +18,7 @@ pub use blob::{BlobHeader, read_blob, write_blob};
 pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
 pub use kernel_op::{KernelOp, use_kernels};
+pub use parallel::{Parallel, parallel, with_parallel};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 
 use carafe_graph::{Model, NodeId, Registry, Result};

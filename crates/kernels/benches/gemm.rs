@@ -66,16 +66,29 @@ fn main() {
         println!("pack 64 MB transposed {transposed}: {:.1} GB/s read", (n * k * 4) as f64 / seconds / 1e9);
     }
     // Heads side by side in rows of the model's width, as attention has them.
-    for (batch, m, n, k, turned) in [(12, 128, 128, 64, true), (12, 128, 64, 128, false), (12, 197, 197, 64, true)] {
-        let width = 768;
+    let heads = [
+        (12, 128, 128, 64, true),
+        (12, 128, 64, 128, false),
+        (12, 197, 197, 64, true),
+        (192, 49, 49, 32, true),
+        (192, 49, 32, 49, false),
+        (16, 1, 1024, 64, true),
+        (16, 1, 64, 1024, false),
+    ];
+    for (batch, m, n, k, turned) in heads {
+        let head = n.min(k).min(64);
+        let beside = batch.min(12);
+        let width = beside * head;
         let name = format!("heads {batch} {m}x{n}x{k} {turned}");
         let offsets = |each: usize| (0..batch).map(|i| i * each).collect::<Vec<_>>();
         let scores = Operand { offsets: offsets(m * n.max(k)), stride: n.max(k), transposed: false };
-        let heads = Operand { offsets: offsets(64), stride: width, transposed: false };
+        let rows = m.max(if turned { n } else { k });
+        let side = |i: usize| i / beside * rows * width + i % beside * head;
+        let heads = Operand { offsets: (0..batch).map(side).collect(), stride: width, transposed: false };
         let (a, c) = if turned { (heads.clone(), scores) } else { (scores, heads.clone()) };
         let b = Operand { transposed: turned, ..heads };
         let matmul = BatchMatMul::new(exec.isa, [m, n, k], a, b, c, 0.125);
-        let size = (batch * m * n.max(k)).max(m.max(n) * width);
+        let size = (batch * m * n.max(k)).max(batch.div_ceil(beside) * rows * width);
         let (a, b, mut c) = (buffer(size), buffer(size), buffer(size));
         let seconds = best(|| matmul.run(&exec, a.as_floats(), b.as_floats(), c.as_floats_mut(), &Epilogue::default()));
         ground.report(&name, 2 * batch * m * n * k, seconds);

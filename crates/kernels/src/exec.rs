@@ -38,6 +38,10 @@ impl Scratch {
         let buffers = (0..threads.max(1)).map(|_| Some(Mutex::new(Buffer::floats(floats)?))).collect::<Option<_>>()?;
         Some(Scratch { buffers, floats })
     }
+    /// How many threads have some.
+    pub fn threads(&self) -> usize {
+        self.buffers.len()
+    }
     /// Floats of one thread.
     pub fn floats(&self) -> usize {
         self.floats

@@ -1,5 +1,6 @@
 //! Convolutions of images that lie channels last.
 
+mod call;
 mod direct;
 mod fill;
 mod shape;

@@ -1,8 +1,10 @@
 //! Products of two matrices that both come at run time, many at once. `B` is packed by the thread that multiplies with it.
 
+use super::dots::dots;
 use super::panels::Panels;
 use super::region::{Ending, Product, STRIP};
-use super::{Micro, pack};
+use super::task::Task;
+use super::{Micro, SKINNY, pack};
 use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
 
@@ -141,6 +143,10 @@ impl BatchMatMul {
         scratch: &mut [f32],
         thread: usize,
     ) {
+        if rows.len() <= SKINNY && !self.a.transposed {
+            // SAFETY: the caller's promise.
+            return unsafe { self.few(whole, rows, panels, scratch, thread) };
+        }
         let (packed, turned) = scratch.split_at_mut(self.group_floats());
         let groups = panels.len().div_ceil(self.group);
         for g in 0..groups {
@@ -188,6 +194,60 @@ impl BatchMatMul {
                 }
                 row += count;
             }
+        }
+    }
+}
+
+impl BatchMatMul {
+    /// Few rows: `B` is read where it lies.
+    unsafe fn few(
+        &self,
+        whole: Product<'_>,
+        rows: Range<usize>,
+        panels: Range<usize>,
+        scratch: &mut [f32],
+        thread: usize,
+    ) {
+        let tap = 0usize;
+        for panel in panels.clone() {
+            let (width, columns) = (self.panels.width_of(panel), self.panels.columns(panel));
+            let column = panel * self.panels.width;
+            let mut task = Task {
+                a: [whole.a.wrapping_add(rows.start * whole.lda); 2],
+                lda: whole.lda,
+                taps: &tap,
+                tap_count: 1,
+                depth: self.k,
+                ldb: self.b.stride,
+                c: whole.c.wrapping_add(rows.start * whole.ldc + column),
+                ldc: whole.ldc,
+                columns,
+                ..Task::default()
+            };
+            // SAFETY: rows and panel lie inside the matrices; the scratch has room for a panel.
+            unsafe {
+                whole.ending.direct(&mut task, whole.first_row + rows.start, column, true);
+                if self.b.transposed {
+                    task.b = whole.b.add(column * self.b.stride);
+                    dots(self.isa, self.micro, &task, rows.len(), self.b.stride);
+                    continue;
+                }
+                task.b = whole.b.add(column);
+                if columns < width || self.isa == Isa::Scalar {
+                    pack::rows(task.b, self.b.stride, self.k, columns, scratch.as_mut_ptr(), width);
+                    (task.b, task.ldb) = (scratch.as_ptr(), width);
+                }
+                (self.micro.skinny(rows.len(), width))(&task);
+            }
+        }
+        if whole.ending.has_more() {
+            let first = panels.start * self.panels.width;
+            let columns = first..self.panels.n.min(panels.end * self.panels.width);
+            let alone = columns.len() == whole.all_columns;
+            let c = whole.c.wrapping_sub(whole.first_row * whole.ldc);
+            let rows = whole.first_row + rows.start..whole.first_row + rows.end;
+            // SAFETY: this thread has just written the rectangle.
+            unsafe { whole.ending.after(c, whole.ldc, rows, columns, alone, thread) };
         }
     }
 }

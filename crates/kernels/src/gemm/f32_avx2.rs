@@ -1,6 +1,6 @@
 //! Tiles of up to 6 rows and 16 columns in AVX2 registers: 12 sums, two vectors of `B`, one broadcast number of `A`.
 
-use super::task::{Simple, Task, store_plain};
+use super::task::{Simple, Task, store_plain, store_rows};
 use super::{Micro, TileFn, each_row, opaque};
 use std::arch::x86_64::*;
 
@@ -16,6 +16,7 @@ pub(crate) static MICRO: Micro = Micro {
     tiles: [tiles::<1>(), tiles::<2>(), tiles::<2>(), tiles::<2>()],
     pairs: [pairs::<1>(), pairs::<2>(), pairs::<2>(), pairs::<2>()],
     skinny: [few::<1>(), few::<2>(), few::<2>(), few::<2>()],
+    store: store_rows,
 };
 
 const fn few<const V: usize>() -> [TileFn; 5] {
@@ -121,7 +122,7 @@ unsafe fn skinny<const M: usize, const U: usize, const V: usize>(task: &Task) {
             while k >= U {
                 for u in 0..U {
                     for v in 0..V {
-                        let at = b.add((u * V + v) * LANES);
+                        let at = b.add(u * task.ldb + v * LANES);
                         let b = _mm256_loadu_ps(at);
                         for i in 0..M {
                             let x = _mm256_set1_ps(*p.add(i * ld + u));
@@ -130,7 +131,7 @@ unsafe fn skinny<const M: usize, const U: usize, const V: usize>(task: &Task) {
                     }
                 }
                 p = p.add(U);
-                b = b.add(U * V * LANES);
+                b = b.wrapping_add(U * task.ldb);
                 k -= U;
             }
             while k > 0 {
@@ -141,7 +142,7 @@ unsafe fn skinny<const M: usize, const U: usize, const V: usize>(task: &Task) {
                     }
                 }
                 p = p.add(1);
-                b = b.add(V * LANES);
+                b = b.wrapping_add(task.ldb);
                 k -= 1;
             }
         }

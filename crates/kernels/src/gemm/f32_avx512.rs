@@ -22,6 +22,7 @@ pub(crate) static MICRO: Micro = Micro {
     tiles: [tiles::<1>(), tiles::<2>(), tiles::<3>(), tiles::<4>()],
     pairs: [pairs::<1>(), pairs::<2>(), pairs::<3>(), pairs::<4>()],
     skinny: [few::<1>(), few::<2>(), few::<3>(), few::<4>()],
+    store: store_rows,
 };
 
 const fn tiles<const W: usize>() -> [TileFn; 15] {
@@ -240,7 +241,7 @@ unsafe fn skinny<const M: usize, const U: usize, const W: usize>(task: &Task) {
             while k >= U {
                 for u in 0..U {
                     for v in 0..vectors(W) {
-                        let at = b.add(u * 8 * W + v * LANES);
+                        let at = b.add(u * task.ldb + v * LANES);
                         let b = load::<W>(v, at);
                         for i in 0..M {
                             let x = _mm512_set1_ps(*p.add(i * ld + u));
@@ -249,7 +250,7 @@ unsafe fn skinny<const M: usize, const U: usize, const W: usize>(task: &Task) {
                     }
                 }
                 p = p.add(U);
-                b = b.add(U * 8 * W);
+                b = b.wrapping_add(U * task.ldb);
                 k -= U;
             }
             while k > 0 {
@@ -260,7 +261,7 @@ unsafe fn skinny<const M: usize, const U: usize, const W: usize>(task: &Task) {
                     }
                 }
                 p = p.add(1);
-                b = b.add(8 * W);
+                b = b.wrapping_add(task.ldb);
                 k -= 1;
             }
         }
@@ -330,7 +331,7 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
                 _mm512_storeu_ps(kept[i].as_mut_ptr().add(V * LANES), x);
                 x
             });
-            return store_any(task, &kept, M0 + M1);
+            return store_rows(task, kept.as_ptr().cast(), M0 + M1);
         }
         if task.post.scale != 1.0 {
             let scale = _mm512_set1_ps(task.post.scale);
@@ -373,20 +374,20 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
     }
 }
 
-/// Finishes and stores the first `rows` of sums that were kept in memory.
+/// Finishes and stores rows of 32 sums that were kept in memory.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline(never)]
-unsafe fn store_any(task: &Task, kept: &[[f32; 2 * LANES]; ROWS], rows: usize) {
+unsafe fn store_rows(task: &Task, kept: *const f32, rows: usize) {
     let (zero, one) = (_mm512_setzero_ps(), _mm512_set1_ps(1.0));
     let (p, q) = (_mm512_set1_ps(task.post.p), _mm512_set1_ps(task.post.q));
     let scale = _mm512_set1_ps(task.post.scale);
-    for (i, row) in kept.iter().enumerate().take(rows) {
+    for i in 0..rows {
         for v in 0..task.columns.div_ceil(LANES) {
             let left = task.columns - v * LANES;
             let mask = if left >= LANES { 0xffff } else { ((1u32 << left) - 1) as u16 };
             // SAFETY: the caller promises that `c`, `bias` and `add` hold the tile; the mask leaves out what lies beyond.
             unsafe {
-                let mut x = _mm512_loadu_ps(row.as_ptr().add(v * LANES));
+                let mut x = _mm512_loadu_ps(kept.add((2 * i + v) * LANES));
                 let at = task.c.add(i * task.ldc + v * LANES);
                 if task.resume {
                     x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, at));

@@ -1,6 +1,6 @@
 //! Tiles of up to 4 rows and 8 columns in plain Rust, which the compiler turns into whatever vectors the target has.
 
-use super::task::{Task, store_plain};
+use super::task::{Task, store_plain, store_rows};
 use super::{Micro, TileFn};
 
 const WIDTH: usize = 8;
@@ -12,6 +12,7 @@ pub(crate) static MICRO: Micro = Micro {
     tiles: [TILES; 4],
     pairs: [PAIRS; 4],
     skinny: [[tile::<1, 0>, tile::<1, 0>, tile::<2, 0>, tile::<3, 0>, tile::<4, 0>]; 4],
+    store: store_rows,
 };
 
 const TILES: [TileFn; 15] = {

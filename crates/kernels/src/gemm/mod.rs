@@ -3,6 +3,7 @@
 //! of the filter is an offset added to the rows of `A`.
 
 mod batch;
+mod dots;
 #[cfg(target_arch = "x86_64")]
 mod f32_avx2;
 #[cfg(target_arch = "x86_64")]
@@ -41,6 +42,8 @@ pub(crate) struct Micro {
     tiles: [[TileFn; 15]; 4],
     pairs: [[TileFn; 8]; 4],
     skinny: [[TileFn; 5]; 4],
+    /// Finishes and stores rows of 32 sums as a task says.
+    store: unsafe fn(&Task, *const f32, usize),
 }
 
 /// Rows of a tile that are counted from its first start.

@@ -262,6 +262,7 @@ impl Product<'_> {
             task.b = self.b.wrapping_add(self.panels.start(panel, self.k) + block.start * width);
             task.c = self.c.wrapping_add(row * self.ldc + column);
             task.columns = self.panels.columns(panel);
+            task.ldb = width;
             let run = match skinny {
                 true => self.micro.skinny(tile.len(), width),
                 false => self.micro.tile(tile.len(), width),

@@ -17,6 +17,8 @@ pub(crate) struct Task {
     pub(crate) depth: usize,
     /// The panel: `tap_count * depth` rows of the panel's width.
     pub(crate) b: *const f32,
+    /// Floats from row to row of the panel. Only functions for few rows look at it; for others it is the panel's width.
+    pub(crate) ldb: usize,
     pub(crate) c: *mut f32,
     pub(crate) ldc: usize,
     /// Columns to store, at most the panel's width.
@@ -140,6 +142,15 @@ pub(crate) unsafe fn store_plain(task: &Task, sums: *const f32, rows: usize, wid
     }
 }
 
+/// [`store_plain`] for rows of 32 sums.
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn store_rows(task: &Task, sums: *const f32, rows: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { store_plain(task, sums, rows, 32) }
+}
+
 impl Default for Task {
     fn default() -> Task {
         let none = std::ptr::null();
@@ -150,6 +161,7 @@ impl Default for Task {
             tap_count: 0,
             depth: 0,
             b: none,
+            ldb: 0,
             c: std::ptr::null_mut(),
             ldc: 0,
             columns: 0,

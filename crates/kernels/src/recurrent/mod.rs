@@ -5,8 +5,10 @@
 //! Gates lie in the order f, i, c, o (LSTM) and z, r, h (GRU). A row of the batch ends at its own length: later outputs are
 //! 0, and its last state is that of its last step; a row of length 0 has states of 0.
 
+mod cells;
 mod gates;
 mod steps;
+mod team;
 mod weights;
 
 use crate::{Act, Epilogue, Exec, Gemm, Isa};

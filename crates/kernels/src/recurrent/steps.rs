@@ -2,6 +2,7 @@
 //! weights is split over threads unit by unit, with a meeting after each step.
 
 use super::gates::{self, Row, Settings, Stage, Tile};
+use super::team::Team;
 use super::weights::{Product, Weights};
 use super::{CellKind, Direction, RecurrentInputs, RecurrentOutputs, RecurrentParams};
 use crate::{Exec, Isa, SharedMut, part_of};
@@ -45,7 +46,7 @@ pub(super) fn run(
     let size: usize = weights.layout.products.iter().flatten().map(|w| w.panels * w.floats).sum();
     let work = size * p.batch.min(16);
     let panels = weights.layout.products.iter().flatten().map(|w| w.panels).min().unwrap_or(1);
-    let parts = (exec.threads() / directions).min(work / SPLIT).clamp(1, panels.max(1));
+    let parts = (exec.threads() / directions).min(work / SPLIT).clamp(1, panels.clamp(1, Team::MOST));
     let alone = time * size * directions * p.batch < 1 << 16;
     let begin = |d: usize, _: usize| job.begin(d);
     if parts == 1 {
@@ -65,13 +66,17 @@ pub(super) fn run(
         }
     } else {
         exec.each(directions, begin);
-        for step in 0..time {
-            for (which, product) in weights.layout.products.iter().flatten().enumerate() {
-                exec.each(directions * parts, |chunk, _| {
-                    job.part(chunk / parts, step, which, product, part_of(product.panels, parts, chunk % parts));
-                });
-            }
-        }
+        let teams = [Team::new(), Team::new()];
+        let products = weights.layout.products.iter().flatten().count();
+        exec.each(directions * parts, |chunk, _| {
+            let d = chunk / parts;
+            teams[d].join(time * products, parts, chunk % parts, |round, part| {
+                let which = round % products;
+                if let Some(product) = &weights.layout.products[which] {
+                    job.part(d, round / products, which, product, part_of(product.panels, parts, part));
+                }
+            });
+        });
         exec.each(directions, |d, _| job.end(d));
     }
     let last = time % 2;
@@ -159,34 +164,40 @@ impl Job<'_> {
             (_, 0) => Stage::GruGates,
             _ => Stage::GruNew,
         };
-        let tiles = gates::tiles(self.settings.isa, stage);
-        let all = self.weights.panels(d, product);
-        let new_bias = self.weights.new_bias(d).as_ptr();
-        let peepholes = self.weights.peepholes(d).map_or(std::ptr::null(), <[f32]>::as_ptr);
+        let functions = gates::functions(self.settings.isa, stage);
+        // Forth and back, so that what was used last is still in the cache.
+        let back = !step.is_multiple_of(2);
+        let groups = p.batch.div_ceil(functions.tiles.len());
         let count = panels.len();
+        let mut tile = Tile {
+            rows: &[],
+            panels: self.weights.panels(d, product).as_ptr(),
+            floats: product.floats,
+            units: product.units,
+            hidden: p.hidden,
+            new_bias: self.weights.new_bias(d).as_ptr(),
+            peepholes: self.weights.peepholes(d).map_or(std::ptr::null(), <[f32]>::as_ptr),
+            settings: self.settings,
+        };
+        if p.batch == 1 {
+            let rows = [self.row(d, step, 0, stage)];
+            tile.rows = &rows;
+            // SAFETY: the level is one of this machine; all places were checked by `Recurrent::run`, and units of a panel
+            // are written by its own part alone.
+            unsafe { (functions.strip)(&tile, panels, back) };
+            return;
+        }
         for i in 0..count {
-            // Forth and back, so that what was used last is still in the cache.
-            let panel = if step.is_multiple_of(2) { panels.start + i } else { panels.end - 1 - i };
-            let groups = p.batch.div_ceil(tiles.len());
+            let panel = if back { panels.end - 1 - i } else { panels.start + i };
             for group in 0..groups {
                 let group = part_of(p.batch, groups, group);
-                let (first, n) = (group.start, group.len());
                 let mut rows = [NO_ROW; gates::ROWS];
-                for (i, row) in rows[..n].iter_mut().enumerate() {
-                    *row = self.row(d, step, first + i, stage);
+                for (row, i) in rows.iter_mut().zip(group.clone()) {
+                    *row = self.row(d, step, i, stage);
                 }
-                let tile = Tile {
-                    rows: &rows[..n],
-                    panel: all[panel * product.floats..].as_ptr(),
-                    hidden: p.hidden,
-                    unit: panel * product.units,
-                    new_bias,
-                    peepholes,
-                    settings: self.settings,
-                };
-                // SAFETY: the level is one of this machine; all places were checked by `Recurrent::run`, and units of a
-                // panel are written by its own part alone.
-                unsafe { tiles[n - 1](&tile) };
+                let tile = Tile { rows: &rows[..group.len()], ..tile };
+                // SAFETY: as above.
+                unsafe { functions.tiles[group.len() - 1](&tile, panel) };
             }
         }
     }

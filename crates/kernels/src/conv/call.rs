@@ -1,0 +1,237 @@
+//! One run of a direct convolution: strips of rows or pixels, panels over them, tiles of the strip over each panel.
+
+use super::ConvShape;
+use super::direct::{Conv, Path};
+use super::fill::{self, Input, Rows};
+use crate::gemm::FIRST_ROWS;
+use crate::gemm::region::{Ending, Product};
+use crate::gemm::task::Task;
+use crate::{SharedMut, part_of};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// One run of a convolution.
+pub(super) struct Call<'a> {
+    pub(super) conv: &'a Conv,
+    pub(super) input: &'a [f32],
+    pub(super) packed: &'a [f32],
+    pub(super) out: SharedMut<'a, f32>,
+    pub(super) out_stride: usize,
+    pub(super) ending: Ending<'a>,
+    /// The strip each thread has in its scratch, told by its first unit: the next chunk may need the same.
+    pub(super) held: [AtomicUsize; HELD],
+}
+
+/// Threads that remember what they hold.
+pub(super) const HELD: usize = 64;
+
+impl Call<'_> {
+    /// `units` are rows or pixels of the output; panels count through all groups.
+    ///
+    /// # Safety
+    /// The slices hold what the convolution says, and this thread alone writes the part.
+    pub(super) unsafe fn part(&self, units: Range<usize>, panels: Range<usize>, scratch: &mut [f32], thread: usize) {
+        // SAFETY: what the caller promises is passed on.
+        unsafe {
+            match &self.conv.path {
+                Path::Rows { rows, strip, taps, per_row, depth, blocks } => {
+                    let [_, out_h, _] = self.conv.shape.out_spatial();
+                    let mut row = units.start;
+                    while row < units.end {
+                        // Strips of equal height up to the end of the plane.
+                        let (plane, y) = (row / out_h, row % out_h);
+                        let end = (plane * out_h + out_h).min(units.end);
+                        let strips = (end - row).div_ceil(*strip);
+                        let count = part_of(end - row, strips, 0).len();
+                        let blocks = *blocks;
+                        let taps = Taps { rows, taps, per_row: *per_row, depth: *depth, blocks };
+                        self.strip(taps, plane, y..y + count, panels.clone(), scratch, thread);
+                        row += count;
+                    }
+                }
+                Path::Columns { pixels, pitch } => {
+                    let mut start = units.start;
+                    while start < units.end {
+                        let strip = start..(start + pixels).min(units.end);
+                        for (group, panels) in self.by_group(panels.clone()) {
+                            let each = self.conv.group_channels();
+                            let channels = group * each..(group + 1) * each;
+                            let (shape, stride) = (&self.conv.shape, self.conv.in_stride);
+                            if self.is_other(start * self.conv.groups() + group, thread) {
+                                fill::columns(shape, self.input, stride, channels, strip.clone(), *pitch, scratch);
+                            }
+                            self.pixels(scratch.as_ptr(), *pitch, group, strip.clone(), panels, thread);
+                        }
+                        start = strip.end;
+                    }
+                }
+                Path::Pixels => {
+                    for (group, panels) in self.by_group(panels) {
+                        let at = units.start * self.conv.in_stride + group * self.conv.group_channels();
+                        let a = self.input[at..].as_ptr();
+                        self.pixels(a, self.conv.in_stride, group, units.clone(), panels, thread);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the thread's scratch has to be filled with another strip than it holds.
+    fn is_other(&self, strip: usize, thread: usize) -> bool {
+        // Each thread uses its own place alone.
+        self.held.get(thread).is_none_or(|held| held.swap(strip, Ordering::Relaxed) != strip)
+    }
+
+    /// The groups that a range of panels touches, each with its own panels.
+    fn by_group(&self, panels: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let each = self.conv.panels.count();
+        (panels.start / each..panels.end.div_ceil(each)).map(move |group| {
+            let first = group * each;
+            (group, panels.start.max(first) - first..panels.end.min(first + each) - first)
+        })
+    }
+
+    /// Pixels whose taps lie side by side at `a`.
+    unsafe fn pixels(
+        &self,
+        a: *const f32,
+        lda: usize,
+        group: usize,
+        pixels: Range<usize>,
+        panels: Range<usize>,
+        thread: usize,
+    ) {
+        let conv = self.conv;
+        let product = Product {
+            micro: conv.micro,
+            panels: conv.panels,
+            k: conv.k(),
+            a,
+            lda,
+            b: self.packed[group * conv.panels.floats(conv.k())..].as_ptr(),
+            c: self.out.as_ptr().wrapping_add(pixels.start * self.out_stride + group * conv.panels.n),
+            ldc: self.out_stride,
+            ending: self.ending,
+            first_row: pixels.start,
+            first_column: group * conv.panels.n,
+            all_columns: conv.shape.out_channels,
+        };
+        // SAFETY: the caller's promise; the rows of `a` are those pixels.
+        unsafe { product.run(0..pixels.len(), panels, None, thread) }
+    }
+
+    /// A strip of rows of one plane of the output.
+    unsafe fn strip(
+        &self,
+        taps: Taps<'_>,
+        plane: usize,
+        strip: Range<usize>,
+        panels: Range<usize>,
+        scratch: &mut [f32],
+        thread: usize,
+    ) {
+        let conv = self.conv;
+        let (shape, micro, k) = (&conv.shape, conv.micro, conv.k());
+        let [out_d, out_h, out_w] = shape.out_spatial();
+        let first = plane * out_h;
+        // The rows of a chunk are cut into strips in one way only, so the first row tells which strip it is.
+        if self.is_other(first + strip.start, thread) {
+            let input = match conv.planar {
+                true => Input::Planar(self.input),
+                false => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
+            };
+            taps.rows.fill(conv.isa, shape, input, plane / out_d, plane % out_d, strip.clone(), scratch);
+        }
+        let paired = out_w <= micro.pair_rows;
+        let tiles = out_w.div_ceil(micro.rows);
+        let all_rows = shape.kernel[0] * shape.kernel[1];
+        let (mut from, mut to) = (shape.out_channels, 0);
+        for (group, panels) in self.by_group(panels) {
+            let packed = &self.packed[group * conv.panels.floats(k)..];
+            for panel in panels {
+                let width = conv.panels.width_of(panel);
+                let column = group * conv.panels.n + panel * conv.panels.width;
+                let panel_start = conv.panels.start(panel, k);
+                let mut task = Task {
+                    lda: shape.stride[2] * taps.rows.pitch,
+                    depth: taps.depth,
+                    ldc: self.out_stride,
+                    columns: conv.panels.columns(panel),
+                    ..Task::default()
+                };
+                (from, to) = (from.min(column), to.max(column + task.columns));
+                for block in 0..taps.blocks {
+                    let block = part_of(all_rows, taps.blocks, block);
+                    let mut y = strip.start;
+                    while y < strip.end {
+                        let together = if paired && y + 1 < strip.end { 2 } else { 1 };
+                        let inside = taps.inside(shape, y..y + together);
+                        let kernel_rows = block.start.max(inside.start)..block.end.min(inside.end);
+                        // A block that meets nothing but padding is left out, unless all are like that.
+                        if kernel_rows.is_empty() && (!inside.is_empty() || block.start > 0) {
+                            y += together;
+                            continue;
+                        }
+                        let skipped = kernel_rows.start * taps.per_row;
+                        task.taps = taps.taps[skipped.min(taps.taps.len())..].as_ptr();
+                        task.tap_count = kernel_rows.len() * taps.per_row;
+                        task.b = packed.as_ptr().wrapping_add(panel_start + skipped * taps.depth * width);
+                        task.resume = kernel_rows.start > inside.start;
+                        let last = kernel_rows.end >= inside.end;
+                        let line = (y - strip.start) * shape.stride[1] * taps.rows.row;
+                        let line = scratch[line..].as_ptr().wrapping_add(group * conv.group_channels());
+                        let row = (first + y) * out_w;
+                        for t in 0..tiles {
+                            let tile = part_of(out_w, tiles, t);
+                            let pixel = row + tile.start;
+                            task.a[0] = line.wrapping_add(tile.start * task.lda);
+                            task.c = self.out.as_ptr().wrapping_add(pixel * self.out_stride + column);
+                            let run = if together == 2 {
+                                task.a[1] = task.a[0].wrapping_add(shape.stride[1] * taps.rows.row);
+                                micro.pair(tile.len(), width)
+                            } else {
+                                task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * task.lda);
+                                micro.tile(tile.len(), width)
+                            };
+                            // SAFETY: the copied rows hold every tap of the tile; the tile is this thread's own.
+                            unsafe {
+                                self.ending.direct(&mut task, pixel, column, last);
+                                run(&task);
+                            }
+                        }
+                        y += together;
+                    }
+                }
+            }
+        }
+        let rows = (first + strip.start) * out_w..(first + strip.end) * out_w;
+        let alone = to - from == shape.out_channels;
+        // SAFETY: this thread has just written the rectangle.
+        unsafe { self.ending.after(self.out.as_ptr(), self.out_stride, rows, from..to, alone, thread) };
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Taps<'a> {
+    rows: &'a Rows,
+    taps: &'a [usize],
+    per_row: usize,
+    depth: usize,
+    blocks: usize,
+}
+
+impl Taps<'_> {
+    /// Kernel rows that meet more than padding for any of these output rows. All of them when the kernel has depth.
+    fn inside(&self, shape: &ConvShape, rows: Range<usize>) -> Range<usize> {
+        let all = 0..shape.kernel[0] * shape.kernel[1];
+        if shape.kernel[0] > 1 {
+            return all;
+        }
+        let (pad, dilation) = (shape.pad_begin[1], shape.dilation[1]);
+        let (low, high) = (rows.start * shape.stride[1], (rows.end - 1) * shape.stride[1]);
+        // The last of the rows reaches highest up, the first one lowest down.
+        let start = pad.saturating_sub(high).div_ceil(dilation).min(all.end);
+        let below = (shape.in_spatial[1] + pad).saturating_sub(low);
+        start..below.div_ceil(dilation).clamp(start, all.end)
+    }
+}
