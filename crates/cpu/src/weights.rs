@@ -3,9 +3,23 @@
 
 use carafe_graph::{Error, Result};
 use carafe_kernels::Buffer;
-use carafe_tensor::SharedBytes;
+use carafe_tensor::{ElementType, SharedBytes, Tensor};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+
+/// The floats of a constant for packing. Bytes at an odd address are copied for that alone: a copy inside of the tensor
+/// would stay as long as the model.
+pub(crate) fn floats_of(tensor: &Tensor) -> Result<Cow<'_, [f32]>> {
+    if tensor.element_type() != ElementType::F32 {
+        return Err(Error::invalid(format!("weights of {}, not f32", tensor.element_type())));
+    }
+    let bytes = tensor.bytes();
+    Ok(match bytemuck::try_cast_slice(bytes) {
+        Ok(floats) => Cow::Borrowed(floats),
+        Err(_) => Cow::Owned(bytes.as_chunks().0.iter().map(|b| f32::from_ne_bytes(*b)).collect()),
+    })
+}
 
 /// Packed floats.
 #[derive(Clone, Debug)]

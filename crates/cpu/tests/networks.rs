@@ -55,7 +55,8 @@ fn layer(n: &mut Numbers) -> (Model, Tensor) {
     let x = m.parameter("x", ElementType::F32, PartialShape::of(&shape)).unwrap();
     let pads = |n: &mut Numbers| (0..rank).map(|_| n.below(3) as i64).collect::<Vec<_>>();
     let strides: Vec<i64> = (0..rank).map(|_| 1 + n.below(2) as i64).collect();
-    let auto_pad = [PadType::Explicit, PadType::Explicit, PadType::SameUpper, PadType::SameLower, PadType::Valid][n.below(5)];
+    let auto_pad =
+        [PadType::Explicit, PadType::Explicit, PadType::SameUpper, PadType::SameLower, PadType::Valid][n.below(5)];
     let (pads_begin, pads_end) = (pads(n), pads(n));
     let mut y: Value = if groups > 1 {
         let shape: Vec<usize> = [groups, out / groups, channels / groups].into_iter().chain(kernel).collect();

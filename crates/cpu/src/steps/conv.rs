@@ -4,7 +4,7 @@
 use super::ending::Ending;
 use super::{Built, Io, Site, Step};
 use crate::plan::Layout;
-use crate::weights::Packed;
+use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
 use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Winograd, winograd};
 use carafe_ops::convolution::window::PadType;
@@ -44,13 +44,12 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let mut reads = vec![(0, wanted)];
     let Some(end) = Ending::of(site, 1, Layout::ChannelsLast, &mut reads) else { return Ok(None) };
     let (isa, threads) = (site.cx.isa, site.cx.threads);
-    let data = tensor.as_slice::<f32>()?;
     let exec = Some(site.cx.exec);
     let form = format!("{:?}x{:?}", shape.kernel, shape.groups);
     macro_rules! packed {
         ($name:literal, $kernel:ident, $pack:expr) => {
             site.packed(&format!("{}|{form}", $name), $kernel.packed_floats(), |to| {
-                $pack(to);
+                $pack(&floats_of(tensor)?, to);
                 tensor.release();
                 Ok(())
             })?
@@ -58,19 +57,19 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     let (method, weights) = if planar {
         let k = ConvPlanar::new(isa, threads, shape);
-        let w = packed!("conv_planar", k, |to: &mut [f32]| k.pack(exec, data, to));
+        let w = packed!("conv_planar", k, |data: &[f32], to: &mut [f32]| k.pack(exec, data, to));
         (Method::Planar(k), w)
     } else if Depthwise::fits(&shape) {
         let k = Depthwise::new(isa, threads, shape);
-        let w = packed!("depthwise", k, |to: &mut [f32]| k.pack(data, to));
+        let w = packed!("depthwise", k, |data: &[f32], to: &mut [f32]| k.pack(data, to));
         (Method::Depthwise(k), w)
     } else if !site.cx.exact && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads) {
         let k = Winograd::new(isa, threads, shape);
-        let w = packed!("winograd", k, |to: &mut [f32]| k.pack(data, to));
+        let w = packed!("winograd", k, |data: &[f32], to: &mut [f32]| k.pack(data, to));
         (Method::Winograd(k), w)
     } else {
         let k = Conv::new(isa, threads, shape);
-        let w = packed!("conv", k, |to: &mut [f32]| k.pack(exec, data, to));
+        let w = packed!("conv", k, |data: &[f32], to: &mut [f32]| k.pack(exec, data, to));
         (Method::Direct(k), w)
     };
     let step = ConvStep { method, weights, shape, end };

@@ -3,7 +3,7 @@
 use super::ending::Ending;
 use super::{Built, Io, Port, Site, Step};
 use crate::plan::Layout;
-use crate::weights::Packed;
+use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
 use carafe_kernels::{BatchMatMul, Gemm, Operand};
 use carafe_ops::linear::MatMul;
@@ -79,10 +79,9 @@ fn with_weights(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Result<Opti
         },
     };
     let gemm = Gemm::new(site.cx.isa, n, k);
-    let data = tensor.as_slice::<f32>()?;
     let transposed = op.transpose_b && !vector;
     let weights = site.packed(&format!("gemm|{k}x{n}"), gemm.packed_floats(), |to| {
-        gemm.pack(Some(site.cx.exec), data, transposed, to);
+        gemm.pack(Some(site.cx.exec), &floats_of(tensor)?, transposed, to);
         tensor.release();
         Ok(())
     })?;

@@ -3,7 +3,7 @@
 use super::ending::Ending;
 use super::{Built, Io, Site, Step};
 use crate::plan::Layout;
-use crate::weights::Packed;
+use crate::weights::{Packed, floats_of};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::{Deconv, DeconvShape, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
 use carafe_ops::convolution::window::PadType;
@@ -256,10 +256,9 @@ fn deconvolved(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(end) = Ending::of(site, 1, LAST, &mut reads) else { return Ok(None) };
     let Some(tensor) = &site.inputs[1].constant else { return Ok(None) };
     let kernel = Deconv::new(site.cx.isa, site.cx.threads, shape);
-    let data = tensor.as_slice::<f32>()?;
     let form = format!("deconv|{:?}|{}", shape.kernel, shape.groups);
     let weights = site.packed(&form, kernel.packed_floats(), |to| {
-        kernel.pack(data, to);
+        kernel.pack(&floats_of(tensor)?, to);
         tensor.release();
         Ok(())
     })?;
