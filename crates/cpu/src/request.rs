@@ -71,10 +71,10 @@ impl Request {
 
     // The plan of the last inference while the shapes stay, otherwise the one for the new shapes.
     fn plan_now(&mut self) -> Result<Arc<Plan>> {
-        if let Some(plan) = &self.plan {
-            if plan.inputs.iter().map(Vec::as_slice).eq(self.bound.iter().map(Tensor::shape)) {
-                return Ok(plan.clone());
-            }
+        if let Some(plan) = &self.plan
+            && plan.inputs.iter().map(Vec::as_slice).eq(self.bound.iter().map(Tensor::shape))
+        {
+            return Ok(plan.clone());
         }
         let plan = self.compiled.engine.plan(&self.bound)?;
         self.plan = Some(plan.clone());
@@ -84,11 +84,11 @@ impl Request {
     // Memory that the user gave and shares with nobody is written where it is.
     fn take_targets(&mut self) {
         for (i, target) in self.targets.iter_mut().enumerate() {
-            if let (Some(given), Some(slot)) = (target.as_mut(), self.memory.outputs.get_mut(i)) {
-                if given.unique_bytes_mut().is_some() {
-                    *slot = given.clone();
-                    *target = None;
-                }
+            if let (Some(given), Some(slot)) = (target.as_mut(), self.memory.outputs.get_mut(i))
+                && given.unique_bytes_mut().is_some()
+            {
+                *slot = given.clone();
+                *target = None;
             }
         }
     }

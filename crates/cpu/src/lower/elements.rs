@@ -65,7 +65,7 @@ impl Elt {
         let operands = elt.operands(ports);
         let output = ports.last()?;
         let float = |v: &&Val| v.ty == ElementType::F32 && v.shape.as_ref().is_some_and(|s| !s.contains(&0));
-        (operands.iter().all(|v| float(v)) && float(output)).then_some(elt)
+        (operands.iter().all(float) && float(output)).then_some(elt)
     }
     /// Those of a node's inputs that are operands; the others are parameters that `of` has read.
     pub(crate) fn operands<'a, T>(&self, inputs: &'a [T]) -> &'a [T] {

@@ -76,7 +76,7 @@ fn join(draft: &Draft, members: &[usize], elts: &[Option<Elt>]) -> Unit {
             });
         }
         results.insert(node.outputs[0], unit.post.len());
-        unit.post.push(Post { elt: elt.clone(), sources });
+        unit.post.push(Post { elt: *elt, sources });
         if !std::ptr::eq(node, last) {
             unit.fused.push(node.name.clone());
         }

@@ -221,12 +221,10 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
         let vector = port.len() == len && len == x.shape[rank - 1] && layout == Layout::Plain && axes.len() == 1;
         (b == wanted && vector && port.shape.last() == Some(&len)).then_some(other)
     };
-    if factor.is_none() {
-        if let Some(i) = site.post.first().and_then(|p| columns(p, 0, Binary::Multiply)) {
-            reads.push((i, Layout::Plain));
-            factor = Some(reads.len() - 1);
-            taken = 1;
-        }
+    if let (None, Some(i)) = (factor, site.post.first().and_then(|p| columns(p, 0, Binary::Multiply))) {
+        reads.push((i, Layout::Plain));
+        factor = Some(reads.len() - 1);
+        taken = 1;
     }
     if let Some(i) = site.post.get(taken).and_then(|p| columns(p, taken, Binary::Add)) {
         reads.push((i, Layout::Plain));

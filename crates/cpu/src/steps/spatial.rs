@@ -283,7 +283,7 @@ fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {
     let n = data.len() - 2;
     let explicit = auto_pad == PadType::Explicit;
     let neither = |list: &[i64]| list.iter().all(|p| *p == 0);
-    if !explicit && !(neither(begin) && neither(end)) {
+    if !(explicit || neither(begin) && neither(end)) {
         return None;
     }
     let shape = DeconvShape {

@@ -1,6 +1,6 @@
 //! Small networks and numbers for the tests of the device.
 
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use carafe_cpu::CpuDevice;
 use carafe_device::{CompiledModel, Device, Properties};

@@ -118,23 +118,50 @@ impl Winograd {
 
     /// Transforms and packs weights of `[out, in, 3, 3]`.
     pub fn pack(&self, weights: &[f32], packed: &mut [f32]) {
+        self.pack_on(None, weights, packed);
+    }
+
+    /// The same with threads.
+    pub fn pack_on(&self, exec: Option<&Exec<'_>>, weights: &[f32], packed: &mut [f32]) {
         let (ins, outs, a) = (self.shape.in_channels, self.shape.out_channels, self.a);
         assert_eq!(weights.len(), outs * ins * 9, "weights of {:?}", self.shape);
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {:?}", self.shape);
-        packed.fill(0.0);
+        let panels = outs.div_ceil(self.panel());
+        let to = SharedMut::new(packed);
+        let one = |panel: usize, _thread: usize| {
+            let start = panel * self.panel() * a * a * ins;
+            let len = self.panel_width(panel) * a * a * ins;
+            // SAFETY: panels lie one behind the other, and each is one thread's alone.
+            self.pack_panel(panel, weights, unsafe { to.part(start..start + len) });
+        };
+        match exec {
+            Some(exec) => exec.each(panels, one),
+            None => (0..panels).for_each(|p| one(p, 0)),
+        }
+    }
+
+    // The matrices of one panel, a row of channels after the other.
+    fn pack_panel(&self, panel: usize, weights: &[f32], packed: &mut [f32]) {
+        let (ins, outs, a) = (self.shape.in_channels, self.shape.out_channels, self.a);
+        let (first, width) = (panel * self.panel(), self.panel_width(panel));
         let g: &[[f64; 3]] = if a == 6 { &FOUR } else { &TWO };
-        for (i, w) in weights.chunks_exact(9).enumerate() {
-            let (out, channel) = (i / ins, i % ins);
-            let panel = out / self.panel();
-            let width = self.panel_width(panel);
-            let start = panel * self.panel() * a * a * ins + channel * width + out % self.panel();
-            let half: [[f64; 3]; 6] = std::array::from_fn(|i| {
-                std::array::from_fn(|j| if i < a { (0..3).map(|k| g[i][k] * w[k * 3 + j] as f64).sum() } else { 0.0 })
-            });
-            for i in 0..a {
-                for j in 0..a {
-                    let x: f64 = (0..3).map(|k| half[i][k] * g[j][k]).sum();
-                    packed[start + (i * a + j) * ins * width] = x as f32;
+        for channel in 0..ins {
+            for lane in 0..width {
+                let out = first + lane;
+                let mut half = [[0f64; 3]; 6];
+                if out < outs {
+                    let w = &weights[(out * ins + channel) * 9..][..9];
+                    for (half, g) in half.iter_mut().zip(g) {
+                        for j in 0..3 {
+                            half[j] = g[0] * w[j] as f64 + g[1] * w[3 + j] as f64 + g[2] * w[6 + j] as f64;
+                        }
+                    }
+                }
+                for i in 0..a {
+                    for j in 0..a {
+                        let x = half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2];
+                        packed[((i * a + j) * ins + channel) * width + lane] = x as f32;
+                    }
                 }
             }
         }
