@@ -86,6 +86,8 @@ pub(crate) struct PlanStep {
     pub(crate) node: NodeId,
     pub(crate) name: String,
     pub(crate) type_name: String,
+    /// The way errors speak of the node.
+    pub(crate) place: String,
     /// What runs it, for reports.
     pub(crate) kernel: String,
     pub(crate) action: Action,

@@ -73,8 +73,7 @@ pub(crate) fn run(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
             Action::Fast(_) => fast(plan, step, cx),
             Action::Eval(op) => eval(plan, step, &**op, cx),
         };
-        let place = || format!("node `{}` ({})", step.name, step.type_name);
-        done.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(place()) })?;
+        done.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(step.place.as_str()) })?;
         for &h in &step.drops {
             cx.memory.held[h] = None;
         }

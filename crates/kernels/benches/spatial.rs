@@ -29,6 +29,7 @@ fn best(mut run: impl FnMut()) -> f64 {
     }
     let now = || {
         let mut t = [0i64; 2];
+        // SAFETY: the clock writes two numbers, for which there is room.
         unsafe { clock_gettime(3, &mut t) };
         t[0] as f64 * 1e6 + t[1] as f64 / 1e3
     };
@@ -138,7 +139,8 @@ fn winograd(exec: &Exec<'_>) {
                 best(|| conv.run(exec, input.as_floats(), packed.as_floats(), out.as_floats_mut(), outs, &epilogue));
             println!("winograd - {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, direct", flops / us / 1e3);
         }
-        for tile in [4] {
+        {
+            let tile = 4;
             let kernel = Winograd::with_tiles(exec.isa, exec.threads(), s, tile);
             let mut packed = floats(kernel.packed_floats());
             kernel.pack(weights.as_floats(), packed.as_floats_mut());

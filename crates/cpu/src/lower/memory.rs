@@ -107,6 +107,7 @@ pub(super) fn plan(chosen: Selection) -> Plan {
         node: step.node,
         name: step.name,
         type_name: step.type_name,
+        place: step.place,
         kernel: step.kernel,
         action: step.action,
         reads: step.reads,

@@ -39,6 +39,7 @@ pub(super) struct ChosenStep {
     pub(super) node: NodeId,
     pub(super) name: String,
     pub(super) type_name: String,
+    pub(super) place: String,
     pub(super) kernel: String,
     pub(super) action: Action,
     pub(super) reads: Vec<usize>,
@@ -53,6 +54,10 @@ pub(super) struct Selection {
     pub(super) steps: Vec<ChosenStep>,
     pub(super) outputs: Vec<usize>,
     pub(super) scratch: usize,
+}
+
+fn place_of(unit: &Unit) -> String {
+    format!("node `{}` ({}, {})", unit.name, unit.op.type_name(), unit.op.opset())
 }
 
 pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
@@ -171,6 +176,7 @@ impl Walk<'_> {
                     node: unit.node,
                     name: unit.name.clone(),
                     type_name: unit.op.type_name().to_string(),
+                    place: place_of(unit),
                     kernel: step.kernel(),
                     action: Action::Fast(step),
                     reads,
@@ -193,6 +199,7 @@ impl Walk<'_> {
             node: unit.node,
             name: unit.name.clone(),
             type_name: unit.op.type_name().to_string(),
+            place: place_of(unit),
             kernel,
             action: Action::Eval(unit.op.clone()),
             reads,
@@ -301,6 +308,7 @@ impl Walk<'_> {
                 node: NodeId(u32::MAX),
                 name: format!("value_{v}_{}", layout.name()),
                 type_name: "Reorder".to_string(),
+                place: format!("reorder of value {v}"),
                 kernel: step.kernel(),
                 action: Action::Fast(step),
                 reads: vec![v],

@@ -4,6 +4,7 @@
 mod attention;
 mod bags;
 mod conv;
+mod convert;
 mod elements;
 mod ending;
 mod gather;
@@ -230,6 +231,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     gather::build,
     bags::build,
     select::build,
+    convert::build,
     typed::build,
     typed_unary::build,
     recurrent::build,
