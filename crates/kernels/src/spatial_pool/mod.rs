@@ -1,0 +1,190 @@
+//! Largest elements and means of windows on channels-last images. What is not a number never is the largest element, and a
+//! window without any pixel gives the lowest number, or 0 for a mean.
+
+mod row;
+
+use crate::split::Split;
+use crate::vector::Entry;
+use crate::{Exec, Isa, SharedMut};
+use row::Row;
+
+/// Windows on an image. Sizes are depth, height, width; 1 where there is no such axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolShape {
+    pub batch: usize,
+    pub channels: usize,
+    pub in_spatial: [usize; 3],
+    /// As many windows as there should be; the last ones may leave the image.
+    pub out_spatial: [usize; 3],
+    pub kernel: [usize; 3],
+    pub stride: [usize; 3],
+    pub dilation: [usize; 3],
+    pub pad_begin: [usize; 3],
+}
+
+/// What is made of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolKind {
+    Max,
+    /// The sum divided by the number of pixels inside of the image.
+    Mean,
+    /// The sum divided by the size of the kernel.
+    MeanOfAll,
+}
+
+/// A pool of windows.
+#[derive(Debug)]
+pub struct SpatialPool {
+    isa: Isa,
+    shape: PoolShape,
+    kind: PoolKind,
+    /// Columns first into scratch, then rows of those.
+    two_passes: bool,
+    kernel: Kernel,
+}
+
+struct Kernel(Entry<Row>);
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Kernel")
+    }
+}
+
+impl SpatialPool {
+    pub fn new(isa: Isa, _threads: usize, shape: PoolShape, kind: PoolKind) -> SpatialPool {
+        let positive = |sizes: [usize; 3]| sizes.iter().all(|n| *n > 0);
+        assert!(positive(shape.kernel) && positive(shape.stride) && positive(shape.dilation), "a pool of {shape:?}");
+        let isa = isa.here();
+        let (tall, wide, step) = (shape.kernel[0] * shape.kernel[1], shape.kernel[2], shape.stride[2]);
+        let two_passes = shape.out_spatial[2] > 1 && 4 * (tall * step + wide + 2) < 3 * tall * wide;
+        SpatialPool { isa, shape, kind, two_passes, kernel: Kernel(row::of(isa, kind == PoolKind::Max)) }
+    }
+
+    /// Floats that each thread needs of scratch.
+    pub fn scratch_floats(&self) -> usize {
+        if self.two_passes { self.shape.in_spatial[2] * self.shape.channels } else { 0 }
+    }
+
+    /// `in_stride` and `out_stride` are floats from pixel to pixel.
+    pub fn run(&self, exec: &Exec<'_>, input: &[f32], in_stride: usize, out: &mut [f32], out_stride: usize) {
+        let (s, channels) = (&self.shape, self.shape.channels);
+        let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
+        let rows = s.batch * s.out_spatial[0] * s.out_spatial[1];
+        let pixels = rows * s.out_spatial[2];
+        if pixels == 0 || channels == 0 {
+            return;
+        }
+        assert!(
+            in_stride >= channels && out_stride >= channels,
+            "pixels of {in_stride} and {out_stride} floats overlap"
+        );
+        assert!(in_pixels == 0 || input.len() >= (in_pixels - 1) * in_stride + channels, "input of {s:?}");
+        assert!(out.len() >= (pixels - 1) * out_stride + channels, "output of {s:?}");
+
+        // Few rows are shared out by their channels.
+        let least = 4 * self.isa.lanes();
+        let parts = if rows < 4 * exec.threads() { (channels / least).clamp(1, 2 * exec.threads()) } else { 1 };
+        let split = Split::new(rows * parts, pixels * channels * s.kernel.iter().product::<usize>(), exec.threads());
+        let job = Job { this: self, input, in_stride, out: SharedMut::new(out), out_stride };
+        exec.each(split.chunks(), |chunk, thread| {
+            for unit in split.range(chunk) {
+                let part = |i: usize| (channels * i / parts).next_multiple_of(least).min(channels);
+                let (from, to) = match (unit % parts, parts) {
+                    (_, 1) => (0, channels),
+                    (i, _) if i + 1 == parts => (part(i), channels),
+                    (i, _) => (part(i), part(i + 1)),
+                };
+                if from < to {
+                    job.row(unit / parts, [from, to - from], exec, thread);
+                }
+            }
+        });
+    }
+}
+
+/// One run.
+struct Job<'a> {
+    this: &'a SpatialPool,
+    input: &'a [f32],
+    in_stride: usize,
+    out: SharedMut<'a, f32>,
+    out_stride: usize,
+}
+
+impl Job<'_> {
+    fn row(&self, row: usize, [c, channels]: [usize; 2], exec: &Exec<'_>, thread: usize) {
+        let s = &self.this.shape;
+        let plane = row / s.out_spatial[1];
+        let at = [plane % s.out_spatial[0], row % s.out_spatial[1]];
+        let image = plane / s.out_spatial[0];
+        let top = [0, 1].map(|i| (at[i] * s.stride[i]) as isize - s.pad_begin[i] as isize);
+        let inside = |i: usize| {
+            let at_least = |p: isize| ((p - top[i]).max(0) as usize).div_ceil(s.dilation[i]).min(s.kernel[i]);
+            [at_least(0), at_least(s.in_spatial[i] as isize)]
+        };
+        let [depth, height, width] = s.in_spatial;
+        let line = (width * self.in_stride) as isize;
+        let origin = ((image * depth) as isize + top[0]) * height as isize * line + top[1] * line + c as isize;
+        let (inside_depth, inside_height) = (inside(0), inside(1));
+        let rows = (inside_depth[1] - inside_depth[0]) * (inside_height[1] - inside_height[0]);
+        let divisor = match self.this.kind {
+            PoolKind::MeanOfAll => s.kernel.iter().product::<usize>() as f32,
+            _ => 0.0,
+        };
+        let whole = Row {
+            input: self.input.as_ptr().wrapping_offset(origin),
+            depth: inside_depth,
+            height: inside_height,
+            tap_step: [
+                s.dilation[0] * height * width * self.in_stride,
+                s.dilation[1] * width * self.in_stride,
+                s.dilation[2] * self.in_stride,
+            ],
+            width,
+            step: self.in_stride,
+            taps: s.kernel[2],
+            dilation: s.dilation[2],
+            stride: s.stride[2],
+            pad: s.pad_begin[2],
+            out: self.out.as_ptr().wrapping_add(row * s.out_spatial[2] * self.out_stride + c),
+            out_step: self.out_stride,
+            columns: s.out_spatial[2],
+            channels,
+            divisor,
+            rows,
+        };
+        if !self.this.two_passes || rows == 0 {
+            // SAFETY: lengths were checked at the door; windows are cut at the borders; this part of the row is of this
+            // thread alone.
+            return unsafe { self.this.kernel.0(&whole) };
+        }
+        let mut scratch = exec.scratch.of(thread);
+        let scratch = &mut scratch[..width * channels];
+        let columns = Row {
+            taps: 1,
+            dilation: 1,
+            stride: 1,
+            pad: 0,
+            out: scratch.as_mut_ptr(),
+            out_step: channels,
+            columns: width,
+            // Sums stay sums.
+            divisor: 1.0,
+            ..whole
+        };
+        let lines = Row {
+            input: scratch.as_ptr(),
+            depth: [0, 1],
+            height: [0, 1],
+            tap_step: [0, 0, s.dilation[2] * channels],
+            step: channels,
+            ..whole
+        };
+        // SAFETY: as above; the second pass reads what the first has written.
+        unsafe {
+            self.this.kernel.0(&columns);
+            self.this.kernel.0(&lines);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! One row of pooled pixels. Windows are cut at the borders of the image, so pads are never read.
+
+use crate::Isa;
+use crate::vector::{Entry, Lanes, Work, each, entry};
+
+/// The windows of one output row.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    /// The pixel under the first tap of a window at column 0, as if nothing were padded on the left; may lie outside.
+    pub(super) input: *const f32,
+    /// Window rows inside of the image, by depth and by height.
+    pub(super) depth: [usize; 2],
+    pub(super) height: [usize; 2],
+    /// Floats from tap to tap by depth, height and width.
+    pub(super) tap_step: [usize; 3],
+    /// Pixels of an input row, and floats from one to the next.
+    pub(super) width: usize,
+    pub(super) step: usize,
+    /// Taps by width, pixels from tap to tap, from window to window, and before the first pixel.
+    pub(super) taps: usize,
+    pub(super) dilation: usize,
+    pub(super) stride: usize,
+    pub(super) pad: usize,
+    pub(super) out: *mut f32,
+    pub(super) out_step: usize,
+    pub(super) columns: usize,
+    pub(super) channels: usize,
+    /// What sums are divided by; 0 for the number of taps inside of the image, of so many rows.
+    pub(super) divisor: f32,
+    pub(super) rows: usize,
+}
+
+/// Largest elements or means.
+struct Pooled<const MAX: bool>;
+
+impl<const MAX: bool> Work for Pooled<MAX> {
+    type Job = Row;
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(r: &Row) {
+        for column in 0..r.columns {
+            let x = (column * r.stride) as isize - r.pad as isize;
+            let at_least = |p: isize| ((p - x).max(0) as usize).div_ceil(r.dilation).min(r.taps);
+            let inside = [at_least(0), at_least(r.width as isize)];
+            let divisor = if r.divisor > 0.0 { r.divisor } else { (r.rows * (inside[1] - inside[0])) as f32 };
+            let scale = if divisor > 0.0 { 1.0 / divisor } else { 0.0 };
+            let from = r.input.wrapping_offset(x * r.step as isize);
+            let to = r.out.wrapping_add(column * r.out_step);
+            let mut c = 0;
+            // SAFETY: taps outside of the image are left out; the row describes memory that is there.
+            unsafe {
+                let all = L::first(L::N);
+                while c + 4 * L::N <= r.channels {
+                    window::<L, MAX, 4, false>(r, inside, from.wrapping_add(c), to.add(c), scale, all);
+                    c += 4 * L::N;
+                }
+                while c + L::N <= r.channels {
+                    window::<L, MAX, 1, false>(r, inside, from.wrapping_add(c), to.add(c), scale, all);
+                    c += L::N;
+                }
+                if c < r.channels {
+                    let some = L::first(r.channels - c);
+                    window::<L, MAX, 1, true>(r, inside, from.wrapping_add(c), to.add(c), scale, some);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn of(isa: Isa, max: bool) -> Entry<Row> {
+    if max { entry::<Pooled<true>>(isa) } else { entry::<Pooled<false>>(isa) }
+}
+
+/// One window, `V` vectors of channels.
+#[inline(always)]
+unsafe fn window<L: Lanes, const MAX: bool, const V: usize, const TAIL: bool>(
+    r: &Row,
+    inside: [usize; 2],
+    from: *const f32,
+    to: *mut f32,
+    scale: f32,
+    mask: L::Mask,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut acc = [L::splat(if MAX { f32::MIN } else { 0.0 }); V];
+        for d in r.depth[0]..r.depth[1] {
+            for h in r.height[0]..r.height[1] {
+                let mut at = from.wrapping_add(d * r.tap_step[0] + h * r.tap_step[1] + inside[0] * r.tap_step[2]);
+                for _ in inside[0]..inside[1] {
+                    each!(v < V, 4, {
+                        let x = if TAIL { L::load_some(at, mask) } else { L::load(at.add(v * L::N)) };
+                        acc[v] = if MAX { x.greater(acc[v]) } else { x.plus(acc[v]) };
+                    });
+                    at = at.wrapping_add(r.tap_step[2]);
+                }
+            }
+        }
+        each!(v < V, 4, {
+            let y = if MAX { acc[v] } else { acc[v].times(L::splat(scale)) };
+            if TAIL { y.store_some(to, mask) } else { y.store(to.add(v * L::N)) }
+        });
+    }
+}
