@@ -140,14 +140,13 @@ fn winograd(exec: &Exec<'_>) {
             println!("winograd - {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, direct", flops / us / 1e3);
         }
         {
-            let tile = 4;
-            let kernel = Winograd::with_tiles(exec.isa, exec.threads(), s, tile);
+            let kernel = Winograd::new(exec.isa, exec.threads(), s);
             let mut packed = floats(kernel.packed_floats());
-            kernel.pack(weights.as_floats(), packed.as_floats_mut());
+            kernel.pack(Some(exec), weights.as_floats(), packed.as_floats_mut());
             let us = best(|| {
                 kernel.run(exec, input.as_floats(), ins, packed.as_floats(), out.as_floats_mut(), outs, &epilogue)
             });
-            println!("winograd {tile} {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s", flops / us / 1e3);
+            println!("winograd 4 {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s", flops / us / 1e3);
         }
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         (Method::Depthwise(k), w)
     } else if !site.cx.exact && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads) {
         let k = Winograd::new(isa, threads, shape);
-        let w = packed!("winograd", k, |data: &[f32], to: &mut [f32]| k.pack_on(exec, data, to));
+        let w = packed!("winograd", k, |data: &[f32], to: &mut [f32]| k.pack(exec, data, to));
         (Method::Winograd(k), w)
     } else {
         let k = Conv::new(isa, threads, shape);

@@ -1,8 +1,7 @@
 //! Blocks of output pixels of one row for kernels of any size in up to three dimensions, with holes or without.
 
 use super::target::Target;
-use crate::Isa;
-use crate::vector::{Entry, Lanes, Work, each, entry};
+use crate::vector::{Lanes, Work, each};
 
 /// Output columns of a block.
 pub(super) const COLUMNS: usize = 8;
@@ -17,10 +16,11 @@ pub(super) struct Span {
     /// Floats from tap to tap of each kernel axis.
     pub(super) tap_step: [usize; 3],
     pub(super) kernel: [usize; 3],
-    /// Input column under the first tap of the first output column, of how many; pixels from tap to tap and from output
-    /// column to output column.
+    /// Input column under the first tap of the first output column, of how many; whether columns or taps leave the image;
+    /// pixels from tap to tap and from output column to output column.
     pub(super) x: isize,
     pub(super) width: usize,
+    pub(super) edge: bool,
     pub(super) dilation: usize,
     pub(super) stride: usize,
     /// Floats from input pixel to input pixel.
@@ -30,38 +30,40 @@ pub(super) struct Span {
     pub(super) target: Target,
 }
 
-/// At an `EDGE` some columns or taps may lie outside.
-struct Any<const EDGE: bool>;
+pub(super) struct Any;
 
-impl<const EDGE: bool> Work for Any<EDGE> {
+impl Work for Any {
     type Job = Span;
     #[inline(always)]
     unsafe fn run<L: Lanes>(s: &Span) {
         // SAFETY: the span describes memory that is there, and the processor has the instructions.
         unsafe {
             let taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
-            let (mut c, mut w, all) = (0, s.weights, L::first(L::N));
-            while c + L::N <= s.channels {
-                span::<L, EDGE, false>(s, c, w, all);
+            let (mut c, mut w) = (0, s.weights);
+            if !s.edge {
+                let all = L::first(L::N);
+                while c + L::N <= s.channels {
+                    span::<L, false>(s, c, w, all, false);
+                    c += L::N;
+                    w = w.add(taps * L::N);
+                }
+            }
+            while c < s.channels {
+                let more = s.channels - c;
+                span::<L, true>(s, c, w, L::first(more), more < L::N);
                 c += L::N;
                 w = w.add(taps * L::N);
-            }
-            if c < s.channels {
-                span::<L, EDGE, true>(s, c, w, L::first(s.channels - c));
             }
         }
     }
 }
 
-pub(super) fn of(isa: Isa, edge: bool) -> Entry<Span> {
-    if edge { entry::<Any<true>>(isa) } else { entry::<Any<false>>(isa) }
-}
-
+/// With `CARE` columns or taps may be missing, and vectors may have fewer lanes, which is a `tail`.
 #[inline(always)]
-unsafe fn span<L: Lanes, const EDGE: bool, const TAIL: bool>(s: &Span, c: usize, w: *const f32, mask: L::Mask) {
+unsafe fn span<L: Lanes, const CARE: bool>(s: &Span, c: usize, w: *const f32, mask: L::Mask, tail: bool) {
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
-        let mut acc = [s.target.start::<L, TAIL>(c, mask); COLUMNS];
+        let mut acc = [s.target.start::<L, CARE>(c, mask); COLUMNS];
         let column_step = s.stride * s.step;
         for kd in s.depth[0]..s.depth[1] {
             for kh in s.height[0]..s.height[1] {
@@ -71,9 +73,9 @@ unsafe fn span<L: Lanes, const EDGE: bool, const TAIL: bool>(s: &Span, c: usize,
                 for _ in 0..s.kernel[2] {
                     let tap = L::load(w);
                     each!(o < COLUMNS, 8, {
-                        if !EDGE || ((x + (o * s.stride) as isize) as usize) < s.width {
+                        if !CARE || ((x + (o * s.stride) as isize) as usize) < s.width {
                             let at = from.wrapping_add(o * column_step);
-                            let v = if TAIL { L::load_some(at, mask) } else { L::load(at) };
+                            let v = if CARE { L::load_some(at, mask) } else { L::load(at) };
                             acc[o] = v.fma(tap, acc[o]);
                         }
                     });
@@ -84,8 +86,8 @@ unsafe fn span<L: Lanes, const EDGE: bool, const TAIL: bool>(s: &Span, c: usize,
             }
         }
         each!(o < COLUMNS, 8, {
-            if !EDGE || o < s.target.columns {
-                s.target.put::<L, TAIL>(0, o, c, acc[o], mask);
+            if !CARE || o < s.target.columns {
+                s.target.put::<L, CARE>(0, o, c, acc[o], mask, tail);
             }
         });
     }

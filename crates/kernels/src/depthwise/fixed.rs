@@ -13,7 +13,8 @@ pub(super) struct Block {
     pub(super) rows: [*const f32; 7],
     /// Floats from input column to input column.
     pub(super) step: usize,
-    /// Input columns of the block that lie in the image.
+    /// Whether columns are missing; which input columns of the block lie in the image.
+    pub(super) edge: bool,
     pub(super) low: usize,
     pub(super) high: usize,
     pub(super) weights: *const f32,
@@ -21,52 +22,48 @@ pub(super) struct Block {
     pub(super) target: Target,
 }
 
-/// Kernels of `K` by `K` with steps of `S`, over `R` rows and `X` columns of output; at an `EDGE` columns may be missing.
-struct Fixed<const K: usize, const S: usize, const R: usize, const X: usize, const EDGE: bool>;
+/// Kernels of `K` by `K` with steps of `S`, over `R` rows and `X` columns of output.
+struct Fixed<const K: usize, const S: usize, const R: usize, const X: usize>;
 
-impl<const K: usize, const S: usize, const R: usize, const X: usize, const EDGE: bool> Work
-    for Fixed<K, S, R, X, EDGE>
-{
+impl<const K: usize, const S: usize, const R: usize, const X: usize> Work for Fixed<K, S, R, X> {
     type Job = Block;
     #[inline(always)]
     unsafe fn run<L: Lanes>(b: &Block) {
         // SAFETY: the block describes memory that is there, and the processor has the instructions.
         unsafe {
-            let (mut c, mut w, all) = (0, b.weights, L::first(L::N));
-            while c + L::N <= b.channels {
-                block::<L, K, S, R, X, EDGE, false>(b, c, w, all);
+            let (mut c, mut w) = (0, b.weights);
+            if !b.edge {
+                let all = L::first(L::N);
+                while c + L::N <= b.channels {
+                    block::<L, K, S, R, X, false>(b, c, w, all, false);
+                    c += L::N;
+                    w = w.add(K * K * L::N);
+                }
+            }
+            while c < b.channels {
+                let more = b.channels - c;
+                block::<L, K, S, R, X, true>(b, c, w, L::first(more), more < L::N);
                 c += L::N;
                 w = w.add(K * K * L::N);
-            }
-            if c < b.channels {
-                block::<L, K, S, R, X, EDGE, true>(b, c, w, L::first(b.channels - c));
             }
         }
     }
 }
 
 /// The function for kernels of `k` by `k` with steps of `s`; `None` where there is none at this level.
-pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool, edge: bool) -> Option<Entry<Block>> {
+pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool) -> Option<Entry<Block>> {
     macro_rules! pick {
         ($(($k:literal $s:literal))*) => {
-            match (isa, k, s, rows, wide, edge) {
+            match (isa, k, s, rows, wide) {
                 $(
                     #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 2, true, false) => Some(on_avx512::<Fixed<$k, $s, 2, 7, false>>),
+                    (Isa::Avx512, $k, $s, 2, true) => Some(on_avx512::<Fixed<$k, $s, 2, 7>>),
                     #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 2, true, true) => Some(on_avx512::<Fixed<$k, $s, 2, 7, true>>),
+                    (Isa::Avx512, $k, $s, 1, true) => Some(on_avx512::<Fixed<$k, $s, 1, 7>>),
                     #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 1, true, false) => Some(on_avx512::<Fixed<$k, $s, 1, 7, false>>),
+                    (Isa::Avx512, $k, $s, 1, false) => Some(on_avx512::<Fixed<$k, $s, 1, 4>>),
                     #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 1, true, true) => Some(on_avx512::<Fixed<$k, $s, 1, 7, true>>),
-                    #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 1, false, false) => Some(on_avx512::<Fixed<$k, $s, 1, 4, false>>),
-                    #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 1, false, true) => Some(on_avx512::<Fixed<$k, $s, 1, 4, true>>),
-                    #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx2, $k, $s, 1, false, false) => Some(on_avx2::<Fixed<$k, $s, 1, 4, false>>),
-                    #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx2, $k, $s, 1, false, true) => Some(on_avx2::<Fixed<$k, $s, 1, 4, true>>),
+                    (Isa::Avx2, $k, $s, 1, false) => Some(on_avx2::<Fixed<$k, $s, 1, 4>>),
                 )*
                 _ => None,
             }
@@ -75,33 +72,27 @@ pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool, edge: bo
     pick!((3 1) (3 2) (5 1) (5 2))
 }
 
+/// With `CARE` columns may be missing, and vectors may have fewer lanes, which is a `tail`.
 #[inline(always)]
-unsafe fn block<
-    L: Lanes,
-    const K: usize,
-    const S: usize,
-    const R: usize,
-    const X: usize,
-    const EDGE: bool,
-    const TAIL: bool,
->(
+unsafe fn block<L: Lanes, const K: usize, const S: usize, const R: usize, const X: usize, const CARE: bool>(
     b: &Block,
     c: usize,
     w: *const f32,
     mask: L::Mask,
+    tail: bool,
 ) {
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
-        let mut acc = [[b.target.start::<L, TAIL>(c, mask); X]; R];
+        let mut acc = [[b.target.start::<L, CARE>(c, mask); X]; R];
         each!(r < (R - 1) * S + K, [0 1 2 3 4 5 6] {
             if !b.rows[r].is_null() {
-                row::<L, K, S, R, X, EDGE, TAIL>(b, b.rows[r].wrapping_add(c), w, r, &mut acc, mask);
+                row::<L, K, S, R, X, CARE>(b, b.rows[r].wrapping_add(c), w, r, &mut acc, mask);
             }
         });
         each!(t < R, [0 1] {
             each!(o < X, 8, {
-                if !EDGE || o < b.target.columns {
-                    b.target.put::<L, TAIL>(t, o, c, acc[t][o], mask);
+                if !CARE || o < b.target.columns {
+                    b.target.put::<L, CARE>(t, o, c, acc[t][o], mask, tail);
                 }
             });
         });
@@ -110,15 +101,7 @@ unsafe fn block<
 
 /// Adds one input row to all accumulators of its columns.
 #[inline(always)]
-unsafe fn row<
-    L: Lanes,
-    const K: usize,
-    const S: usize,
-    const R: usize,
-    const X: usize,
-    const EDGE: bool,
-    const TAIL: bool,
->(
+unsafe fn row<L: Lanes, const K: usize, const S: usize, const R: usize, const X: usize, const CARE: bool>(
     b: &Block,
     from: *const f32,
     w: *const f32,
@@ -137,9 +120,9 @@ unsafe fn row<
         // The output columns that input column `j` concerns, each with the kernel column.
         macro_rules! column {
             ($j:literal: $($o:literal $k:literal),*) => {
-                if $j < (X - 1) * S + K && (!EDGE || ($j >= b.low && $j < b.high)) {
+                if $j < (X - 1) * S + K && (!CARE || ($j >= b.low && $j < b.high)) {
                     let at = from.wrapping_add($j * b.step);
-                    let v = if TAIL { L::load_some(at, mask) } else { L::load(at) };
+                    let v = if CARE { L::load_some(at, mask) } else { L::load(at) };
                     each!(t < R, [0 1] {
                         if r >= t * S && r - t * S < K {
                             $(if $o < X { acc[t][$o] = v.fma(taps[t][$k], acc[t][$o]); })*

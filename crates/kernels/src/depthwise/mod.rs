@@ -8,7 +8,7 @@ mod target;
 use crate::ConvShape;
 use crate::after::After;
 use crate::split::Split;
-use crate::vector::Entry;
+use crate::vector::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, SharedMut};
 use target::Target;
 
@@ -37,12 +37,12 @@ struct Piece {
 }
 
 enum Kernels {
-    /// Each by `[edge]`; wide ones for two rows and for one.
+    /// Wide ones for two rows and for one.
     Fixed {
-        wide: Option<[[Entry<fixed::Block>; 2]; 2]>,
-        narrow: [Entry<fixed::Block>; 2],
+        wide: Option<[Entry<fixed::Block>; 2]>,
+        narrow: Entry<fixed::Block>,
     },
-    Any([Entry<any::Span>; 2]),
+    Any(Entry<any::Span>),
 }
 
 impl std::fmt::Debug for Kernels {
@@ -153,17 +153,14 @@ impl Kernels {
         let (k, stride) = (s.kernel[2], s.stride[2]);
         let flat = s.kernel[0] == 1 && s.in_spatial[0] + s.pad_begin[0] + s.pad_end[0] == 1;
         let square = s.kernel[1] == k && s.stride[1] == stride && s.dilation[1] == 1 && s.dilation[2] == 1;
-        let of = |rows, wide| {
-            Some([false, true].map(|edge| fixed::of(isa, k, stride, rows, wide, edge)))
-                .and_then(|[a, b]| Some([a?, b?]))
-        };
+        let of = |rows, wide| fixed::of(isa, k, stride, rows, wide);
         if let (true, Some(narrow)) = (flat && square, of(1, false)) {
             return match (of(2, true), of(1, true)) {
                 (Some(two), Some(one)) => (Kernels::Fixed { wide: Some([two, one]), narrow }, &[WIDE, NARROW]),
                 _ => (Kernels::Fixed { wide: None, narrow }, &[NARROW]),
             };
         }
-        (Kernels::Any([any::of(isa, false), any::of(isa, true)]), &[any::COLUMNS])
+        (Kernels::Any(entry::<any::Any>(isa)), &[any::COLUMNS])
     }
 }
 
@@ -221,17 +218,16 @@ impl Job<'_> {
                 Kernels::Fixed { wide, narrow } => {
                     let n = if both && wide.is_some() { 2 } else { 1 };
                     for piece in &self.this.pieces {
-                        let edge = usize::from(piece.edge);
                         match wide {
-                            Some(wide) if piece.wide => self.fixed(wide[2 - n][edge], row, n, piece, c, channels),
-                            _ => (0..n).for_each(|i| self.fixed(narrow[edge], row + i, 1, piece, c, channels)),
+                            Some(wide) if piece.wide => self.fixed(wide[2 - n], row, n, piece, c, channels),
+                            _ => (0..n).for_each(|i| self.fixed(*narrow, row + i, 1, piece, c, channels)),
                         }
                     }
                     n
                 }
                 Kernels::Any(any) => {
                     for piece in &self.this.pieces {
-                        self.any(any[usize::from(piece.edge)], row, piece, c, channels);
+                        self.any(*any, row, piece, c, channels);
                     }
                     1
                 }
@@ -283,6 +279,7 @@ impl Job<'_> {
                 start.wrapping_add((image * height + y as usize) * width * self.in_stride)
             }),
             step: self.in_stride,
+            edge: piece.edge,
             low: piece.low,
             high: piece.high,
             weights: self.packed[c * self.this.taps()..].as_ptr(),
@@ -323,6 +320,7 @@ impl Job<'_> {
             kernel: s.kernel,
             x: piece.input_x,
             width,
+            edge: piece.edge,
             dilation: s.dilation[2],
             stride: s.stride[2],
             step: self.in_stride,

@@ -20,17 +20,17 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// What sums begin with at channel `c`.
+    /// What sums begin with at channel `c`; only the lanes of the mask with `CARE`.
     ///
     /// # Safety
     /// The addresses are valid for the lanes at `c`, and the processor has the instructions of `L`.
     #[inline(always)]
-    pub(super) unsafe fn start<L: Lanes, const TAIL: bool>(&self, c: usize, mask: L::Mask) -> L {
+    pub(super) unsafe fn start<L: Lanes, const CARE: bool>(&self, c: usize, mask: L::Mask) -> L {
         // SAFETY: the caller's promise.
         unsafe {
             if self.bias.is_null() {
                 L::splat(0.0)
-            } else if TAIL {
+            } else if CARE {
                 L::load_some(self.bias.add(c), mask)
             } else {
                 L::load(self.bias.add(c))
@@ -38,12 +38,20 @@ impl Target {
         }
     }
 
-    /// Finishes and stores column `o` of row `t`.
+    /// Finishes and stores column `o` of row `t`; only the lanes of the mask for a `tail`.
     ///
     /// # Safety
     /// As [`Self::start`]; the column exists.
     #[inline(always)]
-    pub(super) unsafe fn put<L: Lanes, const TAIL: bool>(&self, t: usize, o: usize, c: usize, v: L, mask: L::Mask) {
+    pub(super) unsafe fn put<L: Lanes, const CARE: bool>(
+        &self,
+        t: usize,
+        o: usize,
+        c: usize,
+        v: L,
+        mask: L::Mask,
+        tail: bool,
+    ) {
         // SAFETY: the caller's promise.
         unsafe {
             let mut v = v;
@@ -51,11 +59,11 @@ impl Target {
                 v = self.quick.of_lanes(v);
             } else {
                 let at = self.add[t].add(o * self.add_step + c);
-                let more = if TAIL { L::load_some(at, mask) } else { L::load(at) };
+                let more = if CARE { L::load_some(at, mask) } else { L::load(at) };
                 v = if self.add_last { self.quick.of_lanes(v).plus(more) } else { self.quick.of_lanes(v.plus(more)) };
             }
             let to = self.out[t].add(o * self.step + c);
-            if TAIL { v.store_some(to, mask) } else { v.store(to) }
+            if CARE && tail { v.store_some(to, mask) } else { v.store(to) }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Convolution with 3 by 3 kernels in the transformed domain of Winograd: tiles of 4 by 4 (or 2 by 2) outputs cost 36 (16)
-//! multiplications instead of 144 (36). Weights are transformed once; a block of tiles is transformed, multiplied by
+//! Convolution with 3 by 3 kernels in the transformed domain of Winograd: tiles of 4 by 4 outputs cost 36 multiplications
+//! instead of 144. Weights are transformed once; a block of tiles is transformed, multiplied by
 //! panels of weights and transformed back while it is in cache.
 
 mod product;
@@ -9,7 +9,7 @@ use crate::ConvShape;
 use crate::after::After;
 use crate::vector::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
-use transform::{Gather, GatherTiles, Grid, Scatter, ScatterTiles};
+use transform::{A, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
 
 /// A convolution of 3 by 3 with steps of 1.
 #[derive(Debug)]
@@ -17,8 +17,6 @@ pub struct Winograd {
     isa: Isa,
     shape: ConvShape,
     grid: Grid,
-    /// Inputs of a tile on each axis.
-    a: usize,
     tiles: usize,
     blocks: usize,
     /// Most tiles in a block.
@@ -40,10 +38,27 @@ impl std::fmt::Debug for Kernels {
     }
 }
 
-/// Whether the transformed domain is faster than the direct way.
+/// Whether the transformed domain is faster than the direct way, by a model of both in cycles of a thread. It was fitted to
+/// layers from 16 channels of 160 by 160 pixels to 512 of 7 by 7; what counts most is that transforms cost the same for few
+/// channels as for many, and that there are four times as many weights to read.
 pub fn worthwhile(shape: &ConvShape, threads: usize) -> bool {
-    let _ = threads;
-    Winograd::fits(shape) && shape.in_channels >= 16 && shape.out_channels >= 16
+    if !Winograd::fits(shape) {
+        return false;
+    }
+    let [_, height, width] = shape.out_spatial();
+    let images = shape.batch * shape.in_spatial[0];
+    let tiles = (images * height.div_ceil(TILE) * width.div_ceil(TILE)) as f64;
+    let pixels = (images * height * width) as f64;
+    let vectors = |channels: usize| channels.div_ceil(16) as f64;
+    let (ins, outs) = (shape.in_channels as f64, vectors(shape.out_channels));
+    let threads = threads.max(1) as f64;
+    // Bytes of weights that arrive in a cycle.
+    let arrive = 7.0 * threads;
+    let weights = ins * outs * 64.0 / arrive;
+    let transforms = 250.0 * vectors(shape.in_channels) + 300.0 * outs + 100.0;
+    let here = (tiles * (MATRICES as f64 * ins * outs + transforms) / threads).max(MATRICES as f64 * weights);
+    let direct = (pixels * 9.0 * ins * outs / threads).max(9.0 * weights);
+    here < 0.9 * direct
 }
 
 impl Winograd {
@@ -53,38 +68,30 @@ impl Winograd {
         s.groups == 1 && s.kernel == [1, 3, 3] && s.stride == [1; 3] && s.dilation[1..] == [1, 1] && flat
     }
 
-    /// Tiles of 4 by 4 outputs.
     pub fn new(isa: Isa, threads: usize, shape: ConvShape) -> Winograd {
-        Winograd::with_tiles(isa, threads, shape, 4)
-    }
-
-    /// Tiles of `size` by `size` outputs, 2 or 4.
-    pub fn with_tiles(isa: Isa, threads: usize, shape: ConvShape, size: usize) -> Winograd {
         assert!(Winograd::fits(&shape), "not a 3 by 3 convolution with steps of 1: {shape:?}");
-        assert!(size == 2 || size == 4, "tiles of {size}");
         let isa = isa.here();
         let [_, height, width] = shape.out_spatial();
         let grid = Grid {
             size: [shape.in_spatial[1], shape.in_spatial[2]],
             pad: [shape.pad_begin[1], shape.pad_begin[2]],
             out: [height, width],
-            tiles: [height.div_ceil(size), width.div_ceil(size)],
+            tiles: [height.div_ceil(TILE), width.div_ceil(TILE)],
         };
         let tiles = shape.batch * shape.in_spatial[0] * grid.tiles[0] * grid.tiles[1];
         let kernels = Kernels {
-            gather: if size == 4 { entry::<GatherTiles<6>>(isa) } else { entry::<GatherTiles<4>>(isa) },
-            scatter: if size == 4 { entry::<ScatterTiles<6>>(isa) } else { entry::<ScatterTiles<4>>(isa) },
+            gather: entry::<GatherTiles>(isa),
+            scatter: entry::<ScatterTiles>(isa),
             products: product::table(isa),
         };
-        let a = size + 2;
-        let mut this = Winograd { isa, shape, grid, a, tiles, blocks: 1, block: 1, parts: 1, kernels };
+        let mut this = Winograd { isa, shape, grid, tiles, blocks: 1, block: 1, parts: 1, kernels };
         this.plan(threads.max(1));
         this
     }
 
     /// Chooses the blocks.
     fn plan(&mut self, threads: usize) {
-        let rows = self.kernels.products.len();
+        let rows = 2 * self.kernels.products.len();
         // The larger the weights, the more tiles should share one pass over them.
         let bytes = self.packed_floats() * 4;
         let most = rows
@@ -113,57 +120,38 @@ impl Winograd {
 
     /// Floats of packed weights.
     pub fn packed_floats(&self) -> usize {
-        self.a * self.a * self.shape.in_channels * self.shape.out_channels.next_multiple_of(self.isa.lanes())
+        MATRICES * self.shape.in_channels * self.shape.out_channels.next_multiple_of(self.isa.lanes())
     }
 
-    /// Transforms and packs weights of `[out, in, 3, 3]`.
-    pub fn pack(&self, weights: &[f32], packed: &mut [f32]) {
-        self.pack_on(None, weights, packed);
-    }
-
-    /// The same with threads.
-    pub fn pack_on(&self, exec: Option<&Exec<'_>>, weights: &[f32], packed: &mut [f32]) {
-        let (ins, outs, a) = (self.shape.in_channels, self.shape.out_channels, self.a);
+    /// Transforms and packs weights of `[out, in, 3, 3]`, with threads where they are given.
+    pub fn pack(&self, exec: Option<&Exec<'_>>, weights: &[f32], packed: &mut [f32]) {
+        let (ins, outs) = (self.shape.in_channels, self.shape.out_channels);
         assert_eq!(weights.len(), outs * ins * 9, "weights of {:?}", self.shape);
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {:?}", self.shape);
-        let panels = outs.div_ceil(self.panel());
-        let to = SharedMut::new(packed);
-        let one = |panel: usize, _thread: usize| {
-            let start = panel * self.panel() * a * a * ins;
-            let len = self.panel_width(panel) * a * a * ins;
-            // SAFETY: panels lie one behind the other, and each is one thread's alone.
-            self.pack_panel(panel, weights, unsafe { to.part(start..start + len) });
-        };
-        match exec {
-            Some(exec) => exec.each(panels, one),
-            None => (0..panels).for_each(|p| one(p, 0)),
-        }
-    }
-
-    // The matrices of one panel, a row of channels after the other.
-    fn pack_panel(&self, panel: usize, weights: &[f32], packed: &mut [f32]) {
-        let (ins, outs, a) = (self.shape.in_channels, self.shape.out_channels, self.a);
-        let (first, width) = (panel * self.panel(), self.panel_width(panel));
-        let g: &[[f64; 3]] = if a == 6 { &FOUR } else { &TWO };
-        for channel in 0..ins {
-            for lane in 0..width {
-                let out = first + lane;
-                let mut half = [[0f64; 3]; 6];
-                if out < outs {
-                    let w = &weights[(out * ins + channel) * 9..][..9];
-                    for (half, g) in half.iter_mut().zip(g) {
-                        for j in 0..3 {
-                            half[j] = g[0] * w[j] as f64 + g[1] * w[3 + j] as f64 + g[2] * w[6 + j] as f64;
+        let packed = SharedMut::new(packed);
+        let panel = |panel: usize| {
+            let (c, width) = (panel * self.panel(), self.panel_width(panel));
+            let start = c * MATRICES * ins;
+            // SAFETY: panels do not overlap, and each is packed once.
+            let packed = unsafe { packed.part(start..start + width * MATRICES * ins) };
+            packed.fill(0.0);
+            for channel in 0..ins {
+                for out in 0..width.min(outs - c) {
+                    let w = &weights[((c + out) * ins + channel) * 9..][..9];
+                    let half = G.map(|g| [0, 1, 2].map(|j| (0..3).map(|k| g[k] * w[k * 3 + j] as f64).sum::<f64>()));
+                    for (i, half) in half.iter().enumerate() {
+                        for (j, g) in G.iter().enumerate() {
+                            let x: f64 = (0..3).map(|k| half[k] * g[k]).sum();
+                            packed[((i * A + j) * ins + channel) * width + out] = x as f32;
                         }
                     }
                 }
-                for i in 0..a {
-                    for j in 0..a {
-                        let x = half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2];
-                        packed[((i * a + j) * ins + channel) * width + lane] = x as f32;
-                    }
-                }
             }
+        };
+        let panels = outs.div_ceil(self.panel());
+        match exec {
+            Some(exec) => exec.each(panels, |i, _| panel(i)),
+            None => (0..panels).for_each(panel),
         }
     }
 
@@ -174,7 +162,7 @@ impl Winograd {
 
     /// Floats that each thread needs of scratch.
     pub fn scratch_floats(&self) -> usize {
-        self.a * self.a * (self.v_step(self.block) + self.m_step(self.block))
+        MATRICES * (self.v_step(self.block) + self.m_step(self.block))
     }
 
     /// Floats from matrix to matrix; an odd number of cache lines, so that they do not compete for the same ones.
@@ -183,7 +171,8 @@ impl Winograd {
         (lines | 1) * 16
     }
     fn m_step(&self, tiles: usize) -> usize {
-        ((tiles * self.panel()).div_ceil(16) | 1) * 16
+        // Products are made for an even number of tiles.
+        (((tiles + 1) * self.panel()).div_ceil(16) | 1) * 16
     }
 
     /// `in_stride` and `out_stride` are floats from pixel to pixel.
@@ -222,8 +211,11 @@ impl Winograd {
     }
 }
 
-/// Transforms of weights for tiles of 4 and of 2.
-const FOUR: [[f64; 3]; 6] = [
+/// Matrices of the transformed domain.
+const MATRICES: usize = A * A;
+
+/// One dimension of the transform of weights.
+const G: [[f64; 3]; A] = [
     [1.0 / 4.0, 0.0, 0.0],
     [-1.0 / 6.0, -1.0 / 6.0, -1.0 / 6.0],
     [-1.0 / 6.0, 1.0 / 6.0, -1.0 / 6.0],
@@ -231,7 +223,6 @@ const FOUR: [[f64; 3]; 6] = [
     [1.0 / 24.0, -1.0 / 12.0, 1.0 / 6.0],
     [0.0, 0.0, 1.0],
 ];
-const TWO: [[f64; 3]; 4] = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0.0, 0.0, 1.0]];
 
 /// One run.
 struct Job<'a> {
@@ -247,14 +238,14 @@ struct Job<'a> {
 impl Job<'_> {
     fn block(&self, tiles: std::ops::Range<usize>, panels: std::ops::Range<usize>, scratch: &mut [f32], thread: usize) {
         let this = self.this;
-        let (count, first, matrices) = (tiles.len(), tiles.start, this.a * this.a);
+        let (count, first) = (tiles.len(), tiles.start);
         if count == 0 || panels.is_empty() {
             return;
         }
         assert!(scratch.len() >= this.scratch_floats(), "scratch of {} floats", scratch.len());
         let (lanes, ins) = (this.isa.lanes(), this.shape.in_channels);
         let (v_step, m_step) = (this.v_step(count), this.m_step(count));
-        let (v, m) = scratch.split_at_mut(matrices * v_step);
+        let (v, m) = scratch.split_at_mut(MATRICES * v_step);
         let gather = Gather {
             grid: this.grid,
             input: self.input.as_ptr(),
@@ -267,12 +258,12 @@ impl Job<'_> {
         };
         // SAFETY: the input was checked at the door, scratch above.
         unsafe { (this.kernels.gather)(&gather) };
-        let row_tiles = count.div_ceil(this.kernels.products.len());
+        let row_tiles = count.div_ceil(2 * this.kernels.products.len());
         for panel in panels.clone() {
             let c = panel * this.panel();
             let width = this.panel_width(panel);
-            let weights = &self.packed[c * matrices * ins..][..width * matrices * ins];
-            for q in 0..matrices {
+            let weights = &self.packed[c * MATRICES * ins..][..width * MATRICES * ins];
+            for q in 0..MATRICES {
                 for part in 0..row_tiles {
                     let rows = part_of(count, row_tiles, part);
                     let product = product::Product {
@@ -283,7 +274,7 @@ impl Job<'_> {
                         out: m[q * m_step + rows.start * width..].as_mut_ptr(),
                     };
                     // SAFETY: all parts lie in scratch and in the packed weights, whose lengths were checked.
-                    unsafe { this.kernels.products[rows.len() - 1][width / lanes - 1](&product) };
+                    unsafe { this.kernels.products[rows.len().div_ceil(2) - 1][width / lanes - 1](&product) };
                 }
             }
             let (add, add_stride) = self.after.add();
@@ -315,7 +306,7 @@ impl Job<'_> {
 
     /// The rest of the epilogue, by rows of pixels of tiles next to each other.
     fn rest(&self, tiles: std::ops::Range<usize>, [c, channels]: [usize; 2], thread: usize) {
-        let (this, size) = (self.this, self.this.a - 2);
+        let (this, size) = (self.this, TILE);
         let [tiles_y, tiles_x] = this.grid.tiles;
         let [height, width] = this.grid.out;
         let mut tile = tiles.start;

@@ -62,16 +62,16 @@ unsafe fn channel<L: Lanes, const M: usize, const V: usize>(a: *const f32, b: *c
     }
 }
 
-/// Functions for 1 and 2 vectors of each number of rows from 1 up to the most that fit the registers.
+/// Functions for 1 and 2 vectors of 2, 4, 6 .. rows, up to the most that fit the registers.
 pub(super) fn table(isa: Isa) -> Vec<[Entry<Product>; 2]> {
     macro_rules! of {
         ($on:ident: $($m:literal)*) => { vec![$([$on::<Rows<$m, 1>>, $on::<Rows<$m, 2>>]),*] };
     }
     match isa.here() {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => of!(on_avx512: 1 2 3 4 5 6 7 8 9 10 11 12 13 14),
+        Isa::Avx512 => of!(on_avx512: 2 4 6 8 10 12 14),
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => of!(on_avx2: 1 2 3 4 5 6),
-        _ => of!(on_scalar: 1 2 3 4),
+        Isa::Avx2 => of!(on_avx2: 2 4 6),
+        _ => of!(on_scalar: 2 4),
     }
 }

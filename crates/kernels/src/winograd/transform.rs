@@ -1,7 +1,12 @@
-//! Tiles into the transformed domain and back. A tile is `T` by `T` outputs made from `A = T + 2` by `A` inputs.
+//! Tiles into the transformed domain and back. A tile is [`TILE`] by [`TILE`] outputs made from [`A`] by [`A`] inputs.
 
 use crate::after::Quick;
 use crate::vector::{Lanes, Work, each};
+
+/// Outputs of a tile on each axis.
+pub(super) const TILE: usize = 4;
+/// Inputs of a tile on each axis.
+pub(super) const A: usize = TILE + 2;
 
 /// Where tiles lie.
 #[derive(Clone, Copy, Debug)]
@@ -29,23 +34,22 @@ pub(super) struct Gather {
     pub(super) matrix_step: usize,
 }
 
-pub(super) struct GatherTiles<const A: usize>;
+pub(super) struct GatherTiles;
 
-impl<const A: usize> Work for GatherTiles<A> {
+impl Work for GatherTiles {
     type Job = Gather;
     #[inline(always)]
     unsafe fn run<L: Lanes>(g: &Gather) {
         let [tiles_y, tiles_x] = g.grid.tiles;
         let [height, width] = g.grid.size;
         let row_step = width * g.in_stride;
-        let step = A - 2;
         for t in 0..g.count {
             let tile = g.first + t;
             let (image, ty, tx) = (tile / (tiles_y * tiles_x), tile / tiles_x % tiles_y, tile % tiles_x);
-            let y = (ty * step) as isize - g.grid.pad[0] as isize;
-            let x = (tx * step) as isize - g.grid.pad[1] as isize;
-            let rows = inside::<A>(y, height);
-            let columns = inside::<A>(x, width);
+            let y = (ty * TILE) as isize - g.grid.pad[0] as isize;
+            let x = (tx * TILE) as isize - g.grid.pad[1] as isize;
+            let rows = inside(y, height);
+            let columns = inside(x, width);
             let corner =
                 (image * height) as isize * row_step as isize + y * row_step as isize + x * g.in_stride as isize;
             let from = g.input.wrapping_offset(corner);
@@ -58,9 +62,9 @@ impl<const A: usize> Work for GatherTiles<A> {
                     let (from, to) = (from.wrapping_add(c), g.v.add(c * g.count + t * L::N));
                     let more = g.channels - c;
                     match (whole, more >= L::N) {
-                        (true, true) => gather::<L, A, true, false>(g, from, row_step, rows, columns, to, all),
-                        (false, true) => gather::<L, A, false, false>(g, from, row_step, rows, columns, to, all),
-                        _ => gather::<L, A, false, true>(g, from, row_step, rows, columns, to, L::first(more)),
+                        (true, true) => gather::<L, true, false>(g, from, row_step, rows, columns, to, all),
+                        (false, true) => gather::<L, false, false>(g, from, row_step, rows, columns, to, all),
+                        _ => gather::<L, false, true>(g, from, row_step, rows, columns, to, L::first(more)),
                     }
                     c += L::N;
                 }
@@ -71,12 +75,12 @@ impl<const A: usize> Work for GatherTiles<A> {
 
 /// Which of `A` positions from `at` on lie within `size`.
 #[inline(always)]
-fn inside<const A: usize>(at: isize, size: usize) -> [usize; 2] {
+fn inside(at: isize, size: usize) -> [usize; 2] {
     [(-at).clamp(0, A as isize) as usize, (size as isize - at).clamp(0, A as isize) as usize]
 }
 
 #[inline(always)]
-unsafe fn gather<L: Lanes, const A: usize, const WHOLE: bool, const TAIL: bool>(
+unsafe fn gather<L: Lanes, const WHOLE: bool, const TAIL: bool>(
     g: &Gather,
     from: *const f32,
     row_step: usize,
@@ -131,9 +135,9 @@ pub(super) struct Scatter {
     pub(super) quick: Quick,
 }
 
-pub(super) struct ScatterTiles<const A: usize>;
+pub(super) struct ScatterTiles;
 
-impl<const A: usize> Work for ScatterTiles<A> {
+impl Work for ScatterTiles {
     type Job = Scatter;
     #[inline(always)]
     unsafe fn run<L: Lanes>(s: &Scatter) {
@@ -145,9 +149,9 @@ impl<const A: usize> Work for ScatterTiles<A> {
                     let from = s.m.add((t * vectors + v) * L::N);
                     let more = s.channels - v * L::N;
                     if more >= L::N {
-                        scatter::<L, A, false>(s, s.first + t, from, v * L::N, L::first(L::N));
+                        scatter::<L, false>(s, s.first + t, from, v * L::N, L::first(L::N));
                     } else {
-                        scatter::<L, A, true>(s, s.first + t, from, v * L::N, L::first(more));
+                        scatter::<L, true>(s, s.first + t, from, v * L::N, L::first(more));
                     }
                 }
             }
@@ -156,17 +160,11 @@ impl<const A: usize> Work for ScatterTiles<A> {
 }
 
 #[inline(always)]
-unsafe fn scatter<L: Lanes, const A: usize, const TAIL: bool>(
-    s: &Scatter,
-    tile: usize,
-    from: *const f32,
-    c: usize,
-    mask: L::Mask,
-) {
+unsafe fn scatter<L: Lanes, const TAIL: bool>(s: &Scatter, tile: usize, from: *const f32, c: usize, mask: L::Mask) {
     let [tiles_y, tiles_x] = s.grid.tiles;
     let [height, width] = s.grid.out;
     let (image, ty, tx) = (tile / (tiles_y * tiles_x), tile / tiles_x % tiles_y, tile % tiles_x);
-    let (y, x) = (ty * (A - 2), tx * (A - 2));
+    let (y, x) = (ty * TILE, tx * TILE);
     // SAFETY: as the caller says.
     unsafe {
         let zero = L::splat(0.0);
@@ -175,18 +173,18 @@ unsafe fn scatter<L: Lanes, const A: usize, const TAIL: bool>(
             (_, true) => L::load_some(s.bias.add(c), mask),
             _ => L::load(s.bias.add(c)),
         };
-        let mut mid = [[zero; A]; 4];
+        let mut mid = [[zero; A]; TILE];
         each!(j < A, [0 1 2 3 4 5] {
             let mut d = [zero; A];
             each!(i < A, [0 1 2 3 4 5] { d[i] = L::load(from.add((i * A + j) * s.matrix_step)); });
             let d = backward(d);
-            each!(i < A - 2, 4, { mid[i][j] = d[i]; });
+            each!(i < TILE, 4, { mid[i][j] = d[i]; });
         });
-        each!(i < A - 2, 4, {
+        each!(i < TILE, 4, {
             if y + i < height {
                 let d = backward(mid[i]);
                 let pixel = (image * height + y + i) * width + x;
-                each!(j < A - 2, 4, {
+                each!(j < TILE, 4, {
                     if x + j < width {
                         let mut v = d[j].plus(bias);
                         if s.add.is_null() {
@@ -211,47 +209,31 @@ unsafe fn scatter<L: Lanes, const A: usize, const TAIL: bool>(
 
 /// One dimension of the way into the transformed domain.
 #[inline(always)]
-unsafe fn forward<L: Lanes, const A: usize>(d: [L; A]) -> [L; A] {
-    let mut r = d;
+unsafe fn forward<L: Lanes>(d: [L; A]) -> [L; A] {
     // SAFETY: the processor has the instructions.
     unsafe {
-        if A == 6 {
-            let (four, two) = (L::splat(4.0), L::splat(2.0));
-            let (minus_four, minus_five) = (L::splat(-4.0), L::splat(-5.0));
-            r[0] = d[0].fma(four, d[2].fma(minus_five, d[4]));
-            let (p, q) = (d[2].fma(minus_four, d[4]), d[1].fma(minus_four, d[3]));
-            r[1] = p.plus(q);
-            r[2] = p.minus(q);
-            let (p, q) = (d[4].minus(d[2]), d[3].minus(d[1]).times(two));
-            r[3] = p.plus(q);
-            r[4] = p.minus(q);
-            r[5] = d[1].fma(four, d[3].fma(minus_five, d[5]));
-        } else {
-            r[0] = d[0].minus(d[2]);
-            r[1] = d[1].plus(d[2]);
-            r[2] = d[2].minus(d[1]);
-            r[3] = d[1].minus(d[3]);
-        }
+        let (four, two) = (L::splat(4.0), L::splat(2.0));
+        let (minus_four, minus_five) = (L::splat(-4.0), L::splat(-5.0));
+        let (p, q) = (d[2].fma(minus_four, d[4]), d[1].fma(minus_four, d[3]));
+        let (r, s) = (d[4].minus(d[2]), d[3].minus(d[1]).times(two));
+        [
+            d[0].fma(four, d[2].fma(minus_five, d[4])),
+            p.plus(q),
+            p.minus(q),
+            r.plus(s),
+            r.minus(s),
+            d[1].fma(four, d[3].fma(minus_five, d[5])),
+        ]
     }
-    r
 }
 
-/// One dimension of the way back; two outputs or four.
+/// One dimension of the way back.
 #[inline(always)]
-unsafe fn backward<L: Lanes, const A: usize>(m: [L; A]) -> [L; 4] {
+unsafe fn backward<L: Lanes>(m: [L; A]) -> [L; TILE] {
     // SAFETY: the processor has the instructions.
     unsafe {
         let (a, b) = (m[1].plus(m[2]), m[1].minus(m[2]));
-        if A == 6 {
-            let (e, f) = (m[3].plus(m[4]), m[3].minus(m[4]));
-            let first = m[0].plus(a).plus(e);
-            let second = f.fma(L::splat(2.0), b);
-            let third = e.fma(L::splat(4.0), a);
-            let fourth = f.fma(L::splat(8.0), b).plus(m[5]);
-            [first, second, third, fourth]
-        } else {
-            let (first, second) = (m[0].plus(a), b.minus(m[3]));
-            [first, second, second, second]
-        }
+        let (e, f) = (m[3].plus(m[4]), m[3].minus(m[4]));
+        [m[0].plus(a).plus(e), f.fma(L::splat(2.0), b), e.fma(L::splat(4.0), a), f.fma(L::splat(8.0), b).plus(m[5])]
     }
 }
