@@ -2,7 +2,7 @@
 
 use super::{Built, Io, Port, Site, Step, Work};
 use crate::plan::Layout;
-use crate::weights::Packed;
+use crate::weights::{Packed, floats_of};
 use carafe_graph::{Error, Op, Result};
 use carafe_kernels::{
     Act, CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
@@ -22,12 +22,9 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let (Some(w), Some(r)) = (w, r) else { return Ok(None) };
     let key = form_key(&params, b.is_some(), p.is_some());
     let weights = site.packed(&key, kernel.packed_floats(), |to| {
-        let from = RecurrentWeights {
-            w: w.as_slice()?,
-            r: r.as_slice()?,
-            b: b.map(|b| b.as_slice()).transpose()?,
-            peepholes: p.map(|p| p.as_slice()).transpose()?,
-        };
+        let (w_floats, r_floats) = (floats_of(w)?, floats_of(r)?);
+        let (b, p) = (b.map(floats_of).transpose()?, p.map(floats_of).transpose()?);
+        let from = RecurrentWeights { w: &w_floats, r: &r_floats, b: b.as_deref(), peepholes: p.as_deref() };
         kernel.pack(Some(site.cx.exec), &from, to);
         w.release();
         r.release();
