@@ -35,7 +35,9 @@ impl Bodies {
 
 impl RunBody for Bodies {
     fn run_body(&self, body: &Model, parameters: &[Tensor], env: &mut EvalEnv) -> Result<Vec<Tensor>> {
-        let plan = self.engine.body_plan(body, parameters)?;
+        let Some(plan) = self.engine.body_plan(body, parameters)? else {
+            return carafe_graph::run(body, parameters, env);
+        };
         // A body inside a body takes the memory of its own; recursion into the same one cannot be.
         let key = body as *const Model as usize;
         let mut memory = self.memory.lock().unwrap_or_else(|e| e.into_inner()).remove(&key).unwrap_or_default();

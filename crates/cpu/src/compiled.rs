@@ -1,17 +1,17 @@
 //! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
 
 use crate::lower::lower;
-use crate::plan::Plan;
+use crate::plan::{Action, Plan};
 use crate::properties::{Settings, TABLE, check, metric};
 use crate::request::Request;
 use crate::steps::BuildCx;
 use crate::threads::Streams;
 use crate::weights::Weights;
 use carafe_device::{CompiledModel, InferRequest, Kernel, Port, Properties, use_kernels};
-use carafe_graph::{Error, FrameworkNode, Model, Notes, Parameter, Result, run_passes};
+use carafe_graph::{Error, FrameworkNode, Model, Notes, OpRef, Parameter, Result, run_passes};
 use carafe_kernels::{Exec, Isa, Pool, PoolOptions, Scratch};
 use carafe_tensor::{PartialShape, Tensor};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -29,7 +29,19 @@ pub(crate) struct Engine {
     pub(crate) threads: usize,
     exact: bool,
     plans: Mutex<Plans>,
+    bodies: Mutex<KnownBodies>,
 }
+
+/// Bodies that have plans. Plans go by a body's address, so the operation that holds it is kept for good: an address that
+/// was given to another body would find the wrong plan.
+#[derive(Debug, Default)]
+struct KnownBodies {
+    addresses: HashSet<usize>,
+    holders: Vec<OpRef>,
+}
+
+/// Operations with bodies that are kept; passes make new ones for new shapes, and those beyond this are evaluated.
+const MOST_HOLDERS: usize = 256;
 
 /// Plans by the model (0, or the address of a body) and the shapes of its inputs.
 #[derive(Debug, Default)]
@@ -43,9 +55,22 @@ impl Engine {
     pub(crate) fn plan(&self, inputs: &[Tensor]) -> Result<Arc<Plan>> {
         self.plan_of(&self.model, 0, inputs)
     }
-    /// The plan of a body. The model keeps the body where it is as long as this engine lives.
-    pub(crate) fn body_plan(&self, body: &Model, parameters: &[Tensor]) -> Result<Arc<Plan>> {
-        self.plan_of(body, body as *const Model as usize, parameters)
+    /// The plan of a body; `None` for one that is not known to stay where it is.
+    pub(crate) fn body_plan(&self, body: &Model, parameters: &[Tensor]) -> Result<Option<Arc<Plan>>> {
+        let address = body as *const Model as usize;
+        let known = self.bodies.lock().unwrap_or_else(|e| e.into_inner()).addresses.contains(&address);
+        if known { self.plan_of(body, address, parameters).map(Some) } else { Ok(None) }
+    }
+    // Keeps the operations of a plan that have bodies.
+    fn hold_bodies(&self, plan: &Plan) {
+        let mut known = self.bodies.lock().unwrap_or_else(|e| e.into_inner());
+        for step in &plan.steps {
+            let Action::Eval(op) = &step.action else { continue };
+            if op.has_body() && known.holders.len() < MOST_HOLDERS {
+                known.addresses.extend(op.bodies().iter().map(|(_, body)| &body.model as *const Model as usize));
+                known.holders.push(op.clone());
+            }
+        }
     }
 
     fn plan_of(&self, model: &Model, which: usize, inputs: &[Tensor]) -> Result<Arc<Plan>> {
@@ -56,6 +81,7 @@ impl Engine {
         }
         let scope = if which == 0 { String::new() } else { format!("{BODY}{which:x}/") };
         let plan = Arc::new(self.make_plan(model, inputs, scope)?);
+        self.hold_bodies(&plan);
         let mut plans = plans();
         if plans.order.len() >= MOST_PLANS {
             let oldest = plans.order.remove(0);
@@ -168,6 +194,7 @@ impl Compiled {
             threads: settings.threads_each,
             exact: settings.exact,
             plans: Mutex::default(),
+            bodies: Mutex::default(),
             model,
         });
         let compiled = Compiled { engine, inputs, outputs, settings, streams, properties: properties.clone() };
@@ -182,6 +209,7 @@ impl Compiled {
         let shapes: Option<Vec<Vec<usize>>> = engine.model.parameters().iter().map(shape).collect();
         if let Some(shapes) = shapes {
             let plan = Arc::new(engine.lower(&engine.model, String::new())?);
+            engine.hold_bodies(&plan);
             let key = (0, shapes);
             let mut plans = engine.plans.lock().unwrap_or_else(|e| e.into_inner());
             plans.order.push(key.clone());

@@ -134,11 +134,8 @@ fn winograd(exec: &Exec<'_>) {
         let conv = Conv::new(exec.isa, exec.threads(), s);
         let mut packed = floats(conv.packed_floats());
         conv.pack(None, weights.as_floats(), packed.as_floats_mut());
-        if std::env::var("BLK").is_err() {
-            let us =
-                best(|| conv.run(exec, input.as_floats(), packed.as_floats(), out.as_floats_mut(), outs, &epilogue));
-            println!("winograd - {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, direct", flops / us / 1e3);
-        }
+        let us = best(|| conv.run(exec, input.as_floats(), packed.as_floats(), out.as_floats_mut(), outs, &epilogue));
+        println!("winograd - {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, direct", flops / us / 1e3);
         {
             let kernel = Winograd::new(exec.isa, exec.threads(), s);
             let mut packed = floats(kernel.packed_floats());
