@@ -20,4 +20,4 @@ pub use missing::Missing;
 pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
 pub use options::{FormatOptions, Level, Log, Progress, ReadOptions};
 pub use rule::{Found, Origin, Rule, RuleSet, StaticRule, Translate, rule, rule_in};
-pub use trace::{trace_inputs, trace_outputs};
+pub use trace::{describe, trace_inputs, trace_outputs};

@@ -5,7 +5,7 @@ use crate::item::Item;
 use crate::node_cx::SourceNode;
 use crate::options::Log;
 use crate::rule::Origin;
-use carafe_graph::Model;
+use carafe_graph::{Fact, Model};
 use std::fmt::Write;
 
 /// Longest value that is printed.
@@ -21,7 +21,7 @@ pub fn trace_inputs<'i>(
 ) {
     log.debug(|| {
         let by = origin.map_or_else(|| "nobody".to_string(), |o| o.words().0);
-        let mut text = format!("infer: `{}` ({}) by {by}", shown_name(node), node.op_type);
+        let mut text = format!("extract: `{}` ({}) by {by}", shown_name(node), node.op_type);
         for (i, name) in node.inputs.iter().enumerate() {
             let what = match named(name) {
                 _ if name.is_empty() => "left out".to_string(),
@@ -56,7 +56,11 @@ fn described(model: &Model, item: &Item) -> String {
             _ => "nothing".to_string(),
         };
     };
-    let fact = model.fact(*v);
+    describe(model.fact(*v))
+}
+
+/// Type, shape and, when it is small, the value.
+pub fn describe(fact: &Fact) -> String {
     let mut text = format!("{}{}", fact.ty, fact.shape);
     let small = fact.shape.to_static().is_some_and(|s| s.iter().product::<usize>() <= SHOWN);
     if small && let Some(t) = fact.tensor() {
