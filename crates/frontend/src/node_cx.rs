@@ -398,6 +398,13 @@ impl<'a> NodeCx<'a> {
         self.emitted.push(v.node);
         Ok(v)
     }
+    /// A constant of this name behind the node's own.
+    pub fn named_constant(&mut self, name: &str, tensor: Tensor) -> Result<Value> {
+        let name = format!("{}/{name}", self.base_name());
+        let v = self.host.model_mut().constant(&name, tensor)?;
+        self.emitted.push(v.node);
+        Ok(v)
+    }
     /// An i64 vector.
     pub fn i64s(&mut self, values: &[i64]) -> Result<Value> {
         self.constant(Tensor::from_slice(&[values.len()], values)?)

@@ -1,0 +1,207 @@
+//! Pooling of images. Sizes round up, and with padding a last window that would begin in the end padding is dropped. The mean
+//! of a window counts its padding but not what lies beyond it, so a window that hangs over the end padding divides by less.
+
+use super::cx::LayerCx;
+use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_graph::{AttrValue, Result, Value};
+use carafe_ops::arithmetic::Divide;
+use carafe_ops::convolution::window::{PadType, Rounding};
+use carafe_ops::indexing::Gather;
+use carafe_ops::movement::Pad;
+use carafe_ops::movement::pad::PadMode;
+use carafe_ops::pooling::{AvgPool, MaxPool};
+use carafe_ops::reduce::{ReduceMax, ReduceMean};
+use carafe_tensor::ElementType;
+
+pub(crate) const RULES: &[StaticRule] = &[rule("Pooling", 0, pooling)];
+
+/// Windows over height and width.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pool {
+    pub kernel: [i64; 2],
+    pub strides: [i64; 2],
+    pub pads: [i64; 2],
+    pub ceil: bool,
+}
+
+fn pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let x = n.bottom()?;
+    let method: String = n.attr("pool", "MAX".to_string())?;
+    n.ignore(&["engine"]);
+    let ceil = rounds_up(n)?;
+    if n.attr("global_pooling", false)? {
+        return global(n, x, &method);
+    }
+    let pool = Pool {
+        kernel: pair(n, "kernel_size", ["kernel_h", "kernel_w"], None, 1)?,
+        strides: pair(n, "stride", ["stride_h", "stride_w"], Some(1), 1)?,
+        pads: pair(n, "pad", ["pad_h", "pad_w"], Some(0), 0)?,
+        ceil,
+    };
+    let pool = pool.fitted(n, x)?;
+    match method.as_str() {
+        "MAX" => max(n, x, pool),
+        "AVE" => Ok(average(n, x, pool)?.into()),
+        other => Err(n.unsupported(format!("pooling `{other}` is not supported, MAX and AVE are"))),
+    }
+}
+
+// `ceil_mode` and `round_mode` are the same switch of two forks.
+fn rounds_up(n: &NodeCx<'_>) -> Result<bool> {
+    let by_mode: bool = n.attr("ceil_mode", true)?;
+    Ok(match n.attr_value("round_mode") {
+        None => by_mode,
+        Some(AttrValue::Str(word)) if word == "CEIL" => true,
+        Some(AttrValue::Int(0)) => true,
+        Some(AttrValue::Str(word)) if word == "FLOOR" => false,
+        Some(AttrValue::Int(1)) => false,
+        Some(other) => return Err(n.fail(format!("`round_mode` must be CEIL or FLOOR, found {other}"))),
+    })
+}
+
+fn pair(n: &NodeCx<'_>, name: &str, hw: [&str; 2], default: Option<i64>, least: i64) -> Result<[i64; 2]> {
+    let (both, h, w): (Option<i64>, Option<i64>, Option<i64>) =
+        (n.opt_attr(name)?, n.opt_attr(hw[0])?, n.opt_attr(hw[1])?);
+    // A default that is written out beside the other form says nothing.
+    let is_said = |v: Option<i64>| v.filter(|v| Some(*v) != default && *v != 0);
+    let values = match (both, h, w) {
+        (Some(_), h, w) if is_said(both).is_some() && (is_said(h).is_some() || is_said(w).is_some()) => {
+            return Err(n.fail(format!("has `{name}` as well as `{}` or `{}`", hw[0], hw[1])));
+        }
+        (Some(both), h, w) if is_said(h).is_none() && is_said(w).is_none() => [both; 2],
+        (_, h, w) => match (h.or(default), w.or(default)) {
+            (Some(h), Some(w)) => [h, w],
+            _ => return Err(n.fail(format!("has neither `{name}` nor `{}` and `{}`", hw[0], hw[1]))),
+        },
+    };
+    match values.iter().find(|v| **v < least || i32::try_from(**v).is_err()) {
+        Some(v) => Err(n.fail(format!("`{name}` must be at least {least}, found {v}"))),
+        None => Ok(values),
+    }
+}
+
+fn global(n: &mut NodeCx<'_>, x: Value, method: &str) -> Result<Outputs> {
+    n.ignore(&["kernel_size", "kernel_h", "kernel_w", "stride", "stride_h", "stride_w", "pad", "pad_h", "pad_w"]);
+    let axes = n.i64s(&[2, 3])?;
+    let y = match method {
+        "MAX" => n.emit(ReduceMax { keep_dims: true }, &[x, axes])?,
+        "AVE" => n.emit(ReduceMean { keep_dims: true }, &[x, axes])?,
+        other => return Err(n.unsupported(format!("pooling `{other}` is not supported, MAX and AVE are"))),
+    };
+    Ok(y.into())
+}
+
+impl Pool {
+    // Caffe lets a window be larger than the padded data as long as rounding up leaves one; it is as large as the data then.
+    fn fitted(mut self, n: &NodeCx<'_>, x: Value) -> Result<Pool> {
+        for i in 0..2 {
+            if self.pads[i] >= self.kernel[i] {
+                let (pad, kernel) = (self.pads[i], self.kernel[i]);
+                return Err(n.fail(format!("`pad` {pad} must be smaller than the window of {kernel}")));
+            }
+            let Some(size) = n.shape(x).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get()) else { continue };
+            let room = size.saturating_add(2 * self.pads[i]);
+            let missing = self.kernel[i] - room;
+            if self.ceil && missing > 0 && missing < self.strides[i] && self.pads[i] < room {
+                self.kernel[i] = room;
+            }
+        }
+        Ok(self)
+    }
+
+    fn rounding(&self) -> Rounding {
+        match (self.ceil, self.pads) {
+            (false, _) => Rounding::Floor,
+            // Without padding there is nothing to begin in, and Caffe drops no window.
+            (true, [0, 0]) => Rounding::Ceil,
+            (true, _) => Rounding::CeilTorch,
+        }
+    }
+}
+
+fn max(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Outputs> {
+    let op = MaxPool {
+        strides: pool.strides.to_vec(),
+        dilations: vec![1, 1],
+        pads_begin: pool.pads.to_vec(),
+        pads_end: pool.pads.to_vec(),
+        kernel: pool.kernel.to_vec(),
+        rounding_type: pool.rounding(),
+        auto_pad: PadType::Explicit,
+        index_element_type: ElementType::I64,
+        // Places count within one channel.
+        axis: 2,
+    };
+    let both = n.emit_all(op, &[x])?;
+    if n.n_outputs() < 2 {
+        return Ok(both[0].into());
+    }
+    let places = n.convert(both[1], ElementType::F32)?;
+    Ok(vec![both[0], places].into())
+}
+
+/// The mean of every window as Caffe has it.
+pub(super) fn average(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Value> {
+    let op = |pads: [i64; 2], exclude_pad: bool, rounding_type: Rounding| AvgPool {
+        dilations: vec![1, 1],
+        strides: pool.strides.to_vec(),
+        pads_begin: pads.to_vec(),
+        pads_end: pads.to_vec(),
+        kernel: pool.kernel.to_vec(),
+        exclude_pad,
+        auto_pad: PadType::Explicit,
+        rounding_type,
+    };
+    if pool.pads == [0, 0] {
+        return n.emit(op([0, 0], true, pool.rounding()), &[x]);
+    }
+    let hangs_over = (0..2).any(|i| {
+        let size = n.shape(x).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
+        size.is_none_or(|size| pool.hangs_over(i, size))
+    });
+    if !hangs_over {
+        return n.emit(op(pool.pads, false, pool.rounding()), &[x]);
+    }
+    // The padding becomes data, then what is beyond it does not count.
+    let counts = window_counts(n, x, pool)?;
+    let pads = n.i64s(&[0, 0, pool.pads[0], pool.pads[1]])?;
+    let zero = n.scalar_like(x, 0.0)?;
+    let padded = n.emit(Pad { pad_mode: PadMode::Constant }, &[x, pads, pads, zero])?;
+    let mut y = n.emit(op([0, 0], true, Rounding::Ceil), &[padded])?;
+    for (i, count) in counts.into_iter().enumerate() {
+        let have = n.shape(y).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
+        let want = n.ints(count).and_then(|c| c.first().copied());
+        if have.is_none() || want.is_none() || want < have {
+            let start = n.i64s(&[0])?;
+            y = n.cut(y, start, count, i as i64 + 2)?;
+        }
+    }
+    Ok(y)
+}
+
+impl Pool {
+    // Whether the last window reaches beyond the end padding.
+    fn hangs_over(&self, i: usize, size: i64) -> bool {
+        let free = size.saturating_add(2 * self.pads[i]) - self.kernel[i];
+        self.ceil && free > 0 && free % self.strides[i] != 0 && {
+            let last = (free / self.strides[i] + 1) * self.strides[i];
+            last < size.saturating_add(self.pads[i])
+        }
+    }
+}
+
+// How many windows begin in the data or before it, for each axis, as i64 vectors of one.
+fn window_counts(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Vec<Value>> {
+    let shape = n.shape_of(x)?;
+    let mut counts = vec![];
+    for i in 0..2 {
+        let (at, zero) = (n.i64s(&[i as i64 + 2])?, n.i64(0)?);
+        let size = n.emit(Gather { batch_dims: 0 }, &[shape, at, zero])?;
+        let room = n.plus_number(size, (pool.pads[i] - 1) as f64)?;
+        let stride = n.i64s(&[pool.strides[i]])?;
+        let steps = n.emit(Divide::default(), &[room, stride])?;
+        counts.push(n.plus_number(steps, 1.0)?);
+    }
+    Ok(counts)
+}
+

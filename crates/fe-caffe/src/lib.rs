@@ -1,0 +1,188 @@
+//! Caffe models into graphs. The topology is a text (`.prototxt`) read by the names of its fields, or lies in the bytes of a
+//! `.caffemodel` and is read by their numbers; the weights come from the `.caffemodel`, joined by the names of layers. `net`
+//! brings every version of the format to one list of layers, `scope` walks over it, and the rules in `layers` translate one
+//! layer each.
+
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod binary;
+mod blob;
+mod input;
+mod layers;
+mod lookup;
+mod names;
+mod net;
+mod old_types;
+mod phase;
+mod proto_file;
+mod python;
+mod recognise;
+mod schema;
+mod scope;
+mod wire;
+
+use binary::Decoded;
+use blob::Blob;
+use carafe_frontend::{Missing, ReadOptions, RuleSet};
+use carafe_graph::{Error, Model, Result};
+use carafe_tensor::SharedBytes;
+use lookup::Lookup;
+use net::{Layer, Net};
+use scope::{Context, Scope};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+pub use blob::{read_mean, read_mean_bytes};
+pub use recognise::is_caffe;
+pub use schema::{Coding, EnumType, FieldKind, FieldType, MessageType, Schema};
+
+/// All built-in rules.
+pub fn rules() -> RuleSet {
+    RuleSet::new(layers::all())
+}
+
+/// What a reader of Caffe takes beyond the file itself.
+#[derive(Clone, Debug, Default)]
+pub struct CaffeOptions {
+    /// The `.caffemodel` of a topology; without it one of the same name is taken where there is one beside the topology.
+    pub weights: Option<PathBuf>,
+    /// The `.prototxt` of a `.caffemodel`; without it one of the same name is taken where there is one beside the model, else
+    /// the topology in the model itself.
+    pub topology: Option<PathBuf>,
+    /// A `.proto` file with the messages of a fork of Caffe.
+    pub proto: Option<PathBuf>,
+}
+
+/// Reads a model with these rules.
+pub fn read_file(path: &Path, rules: &RuleSet) -> Result<Model> {
+    read_file_with(path, rules, &ReadOptions::default(), &CaffeOptions::default())
+}
+
+/// Reads a model with these rules and options. The file is a `.prototxt` or a `.caffemodel`.
+pub fn read_file_with(path: &Path, rules: &RuleSet, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Result<Model> {
+    let schema = match &caffe.proto {
+        None => Cow::Borrowed(Schema::built_in()),
+        Some(path) => Cow::Owned(own_schema(path)?),
+    };
+    let given = map(path)?;
+    let is_text = recognise::is_text(head(&given));
+    let sibling = |extension: &str| Some(path.with_extension(extension)).filter(|p| p.is_file() && p != path);
+    let (topology, weights) = if is_text {
+        let weights = caffe.weights.clone().or_else(|| sibling("caffemodel"));
+        ((path.to_path_buf(), given), weights.map(|p| map(&p).map(|b| (p, b))).transpose()?)
+    } else {
+        match caffe.topology.clone().or_else(|| sibling("prototxt")) {
+            Some(topology) => {
+                let bytes = map(&topology)?;
+                ((topology, bytes), Some((path.to_path_buf(), given)))
+            }
+            None => {
+                let weights = caffe.weights.clone().map(|p| map(&p).map(|b| (p, b))).transpose()?;
+                ((path.to_path_buf(), given), weights)
+            }
+        }
+    };
+    let named = |e: Error, path: &Path| e.at(format!("`{}`", path.display()));
+    let mut net = parse(&topology.1, &schema).and_then(Net::of).map_err(|e| named(e, &topology.0))?;
+    if let Some((path, bytes)) = &weights {
+        join(&mut net, bytes, &schema).map_err(|e| named(e, path))?;
+    }
+    translate(&net, rules, options, &schema)
+}
+
+/// Reads a model from the bytes of its topology and, if there are any, of its weights.
+pub fn read_bytes(topology: Vec<u8>, weights: Option<Vec<u8>>, rules: &RuleSet) -> Result<Model> {
+    read_bytes_with(topology, weights, rules, &ReadOptions::default(), Schema::built_in())
+}
+
+/// Reads a model from bytes with these options and this schema.
+pub fn read_bytes_with(
+    topology: Vec<u8>,
+    weights: Option<Vec<u8>>,
+    rules: &RuleSet,
+    options: &ReadOptions<'_>,
+    schema: &Schema,
+) -> Result<Model> {
+    let mut net = parse(&SharedBytes::from_vec(topology), schema).and_then(Net::of)?;
+    if let Some(bytes) = weights {
+        join(&mut net, &SharedBytes::from_vec(bytes), schema).map_err(|e| e.at("the weights"))?;
+    }
+    translate(&net, rules, options, schema)
+}
+
+fn own_schema(path: &Path) -> Result<Schema> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::io(format!("cannot read `{}`", path.display()), &e))?;
+    let own = Schema::parse(&text).map_err(|e| e.at(format!("`{}`", path.display())))?;
+    if own.message("LayerParameter").is_none() {
+        return Err(Error::invalid(format!(
+            "`{}` has no message `LayerParameter`; it should be the `caffe.proto` of the Caffe that made the model",
+            path.display()
+        )));
+    }
+    Ok(Schema::built_in().with(own))
+}
+
+fn map(path: &Path) -> Result<SharedBytes> {
+    let failed = |e: &std::io::Error| Error::io(format!("cannot open `{}`", path.display()), e);
+    let file = File::open(path).map_err(|e| failed(&e))?;
+    SharedBytes::map_file(&file).map_err(|e| failed(&e))
+}
+
+fn head(bytes: &SharedBytes) -> &[u8] {
+    &bytes.as_slice()[..bytes.len().min(64 * 1024)]
+}
+
+// Text or bytes to a tree. Text that is no net is still told as text, with the place of the first slip.
+fn parse(bytes: &SharedBytes, schema: &Schema) -> Result<Decoded> {
+    let all = bytes.as_slice();
+    let looks_like_text = || !head(bytes).contains(&0) && std::str::from_utf8(all).is_ok();
+    if recognise::is_text(head(bytes)) || (!recognise::is_caffe(head(bytes)) && looks_like_text()) {
+        let text = std::str::from_utf8(all)
+            .map_err(|e| Error::invalid(format!("the text is not UTF-8 from byte {} on", e.valid_up_to())))?;
+        let tree = carafe_textproto::parse_text(text).map_err(|e| Error::invalid(e.to_string()))?;
+        return Ok(Decoded { tree, ..Decoded::default() });
+    }
+    binary::decode(bytes, schema).map_err(|e| e.at("not a valid caffemodel"))
+}
+
+// Gives layers the blobs of the first layer of their name.
+fn join(net: &mut Net, weights: &SharedBytes, schema: &Schema) -> Result<()> {
+    let mut blobs: HashMap<String, Vec<Blob>> = HashMap::new();
+    for (name, found) in parse(weights, schema).and_then(net::stored)? {
+        blobs.entry(name).or_insert(found);
+    }
+    for layer in &mut net.layers {
+        if let Some(found) = blobs.get(&layer.name) {
+            layer.blobs = found.clone();
+        }
+    }
+    Ok(())
+}
+
+fn translate(net: &Net, rules: &RuleSet, options: &ReadOptions<'_>, schema: &Schema) -> Result<Model> {
+    let lookup = Lookup::new(rules);
+    if !options.keep_unknown {
+        check_types(net, &lookup, rules, options)?;
+    }
+    let cx = Context { lookup: &lookup, schema, options };
+    Scope::new(&cx).net(net)
+}
+
+// Everything that has no rule, told at once.
+fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<()> {
+    let mut missing = Missing::default();
+    let mut training: Vec<&Layer> = vec![];
+    for layer in net.layers.iter().filter(|l| !input::is_input(&l.ty)) {
+        let ty = lookup.type_of(layer);
+        match lookup.find(&ty) {
+            Some(_) => {}
+            None if input::is_training(&ty) => training.push(layer),
+            None => missing.add("", &ty, 1, &layer.name),
+        }
+    }
+    input::check_training(&training)?;
+    missing.check("caffe", rules, options.registry)
+}

@@ -1,0 +1,198 @@
+//! A net as a list of layers, whatever format version it was written in. Layers of other phases are gone, the old forms of
+//! layers and inputs are brought to the current one; nothing is known here of what a layer type does.
+
+use crate::binary::Decoded;
+use crate::blob::Blob;
+use crate::old_types;
+use crate::phase::State;
+use carafe_graph::{Error, Result};
+use carafe_textproto::{Field, Message, Position, Value};
+
+#[derive(Debug, Default)]
+pub(crate) struct Net {
+    pub name: String,
+    pub layers: Vec<Layer>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layer {
+    pub name: String,
+    pub ty: String,
+    pub bottoms: Vec<String>,
+    pub tops: Vec<String>,
+    /// Everything the layer says, its parameter messages among it.
+    pub tree: Message,
+    pub blobs: Vec<Blob>,
+    /// Line 0 in a net out of bytes.
+    pub at: Position,
+}
+
+impl Layer {
+    /// `layer `conv1` (Convolution, line 12)`, the way errors speak of it.
+    pub(crate) fn place(&self) -> String {
+        match self.at.line {
+            0 => format!("layer `{}` ({})", self.name, self.ty),
+            line => format!("layer `{}` ({}, line {line})", self.name, self.ty),
+        }
+    }
+    /// The last message of this name.
+    pub(crate) fn message(&self, name: &str) -> Option<&Message> {
+        self.tree.get(name).and_then(Value::as_message)
+    }
+}
+
+impl Net {
+    /// The net that a tree and its blobs say.
+    pub(crate) fn of(decoded: Decoded) -> Result<Net> {
+        let Decoded { tree, layer_blobs, old_layer_blobs } = decoded;
+        let name = tree.get("name").and_then(Value::as_str).unwrap_or("").to_string();
+        let state = State::of(tree.get("state").and_then(Value::as_message))?;
+        let mut layers = old_inputs(&tree)?;
+        let has_new = tree.all("layer").next().is_some();
+        let (field, blobs) = if has_new { ("layer", layer_blobs) } else { ("layers", old_layer_blobs) };
+        let mut blobs = blobs.into_iter();
+        let mut any = false;
+        for (at, value) in tree.all(field) {
+            any = true;
+            let Value::Message(m) = value else {
+                return Err(misplaced(at, format!("`{field}` must be a message, found {}", value.describe())));
+            };
+            let mut layer = layer(m, at, !has_new)?;
+            if let Some(blobs) = blobs.next() {
+                layer.blobs = blobs;
+            }
+            if state.keeps(m).map_err(|e| e.at(layer.place()))? {
+                layers.push(layer);
+            }
+        }
+        if !any {
+            return Err(no_layers(&tree));
+        }
+        Ok(Net { name, layers })
+    }
+}
+
+/// Names of layers and the blobs stored with them, whatever their types and phases.
+pub(crate) fn stored(decoded: Decoded) -> Result<Vec<(String, Vec<Blob>)>> {
+    let Decoded { tree, layer_blobs, old_layer_blobs } = decoded;
+    let mut all = vec![];
+    for (field, blobs) in [("layer", layer_blobs), ("layers", old_layer_blobs)] {
+        let mut blobs = blobs.into_iter();
+        for (_, value) in tree.all(field) {
+            let Value::Message(m) = value else { continue };
+            let name = strings(m, "name")?.pop().unwrap_or_default();
+            let blobs = match blobs.next() {
+                Some(blobs) => blobs,
+                None => blobs_in_text(m, &name)?,
+            };
+            all.push((name, blobs));
+        }
+    }
+    if all.is_empty() { Err(no_layers(&tree)) } else { Ok(all) }
+}
+
+fn blobs_in_text(m: &Message, layer: &str) -> Result<Vec<Blob>> {
+    let blob = |(at, v): (Position, &Value)| match v {
+        Value::Message(m) => Blob::of_tree(m),
+        v => Err(misplaced(at, format!("`blobs` must be a message, found {}", v.describe()))),
+    };
+    m.all("blobs").map(blob).collect::<Result<Vec<_>>>().map_err(|e| e.at(format!("layer `{layer}`")))
+}
+
+/// An error about a place in the text, if there is a text.
+pub(crate) fn misplaced(at: Position, message: impl Into<String>) -> Error {
+    match at.line {
+        0 => Error::invalid(message),
+        _ => Error::invalid(at.error(message).to_string()),
+    }
+}
+
+fn no_layers(tree: &Message) -> Error {
+    let solver = ["net", "train_net", "test_net", "base_lr", "lr_policy", "max_iter", "solver_mode"];
+    if let Some(f) = tree.fields.iter().find(|f| solver.contains(&f.name.as_str())) {
+        return Error::invalid(format!("this is a solver (it has `{}`), not a net; give the file of the net", f.name));
+    }
+    Error::invalid("the net has no layers: there is neither `layer` nor `layers` in it")
+}
+
+fn strings(m: &Message, name: &str) -> Result<Vec<String>> {
+    let text = |(at, v): (Position, &Value)| match v {
+        Value::Str(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        v => Err(misplaced(at, format!("`{name}` must be a string, found {}", v.describe()))),
+    };
+    m.all(name).map(text).collect()
+}
+
+fn layer(m: &Message, at: Position, is_old: bool) -> Result<Layer> {
+    if is_old && m.get("layer").is_some() {
+        return Err(misplaced(
+            at,
+            "the net is in the first format of Caffe (`layers { layer { ... } }`), which is not read; bring it to the \
+             current one with Caffe's `upgrade_net_proto_text` or `upgrade_net_proto_binary`",
+        ));
+    }
+    let name = strings(m, "name")?.pop().unwrap_or_default();
+    let ty = match m.get("type") {
+        None => return Err(misplaced(at, format!("layer `{name}` has no `type`"))),
+        Some(Value::Str(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        Some(Value::Word(word)) => old_types::by_word(word).map_or(word.clone(), str::to_string),
+        Some(Value::Int(n)) => old_types::by_number(*n)
+            .ok_or_else(|| misplaced(at, format!("layer `{name}`: there is no layer type {n}")))?
+            .to_string(),
+        Some(v) => {
+            return Err(misplaced(at, format!("layer `{name}`: `type` must be a string, found {}", v.describe())));
+        }
+    };
+    let (bottoms, tops) = (strings(m, "bottom")?, strings(m, "top")?);
+    let name = if name.is_empty() { tops.first().unwrap_or(&ty).clone() } else { name };
+    let blobs = blobs_in_text(m, &name)?;
+    let fields = m.fields.iter().filter(|f| f.name != "blobs").cloned().collect();
+    Ok(Layer { name, ty, bottoms, tops, tree: Message { fields }, blobs, at })
+}
+
+// `input` with `input_shape` or `input_dim` as layers.
+fn old_inputs(tree: &Message) -> Result<Vec<Layer>> {
+    let names = strings(tree, "input")?;
+    let shapes: Vec<Message> = tree
+        .all("input_shape")
+        .map(|(at, v)| match v {
+            Value::Message(m) => Ok(m.clone()),
+            v => Err(misplaced(at, format!("`input_shape` must be a message, found {}", v.describe()))),
+        })
+        .collect::<Result<_>>()?;
+    let dims: Vec<(Position, Value)> = tree.all("input_dim").map(|(at, v)| (at, v.clone())).collect();
+    if names.is_empty() {
+        return Ok(vec![]);
+    }
+    let of_dims = |part: &[(Position, Value)]| {
+        let dim = |(at, v): &(Position, Value)| Field { name: "dim".into(), at: *at, value: v.clone() };
+        Message { fields: part.iter().map(dim).collect() }
+    };
+    let n = names.len();
+    let shapes: Vec<Option<Message>> = if !shapes.is_empty() {
+        // One shape serves all inputs, as with an Input layer.
+        if shapes.len() != n && shapes.len() != 1 {
+            return Err(Error::invalid(format!("the net has {n} inputs and {} of `input_shape`", shapes.len())));
+        }
+        (0..n).map(|i| shapes.get(i).or(shapes.first()).cloned()).collect()
+    } else if dims.is_empty() {
+        vec![None; n]
+    } else if n == 1 {
+        vec![Some(of_dims(&dims))]
+    } else if dims.len() == 4 * n {
+        dims.chunks(4).map(|part| Some(of_dims(part))).collect()
+    } else {
+        return Err(Error::invalid(format!(
+            "the net has {n} inputs and {} of `input_dim`: 4 are needed for each; `input_shape` has no such limit",
+            dims.len()
+        )));
+    };
+    Ok(names.into_iter().zip(shapes).map(|(name, shape)| input(name, shape)).collect())
+}
+
+fn input(name: String, shape: Option<Message>) -> Layer {
+    let field = |name: &str, m: Message| Field { name: name.into(), at: Position::default(), value: Value::Message(m) };
+    let shape = shape.map(|s| field("shape", s)).into_iter().collect();
+    let tree = Message { fields: vec![field("input_param", Message { fields: shape })] };
+    Layer { ty: "Input".into(), tops: vec![name.clone()], name, tree, ..Layer::default() }
+}

@@ -1,0 +1,252 @@
+//! Translates a net layer by layer in the order of the file. A name means the latest blob of that name: a layer whose top is
+//! one of its bottoms works in place, and what follows reads its result.
+
+use crate::attributes;
+use crate::blob::Blob;
+use crate::input;
+use crate::lookup::Lookup;
+use crate::net::{Layer, Net};
+use crate::schema::Schema;
+use carafe_frontend::{Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel};
+use carafe_graph::{AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, Registry, Result, Value};
+use std::collections::{HashMap, HashSet};
+
+/// What the translation of a net takes from outside.
+pub(crate) struct Context<'f> {
+    pub lookup: &'f Lookup<'f>,
+    pub schema: &'f Schema,
+    pub options: &'f ReadOptions<'f>,
+}
+
+pub(crate) struct Scope<'f> {
+    cx: &'f Context<'f>,
+    model: Model,
+    names: HashMap<String, Bound>,
+    /// Stored blobs of the layer at hand, by the names that its node knows them by. Constants are made when asked for.
+    blobs: HashMap<String, (String, Blob, Option<Value>)>,
+    /// Whether any layer was kept for want of a rule.
+    kept: bool,
+}
+
+/// A blob of the net.
+#[derive(Clone, Debug)]
+struct Bound {
+    item: Item,
+    producer: String,
+    consumed: bool,
+    is_input: bool,
+    order: usize,
+}
+
+impl<'f> Scope<'f> {
+    pub(crate) fn new(cx: &'f Context<'f>) -> Scope<'f> {
+        Scope { cx, model: Model::default(), names: HashMap::new(), blobs: HashMap::new(), kept: false }
+    }
+
+    /// The whole net as a model.
+    pub(crate) fn net(mut self, net: &Net) -> Result<Model> {
+        self.model.name = net.name.clone();
+        let later: HashSet<&str> = net.layers.iter().flat_map(|l| &l.tops).map(String::as_str).collect();
+        let mut layer_names = HashSet::new();
+        for (i, layer) in net.layers.iter().enumerate() {
+            self.cx.options.progress.tell(i, net.layers.len(), "layers translated");
+            let name = unique(&layer.name, &mut layer_names);
+            let done = self.bottoms(layer, &later).and_then(|()| self.layer(layer, &name, i, &later));
+            done.map_err(|e| e.at(layer.place()))?;
+        }
+        self.outputs()?;
+        self.model.prune();
+        Ok(self.model)
+    }
+
+    // Every bottom must have been produced before.
+    fn bottoms(&mut self, layer: &Layer, later: &HashSet<&str>) -> Result<()> {
+        for bottom in &layer.bottoms {
+            match self.names.get_mut(bottom) {
+                Some(bound) => bound.consumed = true,
+                None if later.contains(bottom.as_str()) => {
+                    return Err(Error::invalid(format!(
+                        "bottom `{bottom}` is produced by a later layer; layers stand behind those they read"
+                    )));
+                }
+                None => return Err(Error::invalid(format!("bottom `{bottom}` is produced by no layer"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn layer(&mut self, layer: &Layer, name: &str, order: usize, tops: &HashSet<&str>) -> Result<()> {
+        if input::is_input(&layer.ty) && !self.cx.lookup.is_user(&layer.ty) {
+            for (top, shape) in layer.tops.iter().zip(input::shapes(layer)?) {
+                let own = if layer.tops.len() == 1 { name } else { top };
+                let v = self.model.parameter(own, carafe_tensor::ElementType::F32, shape)?;
+                self.model.set_tensor_names(v, Default::default());
+                self.bind(layer, top, v.into(), order, true)?;
+            }
+            return Ok(());
+        }
+        let source = self.source_node(layer, name, tops)?;
+        let before = self.model.slots();
+        let found = self.cx.lookup.find(&source.op_type);
+        let origin = found.as_ref().map(|f| f.origin);
+        let outputs = match found {
+            Some(found) => {
+                let mut cx = NodeCx::new(self, &source);
+                (found.translate)(&mut cx).and_then(|outputs| cx.finish(&outputs).map(|()| outputs))
+            }
+            None => Err(Error::unsupported("there is no rule for this layer type")),
+        };
+        let outputs = match outputs {
+            Ok(outputs) => outputs,
+            // Behind an unknown layer a rule often fails for want of a shape; its node is shown all the same.
+            Err(e) if self.cx.options.keep_unknown && (self.kept || e.kind() == ErrorKind::Unsupported) => {
+                self.keep(&source, before)?
+            }
+            Err(e) => return Err(e),
+        };
+        if self.cx.options.explain {
+            let origin = origin.unwrap_or(Origin::Nobody);
+            Explained::new(&layer.name, &source.op_type, &origin).attach(&mut self.model, before);
+        }
+        if outputs.0.len() < source.outputs.len() {
+            let (given, wanted) = (outputs.0.len(), source.outputs.len());
+            return Err(Error::unsupported(format!("gives {given} tops, the net names {wanted}")));
+        }
+        for (top, item) in layer.tops.iter().zip(outputs.0) {
+            self.bind(layer, top, item, order, false)?;
+        }
+        Ok(())
+    }
+
+    fn source_node(&mut self, layer: &Layer, name: &str, tops: &HashSet<&str>) -> Result<SourceNode> {
+        let mut source = SourceNode {
+            name: name.to_string(),
+            op_type: self.cx.lookup.type_of(layer),
+            version: 1,
+            inputs: layer.bottoms.clone(),
+            input_ports: vec!["bottom".into(); layer.bottoms.len()],
+            outputs: layer.tops.clone(),
+            output_ports: vec!["top".into(); layer.tops.len()],
+            attrs: attributes::of(layer, self.cx.schema)?,
+            ..SourceNode::default()
+        };
+        self.blobs.clear();
+        for (i, blob) in layer.blobs.iter().enumerate() {
+            let constant = match i {
+                0 => format!("{name}/weights"),
+                1 => format!("{name}/biases"),
+                i => format!("{name}/custom_{i}"),
+            };
+            // The node must not read a blob of the net by the name of a stored one.
+            let mut key = constant.clone();
+            while tops.contains(key.as_str()) {
+                key.push('\'');
+            }
+            source.inputs.push(key.clone());
+            source.input_ports.push("blob".into());
+            self.blobs.insert(key, (constant, blob.clone(), None));
+        }
+        Ok(source)
+    }
+
+    fn bind(&mut self, layer: &Layer, top: &str, item: Item, order: usize, is_input: bool) -> Result<()> {
+        if let Some(old) = self.names.get(top) {
+            if !layer.bottoms.iter().any(|b| b == top) {
+                return Err(Error::invalid(format!(
+                    "top `{top}` was already produced by layer `{}`; only a layer that reads it may produce it again",
+                    old.producer
+                )));
+            }
+            // The name belongs to the latest.
+            if let Item::Tensor(v) | Item::Packed { value: v, .. } = old.item {
+                let mut names = self.model.output(v).names.clone();
+                names.remove(top);
+                self.model.set_tensor_names(v, names);
+            }
+        }
+        if let Item::Tensor(v) | Item::Packed { value: v, .. } = item {
+            self.model.add_tensor_name(v, top);
+        }
+        let producer = layer.name.clone();
+        self.names.insert(top.to_string(), Bound { item, producer, consumed: false, is_input, order });
+        Ok(())
+    }
+
+    // What no layer reads is an output, in the order of the file.
+    fn outputs(&mut self) -> Result<()> {
+        let mut ends: Vec<(usize, String, Item)> = vec![];
+        for (name, bound) in self.names.iter().filter(|(_, b)| !b.consumed && !b.is_input) {
+            ends.push((bound.order, name.clone(), bound.item.clone()));
+        }
+        let tops_in_order = |(order, name, _): &(usize, String, Item)| (*order, name.clone());
+        ends.sort_by_key(tops_in_order);
+        for (_, name, item) in ends {
+            let Item::Tensor(v) = item else { continue };
+            let result = self.model.result(&format!("{name}/sink_port_0"), v)?;
+            self.model.add_tensor_name(result.into(), &name);
+        }
+        match self.model.results().is_empty() {
+            true => Err(Error::invalid("the net has no outputs: every blob is read by some layer")),
+            false => Ok(()),
+        }
+    }
+
+    fn keep(&mut self, source: &SourceNode, first_slot: usize) -> Result<Outputs> {
+        self.kept = true;
+        self.blobs.values_mut().for_each(|(.., made)| *made = None);
+        let emitted = self.model.nodes().map(|(id, _)| id).filter(|id| id.0 as usize >= first_slot);
+        let mut emitted: Vec<NodeId> = emitted.collect();
+        while let Some(id) = emitted.pop() {
+            self.model.remove(id)?;
+        }
+        let mut inputs = vec![];
+        for name in &source.inputs {
+            match self.resolve(name)? {
+                Some(Item::Tensor(v) | Item::Packed { value: v, .. }) => inputs.push(v),
+                _ => return Err(Error::invalid(format!("reads `{name}`, which nothing produces"))),
+            }
+        }
+        let shown = |v: &AttrValue| if v.to_text().is_some() { v.clone() } else { AttrValue::Text(v.to_string()) };
+        let attrs: AttrMap = source.attrs.iter().map(|(n, v)| (n.to_string(), shown(v))).collect();
+        let node = FrameworkNode { attrs, ..FrameworkNode::new("caffe", &source.op_type) };
+        let id = self.model.add(&source.name, node.with_outputs(source.outputs.len()), &inputs)?;
+        Ok((0..source.outputs.len()).map(|port| Value { node: id, port }).collect::<Vec<_>>().into())
+    }
+}
+
+// The name, or the name with a number behind it.
+fn unique(name: &str, taken: &mut HashSet<String>) -> String {
+    let mut own = name.to_string();
+    let mut n = 0;
+    while !taken.insert(own.clone()) {
+        n += 1;
+        own = format!("{name}_{n}");
+    }
+    own
+}
+
+impl Host for Scope<'_> {
+    fn model(&self) -> &Model {
+        &self.model
+    }
+    fn model_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
+    fn resolve(&mut self, name: &str) -> Result<Option<Item>> {
+        if let Some((constant, blob, made)) = self.blobs.get_mut(name) {
+            if made.is_none() {
+                let i = name.rsplit('/').next().unwrap_or("");
+                let tensor = blob.tensor().map_err(|e| e.at(format!("stored blob `{i}`")))?;
+                *made = Some(self.model.constant(constant, tensor)?);
+            }
+            return Ok(made.map(Item::Tensor));
+        }
+        Ok(self.names.get(name).map(|b| b.item.clone()))
+    }
+    fn body(&mut self, attribute: &str, _: &[Fact]) -> Result<SubModel> {
+        Err(Error::unsupported(format!("layers of Caffe have no sub-graphs, `{attribute}` is none")))
+    }
+    fn registry(&self) -> Option<&Registry> {
+        self.cx.options.registry
+    }
+}
