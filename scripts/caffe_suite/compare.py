@@ -29,7 +29,8 @@ def is_list(a):
 
 
 def rows(a):
-    """Rows of detections before the one with image -1."""
+    """Rows of detections before the one with image -1, by image, label and score."""
     a = a.reshape(-1, 7)
     ends = np.flatnonzero((a[:, 0] < 0) | (~a.any(1)))
-    return a[:ends[0]] if len(ends) else a
+    a = a[:ends[0]] if len(ends) else a
+    return a[np.lexsort((-a[:, 2], a[:, 1], a[:, 0]))]

@@ -8,6 +8,8 @@ from .files import one
 
 def prior_box(Params, at, bottoms, n):
     p = Params(at, "prior_box_param")
+    if p.has("fixed_size"):
+        raise NotImplementedError("fixed_size")
     height, width = bottoms[0].shape[2:]
     image_h, image_w = p("img_h") or p("img_size") or bottoms[1].shape[2], p("img_w") or p("img_size") or bottoms[1].shape[3]
     step_h, step_w = p("step_h") or p("step") or image_h / height, p("step_w") or p("step") or image_w / width
@@ -38,35 +40,32 @@ def prior_box(Params, at, bottoms, n):
     return np.stack([boxes.reshape(-1), variances])[None]
 
 
-def overlap(a, b, normalized=True):
-    more = 0 if normalized else 1
+def overlap(a, b):
     width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     if width < 0 or height < 0:
         return 0
-    area = lambda v: (v[2] - v[0] + more) * (v[3] - v[1] + more)
-    both = (width + more) * (height + more)
+    area = lambda v: (v[2] - v[0]) * (v[3] - v[1])
+    both = width * height
     return both / (area(a) + area(b) - both)
 
 
 def detection_output(Params, at, bottoms, n):
     p = Params(at, "detection_output_param")
+    if len(bottoms) > 3 or not p("normalized", True):
+        raise NotImplementedError("two stages, and priors in pixels")
     loc, conf, prior = (b.astype(np.float64) for b in bottoms[:3])
     classes, shared = p("num_classes"), p("share_location", True)
-    normalized = p("normalized", True)
-    size = 4 if normalized else 5
     nms = one(p.tree, "nms_param", {})
     limit, top_k, keep = one(nms, "nms_threshold", 0.3), one(nms, "top_k", -1), p("keep_top_k", -1)
     background, least = p("background_label_id", 0), p("confidence_threshold", -3.4e38)
     images = loc.shape[0]
     prior = prior.reshape(prior.shape[0], prior.shape[1], -1)
-    count = prior.shape[2] // size
+    count = prior.shape[2] // 4
     loc = loc.reshape(images, count, -1, 4)
     conf = conf.reshape(images, count, classes)
-    boxes = prior[0, 0].reshape(count, size)[:, -4:]
-    if not normalized:
-        boxes = boxes / [p("input_width"), p("input_height")] * 1 if False else boxes / np.array([p("input_width"), p("input_height")] * 2)
+    boxes = prior[0, 0].reshape(count, 4)
     encoded = p("variance_encoded_in_target", False)
-    variances = np.ones((count, 4)) if encoded else prior[0, 1].reshape(count, size)[:, :4] if normalized else prior[0, 1].reshape(count, -1)[:, :4]
+    variances = np.ones((count, 4)) if encoded else prior[0, 1].reshape(count, 4)
     rows = []
     for image in range(images):
         found = []
@@ -105,12 +104,17 @@ def detection_output(Params, at, bottoms, n):
     return y
 
 
+def nearest(v):
+    """Halves away from zero, as C rounds."""
+    return np.sign(v) * np.floor(np.abs(v) + 0.5)
+
+
 def roi_pooling(Params, at, bottoms, n):
     (x, rois), p = bottoms, Params(at, "roi_pooling_param")
     rows, columns, scale = p("pooled_h"), p("pooled_w"), p("spatial_scale", 1.0)
     y = np.zeros((rois.shape[0], x.shape[1], rows, columns))
     for r, (image, *box) in enumerate(rois.reshape(-1, 5)):
-        left, top, right, bottom = (int(np.floor(np.float32(v) * np.float32(scale) + 0.5)) for v in box)
+        left, top, right, bottom = (int(nearest(np.float32(v) * np.float32(scale))) for v in box)
         h, w = max(bottom - top + 1, 1) / rows, max(right - left + 1, 1) / columns
         for i in range(rows):
             for j in range(columns):
@@ -125,9 +129,8 @@ def psroi_pooling(Params, at, bottoms, n):
     (x, rois), p = bottoms, Params(at, "psroi_pooling_param")
     outputs, group, scale = p("output_dim"), p("group_size"), p("spatial_scale")
     y = np.zeros((rois.shape[0], outputs, group, group))
-    near = lambda v: np.floor(v + 0.5)
     for r, (image, left, top, right, bottom) in enumerate(rois.reshape(-1, 5)):
-        left, top, right, bottom = near(left) * scale, near(top) * scale, (near(right) + 1) * scale, (near(bottom) + 1) * scale
+        left, top, right, bottom = nearest(left) * scale, nearest(top) * scale, (nearest(right) + 1) * scale, (nearest(bottom) + 1) * scale
         h, w = max(bottom - top, 0.1) / group, max(right - left, 0.1) / group
         for i in range(group):
             for j in range(group):
