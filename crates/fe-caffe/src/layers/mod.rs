@@ -29,5 +29,9 @@ families! {
     joining,
     normalization,
     pooling,
+    reduction,
     scale,
+    shapes,
+    sources,
+    windows,
 }
