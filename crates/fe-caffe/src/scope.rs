@@ -48,7 +48,7 @@ impl<'f> Scope<'f> {
     pub(crate) fn net(mut self, net: &Net) -> Result<Model> {
         self.model.name = net.name.clone();
         let later: HashSet<&str> = net.layers.iter().flat_map(|l| &l.tops).map(String::as_str).collect();
-        let mut layer_names = HashSet::new();
+        let mut layer_names = HashMap::new();
         for (i, layer) in net.layers.iter().enumerate() {
             self.cx.options.progress.tell(i, net.layers.len(), "layers translated");
             let name = unique(&layer.name, &mut layer_names);
@@ -212,14 +212,19 @@ impl<'f> Scope<'f> {
     }
 }
 
-// The name, or the name with a number behind it.
-fn unique(name: &str, taken: &mut HashSet<String>) -> String {
-    let mut own = name.to_string();
-    let mut n = 0;
-    while !taken.insert(own.clone()) {
+// The name, or the name with a number behind it. The map has the number that each name came to.
+fn unique(name: &str, taken: &mut HashMap<String, usize>) -> String {
+    let Some(n) = taken.get(name).copied() else {
+        taken.insert(name.to_string(), 0);
+        return name.to_string();
+    };
+    let mut n = n + 1;
+    while taken.contains_key(&format!("{name}_{n}")) {
         n += 1;
-        own = format!("{name}_{n}");
     }
+    taken.insert(name.to_string(), n);
+    let own = format!("{name}_{n}");
+    taken.insert(own.clone(), 0);
     own
 }
 

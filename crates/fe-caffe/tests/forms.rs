@@ -236,8 +236,7 @@ fn seen(layer_type: &str, text: &str) -> Vec<(String, AttrValue)> {
     let options = ReadOptions::default();
     let schema = carafe_fe_caffe::Schema::built_in();
     read_bytes_with(text.into_bytes(), Some(stored), &rules, &options, schema).unwrap();
-    let found = seen.lock().unwrap().clone();
-    found
+    std::mem::take(&mut *seen.lock().unwrap())
 }
 
 #[test]
