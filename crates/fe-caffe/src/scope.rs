@@ -43,7 +43,8 @@ struct Bound {
     producer: String,
     consumed: bool,
     is_input: bool,
-    order: usize,
+    /// Number of its layer and of the top there.
+    order: (usize, usize),
 }
 
 impl<'f> Scope<'f> {
@@ -57,10 +58,10 @@ impl<'f> Scope<'f> {
         let later: HashSet<&str> = net.layers.iter().flat_map(|l| &l.tops).map(String::as_str).collect();
         for (name, tensor) in &net.constants {
             let item = self.model.constant(name, tensor.clone())?.into();
-            let bound = Bound { item, producer: name.clone(), consumed: true, is_input: true, order: 0 };
+            let bound = Bound { item, producer: name.clone(), consumed: true, is_input: true, order: (0, 0) };
             self.names.insert(name.clone(), bound);
         }
-        let mut layer_names = HashSet::new();
+        let mut layer_names = HashMap::new();
         for (i, layer) in net.layers.iter().enumerate() {
             self.cx.options.progress.tell(i, net.layers.len(), "layers translated");
             let name = unique(&layer.name, &mut layer_names);
@@ -90,11 +91,11 @@ impl<'f> Scope<'f> {
 
     fn layer(&mut self, layer: &Layer, name: &str, order: usize, tops: &HashSet<&str>) -> Result<()> {
         if input::is_input(&layer.ty) && !self.cx.lookup.is_user(&layer.ty) {
-            for (top, shape) in layer.tops.iter().zip(input::shapes(layer)?) {
+            for (t, (top, shape)) in layer.tops.iter().zip(input::shapes(layer)?).enumerate() {
                 let own = if layer.tops.len() == 1 { name } else { top };
                 let v = self.model.parameter(own, carafe_tensor::ElementType::F32, shape)?;
                 self.model.set_tensor_names(v, Default::default());
-                self.bind(layer, top, v.into(), order, true)?;
+                self.bind(layer, top, v.into(), (order, t), true)?;
             }
             return Ok(());
         }
@@ -129,8 +130,8 @@ impl<'f> Scope<'f> {
             let (given, wanted) = (outputs.0.len(), source.outputs.len());
             return Err(Error::unsupported(format!("gives {given} tops, the net names {wanted}")));
         }
-        for (top, item) in layer.tops.iter().zip(outputs.0) {
-            self.bind(layer, top, item, order, false)?;
+        for (t, (top, item)) in layer.tops.iter().zip(outputs.0).enumerate() {
+            self.bind(layer, top, item, (order, t), false)?;
         }
         Ok(())
     }
@@ -170,7 +171,7 @@ impl<'f> Scope<'f> {
         Ok(source)
     }
 
-    fn bind(&mut self, layer: &Layer, top: &str, item: Item, order: usize, is_input: bool) -> Result<()> {
+    fn bind(&mut self, layer: &Layer, top: &str, item: Item, order: (usize, usize), is_input: bool) -> Result<()> {
         if let Some(old) = self.names.get(top) {
             if !layer.bottoms.iter().any(|b| b == top) {
                 return Err(Error::invalid(format!(
@@ -197,12 +198,9 @@ impl<'f> Scope<'f> {
 
     // What no layer reads is an output, in the order of the file.
     fn outputs(&mut self) -> Result<()> {
-        let mut ends: Vec<(usize, String, Item)> = vec![];
-        for (name, bound) in self.names.iter().filter(|(_, b)| !b.consumed && !b.is_input) {
-            ends.push((bound.order, name.clone(), bound.item.clone()));
-        }
-        let tops_in_order = |(order, name, _): &(usize, String, Item)| (*order, name.clone());
-        ends.sort_by_key(tops_in_order);
+        let ends = self.names.iter().filter(|(_, b)| !b.consumed && !b.is_input);
+        let mut ends: Vec<_> = ends.map(|(name, b)| (b.order, name.clone(), b.item.clone())).collect();
+        ends.sort_by_key(|(order, ..)| *order);
         for (_, name, item) in ends {
             let Item::Tensor(v) = item else { continue };
             let result = self.model.result(&format!("{name}/sink_port_0"), v)?;
@@ -286,14 +284,19 @@ impl<'f> Scope<'f> {
     }
 }
 
-// The name, or the name with a number behind it.
-fn unique(name: &str, taken: &mut HashSet<String>) -> String {
-    let mut own = name.to_string();
-    let mut n = 0;
-    while !taken.insert(own.clone()) {
+// The name, or the name with a number behind it. The map has the number that each name came to.
+fn unique(name: &str, taken: &mut HashMap<String, usize>) -> String {
+    let Some(n) = taken.get(name).copied() else {
+        taken.insert(name.to_string(), 0);
+        return name.to_string();
+    };
+    let mut n = n + 1;
+    while taken.contains_key(&format!("{name}_{n}")) {
         n += 1;
-        own = format!("{name}_{n}");
     }
+    taken.insert(name.to_string(), n);
+    let own = format!("{name}_{n}");
+    taken.insert(own.clone(), 0);
     own
 }
 

@@ -9,6 +9,7 @@ use carafe_frontend::StaticRule;
 
 mod cx;
 mod fillers;
+mod numbers;
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -21,13 +22,33 @@ macro_rules! families {
 }
 
 families! {
+    accum,
     activation,
+    binary,
     convolution,
+    correlation,
+    ctc,
+    detection_output,
     eltwise,
     identity,
     inner_product,
     joining,
     normalization,
+    normalize,
     pooling,
+    preprocessing,
+    prior_box,
+    proposal,
+    recurrent,
+    reduction,
+    regions,
+    resize,
+    sampling,
     scale,
+    shapes,
+    shuffle_channel,
+    sources,
+    upsample,
+    windows,
+    yolo,
 }

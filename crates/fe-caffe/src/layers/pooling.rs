@@ -40,7 +40,14 @@ fn pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
     };
     let pool = pool.fitted(n, x)?;
     match method.as_str() {
-        "MAX" => max(n, x, pool),
+        "MAX" => {
+            let mut tops = max(n, x, pool)?;
+            if n.n_outputs() < 2 {
+                return Ok(tops[0].into());
+            }
+            tops[1] = n.convert(tops[1], ElementType::F32)?;
+            Ok(tops.into())
+        }
         "AVE" => Ok(average(n, x, pool)?.into()),
         other => Err(n.unsupported(format!("pooling `{other}` is not supported, MAX and AVE are"))),
     }
@@ -119,7 +126,8 @@ impl Pool {
     }
 }
 
-fn max(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Outputs> {
+/// The largest element of every window, and its place in the channel.
+pub(super) fn max(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Vec<Value>> {
     let op = MaxPool {
         strides: pool.strides.to_vec(),
         dilations: vec![1, 1],
@@ -132,12 +140,7 @@ fn max(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Outputs> {
         // Places count within one channel.
         axis: 2,
     };
-    let both = n.emit_all(op, &[x])?;
-    if n.n_outputs() < 2 {
-        return Ok(both[0].into());
-    }
-    let places = n.convert(both[1], ElementType::F32)?;
-    Ok(vec![both[0], places].into())
+    n.emit_all(op, &[x])
 }
 
 /// The mean of every window as Caffe has it.
