@@ -263,6 +263,12 @@ pub(crate) struct ConvertArgs {
     /// Subtracted from the channels of an input: (1,2,3) or NAME(1,2,3)
     #[arg(long = "mean_values", value_name = "LIST", help_heading = "Preprocessing")]
     pub mean_values: Option<String>,
+    /// Mean image of Caffe (.binaryproto), subtracted from the only input
+    #[arg(long = "mean_file", value_name = "FILE", help_heading = "Preprocessing")]
+    pub mean_file: Option<PathBuf>,
+    /// Where the input lies in the mean image, as (x,y); in its middle when left out
+    #[arg(long = "mean_file_offsets", value_name = "(X,Y)", help_heading = "Preprocessing")]
+    pub mean_file_offsets: Option<String>,
     /// The channels of an input are divided by these
     #[arg(long = "scale_values", value_name = "LIST", help_heading = "Preprocessing")]
     pub scale_values: Option<String>,

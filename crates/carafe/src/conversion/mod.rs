@@ -20,6 +20,7 @@ pub use pipeline::{Conversion, Converted, emit, print_line};
 pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 
 use carafe_graph::{Error, Model, NodeId, Result};
+use std::path::PathBuf;
 
 /// Options of a conversion; text fields have the grammar of the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +41,10 @@ pub struct ConversionOptions {
     pub target_layout: Option<String>,
     /// `(a,b,c)` or `name(a,b,c), ...`: subtracted from the channels of an input.
     pub mean_values: Option<String>,
+    /// A mean image of Caffe (`.binaryproto`), subtracted from the only input.
+    pub mean_file: Option<PathBuf>,
+    /// `(x,y)`: where the input lies in the mean image; in its middle when left out.
+    pub mean_file_offsets: Option<String>,
     /// Divided by, after `mean_values`; same form.
     pub scale_values: Option<String>,
     /// One divisor for every float input.
@@ -123,6 +128,16 @@ fn exclude(options: &ConversionOptions) -> Result<()> {
         options.batch.is_some(),
         options.input_shape.is_some(),
         "--batch and --input_shape both set shapes; write the batch into --input_shape",
+    )?;
+    both(
+        options.mean_file.is_some(),
+        options.mean_values.is_some(),
+        "--mean_file and --mean_values both say the mean; give one of them",
+    )?;
+    both(
+        options.mean_file.is_none(),
+        options.mean_file_offsets.is_some(),
+        "--mean_file_offsets says where to cut the image of --mean_file, which is not given",
     )?;
     both(
         options.scale.is_some(),

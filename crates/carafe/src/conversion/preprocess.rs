@@ -1,4 +1,4 @@
-//! `--mean_values`, `--scale_values`, `--scale` and `--reverse_input_channels`. Whatever the order of the options, an input
+//! `--mean_values`, `--mean_file`, `--scale_values`, `--scale` and `--reverse_input_channels`. Whatever the order of the options, an input
 //! has its channels swapped first, then the mean subtracted, then is divided by the scale.
 
 use super::inputs::redirect;
@@ -10,12 +10,15 @@ use carafe_ops::arithmetic::{Divide, Subtract};
 use carafe_ops::convert::Convert;
 use carafe_ops::indexing::Gather;
 use carafe_tensor::{Dim, ElementType, PartialShape, Tensor};
+use std::path::Path;
 
 /// What happens to one input.
 #[derive(Debug, Default)]
 struct Steps {
     reverse: bool,
     mean: Option<Vec<f64>>,
+    /// One value for each element of the input.
+    mean_image: Option<Tensor>,
     scale: Option<Vec<f64>>,
 }
 
@@ -32,6 +35,10 @@ pub(super) fn apply(
     };
     for (id, mean) in read(&options.mean_values, "option `--mean_values`")? {
         steps_of(&mut plan, id).mean = Some(mean);
+    }
+    if let Some(file) = &options.mean_file {
+        let (id, mean) = mean_image(model, file, options).map_err(|e| e.at("option `--mean_file`"))?;
+        steps_of(&mut plan, id).mean_image = Some(mean);
     }
     for (id, scale) in read(&options.scale_values, "option `--scale_values`")? {
         require_divisors(&scale).map_err(|e| e.at("option `--scale_values`"))?;
@@ -62,6 +69,50 @@ fn steps_of(plan: &mut Vec<(NodeId, Steps)>, id: NodeId) -> &mut Steps {
         plan.len() - 1
     });
     &mut plan[at].1
+}
+
+// The image of a file, cut to the size of the only input: in the middle, or where the offsets say.
+fn mean_image(model: &Model, file: &Path, options: &ConversionOptions) -> Result<(NodeId, Tensor)> {
+    let &[id] = model.parameters() else {
+        return Err(Error::usage(format!("the model has {} inputs, it must have one", model.parameters().len())));
+    };
+    let shape = &model.fact(id.into()).shape;
+    let dims = shape.dims().map(|d| d.iter().map(|d| d.get().map(|d| d as usize)).collect::<Vec<_>>());
+    let Some([_, Some(channels), Some(height), Some(width)]) = dims.as_deref() else {
+        return Err(Error::usage(format!("the input must be an image of known size [N,C,H,W], found [{shape}]")));
+    };
+    let (mean, values) = carafe_fe_caffe::read_mean(file)?;
+    let &[c, h, w] = mean.as_slice() else {
+        return Err(Error::invalid(format!("expected an image [C,H,W], found {mean:?}")));
+    };
+    if c != *channels || h < *height || w < *width {
+        return Err(Error::invalid(format!(
+            "the mean image is [{c},{h},{w}], the input [{channels},{height},{width}]: it must have as many channels and \
+             be no smaller"
+        )));
+    }
+    let (left, top) = match &options.mean_file_offsets {
+        None => ((w - width) / 2, (h - height) / 2),
+        Some(text) => offsets(text).map_err(|e| e.at("option `--mean_file_offsets`"))?,
+    };
+    if left.checked_add(*width).is_none_or(|right| right > w) || top.checked_add(*height).is_none_or(|low| low > h) {
+        return Err(Error::usage(format!("offsets ({left},{top}) leave no {width} x {height} of an image {w} x {h}")));
+    }
+    let mut cut = Vec::with_capacity(c * height * width);
+    for row in (0..c).flat_map(|c| (top..top + height).map(move |y| (c * h + y) * w)) {
+        cut.extend_from_slice(&values[row + left..row + left + width]);
+    }
+    Ok((id, Tensor::from_slice(&[1, c, *height, *width], &cut)?))
+}
+
+// `(x,y)`
+fn offsets(text: &str) -> Result<(usize, usize)> {
+    let inside = text.trim().strip_prefix('(').and_then(|t| t.strip_suffix(')'));
+    let numbers = inside.and_then(|t| t.split_once(',')).map(|(x, y)| (x.trim().parse(), y.trim().parse()));
+    match numbers {
+        Some((Ok(x), Ok(y))) => Ok((x, y)),
+        _ => Err(Error::usage(format!("`{text}` must have the form (x,y)"))),
+    }
 }
 
 fn require_divisors(scale: &[f64]) -> Result<()> {
@@ -164,7 +215,11 @@ fn insertion_point(model: &Model, id: NodeId) -> Value {
 }
 
 fn insert(model: &mut Model, id: NodeId, layouts: &Layouts, steps: &Steps) -> Result<()> {
-    let start = if steps.mean.is_some() || steps.scale.is_some() { insertion_point(model, id) } else { id.into() };
+    let start = if steps.mean.is_some() || steps.mean_image.is_some() || steps.scale.is_some() {
+        insertion_point(model, id)
+    } else {
+        id.into()
+    };
     let (ty, shape) = (model.fact(start).ty, model.fact(start).shape.clone());
     let readers = model.users(start).to_vec();
     let name = model.node(id).name().to_string();
@@ -186,7 +241,7 @@ fn insert(model: &mut Model, id: NodeId, layouts: &Layouts, steps: &Steps) -> Re
     }
     let mean = steps.mean.as_ref().filter(|m| m.iter().any(|x| *x != 0.0));
     let scale = steps.scale.as_ref().filter(|s| s.iter().any(|x| *x != 1.0));
-    if (mean.is_some() || scale.is_some()) && !ty.is_float() {
+    if (mean.is_some() || steps.mean_image.is_some() || scale.is_some()) && !ty.is_float() {
         return Err(Error::usage(format!(
             "mean and scale need a float input, this one is {ty}; give it a float type with --input {name}{{f32}}"
         )));
@@ -194,6 +249,10 @@ fn insert(model: &mut Model, id: NodeId, layouts: &Layouts, steps: &Steps) -> Re
     if let Some(mean) = mean {
         let mean = along(mean, ty, shape.rank(), &axis_of)?;
         let mean = model.constant(&format!("{name}/mean/values"), mean)?;
+        v = model.add(format!("{name}/mean"), Subtract::default(), &[v, mean])?.into();
+    }
+    if let Some(image) = &steps.mean_image {
+        let mean = model.constant(&format!("{name}/mean/image"), image.cast(ty)?)?;
         v = model.add(format!("{name}/mean"), Subtract::default(), &[v, mean])?.into();
     }
     if let Some(scale) = scale {

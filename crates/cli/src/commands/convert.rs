@@ -95,6 +95,8 @@ fn options(args: &ConvertArgs) -> ConversionOptions {
         source_layout: args.source_layout.clone(),
         target_layout: args.target_layout.clone(),
         mean_values: args.mean_values.clone(),
+        mean_file: args.mean_file.clone(),
+        mean_file_offsets: args.mean_file_offsets.clone(),
         scale_values: args.scale_values.clone(),
         scale: args.scale,
         reverse_input_channels: args.reverse_input_channels,
