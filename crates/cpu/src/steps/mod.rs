@@ -13,6 +13,7 @@ mod matmul;
 mod movement;
 mod recurrent;
 pub(crate) mod reorder;
+mod rope;
 mod rows;
 mod select;
 mod spatial;
@@ -224,6 +225,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     matmul::build,
     conv::build,
     attention::build,
+    rope::build,
     rows::build,
     spatial::build,
     looks::build,
@@ -240,7 +242,12 @@ pub(crate) const BUILDERS: &[Builder] = &[
 /// The step of a node, from the first family that takes it.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.reordered() {
-        return if let Some(built) = attention::build(site)? { Ok(Some(built)) } else { matmul::build(site) };
+        for builder in [attention::build, rope::build] {
+            if let Some(built) = builder(site)? {
+                return Ok(Some(built));
+            }
+        }
+        return matmul::build(site);
     }
     for builder in BUILDERS {
         if let Some(built) = builder(site)? {

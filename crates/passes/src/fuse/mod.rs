@@ -5,6 +5,7 @@ mod linear;
 mod look;
 mod parts;
 mod poly;
+mod slices;
 #[cfg(test)]
 mod testing;
 mod weights;
@@ -23,6 +24,7 @@ mod fuse_pad;
 mod fuse_prelu;
 mod fuse_qdq;
 mod fuse_rms_norm;
+mod fuse_rotary;
 mod fuse_sdpa;
 mod fuse_shuffle;
 mod fuse_silu;
@@ -44,6 +46,7 @@ pub use fuse_prelu::FusePRelu;
 pub use fuse_qdq::FuseQdq;
 pub(crate) use fuse_qdq::dequantizes_weights;
 pub use fuse_rms_norm::FuseRmsNorm;
+pub use fuse_rotary::FuseRotary;
 pub use fuse_sdpa::FuseSdpa;
 pub use fuse_shuffle::{FuseDepthToSpace, FuseShuffleChannels};
 pub use fuse_silu::FuseSilu;
@@ -76,7 +79,7 @@ pub const FUSE: &[&dyn Pass] = &[
 ];
 
 /// Recognisers whose results have no place in a file; for devices that have kernels for them.
-pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm];
+pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm, &FuseRotary];
 
 #[cfg(test)]
 mod tests {

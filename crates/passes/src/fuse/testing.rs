@@ -54,6 +54,10 @@ impl Sketch {
         let name = format!("c{}", self.model.slots());
         self.model.constant(&name, Tensor::from_slice(&[values.len()], values).unwrap()).unwrap()
     }
+    pub(super) fn int(&mut self, value: i64) -> Value {
+        let name = format!("c{}", self.model.slots());
+        self.model.constant(&name, Tensor::scalar(value)).unwrap()
+    }
     pub(super) fn op<O: Op>(&mut self, op: O, inputs: &[Value]) -> Value {
         let name = format!("{}{}", op.info().name, self.model.slots());
         self.model.add(name, op, inputs).unwrap().into()
