@@ -40,7 +40,7 @@ pub use buffer::Buffer;
 pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use deconv::{Deconv, DeconvShape};
 pub use depthwise::Depthwise;
-pub use embedding::{Bags, EmbeddingBag, EmbeddingNorm, EmbeddingTerm, Ids, embedding_sum};
+pub use embedding::{EmbeddingTerm, embedding_sum};
 pub use epilogue::{Act, Epilogue, Finish, Tile};
 pub use exec::{Exec, Scratch};
 pub use gemm::{BatchMatMul, Gemm, Operand};

@@ -6,6 +6,7 @@ mod bags;
 mod conv;
 mod convert;
 mod elements;
+mod embedding;
 mod ending;
 mod gather;
 mod looks;
@@ -232,6 +233,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     movement::build,
     gather::build,
     bags::build,
+    embedding::build,
     select::build,
     convert::build,
     typed::build,

@@ -5,7 +5,8 @@ mod sequence;
 mod text;
 
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, image_decode::{ImageDecode},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, embedding_sum::{EmbeddingSum},
+    image_decode::{ImageDecode},
     ngram_counts::{NgramCounts}, rms_norm::{RmsNorm}, rotary_embedding::{RotaryEmbedding},
     sequence_at::{SequenceAt}, sequence_concat::{SequenceConcat},
     sequence_erase::{SequenceErase}, sequence_insert::{SequenceInsert}, sequence_length::{SequenceLength},

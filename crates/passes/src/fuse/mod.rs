@@ -13,6 +13,7 @@ mod weights;
 mod fold_batch_norm;
 mod fold_scale;
 mod fuse_clamp;
+mod fuse_embeddings;
 mod fuse_gelu;
 mod fuse_hsigmoid;
 mod fuse_hswish;
@@ -34,6 +35,7 @@ mod fuse_softplus;
 pub use fold_batch_norm::FoldBatchNorm;
 pub use fold_scale::FoldScale;
 pub use fuse_clamp::FuseClamp;
+pub use fuse_embeddings::FuseEmbeddings;
 pub use fuse_gelu::FuseGelu;
 pub use fuse_hsigmoid::FuseHSigmoid;
 pub use fuse_hswish::FuseHSwish;
@@ -79,7 +81,7 @@ pub const FUSE: &[&dyn Pass] = &[
 ];
 
 /// Recognisers whose results have no place in a file; for devices that have kernels for them.
-pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm, &FuseRotary];
+pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm, &FuseRotary, &FuseEmbeddings];
 
 #[cfg(test)]
 mod tests {
