@@ -26,6 +26,7 @@ mod recurrent;
 pub mod reduce;
 mod rope;
 pub mod select;
+mod separable;
 mod shared;
 pub mod softmax;
 mod spatial_pool;
@@ -51,6 +52,7 @@ pub use recurrent::{
     CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };
 pub use rope::{Rope, RopeForm, RopeParams};
+pub use separable::Separable;
 pub use shared::{SharedMut, part_of};
 pub use spatial_pool::{PoolKind, PoolShape, SpatialPool};
 pub use winograd::Winograd;

@@ -104,6 +104,7 @@ impl Walk<'_> {
                 }
                 _ => self.take(unit, built),
             },
+            None if unit.before.is_some() => self.one_by_one(unit),
             None if unit.out_order.is_some() || unit.orders.iter().any(Option::is_some) => self.in_order(unit),
             None if unit.group || unit.post.is_empty() => self.evaluate(unit),
             // Nobody does it in one go: the operation first, then the rest.
@@ -154,6 +155,7 @@ impl Walk<'_> {
             orders: &unit.orders,
             out_order: unit.out_order.as_deref(),
             group: unit.group,
+            before: unit.before.as_deref(),
             cx: self.cx,
         };
         build(&site)
@@ -210,6 +212,16 @@ impl Walk<'_> {
         Ok(())
     }
 
+    // What comes before is a step of its own after all.
+    fn one_by_one(&mut self, unit: &Unit) -> Result<()> {
+        let Some(before) = &unit.before else { return Ok(()) };
+        self.unit(&before.unit)?;
+        let inputs = unit.inputs[..before.first_input].to_vec();
+        let taken = |name: &String| *name == before.unit.name || before.unit.fused.contains(name);
+        let fused = unit.fused.iter().filter(|n| !taken(n)).cloned().collect();
+        self.unit(&Unit { inputs, fused, before: None, ..unit.clone() })
+    }
+
     fn apart(&mut self, unit: &Unit) -> Result<()> {
         let (first, rest) = self.split(unit, 0);
         self.unit(&first)?;
@@ -236,6 +248,7 @@ impl Walk<'_> {
             group: true,
             orders: vec![],
             out_order: None,
+            before: None,
             ..unit.clone()
         };
         (first, rest)

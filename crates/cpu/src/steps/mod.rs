@@ -17,6 +17,7 @@ pub(crate) mod reorder;
 mod rope;
 mod rows;
 mod select;
+mod separable;
 mod spatial;
 mod typed;
 mod typed_unary;
@@ -24,6 +25,7 @@ mod types;
 mod views;
 
 use crate::lower::post::Post;
+use crate::lower::separable::Before;
 use crate::plan::Layout;
 use crate::weights::{Packed, Weights};
 use carafe_graph::{Op, Result};
@@ -118,6 +120,8 @@ pub(crate) struct Site<'a> {
     pub(crate) out_order: Option<&'a [usize]>,
     /// `post` is all there is to do; `op` only names it.
     pub(crate) group: bool,
+    /// A convolution that is done first, in the same step.
+    pub(crate) before: Option<&'a Before>,
     pub(crate) cx: &'a BuildCx<'a>,
 }
 
