@@ -14,7 +14,7 @@ mod shapes;
 mod syntax;
 mod transform;
 
-pub use config::apply_config;
+pub use config::{ConfigPass, ReplacementFile, apply_config, update_config};
 pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 
 use carafe_graph::{Error, Model, NodeId, Result};
