@@ -1,5 +1,6 @@
 //! What lowering makes of a model for one set of input shapes: values with their places, and steps in order.
 
+use crate::pieces::Tail;
 use crate::steps::Step;
 use carafe_graph::{NodeId, OpRef};
 use carafe_kernels::Part;
@@ -114,4 +115,6 @@ pub(crate) struct Plan {
     pub(crate) scratch: usize,
     /// Values that the outputs of the model hand out.
     pub(crate) outputs: Vec<usize>,
+    /// What comes behind, with shapes that are known by then.
+    pub(crate) tail: Option<Arc<Tail>>,
 }

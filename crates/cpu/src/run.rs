@@ -1,5 +1,7 @@
 //! Runs a plan once over a request's memory. Kernels take no memory from the system here; evaluated steps do.
 
+use crate::compiled::Engine;
+use crate::pieces::TailMemory;
 use crate::plan::{Action, Place, Plan, PlanStep};
 use crate::steps::Io;
 use carafe_device::{Parallel, with_parallel};
@@ -19,6 +21,8 @@ pub(crate) struct Memory {
     pub(crate) outputs: Vec<Tensor>,
     /// Time of each step, when asked for.
     pub(crate) times: Vec<Duration>,
+    /// Of what comes behind the plan.
+    pub(crate) tail: Option<Box<TailMemory>>,
 }
 
 impl Memory {
@@ -50,6 +54,7 @@ impl Memory {
 /// Everything a run needs besides the plan.
 pub(crate) struct RunCx<'a> {
     pub(crate) exec: &'a Exec<'a>,
+    pub(crate) engine: &'a Engine,
     /// The same threads, for what an evaluated step calls.
     pub(crate) lent: &'a Arc<dyn Parallel>,
     pub(crate) inputs: &'a [Tensor],
@@ -81,7 +86,8 @@ pub(crate) fn run(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
             cx.memory.times.push(started.elapsed());
         }
     }
-    hand_out(plan, cx)
+    hand_out(plan, cx)?;
+    plan.tail.as_ref().map_or(Ok(()), |tail| tail.run(cx))
 }
 
 /// Bytes of a value outside the arena.
