@@ -1,6 +1,6 @@
 //! From a model with known input shapes to a plan. The passes, in order:
 //!
-//! 1. `draft`: nodes become units of work over numbered values;
+//! 1. `draft`: nodes become units of work over numbered values; `quantize` writes FakeQuantize as arithmetic;
 //! 2. `transposes`: a transpose before or behind attention or a product of two computed matrices becomes the order in which
 //!    that reads or writes;
 //! 3. `epilogue`: elementwise nodes behind a convolution or matrix product move into it;
@@ -15,6 +15,7 @@ mod epilogue;
 mod groups;
 mod memory;
 pub(crate) mod post;
+mod quantize;
 mod select;
 pub(crate) mod separable;
 mod transposes;
@@ -27,6 +28,7 @@ use draft::Draft;
 /// Lowers a model. Values whose shape is not known yet are computed by plain evaluation.
 pub(crate) fn lower(model: &Model, cx: &BuildCx<'_>) -> Result<Plan> {
     let mut draft = Draft::of(model)?;
+    quantize::spell_out(&mut draft)?;
     transposes::absorb(&mut draft);
     epilogue::fuse(&mut draft);
     separable::fuse(&mut draft);
