@@ -24,6 +24,7 @@ pub mod norm;
 mod pool;
 mod recurrent;
 pub mod reduce;
+mod roi;
 mod rope;
 pub mod select;
 mod separable;
@@ -51,6 +52,7 @@ pub use pool::{Pool, PoolOptions};
 pub use recurrent::{
     CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };
+pub use roi::{RoiGrid, RoiMap, RoiMode, RoiRegion};
 pub use rope::{Rope, RopeForm, RopeParams};
 pub use separable::Separable;
 pub use shared::{SharedMut, part_of};

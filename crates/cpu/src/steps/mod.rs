@@ -13,6 +13,7 @@ mod looks;
 mod matmul;
 mod movement;
 mod recurrent;
+mod regions;
 pub(crate) mod reorder;
 mod rope;
 mod rows;
@@ -233,6 +234,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     rope::build,
     rows::build,
     spatial::build,
+    regions::build,
     looks::build,
     movement::build,
     gather::build,
