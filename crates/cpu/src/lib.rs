@@ -7,6 +7,7 @@ mod blob;
 mod bodies;
 mod compiled;
 mod lower;
+mod makers;
 mod pieces;
 mod plan;
 mod properties;

@@ -1,5 +1,6 @@
 //! What lowering makes of a model for one set of input shapes: values with their places, and steps in order.
 
+use crate::makers::Make;
 use crate::pieces::Tail;
 use crate::steps::Step;
 use carafe_graph::{NodeId, OpRef};
@@ -77,6 +78,8 @@ pub(crate) struct PlanValue {
 pub(crate) enum Action {
     /// A kernel over planned memory.
     Fast(Arc<dyn Step>),
+    /// A kernel that makes its results.
+    Make(Arc<dyn Make>),
     /// The operation's own evaluation.
     Eval(OpRef),
 }

@@ -3,6 +3,7 @@
 //! wanted layout right here.
 
 use super::draft::{Draft, Unit};
+use crate::makers::maker;
 use crate::plan::{Action, Layout};
 use crate::run::plannable;
 use crate::steps::{BuildCx, Built, Port, Site, Work, build, reorder};
@@ -193,9 +194,11 @@ impl Walk<'_> {
 
     fn evaluate(&mut self, unit: &Unit) -> Result<()> {
         let reads = unit.inputs.iter().map(|&v| self.in_layout(v, Layout::Plain)).collect::<Result<Vec<_>>>()?;
-        let kernel = match unit.op.get::<carafe_device::KernelOp>() {
-            Some(op) => op.kernel().to_string(),
-            None => "reference".to_string(),
+        let types: Vec<ElementType> = unit.inputs.iter().map(|&v| self.out.values[v].ty).collect();
+        let (kernel, action) = match (unit.op.get::<carafe_device::KernelOp>(), maker(&*unit.op, &types)) {
+            (Some(op), _) => (op.kernel().to_string(), Action::Eval(unit.op.clone())),
+            (None, Some(maker)) => (maker.kernel().to_string(), Action::Make(maker)),
+            (None, None) => ("reference".to_string(), Action::Eval(unit.op.clone())),
         };
         self.out.steps.push(ChosenStep {
             node: unit.node,
@@ -203,7 +206,7 @@ impl Walk<'_> {
             type_name: unit.op.type_name().to_string(),
             place: place_of(unit),
             kernel,
-            action: Action::Eval(unit.op.clone()),
+            action,
             reads,
             writes: unit.outputs.clone(),
             workspace: 0,

@@ -73,6 +73,10 @@ impl NmsWork {
         let threads = (0..threads.max(1)).map(|_| Mutex::default()).collect();
         NmsWork { threads, pieces: vec![], order: vec![], all: vec![] }
     }
+    /// How many threads it is for.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
 }
 
 impl NmsWork {
