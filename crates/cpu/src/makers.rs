@@ -7,7 +7,8 @@ use carafe_kernels::movement::IndicesMut;
 use carafe_kernels::select::{BoxEncoding, Nms, NmsLimits, NmsWork, NonZero, Number, Selected};
 use carafe_ops::detection::non_max_suppression::BoxEncoding as Encoding;
 use carafe_ops::detection::{
-    NonMaxSuppression, NonMaxSuppressionV1, NonMaxSuppressionV3, NonMaxSuppressionV4, NonMaxSuppressionV5,
+    DetectionOutput, DetectionOutputV1, NonMaxSuppression, NonMaxSuppressionV1, NonMaxSuppressionV3,
+    NonMaxSuppressionV4, NonMaxSuppressionV5,
 };
 use carafe_ops::indexing;
 use carafe_tensor::{ElementType, Tensor};
@@ -25,6 +26,12 @@ pub(crate) trait Make: Debug + Send + Sync {
 pub(crate) fn maker(op: &dyn Op, types: &[ElementType]) -> Option<Arc<dyn Make>> {
     if let Some(op) = op.get::<indexing::NonZero>() {
         return countable(types[0]).then(|| Arc::new(Places { index: op.output_type }) as Arc<dyn Make>);
+    }
+    let detections = op.get::<DetectionOutput>().cloned();
+    if let Some(op) = detections.or_else(|| op.get::<DetectionOutputV1>().map(DetectionOutputV1::newest)) {
+        let plain = op.share_location && !op.decrease_label_id && types.len() == 3;
+        let floats = types.iter().all(|t| *t == ElementType::F32);
+        return (plain && floats).then(|| Arc::new(Detections { op, rest: Mutex::new(None) }) as Arc<dyn Make>);
     }
     macro_rules! nms {
         ($class:ident, $op:ident => $index:expr, $newest:literal, $scores:literal) => {
@@ -77,7 +84,7 @@ impl Boxes {
             Some(t) => usize::try_from(first(&t.to_vec::<i64>()?)?).unwrap_or(usize::MAX),
             None => 0,
         };
-        Ok(NmsLimits { most, iou: number(3)?, score: number(4)?, sigma: number(5)? })
+        Ok(NmsLimits { most, candidates: usize::MAX, iou: number(3)?, score: number(4)?, sigma: number(5)? })
     }
 }
 
@@ -106,9 +113,7 @@ impl Make for Boxes {
             from_threshold: self.from_threshold,
             by_score: self.by_score,
         };
-        let kept = self.rest.lock().unwrap_or_else(|e| e.into_inner()).take();
-        let kept = kept.filter(|(work, _)| work.threads() >= exec.threads());
-        let (mut work, mut rows) = kept.unwrap_or_else(|| (NmsWork::new(exec.threads()), vec![]));
+        let (mut work, mut rows) = take(&self.rest, exec);
         let (corners, scores) = (inputs[0].to_vec::<f32>()?, inputs[1].to_vec::<f32>()?);
         nms.run(exec, &corners, &scores, limits, &mut work, &mut rows);
         let n = rows.len();
@@ -123,6 +128,114 @@ impl Make for Boxes {
         *self.rest.lock().unwrap_or_else(|e| e.into_inner()) = Some((work, rows));
         Ok(made)
     }
+}
+
+/// DetectionOutput with boxes that all classes share.
+#[derive(Debug)]
+struct Detections {
+    op: DetectionOutput,
+    rest: Mutex<Option<Rest>>,
+}
+
+impl Make for Detections {
+    fn kernel(&self) -> &'static str {
+        "detection_output"
+    }
+    fn make(&self, exec: &Exec<'_>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let op = &self.op;
+        let (images, size) = (inputs[0].shape()[0], inputs[2].shape());
+        let priors = size[2] / op.prior_size();
+        let classes = inputs[1].shape()[1].checked_div(priors).unwrap_or(0);
+        let (logits, scores, prior_data) =
+            (inputs[0].to_vec::<f32>()?, inputs[1].to_vec::<f32>()?, inputs[2].to_vec::<f32>()?);
+        let prior_step = if size[0] == 1 { 0 } else { size[1] * size[2] };
+        let corners = in_parts(exec, images * priors, 4, |i, to| {
+            let (image, p) = (i / priors, i % priors);
+            let logits = &logits[image * priors * 4..(image + 1) * priors * 4];
+            to.copy_from_slice(&op.shared_box(priors, p, &prior_data[image * prior_step..], logits));
+        });
+        let by_class = in_parts(exec, images * classes, priors, |row, to| {
+            let (image, class) = (row / classes, row % classes);
+            // Nothing is above a threshold there.
+            if class as i64 == op.background_label_id {
+                return to.fill(f32::NEG_INFINITY);
+            }
+            let scores = &scores[image * priors * classes..(image + 1) * priors * classes];
+            to.iter_mut().zip(scores[class..].iter().step_by(classes)).for_each(|(to, score)| *to = *score);
+        });
+        let encoding = BoxEncoding::Sides;
+        let nms = Nms { images, classes, boxes: priors, encoding, from_threshold: false, by_score: false };
+        let limits = NmsLimits {
+            most: usize::MAX,
+            candidates: usize::try_from(op.top_k).unwrap_or(usize::MAX),
+            iou: op.nms_threshold,
+            score: op.confidence_threshold,
+            sigma: 0.0,
+        };
+        let (mut work, mut found) = take(&self.rest, exec);
+        nms.run(exec, &corners, &by_class, limits, &mut work, &mut found);
+        let out = self.rows(&found, &corners, [images, classes, priors])?;
+        *self.rest.lock().unwrap_or_else(|e| e.into_inner()) = Some((work, found));
+        Ok(vec![out])
+    }
+}
+
+impl Detections {
+    // The best of each image, grouped by class, and a row that ends the list where there is room for it.
+    fn rows(&self, found: &[Selected], corners: &[f32], [images, classes, priors]: [usize; 3]) -> Result<Tensor> {
+        let op = &self.op;
+        let keep = op.keep_top_k.first().copied().and_then(|k| usize::try_from(k).ok());
+        let rows = match (op.keep_top_k.first(), op.top_k) {
+            (Some(&keep @ 1..), _) => images * keep as usize,
+            (Some(-1), top @ 1..) => images * top as usize * classes,
+            _ => images * priors * classes,
+        };
+        let mut out = Tensor::zeros(ElementType::F32, &[1, 1, rows, 7])?;
+        let mut to = out.as_slice_mut::<f32>()?.chunks_exact_mut(7);
+        let mut best: Vec<Selected> = vec![];
+        for found in found.chunk_by(|a, b| a.image == b.image) {
+            best.clear();
+            best.extend_from_slice(found);
+            if let Some(keep) = keep.filter(|&k| k < best.len()) {
+                // No score is undefined: those were not above the threshold.
+                best.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
+                best.truncate(keep);
+                best.sort_by_key(|d| d.class);
+            }
+            for d in &best {
+                let Some(row) = to.next() else { return Ok(out) };
+                let at = (d.image as usize * priors + d.index as usize) * 4;
+                let b = std::array::from_fn(|i| corners[at + i]);
+                row[..3].copy_from_slice(&[d.image as f32, d.class as f32, d.score]);
+                row[3..].copy_from_slice(&op.reported(b));
+            }
+        }
+        if let Some(row) = to.next() {
+            row[0] = -1.0;
+        }
+        Ok(out)
+    }
+}
+
+// Memory of the last selection, if it has enough.
+fn take(rest: &Mutex<Option<Rest>>, exec: &Exec<'_>) -> Rest {
+    let kept = rest.lock().unwrap_or_else(|e| e.into_inner()).take();
+    let kept = kept.filter(|(work, _)| work.threads() >= exec.threads());
+    kept.unwrap_or_else(|| (NmsWork::new(exec.threads()), vec![]))
+}
+
+// So many rows of floats, made by all threads.
+fn in_parts(exec: &Exec<'_>, rows: usize, width: usize, row: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
+    let mut all = vec![0f32; rows * width];
+    let each = rows.div_ceil(4 * exec.threads()).max(1);
+    if width > 0 {
+        let parts: Vec<Mutex<&mut [f32]>> = all.chunks_mut(each * width).map(Mutex::new).collect();
+        exec.each(parts.len(), |part, _| {
+            let mut to = parts[part].lock().unwrap_or_else(|e| e.into_inner());
+            to.chunks_exact_mut(width).enumerate().for_each(|(i, to)| row(part * each + i, to));
+        });
+    }
+    all
 }
 
 /// NonZero.

@@ -123,7 +123,8 @@ pub struct DetectionOutputV1 {
 }
 
 impl DetectionOutputV1 {
-    fn newest(&self) -> DetectionOutput {
+    /// The same as the class of the newest opset; the number of classes follows from the shapes.
+    pub fn newest(&self) -> DetectionOutput {
         DetectionOutput {
             background_label_id: self.background_label_id,
             top_k: self.top_k,
@@ -255,8 +256,28 @@ fn quotient(cx: &InferCx<'_>, input: usize, axis: usize, by: Option<i64>) -> Res
 }
 
 impl DetectionOutput {
-    fn prior_size(&self) -> usize {
+    /// Numbers of a prior.
+    pub fn prior_size(&self) -> usize {
         if self.normalized { 4 } else { 5 }
+    }
+
+    /// `x1, y1, x2, y2` of the box predicted at prior `p` of `n`, where all classes share it and there is no earlier stage.
+    pub fn shared_box(&self, n: usize, p: usize, priors: &[f32], logits: &[f32]) -> [f32; 4] {
+        let size = self.prior_size();
+        let variance = if self.variance_encoded_in_target { [1.0; 4] } else { four(&priors[n * size..], p) };
+        let prior = self.scaled(Corners::at(&priors[p * size + size - 4..(p + 1) * size], 0));
+        self.decoded(prior, variance, four(logits, p)).to_array()
+    }
+
+    /// The box as it is reported.
+    pub fn reported(&self, corners: [f32; 4]) -> [f32; 4] {
+        let b = Corners::at(&corners, 0);
+        if self.clip_after_nms { b.clipped(1.0, 1.0).to_array() } else { corners }
+    }
+
+    fn scaled(&self, b: Corners) -> Corners {
+        let (w, h) = if self.normalized { (1.0, 1.0) } else { (self.input_width as f32, self.input_height as f32) };
+        Corners { x1: b.x1 / w, y1: b.y1 / h, x2: b.x2 / w, y2: b.y2 / h }
     }
 
     fn decoded(&self, prior: Corners, variance: [f32; 4], d: [f32; 4]) -> Corners {
@@ -323,10 +344,9 @@ fn eval(op: &DetectionOutput, cx: &mut EvalCx<'_>) -> Result<()> {
                     break;
                 };
                 let b = boxes[layout.box_of(d.class, d.prior)];
-                let b = if op.clip_after_nms { b.clipped(1.0, 1.0) } else { b };
                 let label = d.class as f32 - if op.decrease_label_id { 1.0 } else { 0.0 };
                 row[..3].copy_from_slice(&[image as f32, label, d.score]);
-                row[3..].copy_from_slice(&b.to_array());
+                row[3..].copy_from_slice(&op.reported(b.to_array()));
             }
         }
         if let (Some(row), false) = (rows.next(), full) {
@@ -354,17 +374,15 @@ fn decode_image(
 ) -> Vec<Corners> {
     let size = op.prior_size();
     let variances = &priors[layout.priors * size..];
-    let (w, h) = if op.normalized { (1.0, 1.0) } else { (op.input_width as f32, op.input_height as f32) };
-    let scaled = |b: Corners| Corners { x1: b.x1 / w, y1: b.y1 / h, x2: b.x2 / w, y2: b.y2 / h };
     let mut boxes = vec![Corners::default(); layout.priors * layout.locations];
     for p in (0..layout.priors).filter(|&p| wanted[p]) {
-        let prior = scaled(Corners::at(&priors[p * size + size - 4..(p + 1) * size], 0));
+        let prior = op.scaled(Corners::at(&priors[p * size + size - 4..(p + 1) * size], 0));
         let variance = if op.variance_encoded_in_target { [1.0; 4] } else { four(variances, p) };
         for location in 0..layout.locations {
             let at = p * layout.locations + location;
             let prior = match aux {
                 // Boxes of the first stage are scaled down once more, although they are no pixels.
-                Some(aux) => scaled(op.decoded(prior, variance, four(aux, at))),
+                Some(aux) => op.scaled(op.decoded(prior, variance, four(aux, at))),
                 None => prior,
             };
             boxes[location * layout.priors + p] = op.decoded(prior, variance, four(logits, at));

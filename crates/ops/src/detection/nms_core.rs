@@ -84,18 +84,33 @@ impl Kept {
         while at < self.areas.len() && !found {
             let end = (at + AT_ONCE).min(self.areas.len());
             let [x1, y1, x2, y2] = self.sides.each_ref().map(|s| &s[at..end]);
-            for (i, other) in self.areas[at..end].iter().enumerate() {
-                let w = b.x2.min(x2[i]) - b.x1.max(x1[i]) + self.offset;
-                let h = b.y2.min(y2[i]) - b.y1.max(y1[i]) + self.offset;
-                let both = w.max(0.0) * h.max(0.0);
+            let mut shared = [0.0; AT_ONCE];
+            let mut meet = hit(0.0);
+            for (i, both) in shared[..end - at].iter_mut().enumerate() {
+                let w = least(b.x2, x2[i]) - most(b.x1, x1[i]) + self.offset;
+                let h = least(b.y2, y2[i]) - most(b.y1, y1[i]) + self.offset;
+                *both = most(w, 0.0) * most(h, 0.0);
+                meet |= *both > 0.0;
+            }
+            // Boxes apart from each other are the usual case, and need no division.
+            for (i, &both) in shared[..end - at].iter().enumerate().filter(|_| meet) {
                 let apart = !(b.x1 <= x2[i] && x1[i] <= b.x2 && b.y1 <= y2[i] && y1[i] <= b.y2);
                 let none = both <= 0.0 || (self.touching && apart);
-                found |= hit(if none { 0.0 } else { both / (area + other - both) });
+                found |= hit(if none { 0.0 } else { both / (area + self.areas[at + i] - both) });
             }
             at = end;
         }
         found
     }
+}
+
+// One instruction each, unlike those of the standard library, which look for what is no number; here it becomes 0 sooner or
+// later, in either order.
+fn least(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+fn most(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }
 
 /// Walks the ranked boxes and keeps those whose overlap with no kept one is above `threshold`, until `most` are kept.
