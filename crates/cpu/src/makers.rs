@@ -143,12 +143,25 @@ impl Make for Detections {
     }
     fn make(&self, exec: &Exec<'_>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         let op = &self.op;
-        let (images, size) = (inputs[0].shape()[0], inputs[2].shape());
-        let priors = size[2] / op.prior_size();
-        let classes = inputs[1].shape()[1].checked_div(priors).unwrap_or(0);
+        let (&[images, located], &[scored, confidences], size @ &[groups, lists, numbers]) =
+            (inputs[0].shape(), inputs[1].shape(), inputs[2].shape())
+        else {
+            return Err(Error::invalid("boxes and scores must have rank 2, priors rank 3"));
+        };
+        let priors = numbers / op.prior_size();
+        let classes = confidences.checked_div(priors).unwrap_or(0);
+        let listed = lists == if op.variance_encoded_in_target { 1 } else { 2 };
+        let fits = located == priors * 4 && confidences == priors * classes && scored == images && listed;
+        if !fits || (groups != 1 && groups != images) || priors == 0 {
+            return Err(Error::invalid(format!(
+                "boxes {:?}, scores {:?} and priors {size:?} do not fit each other",
+                inputs[0].shape(),
+                inputs[1].shape()
+            )));
+        }
         let (logits, scores, prior_data) =
             (inputs[0].to_vec::<f32>()?, inputs[1].to_vec::<f32>()?, inputs[2].to_vec::<f32>()?);
-        let prior_step = if size[0] == 1 { 0 } else { size[1] * size[2] };
+        let prior_step = if groups == 1 { 0 } else { lists * numbers };
         let corners = in_parts(exec, images * priors, 4, |i, to| {
             let (image, p) = (i / priors, i % priors);
             let logits = &logits[image * priors * 4..(image + 1) * priors * 4];

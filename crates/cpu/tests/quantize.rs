@@ -58,6 +58,35 @@ fn ties_limits_and_special_numbers() {
 }
 
 #[test]
+fn channels_alone_have_the_same_steps_to_the_last_tie() {
+    let mut m = Model::new("m");
+    let n = &mut Numbers(6);
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 16, 30, 30])).unwrap();
+    let y: Value = m.add("relu", Relu, &[x]).unwrap().into();
+    let high: Vec<f32> = (0..16).map(|_| 1.5 + n.float()).collect();
+    let low: Vec<f32> = high.iter().map(|h| -h).collect();
+    let shape: &[usize] = &[1, 16, 1, 1];
+    let y = quantize(&mut m, y, 256, [(shape, low.clone()), (shape, high.clone()), (shape, low), (shape, high)]);
+    m.result("y", y).unwrap();
+    check(&m, n.tensor(&[1, 16, 30, 30]), 1e-6);
+}
+
+#[test]
+fn one_range_has_the_same_steps_to_the_last_tie() {
+    let n = &mut Numbers(9);
+    for levels in [2, 16, 255, 256, 65536] {
+        for _ in 0..8 {
+            let (low, size) = (n.float(), 0.1 + n.float().abs() * 3.0);
+            let mut m = Model::new("m");
+            let x = m.parameter("x", ElementType::F32, PartialShape::of(&[5000])).unwrap();
+            let y = quantize(&mut m, x, levels, [one(low), one(low + size), one(-3.0), one(n.float())]);
+            m.result("y", y).unwrap();
+            check(&m, n.tensor(&[5000]), 1e-6);
+        }
+    }
+}
+
+#[test]
 fn channels_have_limits_of_their_own_and_a_convolution_takes_all_along() {
     let mut m = Model::new("m");
     let n = &mut Numbers(5);

@@ -1,8 +1,9 @@
-//! Writes a FakeQuantize of constant limits as the elementwise operations it is made of, which then go along with whatever
-//! they stand behind. The order of operations is that of the definition, and so are the roundings; only what lies above the
-//! range may differ in the last bit.
+//! Writes a FakeQuantize whose limits differ from channel to channel as the elementwise operations it is made of, which then
+//! go along with whatever they stand behind; one range for all is an elementwise operation by itself. The order of operations
+//! is that of the definition, and so are the roundings; only what lies above the range may differ in the last bit.
 
 use super::draft::{Draft, Unit, Val};
+use super::elements::Elt;
 use carafe_graph::{OpRef, Result};
 use carafe_ops::activation::Clamp;
 use carafe_ops::arithmetic::{Add, AutoBroadcast, Divide, Maximum, Minimum, Multiply, Subtract};
@@ -34,6 +35,10 @@ pub(super) fn spell_out(draft: &mut Draft) -> Result<()> {
 // The four limits and how many steps lie between, if all is as the elementwise operations can do it.
 fn limits(draft: &Draft, unit: &Unit) -> Option<([Limit; 4], f32)> {
     let op = unit.op.get::<FakeQuantize>()?;
+    let ports: Vec<&Val> = unit.inputs.iter().chain(&unit.outputs).map(|&v| &draft.values[v]).collect();
+    if Elt::of(&*unit.op, &ports).is_some() {
+        return None;
+    }
     let data = &draft.values[unit.inputs[0]];
     let shape = data.shape.as_ref()?;
     let limit = |i: usize| -> Option<Limit> {
