@@ -51,7 +51,15 @@ impl RunBody for Bodies {
         };
         let lent = carafe_device::parallel().unwrap_or_else(|| crate::threads::lent(&pool));
         let exec = Exec::new(&pool, Isa::best(), &scratch);
-        let mut cx = RunCx { exec: &exec, lent: &lent, inputs: parameters, memory: &mut memory, env, profiled: false };
+        let mut cx = RunCx {
+            exec: &exec,
+            engine: &self.engine,
+            lent: &lent,
+            inputs: parameters,
+            memory: &mut memory,
+            env,
+            profiled: false,
+        };
         let done = run(&plan, &mut cx);
         let outputs = memory.outputs.clone();
         self.memory.lock().unwrap_or_else(|e| e.into_inner()).insert(key, memory);

@@ -1,6 +1,7 @@
 //! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
 
 use crate::lower::lower;
+use crate::pieces::{latest, split};
 use crate::plan::{Action, Plan};
 use crate::properties::{Settings, TABLE, check, metric};
 use crate::request::Request;
@@ -28,7 +29,7 @@ pub(crate) struct Engine {
     pub(crate) weights: Weights,
     pub(crate) threads: usize,
     exact: bool,
-    plans: Mutex<Plans>,
+    plans: Mutex<PlanCache>,
     bodies: Mutex<KnownBodies>,
 }
 
@@ -43,11 +44,32 @@ struct KnownBodies {
 /// Operations with bodies that are kept; passes make new ones for new shapes, and those beyond this are evaluated.
 const MOST_HOLDERS: usize = 256;
 
-/// Plans by the model (0, or the address of a body) and the shapes of its inputs.
+/// The model (0, or the address of a body) and the shapes of its inputs.
+type PlanKey = (usize, Vec<Vec<usize>>);
+
+/// Plans by what they are for.
 #[derive(Debug, Default)]
-struct Plans {
-    by_shapes: HashMap<(usize, Vec<Vec<usize>>), Arc<Plan>>,
-    order: Vec<(usize, Vec<Vec<usize>>)>,
+pub(crate) struct PlanCache {
+    by_shapes: HashMap<PlanKey, Arc<Plan>>,
+    order: Vec<PlanKey>,
+}
+
+impl PlanCache {
+    pub(crate) fn get(&self, key: &PlanKey) -> Option<Arc<Plan>> {
+        self.by_shapes.get(key).cloned()
+    }
+    pub(crate) fn put(&mut self, key: PlanKey, plan: Arc<Plan>) {
+        if self.order.len() >= MOST_PLANS {
+            let oldest = self.order.remove(0);
+            self.by_shapes.remove(&oldest);
+        }
+        self.order.push(key.clone());
+        self.by_shapes.insert(key, plan);
+    }
+    /// The last plan of a model.
+    pub(crate) fn latest(&self, which: usize) -> Option<Arc<Plan>> {
+        self.get(self.order.iter().rev().find(|k| k.0 == which)?)
+    }
 }
 
 impl Engine {
@@ -62,7 +84,7 @@ impl Engine {
         if known { self.plan_of(body, address, parameters).map(Some) } else { Ok(None) }
     }
     // Keeps the operations of a plan that have bodies.
-    fn hold_bodies(&self, plan: &Plan) {
+    pub(crate) fn hold_bodies(&self, plan: &Plan) {
         let mut known = self.bodies.lock().unwrap_or_else(|e| e.into_inner());
         for step in &plan.steps {
             let Action::Eval(op) = &step.action else { continue };
@@ -76,23 +98,18 @@ impl Engine {
     fn plan_of(&self, model: &Model, which: usize, inputs: &[Tensor]) -> Result<Arc<Plan>> {
         let key = (which, inputs.iter().map(|t| t.shape().to_vec()).collect::<Vec<_>>());
         let plans = || self.plans.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(plan) = plans().by_shapes.get(&key) {
-            return Ok(plan.clone());
+        if let Some(plan) = plans().get(&key) {
+            return Ok(plan);
         }
         let scope = if which == 0 { String::new() } else { format!("{BODY}{which:x}/") };
-        let plan = Arc::new(self.make_plan(model, inputs, scope)?);
+        let plan = Arc::new(self.make_plan(model, inputs, &scope, 0)?);
         self.hold_bodies(&plan);
-        let mut plans = plans();
-        if plans.order.len() >= MOST_PLANS {
-            let oldest = plans.order.remove(0);
-            plans.by_shapes.remove(&oldest);
-        }
-        plans.order.push(key.clone());
-        plans.by_shapes.insert(key, plan.clone());
+        plans().put(key, plan.clone());
         Ok(plan)
     }
 
-    fn make_plan(&self, model: &Model, inputs: &[Tensor], scope: String) -> Result<Plan> {
+    /// A plan for these inputs; `depth` pieces come before it.
+    pub(crate) fn make_plan(&self, model: &Model, inputs: &[Tensor], scope: &str, depth: usize) -> Result<Plan> {
         let known = |&p: &carafe_graph::NodeId| model.fact(p.into()).shape.is_static();
         if model.parameters().iter().all(known)
             && !model
@@ -101,7 +118,7 @@ impl Engine {
                 .zip(inputs)
                 .any(|(&p, t)| model.fact(p.into()).shape.to_static().as_deref() != Some(t.shape()))
         {
-            return self.lower(model, scope);
+            return self.lower(model, scope, depth);
         }
         let as_it_is = model;
         let mut model = model.clone();
@@ -112,15 +129,22 @@ impl Engine {
         give_types(&mut model, inputs)?;
         // A branch that is never taken may not fit these shapes; then nodes are inferred as they come.
         if model.reshape(&shapes).is_err() {
-            return self.lower(as_it_is, scope);
+            return self.lower(as_it_is, scope, depth);
         }
         // With the shapes known, what computes shapes is constant.
         run_passes(&mut model, SHAPED, &mut Notes::default())?;
-        self.lower(&model, scope)
+        self.lower(&model, scope, depth)
     }
 
-    /// The plan of a model whose shapes are what they are.
-    fn lower(&self, model: &Model, scope: String) -> Result<Plan> {
+    /// The plan of a model whose shapes are what they are, up to where they depend on data.
+    fn lower(&self, model: &Model, scope: &str, depth: usize) -> Result<Plan> {
+        let Some(split) = split(model, scope, depth)? else { return self.lower_whole(model, scope) };
+        let mut plan = self.lower_whole(&split.head, scope)?;
+        plan.tail = Some(Arc::new(split.tail));
+        Ok(plan)
+    }
+
+    fn lower_whole(&self, model: &Model, scope: &str) -> Result<Plan> {
         let pool = Pool::new(PoolOptions::threads(self.threads));
         let scratch = Scratch::new(0, 0).ok_or_else(|| Error::invalid("no memory"))?;
         let exec = Exec::new(&pool, Isa::best(), &scratch);
@@ -131,7 +155,7 @@ impl Engine {
                 threads: self.threads,
                 exact: self.exact,
                 weights: &self.weights,
-                scope,
+                scope: scope.to_string(),
                 exec: &exec,
             },
         )
@@ -208,12 +232,10 @@ impl Compiled {
         let shape = |&p: &carafe_graph::NodeId| engine.model.fact(p.into()).shape.to_static();
         let shapes: Option<Vec<Vec<usize>>> = engine.model.parameters().iter().map(shape).collect();
         if let Some(shapes) = shapes {
-            let plan = Arc::new(engine.lower(&engine.model, String::new())?);
+            let plan = Arc::new(engine.lower(&engine.model, "", 0)?);
             engine.hold_bodies(&plan);
             let key = (0, shapes);
-            let mut plans = engine.plans.lock().unwrap_or_else(|e| e.into_inner());
-            plans.order.push(key.clone());
-            plans.by_shapes.insert(key, plan);
+            engine.plans.lock().unwrap_or_else(|e| e.into_inner()).put(key, plan);
             // The packed form is what runs; the pages of the file can go.
             for (_, node) in engine.model.nodes() {
                 if let Some(t) = node.op().get::<carafe_graph::Constant>().and_then(|_| node.outputs()[0].fact.tensor())
@@ -249,10 +271,10 @@ impl CompiledModel for Compiled {
     }
     fn runtime_model(&self) -> Model {
         let mut model = self.engine.model.clone();
-        let plan = self.engine.plans.lock().unwrap_or_else(|e| e.into_inner());
-        let plan = plan.order.iter().rev().find(|k| k.0 == 0).and_then(|k| plan.by_shapes.get(k)).cloned();
+        let plan = self.engine.plans.lock().unwrap_or_else(|e| e.into_inner()).latest(0);
+        let plans = plan.map_or(vec![], latest);
         let mut rows: HashMap<String, (usize, String)> = HashMap::new();
-        for (place, step) in plan.iter().flat_map(|p| p.steps.iter().enumerate()) {
+        for (place, step) in plans.iter().flat_map(|p| &p.steps).enumerate() {
             rows.insert(step.name.clone(), (place, step.kernel.clone()));
             for name in &step.fused {
                 rows.insert(name.clone(), (place, format!("fused into {}", step.name)));

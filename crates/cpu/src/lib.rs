@@ -7,6 +7,8 @@ mod blob;
 mod bodies;
 mod compiled;
 mod lower;
+mod makers;
+mod pieces;
 mod plan;
 mod properties;
 mod request;

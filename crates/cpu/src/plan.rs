@@ -1,5 +1,7 @@
 //! What lowering makes of a model for one set of input shapes: values with their places, and steps in order.
 
+use crate::makers::Make;
+use crate::pieces::Tail;
 use crate::steps::Step;
 use carafe_graph::{NodeId, OpRef};
 use carafe_kernels::Part;
@@ -76,6 +78,8 @@ pub(crate) struct PlanValue {
 pub(crate) enum Action {
     /// A kernel over planned memory.
     Fast(Arc<dyn Step>),
+    /// A kernel that makes its results.
+    Make(Arc<dyn Make>),
     /// The operation's own evaluation.
     Eval(OpRef),
 }
@@ -114,4 +118,6 @@ pub(crate) struct Plan {
     pub(crate) scratch: usize,
     /// Values that the outputs of the model hand out.
     pub(crate) outputs: Vec<usize>,
+    /// What comes behind, with shapes that are known by then.
+    pub(crate) tail: Option<Arc<Tail>>,
 }

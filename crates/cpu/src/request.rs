@@ -2,6 +2,7 @@
 
 use crate::bodies::Bodies;
 use crate::compiled::Compiled;
+use crate::pieces::pieces;
 use crate::plan::Plan;
 use crate::run::{Memory, RunCx, run};
 use carafe_device::{CancelFlag, InferRequest, NodeProfile, NodeStatus};
@@ -56,6 +57,7 @@ impl Request {
         self.bodies.use_threads(&stream.pool);
         let mut cx = RunCx {
             exec: &exec,
+            engine: &self.compiled.engine,
             lent: &stream.lent,
             inputs: &self.bound,
             memory: &mut self.memory,
@@ -164,7 +166,8 @@ impl InferRequest for Request {
             real_time: time,
             cpu_time: time,
         };
-        for (step, &time) in plan.steps.iter().zip(&self.memory.times) {
+        let pieces = pieces(plan, &self.memory);
+        for (step, &time) in pieces.iter().flat_map(|(p, m)| p.steps.iter().zip(&m.times)) {
             covered.insert(&step.name, ());
             rows.push(row(&step.name, &step.type_name, step.kernel.clone(), NodeStatus::Executed, time));
             for name in &step.fused {
@@ -173,8 +176,9 @@ impl InferRequest for Request {
         }
         // Nodes whose work was moved or is none.
         let model = &self.compiled.engine.model;
+        let steps = || pieces.iter().flat_map(|(p, _)| &p.steps);
         let fused: HashMap<&str, &str> =
-            plan.steps.iter().flat_map(|s| s.fused.iter().map(|f| (f.as_str(), s.name.as_str()))).collect();
+            steps().flat_map(|s| s.fused.iter().map(|f| (f.as_str(), s.name.as_str()))).collect();
         for (_, node) in model.nodes() {
             let (name, op) = (node.name(), node.op());
             let still = op.is::<Constant>() || op.is::<Parameter>() || op.is::<ResultOp>();

@@ -1,5 +1,8 @@
 //! Runs a plan once over a request's memory. Kernels take no memory from the system here; evaluated steps do.
 
+use crate::compiled::Engine;
+use crate::makers::Make;
+use crate::pieces::TailMemory;
 use crate::plan::{Action, Place, Plan, PlanStep};
 use crate::steps::Io;
 use carafe_device::{Parallel, with_parallel};
@@ -19,6 +22,8 @@ pub(crate) struct Memory {
     pub(crate) outputs: Vec<Tensor>,
     /// Time of each step, when asked for.
     pub(crate) times: Vec<Duration>,
+    /// Of what comes behind the plan.
+    pub(crate) tail: Option<Box<TailMemory>>,
 }
 
 impl Memory {
@@ -50,6 +55,7 @@ impl Memory {
 /// Everything a run needs besides the plan.
 pub(crate) struct RunCx<'a> {
     pub(crate) exec: &'a Exec<'a>,
+    pub(crate) engine: &'a Engine,
     /// The same threads, for what an evaluated step calls.
     pub(crate) lent: &'a Arc<dyn Parallel>,
     pub(crate) inputs: &'a [Tensor],
@@ -71,6 +77,7 @@ pub(crate) fn run(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
         let started = cx.profiled.then(Instant::now);
         let done = match &step.action {
             Action::Fast(_) => fast(plan, step, cx),
+            Action::Make(kernel) => make(plan, step, &**kernel, cx),
             Action::Eval(op) => eval(plan, step, &**op, cx),
         };
         done.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(step.place.as_str()) })?;
@@ -81,7 +88,8 @@ pub(crate) fn run(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
             cx.memory.times.push(started.elapsed());
         }
     }
-    hand_out(plan, cx)
+    hand_out(plan, cx)?;
+    plan.tail.as_ref().map_or(Ok(()), |tail| tail.run(cx))
 }
 
 /// Bytes of a value outside the arena.
@@ -197,6 +205,21 @@ fn tensor_of(plan: &Plan, v: usize, cx: &RunCx<'_>) -> Result<Tensor> {
     }
 }
 
+fn make(plan: &Plan, step: &PlanStep, kernel: &dyn Make, cx: &mut RunCx<'_>) -> Result<()> {
+    let inputs = step.reads.iter().map(|&v| tensor_of(plan, v, cx)).collect::<Result<Vec<_>>>()?;
+    let made = kernel.make(cx.exec, &inputs)?;
+    hold(plan, step, made, cx);
+    Ok(())
+}
+
+fn hold(plan: &Plan, step: &PlanStep, made: Vec<Tensor>, cx: &mut RunCx<'_>) {
+    for (&v, tensor) in step.writes.iter().zip(made) {
+        if let Place::Held(i) = plan.values[v].place {
+            cx.memory.held[i] = Some(tensor);
+        }
+    }
+}
+
 fn eval(plan: &Plan, step: &PlanStep, op: &dyn carafe_graph::Op, cx: &mut RunCx<'_>) -> Result<()> {
     let inputs = step.reads.iter().map(|&v| tensor_of(plan, v, cx)).collect::<Result<Vec<_>>>()?;
     let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
@@ -205,11 +228,7 @@ fn eval(plan: &Plan, step: &PlanStep, op: &dyn carafe_graph::Op, cx: &mut RunCx<
     let mut eval = EvalCx::new(&step.name, op.info(), inputs, &outputs, cx.env);
     with_parallel(cx.lent.clone(), || op.eval(&mut eval))?;
     let made = eval.finish()?;
-    for (&v, tensor) in step.writes.iter().zip(made) {
-        if let Place::Held(i) = plan.values[v].place {
-            cx.memory.held[i] = Some(tensor);
-        }
-    }
+    hold(plan, step, made, cx);
     Ok(())
 }
 

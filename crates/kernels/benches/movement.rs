@@ -198,7 +198,7 @@ fn suppression(exec: &Exec<'_>) {
     let nms = Nms { images: 1, classes, boxes: n, encoding, from_threshold: false, by_score: true };
     let (mut work, mut selected) = (NmsWork::new(exec.threads()), vec![]);
     for (name, score) in [("suppression 80 x 8400, 1% pass", 0.99), ("suppression 80 x 8400, all pass", 0.0)] {
-        let limits = NmsLimits { most: 100, iou: 0.5, score, sigma: 0.0 };
+        let limits = NmsLimits { most: 100, candidates: usize::MAX, iou: 0.5, score, sigma: 0.0 };
         let run = || nms.run(exec, &boxes, random.as_floats(), limits, &mut work, &mut selected);
         report(name, random.len(), run);
     }

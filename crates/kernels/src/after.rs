@@ -48,7 +48,7 @@ pub(crate) struct After<'a> {
 impl Quick {
     const NONE: Quick = Quick { kind: Kind::None, low: 0.0, high: 0.0, a: 1.0, b: 0.0, c: 1.0 };
 
-    fn of(act: Act) -> Option<Quick> {
+    pub(crate) fn of(act: Act) -> Option<Quick> {
         let sixth = 1.0 / 6.0;
         let none = Quick::NONE;
         Some(match act {

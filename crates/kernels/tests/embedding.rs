@@ -1,9 +1,7 @@
-//! Sums and bags of rows, and rotations, against plain loops.
+//! Sums of rows, and rotations, against plain loops.
 
-use carafe_kernels::{
-    Bags, EmbeddingBag, EmbeddingNorm, EmbeddingTerm, Exec, Ids, Isa, Pool, PoolOptions, Rope, RopeForm, RopeParams,
-    Scratch, embedding_sum,
-};
+use carafe_kernels::movement::Indices;
+use carafe_kernels::{EmbeddingTerm, Exec, Isa, Pool, PoolOptions, Rope, RopeForm, RopeParams, Scratch, embedding_sum};
 
 fn numbers(n: usize, seed: u64) -> Vec<f32> {
     let mut state = seed * 7919 + 1;
@@ -32,34 +30,27 @@ fn near(found: &[f32], wanted: &[f32]) {
 }
 
 #[test]
-fn rows_of_three_tables_are_added_and_normalized() {
+fn rows_of_three_tables_are_added() {
     for (len, width) in [(1, 1), (5, 7), (40, 96), (128, 768)] {
         let (words, positions, types) = (numbers(30 * width, 1), numbers(len * width, 2), numbers(2 * width, 3));
-        let (gamma, beta) = (numbers(width, 4), numbers(width, 5));
         let ids: Vec<i64> = (0..2 * len).map(|i| (i * 7 % 30) as i64).collect();
         let kinds: Vec<i32> = (0..2 * len).map(|i| (i / 3 % 2) as i32).collect();
         let mut wanted = vec![0.0; 2 * len * width];
         for (t, row) in wanted.chunks_exact_mut(width).enumerate() {
             let at = |table: &[f32], r: usize, i: usize| table[r * width + i] as f64;
-            let sum: Vec<f64> = (0..width)
-                .map(|i| at(&words, ids[t] as usize, i) + at(&positions, t % len, i) + at(&types, kinds[t] as usize, i))
-                .collect();
-            let mean = sum.iter().sum::<f64>() / width as f64;
-            let variance = sum.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / width as f64;
-            for i in 0..width {
-                let x = (sum[i] - mean) / (variance + 1e-5).sqrt();
-                row[i] = (x * gamma[i] as f64 + beta[i] as f64) as f32;
+            for (i, y) in row.iter_mut().enumerate() {
+                let sum = at(&words, ids[t] as usize, i) + at(&positions, t % len, i);
+                *y = (sum + at(&types, kinds[t] as usize, i)) as f32;
             }
         }
         everywhere(|exec| {
             let terms = [
-                EmbeddingTerm { table: &words, ids: Some(Ids::I64(&ids)) },
+                EmbeddingTerm { table: &words, ids: Some(Indices::I64(&ids)) },
                 EmbeddingTerm { table: &positions, ids: None },
-                EmbeddingTerm { table: &types, ids: Some(Ids::I32(&kinds)) },
+                EmbeddingTerm { table: &types, ids: Some(Indices::I32(&kinds)) },
             ];
-            let norm = EmbeddingNorm { gamma: Some(&gamma), beta: Some(&beta), epsilon: 1e-5 };
             let mut out = vec![7.0; 2 * len * width];
-            embedding_sum(exec, width, &terms, Some(norm), &mut out);
+            embedding_sum(exec, width, &terms, &mut out);
             near(&out, &wanted);
         });
     }
@@ -69,46 +60,10 @@ fn rows_of_three_tables_are_added_and_normalized() {
 fn negative_ids_count_from_the_end_and_others_outside_give_zeros() {
     everywhere(|exec| {
         let mut out = [7.0; 5];
-        let ids = Ids::I32(&[-1, 2, 3, -4, 0]);
-        embedding_sum(exec, 1, &[EmbeddingTerm { table: &[1.0, 2.0, 3.0], ids: Some(ids) }], None, &mut out);
+        let ids = Indices::I32(&[-1, 2, 3, -4, 0]);
+        embedding_sum(exec, 1, &[EmbeddingTerm { table: &[1.0, 2.0, 3.0], ids: Some(ids) }], &mut out);
         assert_eq!(out, [3.0, 3.0, 0.0, 0.0, 1.0]);
     });
-}
-
-#[test]
-fn bags_are_parts_of_a_list() {
-    let table = [1.0, 10.0, 2.0, 20.0, 3.0, 30.0];
-    let bag = EmbeddingBag {
-        width: 2,
-        mean: false,
-        table: &table,
-        ids: Ids::I64(&[0, 1, 2, 2]),
-        bags: Bags::Size(2),
-        weights: None,
-        default: None,
-    };
-    everywhere(|exec| {
-        let run = |bag: EmbeddingBag, bags: usize| {
-            let mut out = vec![7.0; 2 * bags];
-            bag.run(exec, &mut out);
-            out
-        };
-        assert_eq!(run(bag, 2), [3.0, 30.0, 6.0, 60.0]);
-        assert_eq!(run(EmbeddingBag { mean: true, ..bag }, 2), [1.5, 15.0, 3.0, 30.0]);
-        let offsets = EmbeddingBag { bags: Bags::Offsets(Ids::I32(&[0, 3, 3])), default: Some(1), ..bag };
-        assert_eq!(run(offsets, 3), [6.0, 60.0, 2.0, 20.0, 3.0, 30.0]);
-        let segments = EmbeddingBag { bags: Bags::Segments(Ids::I64(&[1, 1, 3, 9])), ..bag };
-        assert_eq!(run(segments, 4), [0.0, 0.0, 3.0, 30.0, 0.0, 0.0, 3.0, 30.0]);
-        let weights = EmbeddingBag { weights: Some(&[1.0, 0.5, 2.0, 0.0]), ..bag };
-        assert_eq!(run(weights, 2), [2.0, 20.0, 6.0, 60.0]);
-    });
-}
-
-#[test]
-fn ids_outside_can_be_found() {
-    assert_eq!(Ids::I32(&[0, 2, 3]).first_outside(3), Some(3));
-    assert_eq!(Ids::I64(&[-1]).first_outside(3), Some(-1));
-    assert_eq!(Ids::I64(&[0, 2]).first_outside(3), None);
 }
 
 fn rotate(p: &RopeParams, x: &[f32], cos: &[f32], sin: &[f32], out: &mut [f32]) {

@@ -331,6 +331,7 @@ fn suppression_is_that_of_the_queue() {
                 })
                 .collect();
             let limits = NmsLimits {
+                candidates: usize::MAX,
                 most: random.pick(&[0, 1, 10, 100, usize::MAX]),
                 iou: random.pick(&[0.0, 0.3, 0.5, 1.0]),
                 score: random.pick(&[-1.0, 0.0, 0.5]),

@@ -1,6 +1,7 @@
 //! The form between a model and a plan: values and units of work that fusing moves around.
 
 use crate::lower::post::Post;
+use crate::lower::separable::Before;
 use carafe_graph::{Constant, Model, NodeId, OpRef, Parameter, Result, ResultOp, Value};
 use carafe_tensor::{ElementType, Tensor};
 use std::collections::HashMap;
@@ -36,6 +37,8 @@ pub(crate) struct Unit {
     pub(crate) orders: Vec<Option<Vec<usize>>>,
     /// The same for the result: axis `order[i]` of what the operation gives is axis `i` of the value.
     pub(crate) out_order: Option<Vec<usize>>,
+    /// A convolution that gives input 0; its own inputs stand behind the others.
+    pub(crate) before: Option<Box<Before>>,
 }
 
 /// A model taken apart.
@@ -84,6 +87,7 @@ impl Draft {
                 fused: vec![],
                 orders: vec![],
                 out_order: None,
+                before: None,
             });
         }
         draft.outputs = model.results().iter().map(|&r| at[&model.result_value(r)]).collect();

@@ -3,9 +3,11 @@
 use super::draft::Val;
 use carafe_graph::Op;
 use carafe_kernels::Act;
+use carafe_kernels::eltwise::Quantize;
 use carafe_ops::activation as act;
 use carafe_ops::arithmetic::{self as arith, AutoBroadcast};
 use carafe_ops::math;
+use carafe_ops::quantize::FakeQuantize;
 use carafe_tensor::ElementType;
 
 /// An elementwise operation.
@@ -14,6 +16,8 @@ pub(crate) enum Elt {
     Act(Act),
     Unary(Unary),
     Binary(Binary),
+    /// FakeQuantize of one range.
+    Quantize(Quantize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub(crate) enum Binary {
 impl Elt {
     /// What an operation is, when all its ports (inputs, then the output) are floats of known shape.
     pub(crate) fn of(op: &dyn Op, ports: &[&Val]) -> Option<Elt> {
-        let elt = unary(op, ports).or_else(|| binary(op, ports))?;
+        let elt = unary(op, ports).or_else(|| binary(op, ports)).or_else(|| quantize(op, ports))?;
         let operands = elt.operands(ports);
         let output = ports.last()?;
         let float = |v: &&Val| v.ty == ElementType::F32 && v.shape.as_ref().is_some_and(|s| !s.contains(&0));
@@ -70,7 +74,7 @@ impl Elt {
     /// Those of a node's inputs that are operands; the others are parameters that `of` has read.
     pub(crate) fn operands<'a, T>(&self, inputs: &'a [T]) -> &'a [T] {
         match self {
-            Elt::Act(_) | Elt::Unary(_) => &inputs[..1],
+            Elt::Act(_) | Elt::Unary(_) | Elt::Quantize(_) => &inputs[..1],
             Elt::Binary(_) => &inputs[..2],
         }
     }
@@ -149,6 +153,13 @@ fn unary(op: &dyn Op, ports: &[&Val]) -> Option<Elt> {
         return plain_unary(op).map(Elt::Unary);
     };
     Some(Elt::Act(act))
+}
+
+fn quantize(op: &dyn Op, ports: &[&Val]) -> Option<Elt> {
+    let op = op.get::<FakeQuantize>().filter(|op| op.levels < 1 << 24)?;
+    let limit = |i: usize| ports.get(i).filter(|p| p.ty == ElementType::F32).and_then(|p| number(p));
+    let (from, to) = ([limit(1)?, limit(2)?], [limit(3)?, limit(4)?]);
+    Quantize::new(from, to, (op.levels - 1) as f32).map(Elt::Quantize)
 }
 
 fn plain_unary(op: &dyn Op) -> Option<Unary> {

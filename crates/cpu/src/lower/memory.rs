@@ -123,7 +123,7 @@ pub(super) fn plan(chosen: Selection) -> Plan {
             inputs[i] = value.shape.clone().unwrap_or_default();
         }
     }
-    Plan { inputs, values, steps, constants, arena, held, scratch: chosen.scratch, outputs: chosen.outputs }
+    Plan { inputs, values, steps, constants, arena, held, scratch: chosen.scratch, outputs: chosen.outputs, tail: None }
 }
 
 /// Gives each block a start, the largest first, each as low as it fits; the bytes of the whole.

@@ -3,6 +3,7 @@
 //! wanted layout right here.
 
 use super::draft::{Draft, Unit};
+use crate::makers::maker;
 use crate::plan::{Action, Layout};
 use crate::run::plannable;
 use crate::steps::{BuildCx, Built, Port, Site, Work, build, reorder};
@@ -104,6 +105,7 @@ impl Walk<'_> {
                 }
                 _ => self.take(unit, built),
             },
+            None if unit.before.is_some() => self.one_by_one(unit),
             None if unit.out_order.is_some() || unit.orders.iter().any(Option::is_some) => self.in_order(unit),
             None if unit.group || unit.post.is_empty() => self.evaluate(unit),
             // Nobody does it in one go: the operation first, then the rest.
@@ -154,6 +156,7 @@ impl Walk<'_> {
             orders: &unit.orders,
             out_order: unit.out_order.as_deref(),
             group: unit.group,
+            before: unit.before.as_deref(),
             cx: self.cx,
         };
         build(&site)
@@ -191,9 +194,11 @@ impl Walk<'_> {
 
     fn evaluate(&mut self, unit: &Unit) -> Result<()> {
         let reads = unit.inputs.iter().map(|&v| self.in_layout(v, Layout::Plain)).collect::<Result<Vec<_>>>()?;
-        let kernel = match unit.op.get::<carafe_device::KernelOp>() {
-            Some(op) => op.kernel().to_string(),
-            None => "reference".to_string(),
+        let types: Vec<ElementType> = unit.inputs.iter().map(|&v| self.out.values[v].ty).collect();
+        let (kernel, action) = match (unit.op.get::<carafe_device::KernelOp>(), maker(&*unit.op, &types)) {
+            (Some(op), _) => (op.kernel().to_string(), Action::Eval(unit.op.clone())),
+            (None, Some(maker)) => (maker.kernel().to_string(), Action::Make(maker)),
+            (None, None) => ("reference".to_string(), Action::Eval(unit.op.clone())),
         };
         self.out.steps.push(ChosenStep {
             node: unit.node,
@@ -201,13 +206,23 @@ impl Walk<'_> {
             type_name: unit.op.type_name().to_string(),
             place: place_of(unit),
             kernel,
-            action: Action::Eval(unit.op.clone()),
+            action,
             reads,
             writes: unit.outputs.clone(),
             workspace: 0,
             fused: unit.fused.clone(),
         });
         Ok(())
+    }
+
+    // What comes before is a step of its own after all.
+    fn one_by_one(&mut self, unit: &Unit) -> Result<()> {
+        let Some(before) = &unit.before else { return Ok(()) };
+        self.unit(&before.unit)?;
+        let inputs = unit.inputs[..before.first_input].to_vec();
+        let taken = |name: &String| *name == before.unit.name || before.unit.fused.contains(name);
+        let fused = unit.fused.iter().filter(|n| !taken(n)).cloned().collect();
+        self.unit(&Unit { inputs, fused, before: None, ..unit.clone() })
     }
 
     fn apart(&mut self, unit: &Unit) -> Result<()> {
@@ -236,6 +251,7 @@ impl Walk<'_> {
             group: true,
             orders: vec![],
             out_order: None,
+            before: None,
             ..unit.clone()
         };
         (first, rest)

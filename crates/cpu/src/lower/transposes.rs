@@ -1,9 +1,10 @@
-//! Takes transposes into attention and products of two computed matrices, whose kernels read and write in any order of axes
-//! as long as rows stay whole.
+//! Takes transposes into attention, rotary embeddings and products of two computed matrices, whose kernels read and write in
+//! any order of axes as long as rows stay whole.
 
 use super::draft::{Draft, Unit};
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_ops::movement::Transpose;
+use carafe_ops::own::RotaryEmbedding;
 use carafe_tensor::ElementType;
 
 pub(super) fn absorb(draft: &mut Draft) {
@@ -64,6 +65,9 @@ fn operands(draft: &Draft, unit: &Unit) -> Option<usize> {
     };
     if unit.op.is::<ScaledDotProductAttention>() {
         return unit.inputs[..3].iter().all(float).then_some(3);
+    }
+    if unit.op.is::<RotaryEmbedding>() {
+        return unit.inputs[..1].iter().all(float).then_some(1);
     }
     (unit.op.is::<MatMul>() && unit.inputs[..2].iter().all(float)).then_some(2)
 }

@@ -2,7 +2,7 @@
 //! channels as the first layer has it. Weights must be constants.
 
 use super::ending::Ending;
-use super::{Built, Io, Site, Step};
+use super::{Built, Io, Port, Site, Step};
 use crate::plan::Layout;
 use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
@@ -14,7 +14,7 @@ use carafe_ops::convolution::{Convolution, GroupConvolution};
 const FEW: usize = 4;
 
 /// Attributes of both operations.
-struct Attrs<'a> {
+pub(super) struct Attrs<'a> {
     strides: &'a [i64],
     dilations: &'a [i64],
     begin: &'a [i64],
@@ -25,6 +25,9 @@ struct Attrs<'a> {
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group {
         return Ok(None);
+    }
+    if site.before.is_some() {
+        return super::separable::build(site);
     }
     let (attrs, grouped) = if let Some(c) = site.op.get::<Convolution>() {
         (attrs_of(&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad), false)
@@ -38,7 +41,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if !data.is_f32() || !filters.is_f32() {
         return Ok(None);
     }
-    let Some(shape) = shape_of(site, &attrs, grouped) else { return Ok(None) };
+    let Some(shape) = shape_of([data, filters, &site.outputs[0]], &attrs, grouped) else { return Ok(None) };
     let planar = shape.in_channels <= FEW && shape.groups == 1 && data.layout == Layout::Plain;
     let wanted = if planar { Layout::Plain } else { Layout::ChannelsLast };
     let mut reads = vec![(0, wanted)];
@@ -76,7 +79,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     Ok(Some(Built::step(step, reads, Layout::ChannelsLast)))
 }
 
-fn attrs_of<'a>(
+pub(super) fn attrs_of<'a>(
     strides: &'a [i64],
     dilations: &'a [i64],
     begin: &'a [i64],
@@ -87,8 +90,8 @@ fn attrs_of<'a>(
 }
 
 /// Sizes in depth, height, width; `None` for what the kernels do not know, such as negative pads.
-fn shape_of(site: &Site<'_>, attrs: &Attrs<'_>, grouped: bool) -> Option<ConvShape> {
-    let (data, filters, out) = (&site.inputs[0].shape, &site.inputs[1].shape, &site.outputs[0].shape);
+pub(super) fn shape_of(ports: [&Port; 3], attrs: &Attrs<'_>, grouped: bool) -> Option<ConvShape> {
+    let [data, filters, out] = ports.map(|p| &p.shape);
     let n = data.len().checked_sub(2).filter(|n| (1..=3).contains(n))?;
     let lead = if grouped { 3 } else { 2 };
     let mut shape = ConvShape {

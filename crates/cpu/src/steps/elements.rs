@@ -63,6 +63,7 @@ pub(super) fn names(post: &[Post]) -> String {
             Elt::Act(a) => format!("{a:?}"),
             Elt::Unary(u) => format!("{u:?}"),
             Elt::Binary(b) => format!("{b:?}"),
+            Elt::Quantize(_) => "quantize".into(),
         };
         text.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
     };
@@ -162,6 +163,7 @@ fn elt_op(elt: Elt) -> EltOp {
             Unary::Atanh => EltOp::Atanh,
             Unary::Erf => EltOp::Erf,
         },
+        Elt::Quantize(q) => EltOp::Quantize(q),
         Elt::Binary(b) => match b {
             Binary::Add => EltOp::Add,
             Binary::Subtract => EltOp::Sub,

@@ -140,6 +140,11 @@ impl Ending {
         kernel(&epilogue)
     }
 
+    /// The function, if there is no more than that and a bias.
+    pub(super) fn light(&self) -> Option<Act> {
+        (self.add.is_none() && self.rest.is_none()).then_some(self.act)
+    }
+
     /// For reports.
     pub(super) fn name(&self) -> String {
         let mut name = String::new();

@@ -6,15 +6,19 @@ mod bags;
 mod conv;
 mod convert;
 mod elements;
+mod embedding;
 mod ending;
 mod gather;
 mod looks;
 mod matmul;
 mod movement;
 mod recurrent;
+mod regions;
 pub(crate) mod reorder;
+mod rope;
 mod rows;
 mod select;
+mod separable;
 mod spatial;
 mod typed;
 mod typed_unary;
@@ -22,6 +26,7 @@ mod types;
 mod views;
 
 use crate::lower::post::Post;
+use crate::lower::separable::Before;
 use crate::plan::Layout;
 use crate::weights::{Packed, Weights};
 use carafe_graph::{Op, Result};
@@ -116,6 +121,8 @@ pub(crate) struct Site<'a> {
     pub(crate) out_order: Option<&'a [usize]>,
     /// `post` is all there is to do; `op` only names it.
     pub(crate) group: bool,
+    /// A convolution that is done first, in the same step.
+    pub(crate) before: Option<&'a Before>,
     pub(crate) cx: &'a BuildCx<'a>,
 }
 
@@ -224,12 +231,15 @@ pub(crate) const BUILDERS: &[Builder] = &[
     matmul::build,
     conv::build,
     attention::build,
+    rope::build,
     rows::build,
     spatial::build,
+    regions::build,
     looks::build,
     movement::build,
     gather::build,
     bags::build,
+    embedding::build,
     select::build,
     convert::build,
     typed::build,
@@ -240,7 +250,12 @@ pub(crate) const BUILDERS: &[Builder] = &[
 /// The step of a node, from the first family that takes it.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.reordered() {
-        return if let Some(built) = attention::build(site)? { Ok(Some(built)) } else { matmul::build(site) };
+        for builder in [attention::build, rope::build] {
+            if let Some(built) = builder(site)? {
+                return Ok(Some(built));
+            }
+        }
+        return matmul::build(site);
     }
     for builder in BUILDERS {
         if let Some(built) = builder(site)? {

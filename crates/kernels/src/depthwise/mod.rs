@@ -127,7 +127,7 @@ impl Depthwise {
         let halves = if rows < 8 * exec.threads() && channels >= 4 * self.isa.lanes() { 2 } else { 1 };
         let split = Split::new(rows * halves, pixels * channels * self.taps(), exec.threads());
         let first = (channels / 2).next_multiple_of(self.isa.lanes());
-        let job = Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, after };
+        let job = Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, first: 0, after };
         exec.each(split.chunks(), |chunk, thread| {
             let units = split.range(chunk);
             for half in 0..halves {
@@ -140,6 +140,25 @@ impl Depthwise {
                 job.rows(rows, columns, thread);
             }
         });
+    }
+
+    /// A run whose rows are asked for one by one, without work on finished rows.
+    pub(crate) fn job<'a>(&'a self, input: &'a [f32], packed: &'a [f32], after: After<'a>) -> Job<'a> {
+        let (s, channels) = (&self.shape, self.shape.in_channels);
+        let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
+        assert!(input.len() >= in_pixels * channels, "input of {s:?}");
+        assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
+        assert!(!after.has_rest(), "work that has no place");
+        let out = SharedMut::new(&mut []);
+        Job { this: self, input, in_stride: channels, packed, out, out_stride: channels, first: 0, after }
+    }
+
+    /// Some rows of a job into memory of their own.
+    pub(crate) fn rows_into<'a>(&self, job: &Job<'a>, rows: std::ops::Range<usize>, out: SharedMut<'a, f32>) {
+        let channels = self.shape.in_channels;
+        assert!(out.len() >= rows.len() * self.out[2] * channels, "room for {rows:?} of {:?}", self.shape);
+        let job = Job { out, first: rows.start * self.out[2], ..*job };
+        job.rows(rows, [0, channels], 0);
     }
 
     fn taps(&self) -> usize {
@@ -196,13 +215,16 @@ fn pieces(s: &ConvShape, width: usize, sizes: &[usize]) -> Vec<Piece> {
 }
 
 /// One run.
-struct Job<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct Job<'a> {
     this: &'a Depthwise,
     input: &'a [f32],
     in_stride: usize,
     packed: &'a [f32],
     out: SharedMut<'a, f32>,
     out_stride: usize,
+    /// The pixel of the whole output that `out` begins with.
+    first: usize,
     after: After<'a>,
 }
 
@@ -253,7 +275,7 @@ impl Job<'_> {
         let pixel = |i: usize| (row + i.min(rows - 1)) * self.this.out[2] + piece.x;
         let (add, add_step) = self.after.add();
         Target {
-            out: [0, 1].map(|i| self.out.as_ptr().wrapping_add(pixel(i) * self.out_stride + c)),
+            out: [0, 1].map(|i| self.out.as_ptr().wrapping_add((pixel(i) - self.first) * self.out_stride + c)),
             step: self.out_stride,
             columns: piece.columns,
             bias: if self.after.bias().is_null() { self.after.bias() } else { self.after.bias().wrapping_add(c) },

@@ -12,7 +12,7 @@ pub mod typed;
 
 pub use broadcast::Broadcast;
 pub use elements::Elements;
-pub use op::EltOp;
+pub use op::{EltOp, Quantize};
 pub use program::{Arg, Instr, Program};
 pub use tile::{TileInput, TileProgram};
 

@@ -45,6 +45,7 @@ pub enum EltOp {
         positive: bool,
     },
     IsFinite,
+    Quantize(Quantize),
     Add,
     Sub,
     Mul,
@@ -102,6 +103,7 @@ impl EltOp {
                 | crate::Act::HardSigmoid { .. } => 1,
                 _ => 8,
             },
+            Quantize(_) => 4,
             Exp | Log | Erf | Sin | Cos | Div | Sqrt | Rsqrt => 8,
             Pow => 20,
             Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Mod | FloorMod => 100,
@@ -234,6 +236,45 @@ binary! {
         let other = as_truth(b);
         S::select(a.equal(zero()), other, one::<S>() - other)
     };
+}
+
+/// Limits numbers to a range, rounds them to equal steps of it and stretches the steps over another range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantize {
+    low: f32,
+    range: f32,
+    steps: f32,
+    out_low: f32,
+    out_range: f32,
+    /// Of range and steps.
+    inverse: [f32; 2],
+}
+
+impl Quantize {
+    /// `None` for ranges that do not rise, or are too small or large for the way it divides.
+    pub fn new([low, high]: [f32; 2], [out_low, out_high]: [f32; 2], steps: f32) -> Option<Quantize> {
+        let (range, out_range) = (high - low, out_high - out_low);
+        let inverse = [1.0 / range, 1.0 / steps];
+        let usual = (1e-15..1e15).contains(&range) && (1.0..1e7).contains(&steps) && low.is_finite();
+        usual.then_some(Quantize { low, range, steps, out_low, out_range, inverse })
+    }
+}
+
+/// The quotient as division gives it, by a divisor whose rounded inverse is known; for numbers of usual size.
+#[inline(always)]
+fn quotient<S: Simd>(a: S, by: f32, inverse: f32) -> S {
+    let (by, inverse) = (S::splat(by), S::splat(inverse));
+    let near = a * inverse;
+    near.fnma(by, a).fma(inverse, near)
+}
+
+impl Map for Quantize {
+    #[inline(always)]
+    fn at<S: Simd>(self, x: S) -> S {
+        let inside = S::splat(self.range).min(zero::<S>().max(x - S::splat(self.low)));
+        let step = (quotient(inside, self.range, self.inverse[0]) * S::splat(self.steps)).round_even();
+        quotient(step, self.steps, self.inverse[1]) * S::splat(self.out_range) + S::splat(self.out_low)
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -30,6 +30,8 @@ pub struct Nms {
 pub struct NmsLimits {
     /// Boxes of each class.
     pub most: usize,
+    /// Best boxes of each class that take part, where scores do not decay.
+    pub candidates: usize,
     pub iou: f32,
     /// Scores must lie above it.
     pub score: f32,
@@ -72,6 +74,10 @@ impl NmsWork {
     pub fn new(threads: usize) -> NmsWork {
         let threads = (0..threads.max(1)).map(|_| Mutex::default()).collect();
         NmsWork { threads, pieces: vec![], order: vec![], all: vec![] }
+    }
+    /// How many threads it is for.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
     }
 }
 
@@ -199,7 +205,11 @@ fn hard(isa: Isa, boxes: &[f32], scores: &[f32], limits: NmsLimits, rule: (BoxEn
         return;
     }
     // As many as may well be enough, without a look at the order of the others.
-    let portion = (2 * limits.most.min(scores.len())).max(64).min(scores.len());
+    let wanted = (2 * limits.most.min(scores.len())).max(64);
+    let portion = wanted.min(scores.len()).min(limits.candidates);
+    if portion == 0 {
+        return;
+    }
     let mut ranks = std::mem::take(&mut own.ranks);
     ranks.resize(room_for(scores.len(), portion).max(ranks.len()), 0);
     let room = room_for(scores.len(), portion);
@@ -207,12 +217,18 @@ fn hard(isa: Isa, boxes: &[f32], scores: &[f32], limits: NmsLimits, rule: (BoxEn
     let first = &mut ranks[..found];
     first.sort_unstable_by(|a, b| b.cmp(a));
     keep(isa, boxes, scores, limits, rule, first, own);
-    if let (true, Some(&last)) = (found == portion && own.rows.len() < limits.most, first.last()) {
+    let more = found == portion && portion < limits.candidates && own.rows.len() < limits.most;
+    if let (true, Some(&last)) = (more, first.last()) {
         ranks.clear();
         let rank = |(&s, i): (&f32, u32)| (s > limits.score).then(|| s.rank(true, i)).filter(|&r| r < last);
         ranks.extend(scores.iter().zip(0..).filter_map(rank));
         // The rest comes into order in portions that grow.
         let (mut left, mut portion) = (&mut ranks[..], portion);
+        let others = limits.candidates - portion;
+        if others < left.len() {
+            left.select_nth_unstable_by(others, |a, b| b.cmp(a));
+            left = &mut left[..others];
+        }
         while own.rows.len() < limits.most && !left.is_empty() {
             portion = left.len().min(2 * portion);
             if portion < left.len() {
@@ -249,7 +265,9 @@ fn keep_any(
     own: &mut Own,
 ) {
     // An overlap that is no number turns the score into none, which drops the box as well.
-    let hit = |iou: f32| if from_threshold { iou >= limits.iou } else { iou > limits.iou } | !iou.is_finite();
+    let undefined = encoding != BoxEncoding::Sides;
+    let hit =
+        |iou: f32| (if from_threshold { iou >= limits.iou } else { iou > limits.iou }) | (undefined & !iou.is_finite());
     for &rank in ranks {
         if own.rows.len() >= limits.most {
             break;

@@ -7,6 +7,9 @@ pub enum BoxEncoding {
     Corner,
     /// `x_center, y_center, width, height`.
     Center,
+    /// `x1, y1, x2, y2` as they are; a box that is turned around overlaps nothing, and an overlap that is no number
+    /// suppresses nothing.
+    Sides,
 }
 
 /// Two corners.
@@ -31,6 +34,7 @@ impl Corners {
                 let (w, h) = (b[2] / 2.0, b[3] / 2.0);
                 Corners { x1: b[0] - w, y1: b[1] - h, x2: b[0] + w, y2: b[1] + h }
             }
+            BoxEncoding::Sides => Corners { x1: b[0], y1: b[1], x2: b[2], y2: b[3] },
         }
     }
 

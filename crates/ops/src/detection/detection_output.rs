@@ -3,7 +3,7 @@
 
 use super::boxes::Corners;
 use super::expect::{dim_is, put_f32, same_dim, same_float, zeros};
-use super::nms_core::{descending, greedy, limit, ranked};
+use super::nms_core::{Kept, Rank, best, descending, greedy, limit};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, PartialShape};
 
@@ -123,7 +123,8 @@ pub struct DetectionOutputV1 {
 }
 
 impl DetectionOutputV1 {
-    fn newest(&self) -> DetectionOutput {
+    /// The same as the class of the newest opset; the number of classes follows from the shapes.
+    pub fn newest(&self) -> DetectionOutput {
         DetectionOutput {
             background_label_id: self.background_label_id,
             top_k: self.top_k,
@@ -255,8 +256,28 @@ fn quotient(cx: &InferCx<'_>, input: usize, axis: usize, by: Option<i64>) -> Res
 }
 
 impl DetectionOutput {
-    fn prior_size(&self) -> usize {
+    /// Numbers of a prior.
+    pub fn prior_size(&self) -> usize {
         if self.normalized { 4 } else { 5 }
+    }
+
+    /// `x1, y1, x2, y2` of the box predicted at prior `p` of `n`, where all classes share it and there is no earlier stage.
+    pub fn shared_box(&self, n: usize, p: usize, priors: &[f32], logits: &[f32]) -> [f32; 4] {
+        let size = self.prior_size();
+        let variance = if self.variance_encoded_in_target { [1.0; 4] } else { four(&priors[n * size..], p) };
+        let prior = self.scaled(Corners::at(&priors[p * size + size - 4..(p + 1) * size], 0));
+        self.decoded(prior, variance, four(logits, p)).to_array()
+    }
+
+    /// The box as it is reported.
+    pub fn reported(&self, corners: [f32; 4]) -> [f32; 4] {
+        let b = Corners::at(&corners, 0);
+        if self.clip_after_nms { b.clipped(1.0, 1.0).to_array() } else { corners }
+    }
+
+    fn scaled(&self, b: Corners) -> Corners {
+        let (w, h) = if self.normalized { (1.0, 1.0) } else { (self.input_width as f32, self.input_height as f32) };
+        Corners { x1: b.x1 / w, y1: b.y1 / h, x2: b.x2 / w, y2: b.y2 / h }
     }
 
     fn decoded(&self, prior: Corners, variance: [f32; 4], d: [f32; 4]) -> Corners {
@@ -304,25 +325,28 @@ fn eval(op: &DetectionOutput, cx: &mut EvalCx<'_>) -> Result<()> {
         let mut full = false;
         for image in 0..images {
             let aux_logits = aux.as_ref().map(|a| &a.1[image * per_image..(image + 1) * per_image]);
-            let boxes = decode_image(
-                op,
-                &layout,
-                &prior_data[image * prior_stride..],
-                &logits[image * per_image..(image + 1) * per_image],
-                aux_logits,
-            );
-            let aux_scores = aux.as_ref().map(|a| &a.0[image * priors * 2..(image + 1) * priors * 2]);
-            let by_class = scores_by_class(op, &layout, &scores[image * priors * classes..], aux_scores);
-            for d in detect(op, &layout, &boxes, &by_class) {
+            let scores = Scores {
+                of_priors: &scores[image * priors * classes..(image + 1) * priors * classes],
+                aux: aux.as_ref().map(|a| &a.0[image * priors * 2..(image + 1) * priors * 2]),
+                classes,
+                objectness: op.objectness_score,
+                background: op.background_label_id,
+            };
+            let candidates = candidates(op, &layout, &scores);
+            let mut wanted = vec![false; priors];
+            candidates.iter().flatten().for_each(|&prior| wanted[prior] = true);
+            let prior_data = &prior_data[image * prior_stride..];
+            let logits = &logits[image * per_image..(image + 1) * per_image];
+            let boxes = decode_image(op, &layout, prior_data, logits, aux_logits, &wanted);
+            for d in detect(op, &layout, &boxes, &scores, &candidates) {
                 let Some(row) = rows.next() else {
                     full = true;
                     break;
                 };
                 let b = boxes[layout.box_of(d.class, d.prior)];
-                let b = if op.clip_after_nms { b.clipped(1.0, 1.0) } else { b };
                 let label = d.class as f32 - if op.decrease_label_id { 1.0 } else { 0.0 };
                 row[..3].copy_from_slice(&[image as f32, label, d.score]);
-                row[3..].copy_from_slice(&b.to_array());
+                row[3..].copy_from_slice(&op.reported(b.to_array()));
             }
         }
         if let (Some(row), false) = (rows.next(), full) {
@@ -339,27 +363,26 @@ impl Layout {
     }
 }
 
-/// Boxes of one image, class by class.
+/// Boxes of one image, class by class; only of the priors that are `wanted`.
 fn decode_image(
     op: &DetectionOutput,
     layout: &Layout,
     priors: &[f32],
     logits: &[f32],
     aux: Option<&[f32]>,
+    wanted: &[bool],
 ) -> Vec<Corners> {
     let size = op.prior_size();
     let variances = &priors[layout.priors * size..];
-    let (w, h) = if op.normalized { (1.0, 1.0) } else { (op.input_width as f32, op.input_height as f32) };
-    let scaled = |b: Corners| Corners { x1: b.x1 / w, y1: b.y1 / h, x2: b.x2 / w, y2: b.y2 / h };
     let mut boxes = vec![Corners::default(); layout.priors * layout.locations];
-    for p in 0..layout.priors {
-        let prior = scaled(Corners::at(&priors[p * size + size - 4..(p + 1) * size], 0));
+    for p in (0..layout.priors).filter(|&p| wanted[p]) {
+        let prior = op.scaled(Corners::at(&priors[p * size + size - 4..(p + 1) * size], 0));
         let variance = if op.variance_encoded_in_target { [1.0; 4] } else { four(variances, p) };
         for location in 0..layout.locations {
             let at = p * layout.locations + location;
             let prior = match aux {
                 // Boxes of the first stage are scaled down once more, although they are no pixels.
-                Some(aux) => scaled(op.decoded(prior, variance, four(aux, at))),
+                Some(aux) => op.scaled(op.decoded(prior, variance, four(aux, at))),
                 None => prior,
             };
             boxes[location * layout.priors + p] = op.decoded(prior, variance, four(logits, at));
@@ -372,20 +395,23 @@ fn four(data: &[f32], i: usize) -> [f32; 4] {
     Corners::at(data, i).to_array()
 }
 
-/// Confidences of one image, class by class; a prior without objectness is all background.
-fn scores_by_class(op: &DetectionOutput, layout: &Layout, scores: &[f32], aux: Option<&[f32]>) -> Vec<f32> {
-    let mut by_class = vec![0.0; layout.priors * layout.classes];
-    for p in 0..layout.priors {
-        let no_object = aux.is_some_and(|a| a[2 * p + 1] < op.objectness_score);
-        for c in 0..layout.classes {
-            by_class[c * layout.priors + p] = match no_object {
-                true if c as i64 == op.background_label_id => 1.0,
-                true => 0.0,
-                false => scores[p * layout.classes + c],
-            };
+/// Confidences of one image; a prior without objectness is all background.
+struct Scores<'a> {
+    of_priors: &'a [f32],
+    aux: Option<&'a [f32]>,
+    classes: usize,
+    objectness: f32,
+    background: i64,
+}
+
+impl Scores<'_> {
+    fn at(&self, prior: usize, class: usize) -> f32 {
+        match self.aux.is_some_and(|a| a[2 * prior + 1] < self.objectness) {
+            true if class as i64 == self.background => 1.0,
+            true => 0.0,
+            false => self.of_priors[prior * self.classes + class],
         }
     }
-    by_class
 }
 
 #[derive(Clone, Copy)]
@@ -395,26 +421,56 @@ struct Detection {
     score: f32,
 }
 
-/// What is reported of one image, grouped by class.
-fn detect(op: &DetectionOutput, layout: &Layout, boxes: &[Corners], scores: &[f32]) -> Vec<Detection> {
-    let overlaps = |class: usize, a: usize, b: usize| {
-        boxes[layout.box_of(class, a)].iou(boxes[layout.box_of(class, b)], 0.0) > op.nms_threshold
-    };
-    let of_class = |class: usize| &scores[class * layout.priors..(class + 1) * layout.priors];
-    let mut found: Vec<Detection> = Vec::new();
+/// For each class the priors that may be reported, best first. All scores are looked at once, in the order they lie.
+fn candidates(op: &DetectionOutput, layout: &Layout, scores: &Scores<'_>) -> Vec<Vec<usize>> {
+    let mut classes: Vec<Vec<Rank>> = vec![vec![]; layout.classes];
     if op.decrease_label_id {
-        let ranked = best_classes(op, layout, scores);
-        for class in 1..layout.classes {
-            let order: Vec<usize> = ranked.iter().filter(|d| d.class == class).map(|d| d.prior).collect();
-            let kept = greedy(&order, usize::MAX, |a, b| overlaps(class, a, b));
-            found.extend(kept.into_iter().map(|prior| Detection { class, prior, score: of_class(class)[prior] }));
+        // The best foreground class of each prior, and the best priors over all classes.
+        let mut all = vec![];
+        let mut class_of = vec![0; layout.priors];
+        for prior in 0..layout.priors {
+            let mut top = Detection { class: 0, prior, score: -1.0 };
+            for class in (1..layout.classes).filter(|&c| c as i64 != op.background_label_id) {
+                let score = scores.at(prior, class);
+                if score > top.score {
+                    top = Detection { class, prior, score };
+                }
+            }
+            if top.class > 0 && top.score >= op.confidence_threshold {
+                class_of[prior] = top.class;
+                all.push(Rank::new(top.score, prior as u32));
+            }
         }
+        best(&mut all, limit(op.top_k));
+        all.into_iter().for_each(|rank| classes[class_of[rank.index()]].push(rank));
     } else {
-        for class in (0..layout.classes).filter(|&c| c as i64 != op.background_label_id) {
-            let order = ranked(of_class(class), |s| s > op.confidence_threshold, limit(op.top_k));
-            let kept = greedy(&order, usize::MAX, |a, b| overlaps(class, a, b));
-            found.extend(kept.into_iter().map(|prior| Detection { class, prior, score: of_class(class)[prior] }));
+        for prior in 0..layout.priors {
+            for (class, list) in classes.iter_mut().enumerate() {
+                let score = scores.at(prior, class);
+                if score > op.confidence_threshold && class as i64 != op.background_label_id {
+                    list.push(Rank::new(score, prior as u32));
+                }
+            }
         }
+        classes.iter_mut().for_each(|list| best(list, limit(op.top_k)));
+    }
+    classes.into_iter().map(|list| list.into_iter().map(Rank::index).collect()).collect()
+}
+
+/// What is reported of one image, grouped by class.
+fn detect(
+    op: &DetectionOutput,
+    layout: &Layout,
+    boxes: &[Corners],
+    scores: &Scores<'_>,
+    candidates: &[Vec<usize>],
+) -> Vec<Detection> {
+    let mut found: Vec<Detection> = Vec::new();
+    let mut met = Kept::new(0.0, false);
+    for (class, order) in candidates.iter().enumerate() {
+        let corners = |prior: usize| boxes[layout.box_of(class, prior)];
+        let kept = greedy(order, usize::MAX, corners, &mut met, op.nms_threshold);
+        found.extend(kept.into_iter().map(|prior| Detection { class, prior, score: scores.at(prior, class) }));
     }
     if let Some(keep) = op.keep_top_k.first().copied().and_then(limit).filter(|&k| k < found.len()) {
         found.sort_by(|a, b| descending(a.score, b.score).then(a.prior.cmp(&b.prior)));
@@ -422,24 +478,4 @@ fn detect(op: &DetectionOutput, layout: &Layout, boxes: &[Corners], scores: &[f3
         found.sort_by_key(|d| d.class);
     }
     found
-}
-
-/// The best foreground class of each prior, best prior first.
-fn best_classes(op: &DetectionOutput, layout: &Layout, scores: &[f32]) -> Vec<Detection> {
-    let mut best: Vec<Detection> = Vec::new();
-    for prior in 0..layout.priors {
-        let mut top = Detection { class: 0, prior, score: -1.0 };
-        for class in (1..layout.classes).filter(|&c| c as i64 != op.background_label_id) {
-            let score = scores[class * layout.priors + prior];
-            if score > top.score {
-                top = Detection { class, prior, score };
-            }
-        }
-        if top.class > 0 && top.score >= op.confidence_threshold {
-            best.push(top);
-        }
-    }
-    best.sort_by(|a, b| descending(a.score, b.score));
-    best.truncate(limit(op.top_k).unwrap_or(usize::MAX));
-    best
 }

@@ -4,7 +4,7 @@
 
 use super::boxes::Corners;
 use super::expect::{at_least, dim_is, put_f32, same_dim, same_float, zeros};
-use super::nms_core::{descending, greedy, limit, ranked};
+use super::nms_core::{Kept, descending, greedy, limit, ranked};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
@@ -89,6 +89,7 @@ impl ExperimentalDetectronDetectionOutput {
         let n_classes = self.num_classes as usize;
         let n_rois = rois.len() / 4;
         let mut found = Vec::new();
+        let mut met = Kept::new(1.0, true);
         for class in 1..n_classes {
             let refined: Vec<Option<Corners>> =
                 (0..n_rois).map(|r| self.refine(rois, r, Corners::at(deltas, r * n_classes + class).to_array())).collect();
@@ -97,7 +98,7 @@ impl ExperimentalDetectronDetectionOutput {
             let corners = |r: usize| refined[r].unwrap_or_default();
             let order = ranked(&of_class, |s| s > self.score_threshold, None);
             let most = limit(self.post_nms_count).unwrap_or(usize::MAX);
-            let kept = greedy(&order, most, |a, b| corners(a).iou_touching(corners(b), 1.0) > self.nms_threshold);
+            let kept = greedy(&order, most, corners, &mut met, self.nms_threshold);
             found.extend(kept.into_iter().map(|roi| Detection {
                 corners: corners(roi),
                 class,

@@ -2,7 +2,7 @@
 //! zeros to `post_nms_count`. A box below the minimum size only loses its score, it is not removed.
 
 use super::expect::{at_least, dim_is, put_f32, same_dim, same_float, zeros};
-use super::nms_core::{greedy, ranked};
+use super::nms_core::{Kept, greedy, ranked};
 use super::rpn::{Image, refine_anchors};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, PartialShape};
@@ -61,9 +61,8 @@ impl Op for ExperimentalDetectronGenerateProposalsSingleImage {
             let refined = refine_anchors(&anchors, &deltas, &scores, cells, &image, 1.0);
             let scores: Vec<f32> = refined.iter().map(|r| if r.large_enough { r.score } else { 0.0 }).collect();
             let order = ranked(&scores, |_| true, Some(self.pre_nms_count as usize));
-            let kept = greedy(&order, post, |a, b| {
-                refined[a].corners.iou_touching(refined[b].corners, 0.0) > self.nms_threshold
-            });
+            let mut kept = Kept::new(0.0, true);
+            let kept = greedy(&order, post, |i| refined[i].corners, &mut kept, self.nms_threshold);
             let rois = rois.as_slice_mut::<f32>()?.chunks_exact_mut(4);
             for ((row, score), i) in rois.zip(roi_scores.as_slice_mut::<f32>()?).zip(kept) {
                 row.copy_from_slice(&refined[i].corners.to_array());

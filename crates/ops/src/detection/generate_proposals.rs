@@ -2,7 +2,7 @@
 //! rest and only then dropped, so they use up places of `pre_nms_count`. Rows are exactly those found, image by image.
 
 use super::expect::{at_least, dim_is, index_type, same_dim, same_float, up_to};
-use super::nms_core::{greedy, ranked};
+use super::nms_core::{Kept, greedy, ranked};
 use super::rpn::{Image, refine_anchors};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
@@ -91,9 +91,8 @@ impl Op for GenerateProposals {
                 let scores: Vec<f32> = refined.iter().map(|r| r.score).collect();
                 let mut order = ranked(&scores, |_| true, Some(self.pre_nms_count as usize));
                 order.retain(|&i| refined[i].large_enough);
-                let kept = greedy(&order, self.post_nms_count as usize, |a, b| {
-                    refined[a].corners.iou_touching(refined[b].corners, offset) > self.nms_threshold
-                });
+                let (post, mut kept) = (self.post_nms_count as usize, Kept::new(offset, true));
+                let kept = greedy(&order, post, |i| refined[i].corners, &mut kept, self.nms_threshold);
                 counts.push(kept.len() as i64);
                 for i in kept {
                     rois.extend(refined[i].corners.to_array());

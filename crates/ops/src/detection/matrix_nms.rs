@@ -94,12 +94,17 @@ impl MatrixNms {
         let offset = if self.normalized { 0.0 } else { 1.0 };
         let order = ranked(scores, |s| s > self.score_threshold, limit(self.nms_top_k));
         let boxes: Vec<Corners> = order.iter().map(|&i| Corners::at(corners, i)).collect();
+        let spares = self.decay_function == DecayFunction::Linear || self.gaussian_sigma >= 0.0;
         // The greatest overlap of each box with a better one.
         let mut covered: Vec<f32> = Vec::with_capacity(boxes.len());
         let mut kept = Vec::new();
         for (i, &index) in order.iter().enumerate() {
             let (mut most, mut decay) = (0.0f32, 1.0f32);
             for j in 0..i {
+                // No overlap leaves a score as it is.
+                if spares && !boxes[i].touches(boxes[j]) {
+                    continue;
+                }
                 let iou = boxes[i].iou_touching(boxes[j], offset);
                 most = most.max(iou);
                 decay = decay.min(self.decay(iou, covered[j]));

@@ -5,7 +5,7 @@
 use super::boxes::Corners;
 use super::class_rows::{Counts, Row, SortResult, by_class, infer_rows, keep_best, put_rows};
 use super::expect::{dim_is, same_dim, same_float};
-use super::nms_core::{limit, ranked};
+use super::nms_core::{Kept, limit, ranked};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::ElementType;
 
@@ -216,12 +216,13 @@ impl MulticlassNms {
     fn select(&self, corners: &[f32], scores: &[f32]) -> Vec<usize> {
         let offset = if self.normalized { 0.0 } else { 1.0 };
         let mut threshold = self.iou_threshold;
-        let mut kept: Vec<usize> = Vec::new();
+        let (mut kept, mut met): (Vec<usize>, Kept) = (Vec::new(), Kept::new(offset, false));
         for candidate in ranked(scores, |s| s >= self.score_threshold, limit(self.nms_top_k)) {
             let b = Corners::at(corners, candidate);
-            if kept.iter().any(|&k| b.iou(Corners::at(corners, k), offset) >= threshold) {
+            if met.any(b, |overlap| overlap >= threshold) {
                 continue;
             }
+            met.push(b);
             if self.nms_eta < 1.0 && threshold > 0.5 {
                 threshold *= self.nms_eta;
             }

@@ -4,7 +4,7 @@
 
 use super::boxes::Corners;
 use super::expect::{dim_is, put_f32, same_dim, same_float, zeros};
-use super::nms_core::{greedy, ranked};
+use super::nms_core::{Kept, greedy, ranked};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
@@ -225,7 +225,7 @@ fn eval(op: &Proposal, cx: &mut EvalCx<'_>) -> Result<()> {
             let foreground = &scores[(2 * n + 1) * boxes..(2 * n + 2) * boxes];
             let (found, scores) = propose(op, &anchors, (height, width), deltas, foreground, &image);
             let order = ranked(&scores, |_| true, Some(op.pre_nms_topn as usize));
-            let kept = greedy(&order, post, |a, b| found[a].iou_touching(found[b], offset) > op.nms_thresh);
+            let kept = greedy(&order, post, |i| found[i], &mut Kept::new(offset, true), op.nms_thresh);
             for (row, &i) in kept.iter().enumerate() {
                 let mut b = found[i];
                 if op.clip_after_nms {

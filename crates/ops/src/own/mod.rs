@@ -5,8 +5,10 @@ mod sequence;
 mod text;
 
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, image_decode::{ImageDecode},
-    ngram_counts::{NgramCounts}, rms_norm::{RmsNorm}, sequence_at::{SequenceAt}, sequence_concat::{SequenceConcat},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, embedding_sum::{EmbeddingSum},
+    image_decode::{ImageDecode},
+    ngram_counts::{NgramCounts}, rms_norm::{RmsNorm}, rotary_embedding::{RotaryEmbedding},
+    sequence_at::{SequenceAt}, sequence_concat::{SequenceConcat},
     sequence_erase::{SequenceErase}, sequence_insert::{SequenceInsert}, sequence_length::{SequenceLength},
     sequence_pack::{SequencePack}, sequence_split::{SequenceSplit}, text_concat::{TextConcat},
     text_index::{TextIndex}, text_matches::{TextMatches},

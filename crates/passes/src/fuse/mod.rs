@@ -5,6 +5,7 @@ mod linear;
 mod look;
 mod parts;
 mod poly;
+mod slices;
 #[cfg(test)]
 mod testing;
 mod weights;
@@ -12,6 +13,7 @@ mod weights;
 mod fold_batch_norm;
 mod fold_scale;
 mod fuse_clamp;
+mod fuse_embeddings;
 mod fuse_gelu;
 mod fuse_hsigmoid;
 mod fuse_hswish;
@@ -23,6 +25,7 @@ mod fuse_pad;
 mod fuse_prelu;
 mod fuse_qdq;
 mod fuse_rms_norm;
+mod fuse_rotary;
 mod fuse_sdpa;
 mod fuse_shuffle;
 mod fuse_silu;
@@ -32,6 +35,7 @@ mod fuse_softplus;
 pub use fold_batch_norm::FoldBatchNorm;
 pub use fold_scale::FoldScale;
 pub use fuse_clamp::FuseClamp;
+pub use fuse_embeddings::FuseEmbeddings;
 pub use fuse_gelu::FuseGelu;
 pub use fuse_hsigmoid::FuseHSigmoid;
 pub use fuse_hswish::FuseHSwish;
@@ -44,6 +48,7 @@ pub use fuse_prelu::FusePRelu;
 pub use fuse_qdq::FuseQdq;
 pub(crate) use fuse_qdq::dequantizes_weights;
 pub use fuse_rms_norm::FuseRmsNorm;
+pub use fuse_rotary::FuseRotary;
 pub use fuse_sdpa::FuseSdpa;
 pub use fuse_shuffle::{FuseDepthToSpace, FuseShuffleChannels};
 pub use fuse_silu::FuseSilu;
@@ -76,7 +81,7 @@ pub const FUSE: &[&dyn Pass] = &[
 ];
 
 /// Recognisers whose results have no place in a file; for devices that have kernels for them.
-pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm];
+pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm, &FuseRotary, &FuseEmbeddings];
 
 #[cfg(test)]
 mod tests {

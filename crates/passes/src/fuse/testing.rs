@@ -51,8 +51,15 @@ impl Sketch {
         self.tensor(shape, &(0..n).map(|i| middle + 0.5 * wave(i, seed)).collect::<Vec<_>>())
     }
     pub(super) fn ints(&mut self, values: &[i64]) -> Value {
+        self.ints_of(&[values.len()], values)
+    }
+    pub(super) fn ints_of(&mut self, shape: &[usize], values: &[i64]) -> Value {
         let name = format!("c{}", self.model.slots());
-        self.model.constant(&name, Tensor::from_slice(&[values.len()], values).unwrap()).unwrap()
+        self.model.constant(&name, Tensor::from_slice(shape, values).unwrap()).unwrap()
+    }
+    pub(super) fn int(&mut self, value: i64) -> Value {
+        let name = format!("c{}", self.model.slots());
+        self.model.constant(&name, Tensor::scalar(value)).unwrap()
     }
     pub(super) fn op<O: Op>(&mut self, op: O, inputs: &[Value]) -> Value {
         let name = format!("{}{}", op.info().name, self.model.slots());

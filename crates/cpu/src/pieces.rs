@@ -1,0 +1,242 @@
+//! Models whose shapes depend on data run in pieces: first all whose shapes are known, up to the operations that give values
+//! of unknown shape; then the rest, as a model of its own whose inputs now have shapes. The rest has plans for the shapes it
+//! was entered with, and may end in a piece again.
+
+use crate::compiled::{Engine, PlanCache};
+use crate::plan::Plan;
+use crate::run::{Memory, RunCx, run};
+use carafe_device::with_parallel;
+use carafe_graph::{Constant, Error, Fact, Model, NodeId, Parameter, Result, ResultOp, Value};
+use carafe_kernels::{Exec, Isa, Scratch};
+use carafe_tensor::Tensor;
+use std::sync::{Arc, Mutex};
+
+/// More pieces are not made; what is left is evaluated.
+const MOST_PIECES: usize = 32;
+
+/// Sets of shapes of which it is remembered that they came before.
+const MOST_SEEN: usize = 256;
+
+/// A model up to where shapes are not known, and the rest.
+#[derive(Debug)]
+pub(crate) struct Split {
+    /// Has all outputs of the model, with a number in the place of those that the rest gives, then what the rest reads.
+    pub(crate) head: Model,
+    pub(crate) tail: Tail,
+}
+
+/// What comes behind a plan.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    pub(crate) model: Model,
+    /// Outputs of the head that are its inputs.
+    inputs: Vec<usize>,
+    /// Outputs of the whole, each with the output of the tail that it is.
+    outputs: Vec<(usize, usize)>,
+    /// Whether it is worth a plan at the first sight of shapes; otherwise at the second.
+    heavy: bool,
+    /// How many pieces came before.
+    depth: usize,
+    scope: String,
+    plans: Mutex<PlanCache>,
+    seen: Mutex<Vec<Vec<Vec<usize>>>>,
+}
+
+/// Memory of a tail.
+#[derive(Debug, Default)]
+pub(crate) struct TailMemory {
+    pub(crate) memory: Memory,
+    /// The plan of the last run.
+    pub(crate) plan: Option<Arc<Plan>>,
+    scratch: Option<Scratch>,
+}
+
+fn is_known(fact: &Fact) -> bool {
+    fact.shape.is_static() && !fact.ty.is_dynamic()
+}
+
+// Work for which a plan pays even if its shapes never come again.
+fn is_heavy(type_name: &str) -> bool {
+    const PARTS: [&str; 9] =
+        ["Convolution", "MatMul", "Attention", "Sequence", "Pool", "ROIAlign", "Interpolate", "MVN", "Softmax"];
+    PARTS.iter().any(|part| type_name.contains(part))
+}
+
+/// Splits a model behind the first operations whose results have no known shape; `None` when nothing comes behind them.
+pub(crate) fn split(model: &Model, scope: &str, depth: usize) -> Result<Option<Split>> {
+    let is_open = |id: NodeId| model.node(id).outputs().iter().any(|o| !is_known(&o.fact));
+    if depth >= MOST_PIECES || model.parameters().iter().any(|&p| is_open(p)) {
+        return Ok(None);
+    }
+    let order = model.topological_order()?;
+    let mut late = vec![false; model.slots()];
+    let (mut any, mut heavy) = (false, false);
+    for &id in &order {
+        let node = model.node(id);
+        late[id.0 as usize] = node.inputs().iter().any(|v| late[v.node.0 as usize] || is_open(v.node));
+        if late[id.0 as usize] && !node.op().is::<ResultOp>() && !node.op().info().sink {
+            any = true;
+            heavy |= is_heavy(node.op().type_name());
+        }
+    }
+    if !any {
+        return Ok(None);
+    }
+    // Variables are written last, after all that read them.
+    model.sinks().iter().for_each(|s| late[s.0 as usize] = true);
+    // A result of the first part goes straight out, whatever its shape.
+    for &r in model.results() {
+        late[r.0 as usize] = late[model.result_value(r).node.0 as usize];
+    }
+    let mut border: Vec<Value> = vec![];
+    for &id in order.iter().filter(|id| late[id.0 as usize]) {
+        for &v in model.node(id).inputs() {
+            let still = model.node(v.node).op().is::<Constant>();
+            if !late[v.node.0 as usize] && !still && !border.contains(&v) {
+                border.push(v);
+            }
+        }
+    }
+    let mut head = model.clone();
+    let nothing = head.constant("no_value", Tensor::scalar(0i32))?;
+    for &id in order.iter().rev().filter(|id| late[id.0 as usize]) {
+        match head.node(id).op().is::<ResultOp>() {
+            true => head.set_input(id, 0, nothing),
+            false if head.node(id).op().info().sink => head.remove(id)?,
+            false => {}
+        }
+    }
+    let first = head.results().len();
+    for (k, &v) in border.iter().enumerate() {
+        head.result(&format!("border_{k}"), v)?;
+    }
+    head.prune();
+    head.infer()?;
+
+    let mut tail = model.clone();
+    let mut inputs = vec![];
+    let mut entries = vec![];
+    for (k, &v) in border.iter().enumerate() {
+        let fact = model.fact(v);
+        let new = match fact.tensor() {
+            Some(t) => tail.constant(&format!("border_{k}"), t.clone())?,
+            None => {
+                let op = Parameter { shape: fact.shape.clone(), element_type: fact.ty };
+                let id = tail.add(format!("border_{k}"), op, &[])?;
+                entries.push(id);
+                inputs.push(first + k);
+                id.into()
+            }
+        };
+        tail.replace_value(v, new);
+    }
+    let mut outputs = vec![];
+    for (i, &r) in model.results().iter().enumerate() {
+        match late[r.0 as usize] {
+            true => outputs.push((i, outputs.len())),
+            false => tail.remove(r)?,
+        }
+    }
+    tail.prune();
+    for &p in model.parameters() {
+        tail.remove(p)?;
+    }
+    tail.order_parameters(entries);
+    let (plans, seen, scope) = (Mutex::default(), Mutex::default(), scope.to_string());
+    let tail = Tail { model: tail, inputs, outputs, heavy, depth: depth + 1, scope, plans, seen };
+    Ok(Some(Split { head, tail }))
+}
+
+impl Tail {
+    /// The plan for inputs of these shapes; `None` where it is not worth making one yet.
+    fn plan(&self, engine: &Engine, inputs: &[Tensor]) -> Result<Option<Arc<Plan>>> {
+        let key: Vec<Vec<usize>> = inputs.iter().map(|t| t.shape().to_vec()).collect();
+        if let Some(plan) = self.plans.lock().unwrap_or_else(|e| e.into_inner()).get(&(0, key.clone())) {
+            return Ok(Some(plan));
+        }
+        if !self.heavy {
+            let mut seen = self.seen.lock().unwrap_or_else(|e| e.into_inner());
+            if !seen.contains(&key) {
+                if seen.len() >= MOST_SEEN {
+                    seen.remove(0);
+                }
+                seen.push(key);
+                return Ok(None);
+            }
+        }
+        let plan = Arc::new(engine.make_plan(&self.model, inputs, &self.scope, self.depth)?);
+        engine.hold_bodies(&plan);
+        self.plans.lock().unwrap_or_else(|e| e.into_inner()).put((0, key), plan.clone());
+        Ok(Some(plan))
+    }
+
+    /// The plan that was made last.
+    pub(crate) fn latest(&self) -> Option<Arc<Plan>> {
+        self.plans.lock().unwrap_or_else(|e| e.into_inner()).latest(0)
+    }
+
+    /// Runs behind the head, whose outputs are in `cx.memory`.
+    pub(crate) fn run(&self, cx: &mut RunCx<'_>) -> Result<()> {
+        let inputs: Vec<Tensor> = self.inputs.iter().map(|&i| cx.memory.outputs[i].clone()).collect();
+        let plan = self.plan(cx.engine, &inputs)?;
+        let mut own = cx.memory.tail.take().unwrap_or_default();
+        own.plan = plan.clone();
+        let done = match &plan {
+            Some(plan) => self.run_plan(plan, &inputs, &mut own, cx).map(|()| own.memory.outputs.clone()),
+            None => with_parallel(cx.lent.clone(), || carafe_graph::run(&self.model, &inputs, cx.env)),
+        };
+        if let Ok(outputs) = &done {
+            for &(to, from) in &self.outputs {
+                cx.memory.outputs[to] = outputs[from].clone();
+            }
+        }
+        cx.memory.tail = Some(own);
+        done.map(|_| ())
+    }
+
+    fn run_plan(&self, plan: &Plan, inputs: &[Tensor], own: &mut TailMemory, cx: &mut RunCx<'_>) -> Result<()> {
+        let (pool, threads) = (cx.exec.pool, cx.exec.threads());
+        let large = |s: &Scratch| s.floats() >= plan.scratch && s.threads() >= threads;
+        if !large(cx.exec.scratch) && !own.scratch.as_ref().is_some_and(large) {
+            let refused = || Error::invalid(format!("no memory for {} floats of scratch", plan.scratch));
+            own.scratch = Some(Scratch::new(threads, plan.scratch).ok_or_else(refused)?);
+        }
+        let scratch = match &own.scratch {
+            Some(scratch) if !large(cx.exec.scratch) => scratch,
+            _ => cx.exec.scratch,
+        };
+        let exec = Exec::new(pool, Isa::best(), scratch);
+        run(
+            plan,
+            &mut RunCx {
+                exec: &exec,
+                engine: cx.engine,
+                lent: cx.lent,
+                inputs,
+                memory: &mut own.memory,
+                env: cx.env,
+                profiled: cx.profiled,
+            },
+        )
+    }
+}
+
+/// The plans of all pieces of the last run with their memory.
+pub(crate) fn pieces<'a>(plan: &'a Plan, memory: &'a Memory) -> Vec<(&'a Plan, &'a Memory)> {
+    let mut all = vec![(plan, memory)];
+    while let Some((plan, memory)) = all.last() {
+        let Some(tail) = memory.tail.as_deref().filter(|_| plan.tail.is_some()) else { break };
+        let Some(next) = &tail.plan else { break };
+        all.push((next, &tail.memory));
+    }
+    all
+}
+
+/// A plan and those that were last made for what comes behind it.
+pub(crate) fn latest(plan: Arc<Plan>) -> Vec<Arc<Plan>> {
+    let mut all = vec![plan];
+    while let Some(next) = all.last().and_then(|p| p.tail.as_ref()?.latest()) {
+        all.push(next);
+    }
+    all
+}
