@@ -202,6 +202,22 @@ impl Compiled {
         Ok(compiled)
     }
 
+    /// Bytes that inferences take, a word and a number each: the planned memory of one request for the last shapes, weights in
+    /// packed form, constants that steps read as they are.
+    fn memory(&self) -> String {
+        let plan = self.last_plan();
+        let arena = plan.as_ref().map_or(0, |p| p.arena);
+        let constants: usize = plan.iter().flat_map(|p| &p.constants).map(Tensor::byte_len).sum();
+        let packed: usize = self.engine.weights.all().values().map(|p| p.bytes().len()).sum();
+        format!("arena {arena} packed {packed} constants {constants}")
+    }
+
+    // The plan of the model that was made last.
+    fn last_plan(&self) -> Option<Arc<Plan>> {
+        let plans = self.engine.plans.lock().unwrap_or_else(|e| e.into_inner());
+        plans.order.iter().rev().find(|k| k.0 == 0).and_then(|k| plans.by_shapes.get(k)).cloned()
+    }
+
     // A model of known shapes is planned right away, so that the first inference is like the others.
     fn prepare(&self) -> Result<()> {
         let engine = &self.engine;
@@ -249,8 +265,7 @@ impl CompiledModel for Compiled {
     }
     fn runtime_model(&self) -> Model {
         let mut model = self.engine.model.clone();
-        let plan = self.engine.plans.lock().unwrap_or_else(|e| e.into_inner());
-        let plan = plan.order.iter().rev().find(|k| k.0 == 0).and_then(|k| plan.by_shapes.get(k)).cloned();
+        let plan = self.last_plan();
         let mut rows: HashMap<String, (usize, String)> = HashMap::new();
         for (place, step) in plan.iter().flat_map(|p| p.steps.iter().enumerate()) {
             rows.insert(step.name.clone(), (place, step.kernel.clone()));
@@ -284,6 +299,7 @@ impl CompiledModel for Compiled {
             "NETWORK_NAME" => Ok(self.engine.model.name.clone()),
             "EXECUTION_DEVICES" => Ok(crate::NAME.into()),
             "LOADED_FROM_CACHE" => Ok("false".into()),
+            "CPU_MEMORY_STATISTICS" => Ok(self.memory()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),

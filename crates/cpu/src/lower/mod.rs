@@ -6,13 +6,17 @@
 //! 3. `epilogue`: elementwise nodes behind a convolution or matrix product move into it;
 //! 4. `groups`: what is left of elementwise nodes is put together, chains and trees of any size;
 //! 5. `select`: each unit gets its kernel and each value its layout; where layouts differ, a reorder is put between;
-//! 6. `memory`: values get places in one block of memory by how long they live.
+//! 6. `inside`: what a concatenation joins is made where it ends up, what a split cuts out is read where it lies;
+//! 7. `over`: elementwise steps and the like write over an input that nobody needs any more;
+//! 8. `memory`: values get places in one block of memory by how long they live.
 
 mod draft;
 pub(crate) mod elements;
 mod epilogue;
 mod groups;
+mod inside;
 mod memory;
+mod over;
 pub(crate) mod post;
 mod select;
 mod transposes;
@@ -28,6 +32,8 @@ pub(crate) fn lower(model: &Model, cx: &BuildCx<'_>) -> Result<Plan> {
     transposes::absorb(&mut draft);
     epilogue::fuse(&mut draft);
     groups::fuse(&mut draft);
-    let chosen = select::select(draft, cx)?;
+    let mut chosen = select::select(draft, cx)?;
+    inside::place(&mut chosen)?;
+    over::write_over(&mut chosen);
     Ok(memory::plan(chosen))
 }
