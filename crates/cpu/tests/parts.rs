@@ -201,3 +201,48 @@ fn plain_rows_are_joined_and_cut_where_they_lie() {
         assert_like_eval(&m, &[n.tensor(&[4, 6, 8])], 1e-5);
     }
 }
+
+/// Planned bytes of a request.
+fn arena(model: &Model) -> usize {
+    let compiled = nets::compile(model, &carafe_device::Properties::new().with("INFERENCE_NUM_THREADS", 1));
+    let told = compiled.property("CPU_MEMORY_STATISTICS").unwrap();
+    let words: Vec<&str> = told.split(' ').collect();
+    assert_eq!((words[0], words[2], words[4]), ("arena", "packed", "constants"));
+    assert!(words[3].parse::<usize>().unwrap() > 0, "packed weights of {told}");
+    words[1].parse().unwrap()
+}
+
+const IMAGE: usize = 16 * 24 * 24 * 4;
+
+#[test]
+fn work_in_place_lowers_the_planned_memory_of_a_residual_net() {
+    let n = &mut Numbers(5);
+    let mut m = Model::new("residual");
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 3, 24, 24])).unwrap();
+    let a = conv(&mut m, n, x, [3, 16], 3, 1);
+    let b = conv(&mut m, n, a, [16, 16], 3, 1);
+    let b: Value = m.add("softmax", Softmax { axis: 1 }, &[b]).unwrap().into();
+    let sum: Value = m.add("sum", Add::default(), &[a, b]).unwrap().into();
+    let y = conv(&mut m, n, sum, [16, 16], 1, 1);
+    let axes = ints(&mut m, &[2, 3]);
+    let y: Value = m.add("mean", carafe_ops::reduce::ReduceMean { keep_dims: false }, &[y, axes]).unwrap().into();
+    m.result("r", y).unwrap();
+    // The kept value and what the softmax and the sum are written over; a third buffer would be theirs.
+    assert_eq!(arena(&m), 2 * IMAGE);
+    assert_like_eval(&m, &[n.tensor(&[1, 3, 24, 24])], 1e-4);
+}
+
+#[test]
+fn joined_values_take_no_memory_besides_the_whole() {
+    let n = &mut Numbers(6);
+    let mut m = Model::new("joined");
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 3, 24, 24])).unwrap();
+    let x = conv(&mut m, n, x, [3, 16], 3, 1);
+    let (a, b) = (conv(&mut m, n, x, [16, 16], 1, 1), conv(&mut m, n, x, [16, 16], 3, 1));
+    let joined: Value = m.add("joined", Concat { axis: 1 }, &[a, b]).unwrap().into();
+    let y = conv(&mut m, n, joined, [32, 4], 1, 1);
+    let axes = ints(&mut m, &[2, 3]);
+    let y: Value = m.add("mean", carafe_ops::reduce::ReduceMean { keep_dims: false }, &[y, axes]).unwrap().into();
+    m.result("r", y).unwrap();
+    assert_eq!(arena(&m), 3 * IMAGE);
+}
