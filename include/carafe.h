@@ -18,7 +18,7 @@ struct CarafeRegistrar;
 #define CARAFE_ABI_MAJOR 1
 
 // Counts additions at the ends of tables.
-#define CARAFE_ABI_MINOR 0
+#define CARAFE_ABI_MINOR 1
 
 // First word of `carafe_abi`: tells a Carafe library from any other that exports `create_extensions`.
 #define CARAFE_ABI_MAGIC 1179795779
@@ -580,6 +580,8 @@ typedef struct CarafePass {
     // Looks at one node; `outcome` becomes one of `CARAFE_NO_MATCH`, `CARAFE_SKIPPED` (the reason by `set_error`) and
     // `CARAFE_DONE`.
     CarafeStatus (*at)(void *user, struct CarafeGraph *g, uint32_t id, uint32_t *outcome);
+    // Since 1.1: 1 when it runs only if the user asks for it by name.
+    size_t disabled;
 } CarafePass;
 
 // The node that a kernel is asked about: exact types, shapes as far as they are known.
@@ -701,6 +703,38 @@ typedef struct CarafeHost {
     void (*log)(uint32_t level, struct CarafeStr text);
 } CarafeHost;
 
+// A part of a graph that an entry of a replacement file names. Everything is lent for the call.
+typedef struct CarafeMatch {
+    size_t size;
+    // The scope, or the name of the replacement.
+    struct CarafeStr name;
+    // Values that come in and go out, in the order of the user's lists.
+    const struct CarafeValue *inputs;
+    size_t n_inputs;
+    const struct CarafeValue *outputs;
+    size_t n_outputs;
+    // Everything between; none when the whole graph is meant.
+    const uint32_t *nodes;
+    size_t n_nodes;
+    // What the user wants the replacement to know (`custom_attributes`), and the same as JSON.
+    struct CarafeAttrs attrs;
+    struct CarafeStr json;
+} CarafeMatch;
+
+// Puts something in place of what an entry of a replacement file names. Since 1.1.
+typedef struct CarafeReplacement {
+    size_t size;
+    uint32_t abi;
+    uint32_t reserved;
+    // The `id` of the entries it is for.
+    const char *id;
+    void *user;
+    // Adds nodes and lets users of the match's outputs read them; what nothing needs any more is removed afterwards. The
+    // graph is the one of `CARAFE_PHASE_DECODED` in formats that have it; there an operation of the engine or of an
+    // extension is added as `carafe.replacement::opset::Type`.
+    CarafeStatus (*replace)(void *user, struct CarafeGraph *g, const struct CarafeMatch *found);
+} CarafeReplacement;
+
 typedef struct CarafeRegistrarFns {
     size_t size;
     // Name and version of the extension, for listings and for models that need it.
@@ -713,6 +747,8 @@ typedef struct CarafeRegistrarFns {
     CarafeStatus (*add_cl_kernel)(struct CarafeRegistrar *r, const struct CarafeClKernel *kernel);
     CarafeStatus (*add_progress)(struct CarafeRegistrar *r, const struct CarafeProgress *progress);
     CarafeStatus (*add_telemetry)(struct CarafeRegistrar *r, const struct CarafeTelemetry *telemetry);
+    // Since 1.1.
+    CarafeStatus (*add_replacement)(struct CarafeRegistrar *r, const struct CarafeReplacement *replacement);
 } CarafeRegistrarFns;
 
 // Takes what a library brings. Handed to `create_extensions`, valid during that call. Tables, lists and texts given to it

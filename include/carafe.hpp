@@ -7,6 +7,7 @@
 
 #include "carafe.h"
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -654,9 +655,20 @@ private:
     }
 };
 
-/* Names of rewrites that one runs before or after. */
+/* Names of rewrites that one runs before or after, and whether it runs without being asked for by name. */
 struct Order {
-    std::vector<std::string> before, after;
+    std::vector<std::string> before = {}, after = {};
+    bool enabled = true;
+};
+
+/* A part of a graph that an entry of a replacement file names; without nodes it is the whole of it. */
+struct Match {
+    std::string name;
+    std::vector<Value> inputs, outputs;
+    std::vector<uint32_t> nodes;
+    /* What the user wants the replacement to know. */
+    Attrs attrs;
+    std::string json;
 };
 
 /* A mapping by data alone; what is left out is as in the source. */
@@ -840,6 +852,27 @@ public:
         check(r->fns->add_pass(r, &t));
     }
 
+    /* Puts something in place of what the entries with this id of a replacement file name. */
+    void replacement(const std::string &id, std::function<void(Graph &, const Match &)> replace) {
+        if (r->fns->size < offsetof(CarafeRegistrarFns, add_replacement) + sizeof r->fns->add_replacement)
+            throw std::runtime_error("this engine is too old for replacements; they came with ABI 1.1");
+        CarafeReplacement t{};
+        t.size = sizeof t;
+        t.abi = CARAFE_ABI_MAJOR;
+        t.id = text(id);
+        t.user = keep(std::move(replace));
+        t.replace = [](void *user, CarafeGraph *g, const CarafeMatch *m) {
+            return guard([&] {
+                Graph graph(g);
+                Match found{std::string(view(m->name)), {m->inputs, m->inputs + m->n_inputs},
+                            {m->outputs, m->outputs + m->n_outputs}, {m->nodes, m->nodes + m->n_nodes},
+                            Attrs(m->attrs), std::string(view(m->json))};
+                (*static_cast<std::function<void(Graph &, const Match &)> *>(user))(graph, found);
+            });
+        };
+        check(r->fns->add_replacement(r, &t));
+    }
+
     void kernel(const std::string &device, const std::string &op, std::optional<std::string> opset,
                 const std::string &name, std::unique_ptr<KernelClass> kernel) {
         CarafeKernel t{};
@@ -923,6 +956,7 @@ private:
             t.n_before = before.size();
             t.after = after.data();
             t.n_after = after.size();
+            t.disabled = order.enabled ? 0 : 1;
         }
     };
     static std::vector<CarafeLayout> layouts(const std::vector<Layout> &list) {

@@ -5,6 +5,7 @@ use crate::host::{adopt, tell};
 use crate::kernel_export::kernel_table;
 use crate::op_export::{c_leak, from_host, op_table};
 use crate::pass_export::{Matcher, ModelPass, matcher_table, model_pass_table};
+use crate::replacement::{Replacer, replacement_table};
 use crate::rule_export::rule_table;
 use crate::status::guard_into;
 use crate::tables::*;
@@ -134,6 +135,18 @@ impl Registration {
         let table = matcher_table(phase, matcher);
         // SAFETY: as in `describe`.
         self.call(|f, r| unsafe { (f.add_pass)(r, &table) })
+    }
+    /// Puts something in place of what an entry of a replacement file names.
+    pub fn replacement(&mut self, replacer: impl Replacer) -> &mut Registration {
+        let table = replacement_table(replacer);
+        self.call(|f, r| match f.size >= size_of::<CarafeRegistrarFns>() {
+            // SAFETY: as in `describe`; the table of functions reaches this one.
+            true => unsafe { (f.add_replacement)(r, &table) },
+            false => {
+                tell("this engine is too old for replacements; they came with ABI 1.1");
+                CARAFE_UNSUPPORTED
+            }
+        })
     }
     pub fn kernel(&mut self, kernel: impl Kernel + 'static) -> &mut Registration {
         let table = kernel_table(Arc::new(kernel));

@@ -2,7 +2,7 @@
 
 use carafe_device::Kernel;
 use carafe_frontend::{Mapping, Rule};
-use carafe_graph::{OpFactory, OpNew, PhasedPass};
+use carafe_graph::{OpFactory, OpNew, PhasedPass, Replacement};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,6 +33,7 @@ pub struct Extension {
     pub rules: Vec<Rule>,
     pub mappings: Vec<Mapping>,
     pub passes: Vec<PhasedPass>,
+    pub replacements: Vec<Arc<dyn Replacement>>,
     pub kernels: Vec<Arc<dyn Kernel>>,
     pub cl_kernels: Vec<ClKernel>,
     pub progress: Vec<Arc<Progress>>,
@@ -64,6 +65,11 @@ impl Extension {
         self
     }
     #[must_use]
+    pub fn replacement(mut self, replacement: Arc<dyn Replacement>) -> Extension {
+        self.replacements.push(replacement);
+        self
+    }
+    #[must_use]
     pub fn kernel(mut self, kernel: Arc<dyn Kernel>) -> Extension {
         self.kernels.push(kernel);
         self
@@ -80,6 +86,7 @@ impl fmt::Debug for Extension {
             .field("rules", &self.rules)
             .field("mappings", &self.mappings)
             .field("passes", &self.passes)
+            .field("replacements", &self.replacements.iter().map(|r| r.id()).collect::<Vec<_>>())
             .field("kernels", &self.kernels.len())
             .field("cl_kernels", &self.cl_kernels.len())
             .finish_non_exhaustive()

@@ -8,8 +8,8 @@ use crate::tables::*;
 use crate::text::{items, text};
 use carafe_frontend::split_name;
 use carafe_graph::{
-    AttrMap, Constant, Error, EvalEnv, FrameworkNode, Model, NodeId, Op, Registry, Result, ResultOp, RtTree, Value,
-    eval_node,
+    AttrMap, Constant, Error, EvalEnv, FrameworkNode, Model, NodeId, Op, REPLACEMENT, Registry, Result, ResultOp,
+    RtTree, Value, eval_node,
 };
 use carafe_ir::WeightPart;
 use std::sync::Arc;
@@ -300,7 +300,12 @@ unsafe extern "C" fn add(
             (text(name, "the name of a node")?, text(op, "the name of an operation")?, inputs, attrs_of(attrs)?)
         };
         let inputs = inputs.iter().map(|v| b.value(*v)).collect::<Result<Vec<_>>>()?;
-        let (opset, kind) = split_name(op)?;
+        let ours = op.strip_prefix(REPLACEMENT).and_then(|rest| rest.strip_prefix("::"));
+        let (opset, kind) = match ours {
+            // It waits in the graph as decoded and is made when that is translated.
+            Some(ours) if b.decoded => (Some(REPLACEMENT), ours),
+            other => split_name(other.unwrap_or(op))?,
+        };
         let found = match opset {
             Some(opset) => b.registry.find(kind, opset),
             None => b.registry.newest(kind),

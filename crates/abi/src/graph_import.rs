@@ -24,11 +24,11 @@ pub struct GraphNode {
     pub n_outputs: usize,
 }
 
-fn value_of(v: CarafeValue) -> Value {
+pub(crate) fn value_of(v: CarafeValue) -> Value {
     Value { node: NodeId(v.node), port: v.port as usize }
 }
 
-fn code_of(v: Value) -> CarafeValue {
+pub(crate) fn code_of(v: Value) -> CarafeValue {
     CarafeValue { node: v.node.0, port: v.port as u32 }
 }
 

@@ -18,6 +18,10 @@ pub trait ModelPass: Send + Sync + 'static {
     fn after(&self) -> &[&str] {
         &[]
     }
+    /// Whether it runs when nobody asks for it by name.
+    fn enabled(&self) -> bool {
+        true
+    }
     /// How often it fired.
     fn run(&self, graph: &mut Graph<'_>) -> Result<usize>;
 }
@@ -34,6 +38,10 @@ pub trait Matcher: Send + Sync + 'static {
     }
     fn after(&self) -> &[&str] {
         &[]
+    }
+    /// Whether it runs when nobody asks for it by name.
+    fn enabled(&self) -> bool {
+        true
     }
     fn at(&self, graph: &mut Graph<'_>, root: NodeId) -> Result<Outcome>;
 }
@@ -68,20 +76,26 @@ fn table(phase: Phase, name: &str, before: &[&str], after: &[&str], user: *mut c
         run: None,
         root: std::ptr::null(),
         at: None,
+        disabled: 0,
     }
 }
 
 pub(crate) fn model_pass_table<P: ModelPass>(phase: Phase, pass: P) -> CarafePass {
     let pass: &P = Box::leak(Box::new(pass));
     let user = (&raw const *pass).cast_mut().cast();
-    CarafePass { run: Some(run::<P>), ..table(phase, pass.name(), pass.before(), pass.after(), user) }
+    CarafePass {
+        run: Some(run::<P>),
+        disabled: usize::from(!pass.enabled()),
+        ..table(phase, pass.name(), pass.before(), pass.after(), user)
+    }
 }
 
 pub(crate) fn matcher_table<M: Matcher>(phase: Phase, matcher: M) -> CarafePass {
     let m: &M = Box::leak(Box::new(matcher));
     let root = m.root().map_or(std::ptr::null(), c_leak);
     let user = (&raw const *m).cast_mut().cast();
-    CarafePass { root, at: Some(at::<M>), ..table(phase, m.name(), m.before(), m.after(), user) }
+    let disabled = usize::from(!m.enabled());
+    CarafePass { root, at: Some(at::<M>), disabled, ..table(phase, m.name(), m.before(), m.after(), user) }
 }
 
 unsafe extern "C" fn run<P: ModelPass>(user: *mut c_void, g: *mut CarafeGraph, fired: *mut usize) -> CarafeStatus {

@@ -45,7 +45,7 @@ pub(crate) unsafe fn import_pass(table: CarafePass, library: &Arc<Library>) -> R
     let (before, after): (Result<Vec<String>>, Result<Vec<String>>) =
         (names(table.before, table.n_before), names(table.after, table.n_after));
     let pass = ForeignPass { name: forever(name), root, table, user: User::new(table.user, library) };
-    Ok(PhasedPass { phase, before: before?, after: after?, pass: Arc::new(pass) })
+    Ok(PhasedPass { phase, before: before?, after: after?, enabled: table.disabled == 0, pass: Arc::new(pass) })
 }
 
 impl Pass for ForeignPass {

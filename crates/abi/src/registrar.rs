@@ -8,6 +8,7 @@ use crate::kernel_import::import_kernel;
 use crate::library::{Library, LoadError};
 use crate::op_import::{User, import_op};
 use crate::pass_import::import_pass;
+use crate::replacement::import_replacement;
 use crate::rule_import::import_rule;
 use crate::status::{guard, report, set_text};
 use crate::tables::*;
@@ -72,6 +73,7 @@ static FNS: CarafeRegistrarFns = CarafeRegistrarFns {
     add_cl_kernel,
     add_progress,
     add_telemetry,
+    add_replacement,
 };
 
 /// A copy of a table that may be older (shorter) or newer (longer) than ours; what an older one lacks is zero.
@@ -187,6 +189,16 @@ unsafe extern "C" fn add_pass(r: *mut CarafeRegistrar, pass: *const CarafePass) 
         let pass = unsafe { table(pass, up_to!(CarafePass, run), "the table of a pass")? };
         // SAFETY: the contract gives a whole table.
         r.extension.passes.push(unsafe { import_pass(pass, &r.library)? });
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn add_replacement(r: *mut CarafeRegistrar, replacement: *const CarafeReplacement) -> CarafeStatus {
+    register(r, |r| {
+        // SAFETY: the contract gives a table; zero is good for all its fields.
+        let t = unsafe { table(replacement, up_to!(CarafeReplacement, replace), "the table of a replacement")? };
+        // SAFETY: the contract gives a whole table.
+        r.extension.replacements.push(unsafe { import_replacement(t, &r.library)? });
         Ok(())
     })
 }

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 /// Libraries and engines with the same major number understand each other.
 pub const CARAFE_ABI_MAJOR: u32 = 1;
 /// Counts additions at the ends of tables.
-pub const CARAFE_ABI_MINOR: u32 = 0;
+pub const CARAFE_ABI_MINOR: u32 = 1;
 /// First word of `carafe_abi`: tells a Carafe library from any other that exports `create_extensions`.
 pub const CARAFE_ABI_MAGIC: u32 = 0x4652_4143;
 
@@ -606,6 +606,45 @@ pub struct CarafePass {
     pub at: Option<
         unsafe extern "C" fn(user: *mut c_void, g: *mut CarafeGraph, id: u32, outcome: *mut u32) -> CarafeStatus,
     >,
+    /// Since 1.1: 1 when it runs only if the user asks for it by name.
+    pub disabled: usize,
+}
+
+/// A part of a graph that an entry of a replacement file names. Everything is lent for the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CarafeMatch {
+    pub size: usize,
+    /// The scope, or the name of the replacement.
+    pub name: CarafeStr,
+    /// Values that come in and go out, in the order of the user's lists.
+    pub inputs: *const CarafeValue,
+    pub n_inputs: usize,
+    pub outputs: *const CarafeValue,
+    pub n_outputs: usize,
+    /// Everything between; none when the whole graph is meant.
+    pub nodes: *const u32,
+    pub n_nodes: usize,
+    /// What the user wants the replacement to know (`custom_attributes`), and the same as JSON.
+    pub attrs: CarafeAttrs,
+    pub json: CarafeStr,
+}
+
+/// Puts something in place of what an entry of a replacement file names. Since 1.1.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CarafeReplacement {
+    pub size: usize,
+    pub abi: u32,
+    pub reserved: u32,
+    /// The `id` of the entries it is for.
+    pub id: *const c_char,
+    pub user: *mut c_void,
+    /// Adds nodes and lets users of the match's outputs read them; what nothing needs any more is removed afterwards. The
+    /// graph is the one of `CARAFE_PHASE_DECODED` in formats that have it; there an operation of the engine or of an
+    /// extension is added as `carafe.replacement::opset::Type`.
+    pub replace:
+        Option<unsafe extern "C" fn(user: *mut c_void, g: *mut CarafeGraph, found: *const CarafeMatch) -> CarafeStatus>,
 }
 
 /// Memory form of one port of a kernel. Axis `order[k]` of the tensor is laid out as dimension `k` of `blocks`; a blocked
@@ -759,6 +798,9 @@ pub struct CarafeRegistrarFns {
     pub add_cl_kernel: unsafe extern "C" fn(r: *mut CarafeRegistrar, kernel: *const CarafeClKernel) -> CarafeStatus,
     pub add_progress: unsafe extern "C" fn(r: *mut CarafeRegistrar, progress: *const CarafeProgress) -> CarafeStatus,
     pub add_telemetry: unsafe extern "C" fn(r: *mut CarafeRegistrar, telemetry: *const CarafeTelemetry) -> CarafeStatus,
+    /// Since 1.1.
+    pub add_replacement:
+        unsafe extern "C" fn(r: *mut CarafeRegistrar, replacement: *const CarafeReplacement) -> CarafeStatus,
 }
 
 /// What the engine offers to libraries. Lives until the process ends.

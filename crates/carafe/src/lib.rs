@@ -46,8 +46,7 @@ pub use carafe_device::{
     Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage,
     Unsupported, Version, async_request,
 };
-pub use carafe_frontend::Progress;
-pub use carafe_frontend::{Explained, Item, Mapping, NodeCx, Outputs, Rule};
+pub use carafe_frontend::{Explained, FormatOptions, Item, Level, Log, Mapping, NodeCx, Outputs, Progress, Rule};
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_multi as multi;

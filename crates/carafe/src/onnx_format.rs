@@ -31,8 +31,15 @@ impl Reader for OnnxFormat {
             registry: Some(cx.registry),
             decoded: cx.decoded,
             telemetry: Some(cx.telemetry),
+            log: request.log,
         };
         let rules = self.rules.with_user("onnx", cx.rules, cx.fallback);
         carafe_fe_onnx::read_file_with(request.path, &rules, &options)
+    }
+    fn has_decoded_form(&self) -> bool {
+        true
+    }
+    fn decoded(&self, request: &ReadRequest<'_>) -> Result<Option<Model>> {
+        carafe_fe_onnx::read_decoded(request.path).map(Some)
     }
 }

@@ -2,8 +2,8 @@
 
 use carafe::prelude::*;
 use carafe::{
-    Core, Extension, Mapping, Model, NodeId, Notes, Outcome, PartialShape, Phase, PhasedPass, Rewrite, Tensor,
-    conversion, ops,
+    Core, Extension, Mapping, Match, Model, NodeId, Notes, Outcome, PartialShape, Phase, PhasedPass, Replacement,
+    Rewrite, Tensor, conversion, ops,
 };
 use std::sync::Arc;
 
@@ -103,9 +103,67 @@ fn an_entry_without_an_operation_runs_the_rewrite_of_its_name() {
     let core = core();
     let pass = PhasedPass::new(Phase::Front, Arc::new(DropNegative));
     core.add_extension(Extension::new("rewrites").pass(pass)).unwrap();
-    let mut m = chain();
-    let config = r#"[{"id": "drop_negative", "match_kind": "general"}]"#;
-    assert_eq!(conversion::apply_config(&mut m, config, &core, &mut Notes::default()).unwrap(), 1);
+    let apply = |config: &str| conversion::apply_config(&mut chain(), config, &core, &mut Notes::default());
+    assert_eq!(apply(r#"[{"id": "drop_negative", "match_kind": "general"}]"#).unwrap(), 1);
+    let handed = r#"[{"id": "drop_negative", "match_kind": "general", "custom_attributes": {"n": 1}}]"#;
+    assert!(apply(handed).unwrap_err().to_string().contains("cannot be handed to a rewrite"));
+    let matched = r#"[{"id": "drop_negative", "match_kind": "scope", "instances": ["block/"]}]"#;
+    assert!(apply(matched).unwrap_err().to_string().contains("a rewrite is handed no match"));
+}
+
+/// Grows by what the user wrote, whatever the match is.
+struct GrowBlock;
+
+impl Replacement for GrowBlock {
+    fn id(&self) -> &str {
+        "GrowBlock"
+    }
+    fn replace(&self, model: &mut Model, found: &Match, _: &mut Notes) -> Result<()> {
+        let times = found.attrs.read("times", None)?;
+        let grow = model.add(format!("{}/grow", found.name), Grow { times }, &found.inputs)?;
+        model.replace_value(found.outputs[0], grow.into());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_replacement_of_an_extension_is_handed_match_and_attributes() {
+    let core = core();
+    core.add_extension(Extension::new("blocks").replacement(Arc::new(GrowBlock))).unwrap();
+    let x = Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap();
+    let points = r#""points", "instances": {"start_points": ["block/abs"], "end_points": ["block/neg"]}"#;
+    for matched in [points, r#""scope", "instances": ["block/"]"#] {
+        let config =
+            format!(r#"[{{"id": "GrowBlock", "custom_attributes": {{"times": 7}}, "match_kind": {matched}}}]"#);
+        let mut m = chain();
+        assert_eq!(conversion::apply_config(&mut m, &config, &core, &mut Notes::default()).unwrap(), 1);
+        assert_eq!(m.evaluate(std::slice::from_ref(&x)).unwrap()[0].as_slice::<f32>().unwrap(), [7.0, 14.0]);
+        assert!(m.find_node("block/neg").is_none(), "the old nodes are gone");
+    }
+}
+
+#[test]
+fn a_start_point_with_several_inputs_is_refused() {
+    let mut m = Model::new("two");
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[2])).unwrap();
+    let a = m.add("a", ops::math::Abs, &[x]).unwrap();
+    let add = m.add("add", ops::arithmetic::Add::default(), &[x, a.into()]).unwrap();
+    m.result("y", add.into()).unwrap();
+    let config = r#"[{"id": "a", "match_kind": "points", "op": "Grow", "custom_attributes": {"times": 3},
+        "instances": {"start_points": ["add"], "end_points": ["add"]}}]"#;
+    let e = conversion::apply_config(&mut m, config, &core(), &mut Notes::default()).unwrap_err().to_string();
+    assert!(e.contains("start point `add` has 2 inputs"), "{e}");
+}
+
+#[test]
+fn the_ports_of_a_scope_are_filled_in() {
+    let config = r#"[{"id": "Block", "match_kind": "scope", "instances": ["none/", "block/"]}]"#;
+    let text = conversion::update_config(&chain(), config).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json[0]["inputs"], serde_json::json!([[{"node": "abs$", "port": 0}]]));
+    assert_eq!(json[0]["outputs"], serde_json::json!([{"node": "neg$", "port": 0}]));
+    let e = conversion::update_config(&chain(), r#"[{"id": "B", "match_kind": "scope", "instances": ["none/"]}]"#);
+    assert!(e.unwrap_err().to_string().contains("no instance is in this model: none/"));
 }
 
 #[test]
@@ -114,11 +172,11 @@ fn mistakes_are_told_with_the_entry() {
     assert!(error("{}").contains("expected a list"));
     assert!(error(r#"[{"match_kind": "points"}]"#).contains("entry 0 has no `id`"));
     assert!(error(r#"[{"id": "a", "match_kind": "shape", "op": "Grow"}]"#).contains("known: points, scope, general"));
-    assert!(error(r#"[{"id": "a", "match_kind": "general"}]"#).contains("no extension brings a rewrite of this name"));
-    let by_scope = r#"[{"id": "a", "match_kind": "scope", "instances": ["block/"]}]"#;
-    assert!(error(by_scope).contains("needs `op`"));
-    let handed = r#"[{"id": "a", "match_kind": "general", "custom_attributes": {"n": 1}}]"#;
-    assert!(error(handed).contains("cannot be handed to a rewrite"));
+    let nobody = "no extension brings a replacement or a rewrite of this name";
+    assert!(error(r#"[{"id": "a", "match_kind": "general"}]"#).contains(nobody));
+    assert!(error(r#"[{"id": "a", "match_kind": "scope", "instances": ["block/"]}]"#).contains(nobody));
+    assert!(error(r#"[{"id": "a", "match_kind": "general", "op": "Grow"}]"#).contains("so it has no `op`"));
+    assert!(error(r#"[{"id": "a", "match_kind": "general", "instnaces": []}]"#).contains("`instnaces` is no key"));
     let unknown = r#"[{"id": "a", "match_kind": "points", "op": "Growl", "instances": {"start_points": ["block/abs"],
         "end_points": ["block/neg"]}}]"#;
     assert!(error(unknown).contains("there is no operation `Growl`; near: Grow"), "{}", error(unknown));

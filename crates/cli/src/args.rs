@@ -1,5 +1,6 @@
 //! Every option once: parsing, `--help`, completions and the man page come from these definitions.
 
+use carafe::FormatOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -44,6 +45,62 @@ pub(crate) struct ModelArgs {
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// What only some formats understand.
+#[derive(Args, Debug, Default)]
+pub(crate) struct FormatArgs {
+    /// Caffe: the .prototxt with the topology, when MODEL is the .caffemodel
+    #[arg(long = "input_proto", value_name = "FILE", help_heading = "Caffe")]
+    pub input_proto: Option<PathBuf>,
+    /// Caffe: CustomLayersMapping.xml, for layers that neither an extension nor we know
+    #[arg(short = 'k', long = "custom_layers", value_name = "FILE", help_heading = "Caffe")]
+    pub custom_layers: Option<PathBuf>,
+    /// Caffe: output shapes of layers of that file, as NAME[1,3,8,8]; several outputs as NAME[..][..]
+    #[arg(long = "layer_shapes", value_name = "LIST", help_heading = "Caffe")]
+    pub layer_shapes: Option<String>,
+    /// Caffe: your own caffe.proto, for parameters and field numbers that the built-in one does not have
+    #[arg(long = "caffe_parser_path", value_name = "FILE.proto", help_heading = "Caffe")]
+    pub caffe_parser_path: Option<PathBuf>,
+    /// Caffe: also write optional parameters of custom layers that are not set and have no default
+    #[arg(long = "disable_omitting_optional", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "Caffe")]
+    pub disable_omitting_optional: bool,
+    /// Caffe: name parameters inside of others OUTER__INNER instead of INNER
+    #[arg(long = "enable_flattening_nested_params", default_value = "false", default_missing_value = "true",
+          num_args = 0..=1, require_equals = true, value_parser = boolean, hide_default_value = true,
+          help_heading = "Caffe")]
+    pub enable_flattening_nested_params: bool,
+}
+
+impl FormatArgs {
+    /// Under the names that readers know.
+    pub fn options(&self) -> FormatOptions {
+        let mut all = FormatOptions::default();
+        let paths = [
+            ("input_proto", &self.input_proto),
+            ("custom_layers", &self.custom_layers),
+            ("caffe_parser_path", &self.caffe_parser_path),
+        ];
+        for (name, path) in paths {
+            if let Some(path) = path {
+                all.set(name, path.display().to_string());
+            }
+        }
+        if let Some(text) = &self.layer_shapes {
+            all.set("layer_shapes", text);
+        }
+        let flags = [
+            ("disable_omitting_optional", self.disable_omitting_optional),
+            ("enable_flattening_nested_params", self.enable_flattening_nested_params),
+        ];
+        for (name, _) in flags.into_iter().filter(|(_, on)| *on) {
+            all.set(name, "true");
+        }
+        all
+    }
 }
 
 /// Run a model once and write or print its outputs.
@@ -70,6 +127,8 @@ pub(crate) struct RunArgs {
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Device to run on; `carafe devices` lists them
     #[arg(short, long, default_value = "CPU")]
     pub device: String,
@@ -133,7 +192,8 @@ input port 0 of node conv, `conv:0` its output port 0. Names in all other option
 An input has its channels reversed first, then the mean subtracted, then is divided by the scale. --layout 'x(nhwc->nchw)'
 makes a model whose input is nhwc take nchw; the other options speak of the layout before that.
 
-Transformations: LowLatency2[use_const_initializer=False], MakeStateful[param_res_names={'in':'out'}], Pruning.
+Transformations: LowLatency2[use_const_initializer=False], MakeStateful[param_res_names={'in':'out'}], Pruning, and the
+names of rewrites that extensions bring. The stages of a conversion are load, extract, front, infer, middle, back, emit.
 
 Examples:
   carafe convert model.xml -o out/model.xml --compress_to_fp16=False
@@ -165,7 +225,7 @@ pub(crate) struct ConvertArgs {
         short,
         long = "output_model",
         value_name = "OUT.xml",
-        required_unless_present = "output_dir",
+        required_unless_present_any = ["output_dir", "config_update"],
         conflicts_with = "output_dir"
     )]
     pub output: Option<PathBuf>,
@@ -213,12 +273,28 @@ pub(crate) struct ConvertArgs {
     #[arg(long = "reverse_input_channels", default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "Preprocessing")]
     pub reverse_input_channels: bool,
+    /// Caffe: the same as --input_proto
+    #[arg(short = 'd', value_name = "FILE", hide = true)]
+    pub input_proto_short: Option<PathBuf>,
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// JSON file of sub-graph replacements: a list of entries with `id`, `match_kind` (points, scope, general), `op` and others
     #[arg(long = "transformations_config", alias = "tensorflow_use_custom_operations_config", value_name = "FILE")]
     pub transformations_config: Option<PathBuf>,
-    /// Rewrites to run, as NAME[KEY=VALUE;KEY=VALUE]
+    /// Fill in the inputs and outputs of the scopes of such a file, as they are in the model, and write nothing else
+    #[arg(
+        long = "tensorflow_custom_operations_config_update",
+        alias = "transformations_config_update",
+        value_name = "FILE",
+        conflicts_with = "transformations_config"
+    )]
+    pub config_update: Option<PathBuf>,
+    /// Rewrites to run, as NAME[KEY=VALUE;KEY=VALUE]; also those of extensions that are off by themselves
     #[arg(long, value_name = "LIST")]
     pub transform: Option<String>,
+    /// Rewrites not to run, of extensions or built-in; --log_level DEBUG shows their names
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub disable: Vec<String>,
     /// Simplify the graph; False folds constants and no more
     #[arg(long, default_value = "true", default_missing_value = "true", num_args = 0..=1, require_equals = true,
           value_parser = boolean)]

@@ -10,6 +10,7 @@ use crate::order::{captured, in_order};
 use crate::tensor::{dense, tensor};
 use crate::types;
 use crate::wire::{AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto};
+use carafe_frontend::ReadOptions;
 use carafe_graph::{
     AttrValue, Error, FrameworkNode, ItemType, Model, NodeId, Notes, Pass, Registry, Result, Value, run_passes,
 };
@@ -45,13 +46,20 @@ pub(crate) struct Decoded {
     pub(crate) held: Vec<AttributeProto>,
 }
 
-/// The graph after these rewrites.
-pub(crate) fn rewrite(graph: GraphProto, source: &Source, passes: &[Arc<dyn Pass>]) -> Result<GraphProto> {
+/// The graph as a model, for looking at it.
+pub(crate) fn model(graph: GraphProto, source: &Source) -> Result<Model> {
+    Ok(Decoded::of(graph, source)?.model)
+}
+
+/// The graph after the rewrites of the options.
+pub(crate) fn rewrite(graph: GraphProto, source: &Source, options: &ReadOptions<'_>) -> Result<GraphProto> {
     let (outputs, value_info) = (graph.output.clone(), graph.value_info.clone());
     let mut decoded = Decoded::of(graph, source)?;
-    let list: Vec<&dyn Pass> = passes.iter().map(|p| &**p).collect();
-    let mut notes = Notes::decoded().with_registry(Arc::new(Registry::new()));
-    run_passes(&mut decoded.model, &list, &mut notes)?;
+    let list: Vec<&dyn Pass> = options.decoded.iter().map(|p| &**p).collect();
+    let mut notes = Notes::decoded().with_registry(Arc::new(Registry::new())).kept(options.log.is_debug());
+    let done = run_passes(&mut decoded.model, &list, &mut notes);
+    notes.lines.iter().for_each(|line| options.log.debug(|| line.clone()));
+    done?;
     decoded.model.prune();
     let encoded = encode(decoded, &outputs, source).map_err(|e| e.at("the graph as rewritten before translation"))?;
     Ok(GraphProto { value_info, ..encoded })

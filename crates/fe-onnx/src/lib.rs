@@ -96,6 +96,13 @@ pub fn read_file_with(path: &Path, rules: &RuleSet, options: &ReadOptions<'_>) -
     read(bytes, &source, rules, options)
 }
 
+/// The graph of a file as decoded: nodes are those of the file, nothing is translated.
+pub fn read_decoded(path: &Path) -> Result<Model> {
+    let (bytes, source) = file::open(path)?;
+    let graph = decode(bytes)?.graph.ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
+    decoded::model(graph, &source)
+}
+
 /// Reads a model from bytes; tensors in external files cannot be reached.
 pub fn read_bytes(bytes: Vec<u8>, rules: &RuleSet) -> Result<Model> {
     read_bytes_with(bytes, rules, &ReadOptions::default())
@@ -113,13 +120,9 @@ fn read(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOpt
 
 fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
     let budget = Budget::of(bytes.len());
-    let head = &bytes[..bytes.len().min(64 * 1024)];
-    let mut proto = match text::written(head) {
-        Some(written) => text::parse(&bytes, written)?,
-        None => ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}")))?,
-    };
+    let mut proto = decode(bytes)?;
     if let Some(graph) = proto.graph.take_if(|_| !options.decoded.is_empty()) {
-        proto.graph = Some(decoded::rewrite(graph, source, options.decoded)?);
+        proto.graph = Some(decoded::rewrite(graph, source, options)?);
     }
     let imports = Imports::of(&proto.opset_import);
     let newest = imports.version("");
@@ -129,6 +132,14 @@ fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: 
         n if n > NEWEST => e.at(format!("the model was written for opset {n}, the newest known here is {NEWEST}")),
         _ => e,
     })
+}
+
+fn decode(bytes: bytes::Bytes) -> Result<ModelProto> {
+    let head = &bytes[..bytes.len().min(64 * 1024)];
+    match text::written(head) {
+        Some(written) => text::parse(&bytes, written),
+        None => ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}"))),
+    }
 }
 
 fn translate(proto: &ModelProto, imports: Imports, cx: &Context<'_>) -> Result<Model> {

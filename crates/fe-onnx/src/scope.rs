@@ -13,7 +13,8 @@ use crate::types;
 use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto};
 use carafe_frontend::{
-    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack,
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack, trace_inputs,
+    trace_outputs,
 };
 use carafe_graph::{AttrValue, Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
 use carafe_tensor::ElementType;
@@ -161,6 +162,7 @@ impl<'f, 'o> Scope<'f, 'o> {
         }
         let before = self.model.slots();
         let origin = found.as_ref().map(|f| f.origin);
+        trace_inputs(&self.cx.options.log, &self.model, &source, origin.as_ref(), |name| self.names.get(name));
         let outputs = match found {
             Some(found) => {
                 let mut cx = NodeCx::new(self, &source);
@@ -176,6 +178,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             }
             Err(e) => return Err(e),
         };
+        trace_outputs(&self.cx.options.log, &self.model, &source, &outputs.0);
         if self.cx.options.explain {
             self.explain(node, &source, origin, before);
         }

@@ -11,11 +11,13 @@ mod missing;
 mod node_cx;
 mod options;
 mod rule;
+mod trace;
 
 pub use explain::Explained;
 pub use item::{Item, join, pack};
 pub use mapping::{Mapping, split_name};
 pub use missing::Missing;
 pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
-pub use options::{Progress, ReadOptions};
+pub use options::{FormatOptions, Level, Log, Progress, ReadOptions};
 pub use rule::{Found, Origin, Rule, RuleSet, StaticRule, Translate, rule, rule_in};
+pub use trace::{describe, trace_inputs, trace_outputs};

@@ -1,6 +1,8 @@
-//! How a file is read, the same for every format; and whom to tell how far the reading has come.
+//! How a file is read, the same for every format; what only one format understands, by name; and whom to tell how far the
+//! reading has come and what is noticed on the way.
 
-use carafe_graph::{Pass, Registry};
+use carafe_graph::{Error, Pass, Registry, Result};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How a file is read.
@@ -17,6 +19,7 @@ pub struct ReadOptions<'a> {
     pub decoded: &'a [Arc<dyn Pass>],
     /// Hears of events: kind, category, action, label, value.
     pub telemetry: Option<&'a dyn Fn(&str, &str, &str, &str, i64)>,
+    pub log: Log<'a>,
 }
 
 impl std::fmt::Debug for ReadOptions<'_> {
@@ -43,5 +46,77 @@ impl<'a> Progress<'a> {
 impl std::fmt::Debug for Progress<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Progress(told: {})", self.0.is_some())
+    }
+}
+
+/// What is noticed while a model is read: warnings, and for whoever asks each node with the shapes it got.
+#[derive(Clone, Copy, Default)]
+pub struct Log<'a> {
+    hear: Option<&'a dyn Fn(Level, &str)>,
+    debug: bool,
+}
+
+/// How much a line of a [`Log`] matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Warning,
+    Debug,
+}
+
+impl<'a> Log<'a> {
+    /// To a listener; debug lines are only made when it wants them.
+    pub fn to(hear: &'a dyn Fn(Level, &str), debug: bool) -> Log<'a> {
+        Log { hear: Some(hear), debug }
+    }
+    pub fn is_debug(&self) -> bool {
+        self.debug && self.hear.is_some()
+    }
+    pub fn warn(&self, text: impl AsRef<str>) {
+        if let Some(hear) = self.hear {
+            hear(Level::Warning, text.as_ref());
+        }
+    }
+    pub fn debug(&self, text: impl FnOnce() -> String) {
+        if let Some(hear) = self.hear.filter(|_| self.debug) {
+            hear(Level::Debug, &text());
+        }
+    }
+}
+
+impl std::fmt::Debug for Log<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Log(heard: {}, debug: {})", self.hear.is_some(), self.debug)
+    }
+}
+
+/// Options that only some formats understand, as text under the names of the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FormatOptions(BTreeMap<String, String>);
+
+impl FormatOptions {
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) -> &mut FormatOptions {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+    /// A switch: absent is off.
+    pub fn flag(&self, name: &str) -> Result<bool> {
+        match self.get(name).map(str::to_ascii_lowercase).as_deref() {
+            None | Some("false" | "0" | "no") => Ok(false),
+            Some("" | "true" | "1" | "yes") => Ok(true),
+            Some(other) => Err(Error::usage(format!("option `--{name}` takes True or False, found `{other}`"))),
+        }
+    }
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(n, v)| (n.as_str(), v.as_str()))
+    }
+    /// Refuses what the format does not understand.
+    pub fn check(&self, format: &str, known: &[&str]) -> Result<()> {
+        match self.0.keys().find(|n| !known.contains(&n.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(Error::usage(format!("option `--{name}` means nothing for a model of format {format}"))),
+        }
     }
 }

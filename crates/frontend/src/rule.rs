@@ -2,7 +2,7 @@
 //! layer the greatest `since` not above the model's version wins.
 
 use crate::node_cx::{NodeCx, Outputs};
-use carafe_graph::Result;
+use carafe_graph::{REPLACEMENT, Result};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -115,6 +115,10 @@ pub enum Origin<'r> {
     EqualName {
         extension: Option<&'r str>,
     },
+    /// An entry of a replacement file put an operation of ours there.
+    Replacement,
+    /// An entry of a list of custom layers.
+    CustomLayers,
     /// The node is kept as it is.
     Nobody,
 }
@@ -132,6 +136,10 @@ impl Origin<'_> {
             Origin::EqualName { extension } => {
                 (format!("equal name, {}", of(extension)), "no rule, but an operation of the same name".into())
             }
+            Origin::Replacement => ("transformations_config".into(), "a replacement put the operation there".into()),
+            Origin::CustomLayers => {
+                ("CustomLayersMapping.xml".into(), "no extension and no standard layer handles it".into())
+            }
             Origin::Nobody => ("none".into(), "there is no rule for it".into()),
         }
     }
@@ -148,6 +156,13 @@ impl std::fmt::Debug for Found<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Found({:?})", self.origin)
     }
+}
+
+// The operation that the node names, with its attributes.
+fn as_it_is(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let inputs = n.inputs()?;
+    let (op, attrs) = (n.op_type().to_string(), n.attrs().clone());
+    Ok(n.emit_class(&op, &attrs, &inputs)?.into())
 }
 
 impl RuleSet {
@@ -170,6 +185,9 @@ impl RuleSet {
     }
     /// The rule for an operation of a domain at a version, and whose it is.
     pub fn find(&self, domain: &str, op_type: &str, version: i64) -> Option<Found<'_>> {
+        if domain == REPLACEMENT {
+            return Some(Found { translate: Arc::new(as_it_is), origin: Origin::Replacement });
+        }
         // The latest stands first, and `max_by_key` gives the last of equals.
         let user = self
             .user

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::registry::Registry;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A rewrite. It says how often it fired; why it did not goes to `notes`.
@@ -38,6 +39,12 @@ impl Notes {
     }
     pub fn is_decoded(&self) -> bool {
         self.decoded
+    }
+    /// As these, and they also keep lines.
+    #[must_use]
+    pub fn kept(mut self, lines: bool) -> Notes {
+        self.enabled = lines;
+        self
     }
     pub fn registry(&self) -> Option<&Arc<Registry>> {
         self.registry.as_ref()
@@ -81,12 +88,20 @@ pub struct PhasedPass {
     pub phase: Phase,
     pub before: Vec<String>,
     pub after: Vec<String>,
+    /// Whether it runs when nobody speaks of it; one that does not waits until it is asked for by name.
+    pub enabled: bool,
     pub pass: Arc<dyn Pass>,
 }
 
 impl PhasedPass {
     pub fn new(phase: Phase, pass: Arc<dyn Pass>) -> PhasedPass {
-        PhasedPass { phase, before: vec![], after: vec![], pass }
+        PhasedPass { phase, before: vec![], after: vec![], enabled: true, pass }
+    }
+    /// Runs only when it is asked for by name.
+    #[must_use]
+    pub fn disabled(mut self) -> PhasedPass {
+        self.enabled = false;
+        self
     }
     #[must_use]
     pub fn before(mut self, name: &str) -> PhasedPass {
@@ -103,6 +118,19 @@ impl PhasedPass {
 impl std::fmt::Debug for PhasedPass {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({:?})", self.pass.name(), self.phase)
+    }
+}
+
+/// Which rewrites a user wants to run and not to run, by name, whatever they say of themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassChoice {
+    pub enable: BTreeSet<String>,
+    pub disable: BTreeSet<String>,
+}
+
+impl PassChoice {
+    pub fn runs(&self, name: &str, enabled: bool) -> bool {
+        !self.disable.contains(name) && (enabled || self.enable.contains(name))
     }
 }
 
@@ -150,6 +178,13 @@ mod tests {
     fn before_and_after_decide_and_the_rest_keeps_its_order() {
         let passes = [front("a").after("c"), front("b"), front("c").before("b")];
         assert_eq!(order(&passes).unwrap(), ["c", "a", "b"]);
+    }
+
+    #[test]
+    fn a_choice_wins_over_what_a_pass_says_of_itself() {
+        let choice = PassChoice { enable: ["a".into()].into(), disable: ["b".into()].into() };
+        assert!(choice.runs("a", false) && choice.runs("c", true));
+        assert!(!choice.runs("b", true) && !choice.runs("c", false));
     }
 
     #[test]

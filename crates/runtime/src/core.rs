@@ -8,7 +8,7 @@ use crate::reader::{ReadContext, ReadRequest, Reader};
 use carafe_abi::Extension;
 use carafe_device::{CompiledModel, Device, Devices, Mutability, Properties, Query};
 use carafe_frontend::Progress;
-use carafe_graph::{Error, Model, Notes, OpFactory, Phase, Registry, Result};
+use carafe_graph::{Error, Model, Notes, OpFactory, Pass, PassChoice, Phase, Registry, Result, run_passes};
 use carafe_tensor::SharedBytes;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -32,6 +32,8 @@ pub(crate) struct State {
     /// Operations that came without an extension.
     pub(crate) loose_ops: Vec<OpFactory>,
     pub(crate) extensions: Vec<Extension>,
+    /// Rewrites of extensions that the user turned on and off.
+    pub(crate) choice: PassChoice,
     readers: Vec<Arc<dyn Reader>>,
     pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
     pub(crate) plugins: BTreeMap<String, PluginEntry>,
@@ -94,9 +96,13 @@ impl Core {
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
         let read = || {
             let reader = self.reader_of(request.path)?;
+            if let Some(options) = request.options {
+                options.check(reader.format(), reader.options())?;
+            }
             let registry = self.registry();
             let (rules, fallback) = self.user_rules()?;
-            let decoded = self.passes_of(Phase::Decoded)?;
+            let first = if reader.has_decoded_form() { request.rewrites } else { &[] };
+            let decoded: Vec<_> = first.iter().cloned().chain(self.passes_of(Phase::Decoded)?).collect();
             let telemetry = |k: &str, c: &str, a: &str, l: &str, v: i64| self.telemetry(k, c, a, l, v);
             let cx = ReadContext {
                 registry: &registry,
@@ -113,10 +119,24 @@ impl Core {
                 }
             };
             let request = ReadRequest { progress: Progress::to(&told), ..*request };
+            request.log.debug(|| format!("stage load, extract: {}", reader.format()));
             let mut model = reader.read(&request, &cx)?;
-            self.run_phase(&mut model, Phase::Front, &mut Notes::default())?;
-            Ok(model)
+            request.log.debug(|| "stage front".to_string());
+            let mut notes = Notes::default().kept(request.log.is_debug()).with_registry(Arc::new(registry));
+            if !reader.has_decoded_form() {
+                let list: Vec<&dyn Pass> = request.rewrites.iter().map(|p| &**p).collect();
+                run_passes(&mut model, &list, &mut notes)?;
+            }
+            let done = self.run_phase(&mut model, Phase::Front, &mut notes);
+            notes.lines.iter().for_each(|line| request.log.debug(|| line.clone()));
+            done.map(|()| model)
         };
+        read().map_err(|e: Error| e.at(format!("model `{}`", request.path.display())))
+    }
+
+    /// The graph of a file as it was decoded, before anything is translated; `None` when its format has no such form.
+    pub fn read_decoded(&self, request: &ReadRequest<'_>) -> Result<Option<Model>> {
+        let read = || self.reader_of(request.path)?.decoded(request);
         read().map_err(|e: Error| e.at(format!("model `{}`", request.path.display())))
     }
 

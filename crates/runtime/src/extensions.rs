@@ -4,7 +4,9 @@
 use crate::core::Core;
 use carafe_abi::{Extension, load_extension};
 use carafe_frontend::{Mapping, Rule};
-use carafe_graph::{Error, Model, Notes, Pass, Phase, Result, RtTree, order_passes, run_passes};
+use carafe_graph::{
+    Error, Model, Notes, Pass, PassChoice, Phase, PhasedPass, Replacement, Result, RtTree, order_passes, run_passes,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -147,8 +149,25 @@ impl Core {
     }
 
     pub(crate) fn passes_of(&self, phase: Phase) -> Result<Vec<Arc<dyn Pass>>> {
-        let all: Vec<_> = self.state().extensions.iter().flat_map(|e| e.passes.clone()).collect();
+        let state = self.state();
+        let all = state.extensions.iter().flat_map(|e| &e.passes);
+        let all: Vec<_> = all.filter(|p| state.choice.runs(p.pass.name(), p.enabled)).cloned().collect();
         order_passes(&all, phase)
+    }
+
+    /// Turns rewrites of extensions on and off by name, for all that is read, converted and compiled from now on.
+    pub fn choose_passes(&self, choice: PassChoice) {
+        self.state_mut().choice = choice;
+    }
+
+    /// Rewrites that extensions bring, whether they are on or off.
+    pub fn passes(&self) -> Vec<PhasedPass> {
+        self.state().extensions.iter().flat_map(|e| e.passes.clone()).collect()
+    }
+
+    /// What extensions put in place of parts of a graph.
+    pub fn replacements(&self) -> Vec<Arc<dyn Replacement>> {
+        self.state().extensions.iter().flat_map(|e| e.replacements.clone()).collect()
     }
 
     /// Runs the extensions' rewrites of a phase.

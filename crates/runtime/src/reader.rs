@@ -1,12 +1,12 @@
 //! What a file format brings to `Core`.
 
-use carafe_frontend::{Progress, Rule};
+use carafe_frontend::{FormatOptions, Log, Progress, Rule};
 use carafe_graph::{Model, Pass, Registry, Result};
 use std::path::Path;
 use std::sync::Arc;
 
 /// A file to read, and how.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ReadRequest<'a> {
     pub path: &'a Path,
     /// Weights in another place than beside the model.
@@ -17,12 +17,34 @@ pub struct ReadRequest<'a> {
     pub explain: bool,
     /// Told how far the reading has come.
     pub progress: Progress<'a>,
+    /// What only some formats understand.
+    pub options: Option<&'a FormatOptions>,
+    /// Hears what is noticed on the way.
+    pub log: Log<'a>,
+    /// Rewrites that come before those of extensions: of the graph as decoded, or of the model where the format has no
+    /// such form.
+    pub rewrites: &'a [Arc<dyn Pass>],
+}
+
+impl std::fmt::Debug for ReadRequest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReadRequest({}, weights: {:?}, options: {:?})", self.path.display(), self.weights, self.options)
+    }
 }
 
 impl<'a> ReadRequest<'a> {
     /// The file as it is.
     pub fn new(path: &'a Path) -> ReadRequest<'a> {
-        ReadRequest { path, weights: None, keep_unknown: false, explain: false, progress: Progress::default() }
+        ReadRequest {
+            path,
+            weights: None,
+            keep_unknown: false,
+            explain: false,
+            progress: Progress::default(),
+            options: None,
+            log: Log::default(),
+            rewrites: &[],
+        }
     }
 }
 
@@ -33,6 +55,18 @@ pub trait Reader: Send + Sync {
     /// Decides by content; `head` is the first part of the file.
     fn recognizes(&self, head: &[u8]) -> bool;
     fn read(&self, request: &ReadRequest<'_>, cx: &ReadContext<'_>) -> Result<Model>;
+    /// Names of the options of `ReadRequest::options` that it understands.
+    fn options(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// Whether rewrites reach the graph before it is translated (`ReadContext::decoded`).
+    fn has_decoded_form(&self) -> bool {
+        false
+    }
+    /// The graph as decoded, for looking at it; `None` when the format has no such form.
+    fn decoded(&self, _request: &ReadRequest<'_>) -> Result<Option<Model>> {
+        Ok(None)
+    }
 }
 
 /// What extensions bring to the reading of a file; a snapshot, so that later registrations do not reach into it.

@@ -40,22 +40,22 @@ pub use carafe_tensor as tensor;
 
 /// What nearly every author needs.
 pub mod prelude {
-    pub use carafe_abi::{Graph, GraphNode, Matcher, ModelPass, Registration, parallel_for};
+    pub use carafe_abi::{Graph, GraphNode, Matcher, ModelPass, Registration, Replacer, parallel_for};
     pub use carafe_device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
     pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
     // The derive names this crate.
     pub use carafe_graph;
     pub use carafe_graph::{
-        Attr, AttrMap, AttrValue, Error, ErrorKind, EvalCx, Fact, InferCx, NodeId, Op, OpNew, Outcome, Phase, Result,
-        TensorAttr, Value, attr_enum,
+        Attr, AttrMap, AttrValue, Error, ErrorKind, EvalCx, Fact, InferCx, Match, NodeId, Op, OpNew, Outcome, Phase,
+        Result, TensorAttr, Value, attr_enum,
     };
     pub use carafe_ops as ops;
     pub use carafe_tensor::{Dim, ElementType, PartialShape, Tensor, bf16, f16};
 }
 
 /// Makes the library's entry point from lists: `ops` are types, `rules` are [`Rule`](frontend::Rule)s, `mappings` are
-/// [`Mapping`](frontend::Mapping)s, `decoded`, `front`, `middle` and `back` are [`Matcher`](abi::Matcher)s, `kernels` are
-/// [`Kernel`](device::Kernel)s. What has no list goes into `more: |r| { ... }`, which gets the
+/// [`Mapping`](frontend::Mapping)s, `decoded`, `front`, `middle` and `back` are [`Matcher`](abi::Matcher)s, `replacements` are
+/// [`Replacer`](abi::Replacer)s, `kernels` are [`Kernel`](device::Kernel)s. What has no list goes into `more: |r| { ... }`, which gets the
 /// [`Registration`](abi::Registration). Any list may be left out; their order is this one.
 #[macro_export]
 macro_rules! export_extension {
@@ -68,6 +68,7 @@ macro_rules! export_extension {
         $(front: [$($front:expr),* $(,)?] $(,)?)?
         $(middle: [$($middle:expr),* $(,)?] $(,)?)?
         $(back: [$($back:expr),* $(,)?] $(,)?)?
+        $(replacements: [$($replacement:expr),* $(,)?] $(,)?)?
         $(kernels: [$($kernel:expr),* $(,)?] $(,)?)?
         $(more: $more:expr $(,)?)?
     ) => {
@@ -97,6 +98,7 @@ macro_rules! export_extension {
                         $($(r.matcher($crate::carafe_graph::Phase::Front, $front);)*)?
                         $($(r.matcher($crate::carafe_graph::Phase::Middle, $middle);)*)?
                         $($(r.matcher($crate::carafe_graph::Phase::Back, $back);)*)?
+                        $($(r.replacement($replacement);)*)?
                         $($(r.kernel($kernel);)*)?
                         $({
                             let more: fn(&mut $crate::abi::Registration) = $more;

@@ -7,6 +7,7 @@ mod inputs;
 mod layout;
 mod literal;
 mod outputs;
+mod pipeline;
 mod places;
 mod preprocess;
 mod pruning;
@@ -14,7 +15,8 @@ mod shapes;
 mod syntax;
 mod transform;
 
-pub use config::apply_config;
+pub use config::{ConfigPass, ReplacementFile, apply_config, update_config};
+pub use pipeline::{Conversion, Converted, emit, print_line};
 pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 
 use carafe_graph::{Error, Model, NodeId, Result};
@@ -46,7 +48,7 @@ pub struct ConversionOptions {
     pub reverse_input_channels: bool,
     /// Fix shapes that are known now, so that the written model cannot be reshaped.
     pub static_shape: bool,
-    /// `Name[key=value;key=value], ...`
+    /// `Name[key=value;key=value], ...`; names of extensions' rewrites are for [`Conversion`] alone.
     pub transform: Option<String>,
 }
 

@@ -33,6 +33,26 @@ pub(super) fn apply(model: &mut Model, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Names that extensions know, and the rest of the list.
+pub(super) fn split(text: &str, extension: &[&str]) -> Result<(Vec<String>, Option<String>)> {
+    let mut enable = Vec::new();
+    let mut rest = Vec::new();
+    for item in syntax::list(text)? {
+        let (name, inside) = syntax::name_and_group(item, &[('[', ']')]);
+        match (extension.contains(&name), inside) {
+            (true, None | Some("")) => enable.push(name.to_string()),
+            (true, Some(_)) => return Err(Error::usage("a rewrite of an extension takes no arguments").at(name)),
+            (false, _) if KNOWN.contains(&name) => rest.push(item),
+            (false, _) => {
+                let all: Vec<&str> = KNOWN.iter().chain(extension).copied().collect();
+                let like = near(name, all.iter().copied());
+                return Err(Error::usage(format!("`{name}`: unknown{like}; known: {}", all.join(", "))));
+            }
+        }
+    }
+    Ok((enable, (!rest.is_empty()).then(|| rest.join(","))))
+}
+
 // `key=value;key=value`
 fn arguments(inside: &str) -> Result<Vec<(&str, &str)>> {
     let parts = syntax::split_outside(inside, ';')?;

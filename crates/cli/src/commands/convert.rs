@@ -4,9 +4,8 @@ use super::{print, print_json};
 use crate::args::{ConvertArgs, LogLevel};
 use crate::explain;
 use crate::progress::ProgressLine;
-use carafe::conversion::{self, ConversionOptions};
-use carafe::passes::{COMMON, CompressToFp16, FUSE, TIDY};
-use carafe::{Core, Error, Explained, Model, Notes, Pass, Phase, Progress, ReadRequest, Result, run_passes};
+use carafe::conversion::{self, Conversion, ConversionOptions};
+use carafe::{Core, Error, Level, Log, Progress, ReadRequest, Result};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -17,47 +16,73 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     }
     let line = ProgressLine::new(args.silent);
     let steps = |done: usize, total: usize, what: &str| line.steps(done, total, what);
-    let request = ReadRequest { weights: args.weights.as_deref(), explain: args.explain, ..ReadRequest::new(path) };
-    let mut model = core.read(&ReadRequest { progress: Progress::to(&steps), ..request })?;
-    let explained = args.explain.then(|| core.explain(&model));
-    if args.explain {
-        Explained::detach(&mut model)?;
-    }
-    let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
-    let mut notes = if debug { Notes::enabled() } else { Notes::default() };
-    if let Some(config) = &args.transformations_config {
-        let place = format!("transformations config `{}`", config.display());
-        let text = std::fs::read_to_string(config).map_err(|e| Error::io("cannot read", &e).at(place.clone()))?;
-        let n = conversion::apply_config(&mut model, &text, core, &mut notes).map_err(|e| e.at(place.clone()))?;
-        if n == 0 && !args.silent {
-            eprintln!("[ WARNING ] {place}: no replacement matches this model");
+    let hear = |level: Level, text: &str| {
+        line.clear();
+        if !args.silent {
+            conversion::print_line(level, text);
         }
+    };
+    let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
+    let mut format = args.format.options();
+    if let Some(proto) = &args.input_proto_short {
+        format.set("input_proto", proto.display().to_string());
     }
-    conversion::apply(&mut model, &options(args))?;
-    if let Some(name) = &args.model_name {
-        model.name = name.clone();
+    let request = ReadRequest {
+        weights: args.weights.as_deref(),
+        explain: args.explain,
+        progress: Progress::to(&steps),
+        options: Some(&format),
+        log: Log::to(&hear, debug),
+        ..ReadRequest::new(path)
+    };
+    if let Some(config) = &args.config_update {
+        return update(core, &request, config);
     }
     let output = output(args, path)?;
-    let how = How { tidy: args.tidy, static_shape: args.static_shape, compress_to_fp16: args.compress_to_fp16 };
-    let written = convert(core, model, &output, how, &mut notes, &line);
+    let conversion = Conversion {
+        options: options(args),
+        transformations_config: args.transformations_config.as_deref(),
+        disable: args.disable.clone(),
+        model_name: args.model_name.clone(),
+        tidy: args.tidy,
+        compress_to_fp16: args.compress_to_fp16,
+        ..Conversion::new(request)
+    };
+    let converted = conversion.run(core).and_then(|converted| {
+        line.stage("writing the model");
+        conversion::emit(&converted.model, &output, &request.log).map(|()| converted)
+    });
     line.clear();
-    for line in notes.lines.iter().filter(|_| !args.silent) {
-        eprintln!("[ DEBUG ] {line}");
-    }
-    written?;
+    let converted = converted?;
     if args.silent {
         return Ok(());
     }
     let weights = output.with_extension("bin");
     if args.json {
         let mut all = json!({"model": path, "xml": output, "bin": weights});
-        if let Some(rows) = &explained {
+        if let Some(rows) = &converted.explained {
             all["explain"] = explain::list(rows);
         }
         return print_json(&all);
     }
-    let table = explained.map(|rows| explain::table(&rows)).unwrap_or_default();
+    let table = converted.explained.map(|rows| explain::table(&rows)).unwrap_or_default();
     print(&format!("{}\n{}\n{table}", output.display(), weights.display()))
+}
+
+// Fills in the scopes of a replacement file.
+fn update(core: &Core, request: &ReadRequest<'_>, config: &Path) -> Result<()> {
+    let place = || format!("transformations config `{}`", config.display());
+    let text = std::fs::read_to_string(config).map_err(|e| Error::io("cannot read", &e).at(place()))?;
+    let model = match core.read_decoded(request)? {
+        Some(model) => model,
+        None => core.read(request)?,
+    };
+    let text = conversion::update_config(&model, &text).map_err(|e| e.at(place()))?;
+    let beside = config.with_extension("json.new");
+    std::fs::write(&beside, text)
+        .and_then(|()| std::fs::rename(&beside, config))
+        .map_err(|e| Error::io("cannot write", &e).at(place()))?;
+    print(&format!("{}\n", config.display()))
 }
 
 fn options(args: &ConvertArgs) -> ConversionOptions {
@@ -118,50 +143,4 @@ fn check_framework(framework: &str, format: &str, path: &Path) -> Result<()> {
     }
     let shown = path.display();
     Err(Error::usage(format!("`{shown}` is {format}, not {framework}; leave --framework out to read it as it is")))
-}
-
-/// What happens to a model between reading and writing.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct How {
-    /// Simplify the graph; otherwise constants are folded and no more.
-    pub tidy: bool,
-    /// What depends on input shapes need not stay computed.
-    pub static_shape: bool,
-    pub compress_to_fp16: bool,
-}
-
-/// Cleans a model and writes it.
-pub(crate) fn convert(
-    core: &Core,
-    mut model: Model,
-    output: &Path,
-    how: How,
-    notes: &mut Notes,
-    line: &ProgressLine,
-) -> Result<()> {
-    if output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("xml")) {
-        return Err(Error::usage(format!("output `{}` must end with .xml", output.display())));
-    }
-    line.stage("cleaning the model");
-    core.run_phase(&mut model, Phase::Middle, notes)?;
-    let all: Vec<&dyn Pass> = TIDY.iter().chain(FUSE).chain(COMMON).copied().collect();
-    let passes = if how.tidy { all.as_slice() } else { COMMON };
-    if how.static_shape {
-        run_passes(&mut model, passes, notes)?;
-        model.infer()?;
-    } else {
-        conversion::run_reshapable(&mut model, passes, notes)?;
-    }
-    core.run_phase(&mut model, Phase::Back, notes)?;
-    if how.compress_to_fp16 {
-        run_passes(&mut model, &[&CompressToFp16], notes)?;
-    }
-    if let Some(folder) = output.parent().filter(|p| !p.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Error::io(format!("cannot create folder `{}`", folder.display()), &e))?;
-    }
-    core.record_extensions(&mut model);
-    line.stage("writing the model");
-    let options = carafe::ir::WriteOptions { runtime_version: Some(format!("carafe {}", carafe::VERSION)) };
-    carafe::ir::write_file(&model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))
 }

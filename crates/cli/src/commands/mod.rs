@@ -10,7 +10,8 @@ mod query;
 mod run;
 
 use crate::args::{Cli, Command, ModelArgs};
-use carafe::{Core, Error, Model, ReadRequest, Result};
+use carafe::conversion::print_line;
+use carafe::{Core, Error, Log, Model, ReadRequest, Result};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -43,7 +44,9 @@ fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
 
 // For looking at a model: what nobody knows is kept.
 fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
-    let request = ReadRequest::new(&args.model);
+    let options = args.format.options();
+    let request =
+        ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..ReadRequest::new(&args.model) };
     core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown: true, explain, ..request })
 }
 

@@ -1,14 +1,12 @@
 //! `carafe run`: one model once, or a list of them in one process.
 
-use super::{convert, print, print_json};
+use super::{print, print_json};
 use crate::args::{Fill, RunArgs};
 use crate::explain;
 use crate::inputs::{Filler, bind};
 use crate::outputs;
-use crate::progress::ProgressLine;
-use carafe::{
-    CompiledModel, Core, Error, InferRequest, NodeProfile, NodeStatus, Notes, Properties, ReadRequest, Result,
-};
+use carafe::conversion::{self, Conversion, print_line};
+use carafe::{CompiledModel, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -43,8 +41,9 @@ fn properties(args: &RunArgs) -> Result<Properties> {
 }
 
 fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) -> Result<()> {
+    let options = args.format.options();
     let request = ReadRequest { weights: args.weights.as_deref(), explain: args.explain, ..ReadRequest::new(path) };
-    let model = core.read(&request)?;
+    let model = core.read(&ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..request })?;
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();
@@ -195,8 +194,8 @@ fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) 
 fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properties) -> Result<()> {
     let model = core.read_model(&item.model)?;
     if let Some(to) = &item.convert {
-        let how = convert::How { tidy: true, static_shape: false, compress_to_fp16: false };
-        convert::convert(core, model.clone(), to, how, &mut Notes::default(), &ProgressLine::new(true))?;
+        let converted = Conversion::new(ReadRequest::new(&item.model)).run(core)?;
+        conversion::emit(&converted.model, to, &Log::default())?;
     }
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();
