@@ -525,6 +525,7 @@ fn without_weights(model: &mut Model) -> Result<()> {
             opset: "execution".into(),
             attrs: AttrMap::default(),
             outputs: vec![(fact.ty, fact.shape.clone())],
+            rule: None,
         };
         model.set_op(id, Arc::new(op))?;
     }

@@ -33,6 +33,7 @@
 
 #![forbid(unsafe_code)]
 
+mod caffe_format;
 pub mod conversion;
 mod ir_format;
 mod onnx_format;
@@ -70,6 +71,7 @@ pub fn core() -> Core {
     core.add_ops(carafe_ops::factories());
     core.add_reader(Arc::new(ir_format::IrFormat));
     core.add_reader(Arc::new(onnx_format::OnnxFormat::new()));
+    core.add_reader(Arc::new(caffe_format::CaffeFormat::new()));
     core.add_device(carafe_cpu::NAME, Arc::new(carafe_cpu::CpuDevice::default()))
         .expect("built-in device names are valid and distinct");
     core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice::default()))

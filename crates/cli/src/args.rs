@@ -77,7 +77,7 @@ pub(crate) struct FormatArgs {
 
 impl FormatArgs {
     /// Under the names that readers know.
-    pub fn options(&self) -> FormatOptions {
+    pub(crate) fn options(&self) -> FormatOptions {
         let mut all = FormatOptions::default();
         let paths = [
             ("input_proto", &self.input_proto),

@@ -8,6 +8,8 @@
 mod attributes;
 mod binary;
 mod blob;
+mod custom_layers;
+mod decoded;
 mod input;
 mod layers;
 mod lookup;
@@ -20,6 +22,7 @@ mod python;
 mod recognise;
 mod schema;
 mod scope;
+mod shape_rule;
 mod wire;
 
 use binary::Decoded;
@@ -36,6 +39,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub use blob::{read_mean, read_mean_bytes};
+pub use custom_layers::CustomLayers;
 pub use recognise::is_caffe;
 pub use schema::{Coding, EnumType, FieldKind, FieldType, MessageType, Schema};
 
@@ -54,6 +58,8 @@ pub struct CaffeOptions {
     pub topology: Option<PathBuf>,
     /// A `.proto` file with the messages of a fork of Caffe.
     pub proto: Option<PathBuf>,
+    /// Layers that go into the model as they are, when nobody else handles them.
+    pub custom: Option<CustomLayers>,
 }
 
 /// Reads a model with these rules.
@@ -63,6 +69,17 @@ pub fn read_file(path: &Path, rules: &RuleSet) -> Result<Model> {
 
 /// Reads a model with these rules and options. The file is a `.prototxt` or a `.caffemodel`.
 pub fn read_file_with(path: &Path, rules: &RuleSet, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Result<Model> {
+    let (net, schema) = read_net(path, caffe)?;
+    translate(net, rules, options, &schema, caffe.custom.as_ref())
+}
+
+/// The net of a file as a graph of its layers, nothing translated.
+pub fn read_decoded(path: &Path, caffe: &CaffeOptions) -> Result<Model> {
+    let (net, schema) = read_net(path, caffe)?;
+    decoded::model(&net, &schema)
+}
+
+fn read_net(path: &Path, caffe: &CaffeOptions) -> Result<(Net, Cow<'static, Schema>)> {
     let schema = match &caffe.proto {
         None => Cow::Borrowed(Schema::built_in()),
         Some(path) => Cow::Owned(own_schema(path)?),
@@ -90,7 +107,7 @@ pub fn read_file_with(path: &Path, rules: &RuleSet, options: &ReadOptions<'_>, c
     if let Some((path, bytes)) = &weights {
         join(&mut net, bytes, &schema).map_err(|e| named(e, path))?;
     }
-    translate(&net, rules, options, &schema)
+    Ok((net, schema))
 }
 
 /// Reads a model from the bytes of its topology and, if there are any, of its weights.
@@ -110,7 +127,7 @@ pub fn read_bytes_with(
     if let Some(bytes) = weights {
         join(&mut net, &SharedBytes::from_vec(bytes), schema).map_err(|e| e.at("the weights"))?;
     }
-    translate(&net, rules, options, schema)
+    translate(net, rules, options, schema, None)
 }
 
 fn own_schema(path: &Path) -> Result<Schema> {
@@ -162,13 +179,23 @@ fn join(net: &mut Net, weights: &SharedBytes, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-fn translate(net: &Net, rules: &RuleSet, options: &ReadOptions<'_>, schema: &Schema) -> Result<Model> {
-    let lookup = Lookup::new(rules);
+fn translate(
+    mut net: Net,
+    rules: &RuleSet,
+    options: &ReadOptions<'_>,
+    schema: &Schema,
+    custom: Option<&CustomLayers>,
+) -> Result<Model> {
+    if !options.decoded.is_empty() {
+        net = decoded::rewrite(net, schema, options)?;
+    }
+    let lookup = Lookup::new(rules, custom);
+    lookup.shadowed().iter().for_each(|text| options.log.warn(text));
     if !options.keep_unknown {
-        check_types(net, &lookup, rules, options)?;
+        check_types(&net, &lookup, rules, options)?;
     }
     let cx = Context { lookup: &lookup, schema, options };
-    Scope::new(&cx).net(net)
+    Scope::new(&cx).net(&net)
 }
 
 // Everything that has no rule, told at once.
@@ -177,12 +204,15 @@ fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadOp
     let mut training: Vec<&Layer> = vec![];
     for layer in net.layers.iter().filter(|l| !input::is_input(&l.ty)) {
         let ty = lookup.type_of(layer);
-        match lookup.find(&ty) {
+        match lookup.find(layer) {
             Some(_) => {}
             None if input::is_training(&ty) => training.push(layer),
             None => missing.add("", &ty, 1, &layer.name),
         }
     }
     input::check_training(&training)?;
-    missing.check("caffe", rules, options.registry)
+    missing.check("caffe", rules, options.registry).map_err(|e| {
+        let hint = "a layer that shall go into the IR as it is may also be listed in a CustomLayersMapping.xml (-k)";
+        Error::unsupported(format!("{e}; {hint}"))
+    })
 }

@@ -1,20 +1,37 @@
 //! Which rule answers for a layer type: one of that exact name, else one whose name differs only in case and underscores. This
 //! is the one place where layer types and rules meet.
 
+use crate::custom_layers::{CustomLayers, Entry};
 use crate::names::plain;
 use crate::net::Layer;
-use carafe_frontend::{Found, RuleSet};
+use carafe_frontend::{Found, Origin, RuleSet};
 use carafe_textproto::Value;
 use std::collections::HashMap;
 
+/// Who handles a layer.
+pub(crate) enum Handler<'r> {
+    Rule(Found<'r>),
+    Custom(&'r CustomLayers, &'r Entry),
+}
+
+impl<'r> Handler<'r> {
+    pub(crate) fn origin(&self) -> Origin<'r> {
+        match self {
+            Handler::Rule(found) => found.origin,
+            Handler::Custom(..) => Origin::CustomLayers,
+        }
+    }
+}
+
 pub(crate) struct Lookup<'r> {
     rules: &'r RuleSet,
+    custom: Option<&'r CustomLayers>,
     /// Names of rules by their plain form; a user's name goes before a built-in one.
     names: HashMap<String, String>,
 }
 
 impl<'r> Lookup<'r> {
-    pub(crate) fn new(rules: &'r RuleSet) -> Lookup<'r> {
+    pub(crate) fn new(rules: &'r RuleSet, custom: Option<&'r CustomLayers>) -> Lookup<'r> {
         let mut names: HashMap<String, String> = HashMap::new();
         for name in rules.names() {
             let other = names.entry(plain(name)).or_insert_with(|| name.to_string());
@@ -22,7 +39,7 @@ impl<'r> Lookup<'r> {
                 *other = name.to_string();
             }
         }
-        Lookup { rules, names }
+        Lookup { rules, custom, names }
     }
 
     /// The type that rules are written for: a Python layer's is `module.layer`.
@@ -36,10 +53,37 @@ impl<'r> Lookup<'r> {
         }
     }
 
-    /// The rule for a layer type.
-    pub(crate) fn find(&self, ty: &str) -> Option<Found<'r>> {
-        let exact = self.rules.find("", ty, 1);
-        exact.or_else(|| self.rules.find("", self.names.get(&plain(ty))?, 1))
+    /// Who answers for a layer: an extension's rule, a standard layer, an entry of the list of custom layers, and at last
+    /// an operation of an extension that has the layer's name and came without a rule.
+    pub(crate) fn find(&self, layer: &Layer) -> Option<Handler<'r>> {
+        let ty = self.type_of(layer);
+        let domain = layer.made.as_ref().map_or("", |(_, domain)| domain);
+        let exact = self.rules.find(domain, &ty, 1);
+        let rule = exact.or_else(|| self.rules.find(domain, self.names.get(&plain(&ty))?, 1));
+        let entry = self.custom.and_then(|c| c.entry(&ty).map(|e| (c, e)));
+        match (rule, entry) {
+            (Some(found), Some((all, entry))) if matches!(found.origin, Origin::EqualName { .. }) => {
+                Some(Handler::Custom(all, entry))
+            }
+            (Some(found), _) => Some(Handler::Rule(found)),
+            (None, Some((all, entry))) => Some(Handler::Custom(all, entry)),
+            (None, None) => None,
+        }
+    }
+
+    /// Entries of custom layers that are never asked because another handles layers of their type, in words.
+    pub(crate) fn shadowed(&self) -> Vec<String> {
+        let types = self.custom.into_iter().flat_map(CustomLayers::types);
+        let winner = |ty: &str| match self.find(&Layer { ty: ty.to_string(), ..Layer::default() })? {
+            Handler::Rule(Found { origin: Origin::BuiltIn, .. }) => Some("the standard layer of that type".to_string()),
+            Handler::Rule(found) => Some(found.origin.words().0),
+            Handler::Custom(..) => None,
+        };
+        let told = types.filter_map(|ty| {
+            let winner = winner(ty)?;
+            Some(format!("CustomLayersMapping.xml: the entry for `{ty}` is not used, {winner} comes first"))
+        });
+        told.collect()
     }
 
     /// Whether a user's rule answers.

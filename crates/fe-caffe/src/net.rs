@@ -5,12 +5,15 @@ use crate::binary::Decoded;
 use crate::blob::Blob;
 use crate::old_types;
 use crate::phase::State;
-use carafe_graph::{Error, Result};
+use carafe_graph::{AttrMap, Error, Result};
+use carafe_tensor::Tensor;
 use carafe_textproto::{Field, Message, Position, Value};
 
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     pub name: String,
+    /// Tensors that layers may read by these names; only rewrites bring any.
+    pub constants: Vec<(String, Tensor)>,
     pub layers: Vec<Layer>,
 }
 
@@ -23,6 +26,8 @@ pub(crate) struct Layer {
     /// Everything the layer says, its parameter messages among it.
     pub tree: Message,
     pub blobs: Vec<Blob>,
+    /// Of a layer that a rewrite made: its attributes, and whose type it has.
+    pub made: Option<(AttrMap, String)>,
     /// Line 0 in a net out of bytes.
     pub at: Position,
 }
@@ -68,7 +73,7 @@ impl Net {
         if !any {
             return Err(no_layers(&tree));
         }
-        Ok(Net { name, layers })
+        Ok(Net { name, layers, constants: vec![] })
     }
 }
 
@@ -147,7 +152,7 @@ fn layer(m: &Message, at: Position, is_old: bool) -> Result<Layer> {
     let name = if name.is_empty() { tops.first().unwrap_or(&ty).clone() } else { name };
     let blobs = blobs_in_text(m, &name)?;
     let fields = m.fields.iter().filter(|f| f.name != "blobs").cloned().collect();
-    Ok(Layer { name, ty, bottoms, tops, tree: Message { fields }, blobs, at })
+    Ok(Layer { name, ty, bottoms, tops, tree: Message { fields }, blobs, made: None, at })
 }
 
 // `input` with `input_shape` or `input_dim` as layers.

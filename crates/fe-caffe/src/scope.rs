@@ -3,13 +3,21 @@
 
 use crate::attributes;
 use crate::blob::Blob;
+use crate::custom_layers::{CustomLayers, Entry};
+use crate::decoded;
 use crate::input;
-use crate::lookup::Lookup;
+use crate::lookup::{Handler, Lookup};
 use crate::net::{Layer, Net};
 use crate::schema::Schema;
-use carafe_frontend::{Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel};
-use carafe_graph::{AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, Registry, Result, Value};
+use carafe_frontend::{
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, trace_inputs, trace_outputs,
+};
+use carafe_graph::{
+    AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, OpRef, Registry, Result, ShapeRule, Value,
+};
+use carafe_tensor::{ElementType, PartialShape};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// What the translation of a net takes from outside.
 pub(crate) struct Context<'f> {
@@ -48,6 +56,11 @@ impl<'f> Scope<'f> {
     pub(crate) fn net(mut self, net: &Net) -> Result<Model> {
         self.model.name = net.name.clone();
         let later: HashSet<&str> = net.layers.iter().flat_map(|l| &l.tops).map(String::as_str).collect();
+        for (name, tensor) in &net.constants {
+            let item = self.model.constant(name, tensor.clone())?.into();
+            let bound = Bound { item, producer: name.clone(), consumed: true, is_input: true, order: (0, 0) };
+            self.names.insert(name.clone(), bound);
+        }
         let mut layer_names = HashMap::new();
         for (i, layer) in net.layers.iter().enumerate() {
             self.cx.options.progress.tell(i, net.layers.len(), "layers translated");
@@ -88,10 +101,13 @@ impl<'f> Scope<'f> {
         }
         let source = self.source_node(layer, name, tops)?;
         let before = self.model.slots();
-        let found = self.cx.lookup.find(&source.op_type);
-        let origin = found.as_ref().map(|f| f.origin);
+        let found = self.cx.lookup.find(layer);
+        let origin = found.as_ref().map(Handler::origin);
+        let log = &self.cx.options.log;
+        trace_inputs(log, &self.model, &source, origin.as_ref(), |name| self.names.get(name).map(|b| &b.item));
         let outputs = match found {
-            Some(found) => {
+            Some(Handler::Custom(all, entry)) => self.custom(all, entry, layer, &source),
+            Some(Handler::Rule(found)) => {
                 let mut cx = NodeCx::new(self, &source);
                 (found.translate)(&mut cx).and_then(|outputs| cx.finish(&outputs).map(|()| outputs))
             }
@@ -105,6 +121,7 @@ impl<'f> Scope<'f> {
             }
             Err(e) => return Err(e),
         };
+        trace_outputs(log, &self.model, &source, &outputs.0);
         if self.cx.options.explain {
             let origin = origin.unwrap_or(Origin::Nobody);
             Explained::new(&layer.name, &source.op_type, &origin).attach(&mut self.model, before);
@@ -128,7 +145,11 @@ impl<'f> Scope<'f> {
             input_ports: vec!["bottom".into(); layer.bottoms.len()],
             outputs: layer.tops.clone(),
             output_ports: vec!["top".into(); layer.tops.len()],
-            attrs: attributes::of(layer, self.cx.schema)?,
+            attrs: match &layer.made {
+                Some((attrs, _)) => attrs.clone(),
+                None => attributes::of(layer, self.cx.schema)?,
+            },
+            domain: layer.made.as_ref().map_or_else(String::new, |(_, domain)| domain.clone()),
             ..SourceNode::default()
         };
         self.blobs.clear();
@@ -165,7 +186,9 @@ impl<'f> Scope<'f> {
                 self.model.set_tensor_names(v, names);
             }
         }
-        if let Item::Tensor(v) | Item::Packed { value: v, .. } = item {
+        if let Item::Tensor(v) | Item::Packed { value: v, .. } = item
+            && !top.starts_with(decoded::NAMELESS)
+        {
             self.model.add_tensor_name(v, top);
         }
         let producer = layer.name.clone();
@@ -187,6 +210,55 @@ impl<'f> Scope<'f> {
             true => Err(Error::invalid("the net has no outputs: every blob is read by some layer")),
             false => Ok(()),
         }
+    }
+
+    // The layer as it is, with the attributes that its entry asks for.
+    fn custom(&mut self, all: &CustomLayers, entry: &Entry, layer: &Layer, source: &SourceNode) -> Result<Outputs> {
+        let attrs = all.attributes(entry, layer, self.cx.schema, &self.cx.options.log)?;
+        let mut inputs = vec![];
+        for name in &source.inputs {
+            match self.resolve(name)? {
+                Some(Item::Tensor(v)) => inputs.push(v),
+                _ => return Err(Error::invalid(format!("reads `{name}`, which nothing produces"))),
+            }
+        }
+        let registered = self.cx.options.registry.and_then(|r| r.newest(&source.op_type));
+        let given = all.shapes_of(layer);
+        let n = source.outputs.len();
+        let op: OpRef = match (registered, given, &entry.output_shape) {
+            (Some(class), ..) => class.create(&attrs)?,
+            (None, None, None) => {
+                let ty = &source.op_type;
+                return Err(Error::unsupported(format!(
+                    "CustomLayersMapping.xml has it, but nothing says its output shape: add outputShape=\"...\" to its \
+                     entry (`in0` for that of its input), give --layer_shapes '{}[...]', or load an extension with an \
+                     operation named `{ty}`",
+                    source.name
+                )));
+            }
+            (None, given, expression) => {
+                let rule = match (given, expression) {
+                    (None, Some(expression)) => {
+                        let (expression, attrs) = (expression.clone(), attrs.clone());
+                        Some(ShapeRule(Arc::new(move |inputs| expression.shapes(inputs, &attrs))))
+                    }
+                    _ => None,
+                };
+                let known = given.map_or_else(Vec::new, <[_]>::to_vec);
+                if rule.is_none() && known.len() != n {
+                    let text = format!("has {n} tops, --layer_shapes gives {} shapes", known.len());
+                    return Err(Error::usage(text));
+                }
+                let outputs =
+                    (0..n).map(|i| (ElementType::F32, known.get(i).cloned().unwrap_or_else(PartialShape::dynamic)));
+                let outputs = outputs.collect();
+                let (type_name, opset) = (source.op_type.clone(), "extension".to_string());
+                Arc::new(FrameworkNode { type_name, opset, attrs, outputs, rule })
+            }
+        };
+        let node = self.model.add_ref(&source.name, op, &inputs)?;
+        let given = self.model.node(node).outputs().len();
+        Ok((0..given).map(|port| Value { node, port }).collect::<Vec<_>>().into())
     }
 
     fn keep(&mut self, source: &SourceNode, first_slot: usize) -> Result<Outputs> {

@@ -39,7 +39,7 @@ pub(crate) fn keep(
     }
     let opset = if source.domain.is_empty() { "ai.onnx".to_string() } else { source.domain.clone() };
     let outputs = types.iter().map(ItemType::fact).map(|f| (f.ty, f.shape)).collect();
-    let op = FrameworkNode { type_name: source.op_type.clone(), opset, attrs, outputs };
+    let op = FrameworkNode { type_name: source.op_type.clone(), opset, attrs, outputs, rule: None };
     let name = if source.name.is_empty() { source.outputs.first() } else { Some(&source.name) };
     let id = model.add(name.cloned().unwrap_or_default(), op, &inputs)?;
     let item = |(port, ty)| Item::of(Value { node: id, port }, ty);

@@ -61,7 +61,7 @@ fn described(model: &Model, item: &Item) -> String {
 
 /// Type, shape and, when it is small, the value.
 pub fn describe(fact: &Fact) -> String {
-    let mut text = format!("{}{}", fact.ty, fact.shape);
+    let mut text = format!("{}[{}]", fact.ty, fact.shape);
     let small = fact.shape.to_static().is_some_and(|s| s.iter().product::<usize>() <= SHOWN);
     if small && let Some(t) = fact.tensor() {
         let values = match t.strings() {

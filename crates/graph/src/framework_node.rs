@@ -9,6 +9,7 @@ use crate::{AttrMap, AttrValue, Body, PortInfo};
 use carafe_tensor::{ElementType, PartialShape};
 use std::any::Any;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Stand-in for an operation nobody registered.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +19,27 @@ pub struct FrameworkNode {
     pub opset: String,
     pub attrs: AttrMap,
     pub outputs: Vec<(ElementType, PartialShape)>,
+    /// Where somebody knows how its shapes follow from those of its inputs; `outputs` then says the types alone.
+    pub rule: Option<ShapeRule>,
+}
+
+/// From the shapes of all inputs to those of all outputs.
+#[derive(Clone)]
+pub struct ShapeRule(pub Arc<ShapeFn>);
+
+/// What a [`ShapeRule`] holds.
+pub type ShapeFn = dyn Fn(&[PartialShape]) -> Result<Vec<PartialShape>> + Send + Sync;
+
+impl std::fmt::Debug for ShapeRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ShapeRule")
+    }
+}
+
+impl PartialEq for ShapeRule {
+    fn eq(&self, other: &ShapeRule) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl FrameworkNode {
@@ -58,7 +80,15 @@ static INFO: OpInfo = OpInfo {
 
 impl Op for FrameworkNode {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        let ruled = match &self.rule {
+            None => None,
+            Some(rule) => {
+                let inputs: Vec<PartialShape> = (0..cx.n_inputs()).map(|i| cx.shape(i).clone()).collect();
+                Some((rule.0)(&inputs)?)
+            }
+        };
         for (i, (ty, shape)) in self.outputs.iter().enumerate() {
+            let shape = ruled.as_ref().and_then(|r| r.get(i)).unwrap_or(shape);
             cx.set_fact(i, Fact::new(*ty, shape.clone()));
         }
         Ok(())

@@ -33,7 +33,7 @@ pub use carafe_tensor as tensor;
 pub use error::{Error, ErrorKind, Result};
 pub use eval::{EvalCx, EvalEnv, RunBody, eval_node, run};
 pub use fact::{Content, Fact};
-pub use framework_node::FrameworkNode;
+pub use framework_node::{FrameworkNode, ShapeFn, ShapeRule};
 pub use infer::{InferCx, infer_op, normalize_axis};
 pub use item_type::ItemType;
 pub use model::{Model, Node, NodeId, Output, Use, Value};

@@ -188,6 +188,7 @@ impl Bench {
             opset: "nowhere".into(),
             attrs: AttrMap::default(),
             outputs: vec![(ElementType::F32, "1,4".parse()?)],
+            rule: None,
         };
         let b = m.add("mystery", op, &[a])?;
         m.result("y", b.into())?;

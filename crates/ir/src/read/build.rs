@@ -145,6 +145,7 @@ fn unknown(layer: &Layer<'_>, attrs: &AttrMap) -> Result<FrameworkNode> {
         opset: layer.version.to_string(),
         attrs: attrs.iter().filter(|(_, v)| v.to_text().is_some()).map(|(n, v)| (n.to_string(), v.clone())).collect(),
         outputs,
+        rule: None,
     })
 }
 
