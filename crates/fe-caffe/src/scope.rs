@@ -7,7 +7,9 @@ use crate::input;
 use crate::lookup::Lookup;
 use crate::net::{Layer, Net};
 use crate::schema::Schema;
-use carafe_frontend::{Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel};
+use carafe_frontend::{
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, trace_inputs, trace_outputs,
+};
 use carafe_graph::{AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, Registry, Result, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +25,7 @@ pub(crate) struct Scope<'f> {
     model: Model,
     names: HashMap<String, Bound>,
     /// Stored blobs of the layer at hand, by the names that its node knows them by. Constants are made when asked for.
-    blobs: HashMap<String, (String, Blob, Option<Value>)>,
+    blobs: HashMap<String, (String, Blob, Option<Item>)>,
     /// Whether any layer was kept for want of a rule.
     kept: bool,
 }
@@ -90,6 +92,7 @@ impl<'f> Scope<'f> {
         let before = self.model.slots();
         let found = self.cx.lookup.find(&source.op_type);
         let origin = found.as_ref().map(|f| f.origin);
+        self.trace(&source, origin.as_ref());
         let outputs = match found {
             Some(found) => {
                 let mut cx = NodeCx::new(self, &source);
@@ -105,6 +108,7 @@ impl<'f> Scope<'f> {
             }
             Err(e) => return Err(e),
         };
+        trace_outputs(&self.cx.options.log, &self.model, &source, &outputs.0);
         if self.cx.options.explain {
             let origin = origin.unwrap_or(Origin::Nobody);
             Explained::new(&layer.name, &source.op_type, &origin).attach(&mut self.model, before);
@@ -119,6 +123,16 @@ impl<'f> Scope<'f> {
         Ok(())
     }
 
+    fn trace(&mut self, source: &SourceNode, origin: Option<&Origin<'_>>) {
+        let log = &self.cx.options.log;
+        if log.is_debug() {
+            // Stored blobs are shown as well; one that is broken is told by the rule that reads it.
+            source.inputs.iter().for_each(|name| drop(self.resolve(name)));
+        }
+        let blob = |name: &str| self.blobs.get(name).and_then(|(.., made)| made.as_ref());
+        trace_inputs(log, &self.model, source, origin, |name| blob(name).or(self.names.get(name).map(|b| &b.item)));
+    }
+
     fn source_node(&mut self, layer: &Layer, name: &str, tops: &HashSet<&str>) -> Result<SourceNode> {
         let mut source = SourceNode {
             name: name.to_string(),
@@ -128,7 +142,7 @@ impl<'f> Scope<'f> {
             input_ports: vec!["bottom".into(); layer.bottoms.len()],
             outputs: layer.tops.clone(),
             output_ports: vec!["top".into(); layer.tops.len()],
-            attrs: attributes::of(layer, self.cx.schema)?,
+            attrs: attributes::of(layer, self.cx.schema, &self.cx.options.log)?,
             ..SourceNode::default()
         };
         self.blobs.clear();
@@ -240,9 +254,9 @@ impl Host for Scope<'_> {
             if made.is_none() {
                 let i = name.rsplit('/').next().unwrap_or("");
                 let tensor = blob.tensor().map_err(|e| e.at(format!("stored blob `{i}`")))?;
-                *made = Some(self.model.constant(constant, tensor)?);
+                *made = Some(self.model.constant(constant, tensor)?.into());
             }
-            return Ok(made.map(Item::Tensor));
+            return Ok(made.clone());
         }
         Ok(self.names.get(name).map(|b| b.item.clone()))
     }
