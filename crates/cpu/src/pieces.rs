@@ -14,6 +14,9 @@ use std::sync::{Arc, Mutex};
 /// More pieces are not made; what is left is evaluated.
 const MOST_PIECES: usize = 32;
 
+/// A value of so many elements is work.
+const LARGE: usize = 1 << 14;
+
 /// Sets of shapes of which it is remembered that they came before.
 const MOST_SEEN: usize = 256;
 
@@ -76,7 +79,9 @@ pub(crate) fn split(model: &Model, scope: &str, depth: usize) -> Result<Option<S
         late[id.0 as usize] = node.inputs().iter().any(|v| late[v.node.0 as usize] || is_open(v.node));
         if late[id.0 as usize] && !node.op().is::<ResultOp>() && !node.op().info().sink {
             any = true;
-            heavy |= is_heavy(node.op().type_name());
+            let elements = |f: &Fact| f.shape.to_static().and_then(|s| carafe_tensor::elements(&s)).unwrap_or(0);
+            let large = node.outputs().iter().any(|o| elements(&o.fact) >= LARGE);
+            heavy |= large || is_heavy(node.op().type_name());
         }
     }
     if !any {

@@ -6,7 +6,7 @@ use carafe_device::Properties;
 use carafe_graph::{Model, Value};
 use carafe_ops::detection::roi_align::AlignedMode;
 use carafe_ops::detection::roi_pooling::RoiMethod;
-use carafe_ops::detection::{PoolMode, ROIAlign, ROIPooling};
+use carafe_ops::detection::{ExperimentalDetectronROIFeatureExtractor, PoolMode, ROIAlign, ROIPooling};
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use nets::{Numbers, assert_like_eval, compile, conv};
 
@@ -80,4 +80,34 @@ fn largest_numbers_of_regions_up_to_the_end_of_the_list() {
     let inputs = [n.tensor(&[2, 5, 23, 19]), Tensor::from_slice(&[30, 5], &list).unwrap()];
     assert_like_eval(&m, &inputs, 1e-5);
     assert!(kernels(&m, &inputs).iter().any(|k| k == "roi_pooling"));
+}
+
+#[test]
+fn regions_of_a_pyramid() {
+    let n = &mut Numbers(5);
+    for (sampling_ratio, aligned) in [(2, false), (0, true)] {
+        let mut m = Model::new("m");
+        let rois = m.parameter("rois", ElementType::F32, PartialShape::of(&[60, 4])).unwrap();
+        let shapes = [[1, 5, 40, 36], [1, 5, 20, 18], [1, 5, 10, 9]];
+        let mut inputs = vec![rois];
+        for (i, shape) in shapes.iter().enumerate() {
+            inputs.push(m.parameter(&format!("level{i}"), ElementType::F32, PartialShape::of(shape)).unwrap());
+        }
+        let op = ExperimentalDetectronROIFeatureExtractor {
+            output_size: 3,
+            sampling_ratio,
+            pyramid_scales: vec![4, 8, 16],
+            aligned,
+        };
+        let y = m.add("y", op, &inputs).unwrap();
+        m.result("features", y.into()).unwrap();
+        m.result("regions", Value { node: y, port: 1 }).unwrap();
+        // Some are large and belong to a higher level, some have no area.
+        let list: Vec<f32> =
+            regions(n, 60, true).concat().iter().enumerate().map(|(i, v)| v * (1 + i / 80) as f32).collect();
+        let mut values = vec![Tensor::from_slice(&[60, 4], &list).unwrap()];
+        values.extend(shapes.iter().map(|s| n.tensor(s)));
+        assert_like_eval(&m, &values, 1e-5);
+        assert!(kernels(&m, &values).iter().any(|k| k == "roi_align_pyramid"));
+    }
 }

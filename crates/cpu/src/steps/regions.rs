@@ -1,15 +1,17 @@
-//! Regions of feature maps pooled to a grid: ROIAlign, and ROIPooling by maximum. Where the regions lie is data.
+//! Regions of feature maps pooled to a grid: ROIAlign, of one map or of a pyramid, and ROIPooling by maximum. Where the
+//! regions lie is data.
 
 use super::types::{indices, is_index};
-use super::{Built, Io, Site, Step};
+use super::{Built, Io, Port, Site, Step, Work};
 use crate::plan::Layout;
 use carafe_graph::{Error, Result};
 use carafe_kernels::movement::Indices;
 use carafe_kernels::{RoiGrid, RoiMap, RoiMode, RoiRegion};
 use carafe_ops::detection::roi_align::AlignedMode;
 use carafe_ops::detection::roi_pooling::RoiMethod;
-use carafe_ops::detection::{PoolMode, ROIAlign, ROIAlignV3, ROIPooling};
+use carafe_ops::detection::{ExperimentalDetectronROIFeatureExtractor, PoolMode, ROIAlign, ROIAlignV3, ROIPooling};
 use carafe_tensor::ElementType;
+use std::sync::Arc;
 
 /// Bins with more samples are refused, as by the operation itself.
 const MOST_SAMPLES: usize = 1 << 20;
@@ -24,6 +26,8 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         align(site, op.sampling_ratio, op.spatial_scale, op.mode, AlignedMode::Asymmetric)
     } else if let Some(op) = site.op.get::<ROIPooling>() {
         pooling(site, op)
+    } else if let Some(op) = site.op.get::<ExperimentalDetectronROIFeatureExtractor>() {
+        pyramid(site, op)
     } else {
         None
     })
@@ -65,9 +69,20 @@ impl Align {
         let (x1, y1, x2, y2) = (at(roi[0]), at(roi[1]), at(roi[2]), at(roi[3]));
         let size = [(y2 - y1).max(self.least), (x2 - x1).max(self.least)];
         let bin = [size[0] / self.grid.bins[0] as f32, size[1] / self.grid.bins[1] as f32];
-        // A negative or undefined size casts to 0.
-        let samples = bin.map(|bin| if self.sampling > 0 { self.sampling } else { bin.ceil() as usize });
-        RoiRegion { start: [y1, x1], bin, samples }
+        RoiRegion { start: [y1, x1], bin, samples: samples(bin, self.sampling) }
+    }
+}
+
+// Samples of a bin a side, one a pixel where nothing is said. A negative or undefined size casts to 0.
+fn samples(bin: [f32; 2], sampling: usize) -> [usize; 2] {
+    bin.map(|bin| if sampling > 0 { sampling } else { bin.ceil() as usize })
+}
+
+fn check_samples(region: &RoiRegion) -> Result<()> {
+    let [ny, nx] = region.samples;
+    match nx.max(1).saturating_mul(ny.max(1)) > MOST_SAMPLES {
+        true => Err(Error::invalid(format!("a region needs more than {MOST_SAMPLES} samples a bin"))),
+        false => Ok(()),
     }
 }
 
@@ -88,10 +103,7 @@ impl Step for Align {
         };
         for (i, roi) in rois.chunks_exact(4).enumerate() {
             check_image(image(i), self.maps[0])?;
-            let [ny, nx] = self.region(roi).samples;
-            if nx.max(1).saturating_mul(ny.max(1)) > MOST_SAMPLES {
-                return Err(Error::invalid(format!("a region needs more than {MOST_SAMPLES} samples a bin")));
-            }
+            check_samples(&self.region(roi))?;
         }
         let region = |i: usize| {
             let map = map(data, &self.grid, self.maps, image(i) as usize);
@@ -131,6 +143,62 @@ fn align(site: &Site<'_>, sampling: i64, scale: f32, mode: PoolMode, aligned: Al
     };
     let reads = vec![(0, Layout::ChannelsLast), (1, Layout::Plain), (2, Layout::Plain)];
     Some(Built::step(step, reads, Layout::ChannelsLast))
+}
+
+/// ROIAlign over a feature pyramid.
+#[derive(Debug)]
+struct Pyramid {
+    op: ExperimentalDetectronROIFeatureExtractor,
+    grid: RoiGrid,
+    /// Height and width of each level.
+    levels: Vec<[usize; 2]>,
+}
+
+impl Pyramid {
+    fn region(&self, roi: &[f32]) -> Option<(usize, RoiRegion)> {
+        let (level, [x, y, width, height]) = self.op.on_level(roi, self.levels.len())?;
+        let bin = [height / self.grid.bins[0] as f32, width / self.grid.bins[1] as f32];
+        Some((level, RoiRegion { start: [y, x], bin, samples: samples(bin, self.op.sampling_ratio as usize) }))
+    }
+}
+
+impl Step for Pyramid {
+    fn kernel(&self) -> String {
+        "roi_align_pyramid".into()
+    }
+    fn scratch_floats(&self) -> usize {
+        self.levels.iter().map(|&[h, w]| RoiGrid::scratch_floats(h, w)).max().unwrap_or(0)
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let rois = io.input::<f32>(0);
+        rois.chunks_exact(4).filter_map(|roi| self.region(roi)).try_for_each(|(_, r)| check_samples(&r))?;
+        let region = |i: usize| {
+            let (level, region) = self.region(&rois[4 * i..4 * i + 4])?;
+            let [height, width] = self.levels[level];
+            Some((RoiMap { data: bytemuck::cast_slice(io.inputs[level + 1]), height, width }, region))
+        };
+        let [features, copied] = &mut *io.outputs else { return Ok(()) };
+        self.grid.align(io.exec, RoiMode::Average, region, bytemuck::cast_slice_mut(features));
+        copied.copy_from_slice(io.inputs[0]);
+        Ok(())
+    }
+}
+
+fn pyramid(site: &Site<'_>, op: &ExperimentalDetectronROIFeatureExtractor) -> Option<Built> {
+    let &[_, channels, rows, columns] = &site.outputs[0].shape[..] else { return None };
+    let level = |p: &Port| match p.shape[..] {
+        [1, c, height, width] if c == channels && p.is_f32() => Some([height, width]),
+        _ => None,
+    };
+    let levels = site.inputs[1..].iter().map(level).collect::<Option<Vec<_>>>()?;
+    if !site.inputs[0].is_f32() || site.outputs.len() != 2 {
+        return None;
+    }
+    let reads =
+        (0..site.inputs.len()).map(|i| (i, if i == 0 { Layout::Plain } else { Layout::ChannelsLast })).collect();
+    let step = Pyramid { op: op.clone(), grid: RoiGrid { channels, bins: [rows, columns] }, levels };
+    let outputs = vec![Layout::ChannelsLast, Layout::Plain];
+    Some(Built { work: Work::Step(Arc::new(step)), reads, outputs, workspace: 0, taken: None })
 }
 
 /// ROIPooling by maximum; a region of image -1 ends the list.

@@ -74,6 +74,13 @@ impl Op for ExperimentalDetectronROIFeatureExtractor {
 }
 
 impl ExperimentalDetectronROIFeatureExtractor {
+    /// The level of a region among so many, and `[x, y, width, height]` on its feature map; nothing for one without an area.
+    pub fn on_level(&self, roi: &[f32], levels: usize) -> Option<(usize, [f32; 4])> {
+        let level = level_of(roi, levels)?;
+        let r = self.region(roi, *self.pyramid_scales.get(level)?);
+        Some((level, [r.x, r.y, r.width, r.height]))
+    }
+
     fn region(&self, roi: &[f32], pixels: i64) -> Region {
         let scale = 1.0 / pixels as f32;
         let at = |v: f32| v * scale - if self.aligned { 0.5 } else { 0.0 };
