@@ -81,31 +81,36 @@ pub(super) fn locate(values: &[Chosen], mut v: usize) -> Location {
 /// A concatenation of what another one or a split has whole reads that instead.
 fn share(chosen: &mut Selection, pieces: &mut [Option<Pieces>]) {
     for s in 0..chosen.steps.len() {
-        if !pieces[s].as_ref().is_some_and(|p| p.joins) {
-            continue;
-        }
-        for t in (0..s).rev() {
-            let (Some(own), Some(other)) = (&pieces[s], &pieces[t]) else { continue };
-            let (small, large) = (&chosen.steps[t], &chosen.steps[s]);
-            let (parts, whole) = match other.joins {
-                true => (&small.reads, small.writes[0]),
-                false => (&small.writes, small.reads[0]),
-            };
-            let covered: usize = other.ranges.iter().map(|r| r.1).sum();
-            let alike = own.outer == other.outer && own.of_rows == other.of_rows && covered == other.whole;
-            let layout = |v: usize| chosen.values[v].layout;
-            if !alike || parts.len() < 2 || layout(whole) != layout(large.writes[0]) || whole == large.writes[0] {
-                continue;
-            }
-            let Some(at) = large.reads.windows(parts.len()).position(|w| w == parts.as_slice()) else { continue };
-            let n = parts.len();
-            chosen.steps[s].reads.splice(at..at + n, [whole]);
+        // A concatenation that was found can be part of a longer one.
+        while let Some((at, parts, whole, len)) = known(chosen, pieces, s) {
+            chosen.steps[s].reads.splice(at..at + parts, [whole]);
             if let Some(own) = &mut pieces[s] {
                 let start = own.ranges[at].0;
-                own.ranges.splice(at..at + n, [(start, covered)]);
+                own.ranges.splice(at..at + parts, [(start, len)]);
             }
         }
     }
+}
+
+// Reads of a concatenation that lie together in another value: from which on, how many, the value and its length.
+fn known(chosen: &Selection, pieces: &[Option<Pieces>], s: usize) -> Option<(usize, usize, usize, usize)> {
+    let own = pieces[s].as_ref().filter(|p| p.joins)?;
+    let large = &chosen.steps[s];
+    let layout = |v: usize| chosen.values[v].layout;
+    (0..s).rev().find_map(|t| {
+        let (small, other) = (&chosen.steps[t], pieces[t].as_ref()?);
+        let (parts, whole) = match other.joins {
+            true => (&small.reads, small.writes[0]),
+            false => (&small.writes, small.reads[0]),
+        };
+        let covered: usize = other.ranges.iter().map(|r| r.1).sum();
+        let alike = own.outer == other.outer && own.of_rows == other.of_rows && covered == other.whole;
+        if !alike || parts.len() < 2 || layout(whole) != layout(large.writes[0]) {
+            return None;
+        }
+        let at = large.reads.windows(parts.len()).position(|w| w == parts.as_slice())?;
+        Some((at, parts.len(), whole, covered))
+    })
 }
 
 struct Inside<'a> {
