@@ -35,6 +35,9 @@ const NUMBERS: &[i64] = &[
     i64::MIN,
 ];
 
+/// Larger field numbers speak against a message. Layers of Caffe have parameters up to 224.
+const LARGEST_FIELD: u64 = 255;
+
 /// One field: its key as found, and its content.
 #[derive(Clone)]
 struct Field {
@@ -146,7 +149,7 @@ fn parse(mut data: &[u8], depth: usize) -> Option<Vec<Field>> {
     let mut fields = vec![];
     while !data.is_empty() {
         let key = varint(&mut data)?;
-        if key >> 3 == 0 || key >> 3 > 64 {
+        if key >> 3 == 0 || key >> 3 > LARGEST_FIELD {
             return None;
         }
         let content = match key & 7 {

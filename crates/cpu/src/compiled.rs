@@ -226,6 +226,22 @@ impl Compiled {
         Ok(compiled)
     }
 
+    /// Bytes that inferences take, a word and a number each: the planned memory of one request for the last shapes, weights in
+    /// packed form, constants that steps read as they are.
+    fn memory(&self) -> String {
+        let plans = self.last_plans();
+        let arena: usize = plans.iter().map(|p| p.arena).sum();
+        let constants: usize = plans.iter().flat_map(|p| &p.constants).map(Tensor::byte_len).sum();
+        let packed: usize = self.engine.weights.all().values().map(|p| p.bytes().len()).sum();
+        format!("arena {arena} packed {packed} constants {constants}")
+    }
+
+    // The plan of the model that was made last, and those of its pieces.
+    fn last_plans(&self) -> Vec<Arc<Plan>> {
+        let plan = self.engine.plans.lock().unwrap_or_else(|e| e.into_inner()).latest(0);
+        plan.map_or(vec![], latest)
+    }
+
     // A model of known shapes is planned right away, so that the first inference is like the others.
     fn prepare(&self) -> Result<()> {
         let engine = &self.engine;
@@ -271,8 +287,7 @@ impl CompiledModel for Compiled {
     }
     fn runtime_model(&self) -> Model {
         let mut model = self.engine.model.clone();
-        let plan = self.engine.plans.lock().unwrap_or_else(|e| e.into_inner()).latest(0);
-        let plans = plan.map_or(vec![], latest);
+        let plans = self.last_plans();
         let mut rows: HashMap<String, (usize, String)> = HashMap::new();
         for (place, step) in plans.iter().flat_map(|p| &p.steps).enumerate() {
             rows.insert(step.name.clone(), (place, step.kernel.clone()));
@@ -306,6 +321,7 @@ impl CompiledModel for Compiled {
             "NETWORK_NAME" => Ok(self.engine.model.name.clone()),
             "EXECUTION_DEVICES" => Ok(crate::NAME.into()),
             "LOADED_FROM_CACHE" => Ok("false".into()),
+            "CPU_MEMORY_STATISTICS" => Ok(self.memory()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),

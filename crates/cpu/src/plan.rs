@@ -6,6 +6,7 @@ use crate::steps::Step;
 use carafe_graph::{NodeId, OpRef};
 use carafe_kernels::Part;
 use carafe_tensor::{ElementType, Tensor};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Order of a value's dimensions in memory.
@@ -71,6 +72,18 @@ pub(crate) struct PlanValue {
     /// `None` when it is only known while running; then the value is held.
     pub(crate) shape: Option<Vec<usize>>,
     pub(crate) place: Place,
+    /// The bytes of it, when the place has more. In the arena they are the place.
+    pub(crate) range: Option<Range<usize>>,
+}
+
+impl PlanValue {
+    /// The bytes of the value among those of its place outside of the arena.
+    pub(crate) fn part<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        match &self.range {
+            Some(range) => &bytes[range.clone()],
+            None => bytes,
+        }
+    }
 }
 
 /// How a step does its work.
@@ -97,6 +110,8 @@ pub(crate) struct PlanStep {
     pub(crate) action: Action,
     pub(crate) reads: Vec<usize>,
     pub(crate) writes: Vec<usize>,
+    /// The read that lies where the result goes, by its place.
+    pub(crate) over: Option<usize>,
     pub(crate) workspace: Option<Part>,
     /// Held tensors that nobody reads after this step.
     pub(crate) drops: Vec<usize>,

@@ -108,8 +108,9 @@ fn fast(plan: &Plan, step: &PlanStep, cx: &mut RunCx<'_>) -> Result<()> {
     // Parts of the arena first, in order; the rest is put between them afterwards.
     let (mut reads, mut n_reads) = ([Part::default(); MAX_PARTS], 0);
     let (mut writes, mut n_writes) = ([Part::default(); MAX_PARTS], 0);
-    for &v in &step.reads {
-        if let Place::Arena(part) = plan.values[v].place {
+    let over = |i: usize| step.over == Some(i);
+    for (i, &v) in step.reads.iter().enumerate() {
+        if let (Place::Arena(part), false) = (plan.values[v].place, over(i)) {
             reads[n_reads] = part;
             n_reads += 1;
         }
@@ -140,14 +141,15 @@ fn fast(plan: &Plan, step: &PlanStep, cx: &mut RunCx<'_>) -> Result<()> {
     let done = arena.borrow(&reads[..n_reads], &writes[..n_writes], |from, to| {
         let mut inputs: [&[u8]; MAX_PARTS] = [&[]; MAX_PARTS];
         let mut next = 0;
-        for (slot, &v) in inputs.iter_mut().zip(&step.reads) {
+        for (i, (slot, &v)) in inputs.iter_mut().zip(&step.reads).enumerate() {
             *slot = match plan.values[v].place {
+                _ if over(i) => continue,
                 Place::Arena(_) => {
                     next += 1;
                     from[next - 1]
                 }
-                Place::Output(i) => outputs[i].bytes(),
-                place => outside(plan, place, cx.inputs, held)?,
+                Place::Output(i) => plan.values[v].part(outputs[i].bytes()),
+                place => plan.values[v].part(outside(plan, place, cx.inputs, held)?),
             };
         }
         let mut given = to.iter_mut();
@@ -155,7 +157,13 @@ fn fast(plan: &Plan, step: &PlanStep, cx: &mut RunCx<'_>) -> Result<()> {
         let mut out: [&mut [u8]; MAX_PARTS] = std::array::from_fn(|_| Default::default());
         for (slot, &v) in out.iter_mut().zip(&step.writes) {
             *slot = match plan.values[v].place {
-                Place::Output(_) => made.next().and_then(|(_, t)| t.unique_bytes_mut()).unwrap_or_default(),
+                Place::Output(_) => {
+                    let whole = made.next().and_then(|(_, t)| t.unique_bytes_mut()).unwrap_or_default();
+                    match &plan.values[v].range {
+                        Some(range) => &mut whole[range.clone()],
+                        None => whole,
+                    }
+                }
                 _ => given.next().map(|s| &mut **s).unwrap_or_default(),
             };
         }
@@ -165,6 +173,7 @@ fn fast(plan: &Plan, step: &PlanStep, cx: &mut RunCx<'_>) -> Result<()> {
             inputs: &inputs[..step.reads.len()],
             outputs: &mut out[..step.writes.len()],
             workspace,
+            over: step.over,
         })
     });
     for (i, tensor) in taken.into_iter().flatten() {
@@ -191,7 +200,7 @@ fn tensor_of(plan: &Plan, v: usize, cx: &RunCx<'_>) -> Result<Tensor> {
         }
         Place::Output(i) => {
             let shape = value.shape.as_deref().unwrap_or_default();
-            return Ok(Tensor::from_bytes(value.ty, shape, cx.memory.outputs[i].bytes())?);
+            return Ok(Tensor::from_bytes(value.ty, shape, value.part(cx.memory.outputs[i].bytes()))?);
         }
         Place::Input(i) => cx.inputs[i].clone(),
         Place::Constant(i) => plan.constants[i].clone(),
@@ -200,6 +209,7 @@ fn tensor_of(plan: &Plan, v: usize, cx: &RunCx<'_>) -> Result<Tensor> {
         }
     };
     match &value.shape {
+        Some(shape) if value.range.is_some() => Ok(Tensor::from_bytes(value.ty, shape, value.part(whole.bytes()))?),
         Some(shape) if whole.shape() != shape.as_slice() => Ok(whole.reshaped(shape)?),
         _ => Ok(whole),
     }

@@ -5,6 +5,7 @@ use crate::names::{plain, same};
 use crate::net::{Layer, misplaced};
 use crate::python;
 use crate::schema::{FieldKind, FieldType, MessageType, Schema};
+use carafe_frontend::Log;
 use carafe_graph::{AttrMap, AttrValue, Error, Result};
 use carafe_textproto::{Message, Position, Value};
 use std::collections::HashMap;
@@ -41,13 +42,14 @@ const MOST_INT: u64 = 1 << 40;
 const MOST_ATTRIBUTES: usize = 4096;
 
 /// The attributes of a layer.
-pub(crate) fn of(layer: &Layer, schema: &Schema) -> Result<AttrMap> {
+pub(crate) fn of(layer: &Layer, schema: &Schema, log: &Log<'_>) -> Result<AttrMap> {
     let mut attrs = AttrMap::new();
     let own = own_messages(&layer.ty, schema);
     for field in layer.tree.fields.iter().filter(|f| !APART.contains(&f.name.as_str())) {
         let Value::Message(m) = &field.value else { continue };
         let known = schema.layer_field(&field.name);
         if known.is_some() && own.as_ref().is_some_and(|own| !own.contains(&field.name)) {
+            log.warn(format!("{}: `{}` belongs to another layer type and is not looked at", layer.place(), field.name));
             continue;
         }
         let ty = match known.map(|f| &f.kind) {

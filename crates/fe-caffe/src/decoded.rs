@@ -6,7 +6,7 @@ use crate::attributes;
 use crate::input;
 use crate::net::{Layer, Net};
 use crate::schema::Schema;
-use carafe_frontend::ReadOptions;
+use carafe_frontend::{Log, ReadOptions};
 use carafe_graph::{
     Constant, Error, FrameworkNode, Model, NodeId, Notes, Pass, Registry, Result, ResultOp, Value, run_passes,
 };
@@ -91,7 +91,7 @@ impl Decoded {
             inputs.push(v);
         }
         let mut node = FrameworkNode::new(DOMAIN, &layer.ty).with_outputs(layer.tops.len());
-        node.attrs = attributes::of(layer, schema)?;
+        node.attrs = attributes::of(layer, schema, &Log::default())?;
         let id = self.model.add(&layer.name, node, &inputs)?;
         self.layers.insert(id, layer.clone());
         for (port, top) in layer.tops.iter().enumerate() {

@@ -23,11 +23,12 @@ mod recognise;
 mod schema;
 mod scope;
 mod shape_rule;
+mod telemetry;
 mod wire;
 
 use binary::Decoded;
 use blob::Blob;
-use carafe_frontend::{Missing, ReadOptions, RuleSet};
+use carafe_frontend::{Missing, ReadOptions, RuleSet, send_error};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::SharedBytes;
 use lookup::Lookup;
@@ -69,17 +70,17 @@ pub fn read_file(path: &Path, rules: &RuleSet) -> Result<Model> {
 
 /// Reads a model with these rules and options. The file is a `.prototxt` or a `.caffemodel`.
 pub fn read_file_with(path: &Path, rules: &RuleSet, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Result<Model> {
-    let (net, schema) = read_net(path, caffe)?;
+    let (net, schema) = read_net(path, options, caffe)?;
     translate(net, rules, options, &schema, caffe.custom.as_ref())
 }
 
 /// The net of a file as a graph of its layers, nothing translated.
 pub fn read_decoded(path: &Path, caffe: &CaffeOptions) -> Result<Model> {
-    let (net, schema) = read_net(path, caffe)?;
+    let (net, schema) = read_net(path, &ReadOptions::default(), caffe)?;
     decoded::model(&net, &schema)
 }
 
-fn read_net(path: &Path, caffe: &CaffeOptions) -> Result<(Net, Cow<'static, Schema>)> {
+fn read_net(path: &Path, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Result<(Net, Cow<'static, Schema>)> {
     let schema = match &caffe.proto {
         None => Cow::Borrowed(Schema::built_in()),
         Some(path) => Cow::Owned(own_schema(path)?),
@@ -105,7 +106,7 @@ fn read_net(path: &Path, caffe: &CaffeOptions) -> Result<(Net, Cow<'static, Sche
     let named = |e: Error, path: &Path| e.at(format!("`{}`", path.display()));
     let mut net = parse(&topology.1, &schema).and_then(Net::of).map_err(|e| named(e, &topology.0))?;
     if let Some((path, bytes)) = &weights {
-        join(&mut net, bytes, &schema).map_err(|e| named(e, path))?;
+        join(&mut net, bytes, &schema, options).map_err(|e| named(e, path))?;
     }
     Ok((net, schema))
 }
@@ -125,7 +126,7 @@ pub fn read_bytes_with(
 ) -> Result<Model> {
     let mut net = parse(&SharedBytes::from_vec(topology), schema).and_then(Net::of)?;
     if let Some(bytes) = weights {
-        join(&mut net, &SharedBytes::from_vec(bytes), schema).map_err(|e| e.at("the weights"))?;
+        join(&mut net, &SharedBytes::from_vec(bytes), schema, options).map_err(|e| e.at("the weights"))?;
     }
     translate(net, rules, options, schema, None)
 }
@@ -166,15 +167,20 @@ fn parse(bytes: &SharedBytes, schema: &Schema) -> Result<Decoded> {
 }
 
 // Gives layers the blobs of the first layer of their name.
-fn join(net: &mut Net, weights: &SharedBytes, schema: &Schema) -> Result<()> {
+fn join(net: &mut Net, weights: &SharedBytes, schema: &Schema, options: &ReadOptions<'_>) -> Result<()> {
     let mut blobs: HashMap<String, Vec<Blob>> = HashMap::new();
     for (name, found) in parse(weights, schema).and_then(net::stored)? {
         blobs.entry(name).or_insert(found);
     }
+    let mut joined = 0;
     for layer in &mut net.layers {
         if let Some(found) = blobs.get(&layer.name) {
             layer.blobs = found.clone();
+            joined += 1;
         }
+    }
+    if joined == 0 {
+        options.log.warn("no layer of the weights has the name of a layer of the net; do the files belong together?");
     }
     Ok(())
 }
@@ -191,11 +197,11 @@ fn translate(
     }
     let lookup = Lookup::new(rules, custom);
     lookup.shadowed().iter().for_each(|text| options.log.warn(text));
-    if !options.keep_unknown {
-        check_types(&net, &lookup, rules, options)?;
-    }
+    telemetry::count(options, &net, &lookup);
+    let checked = if options.keep_unknown { Ok(()) } else { check_types(&net, &lookup, rules, options) };
     let cx = Context { lookup: &lookup, schema, options };
-    Scope::new(&cx).net(&net)
+    let done = checked.and_then(|()| Scope::new(&cx).net(&net));
+    done.inspect_err(|e| send_error(options, e))
 }
 
 // Everything that has no rule, told at once.
@@ -210,6 +216,7 @@ fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadOp
             None => missing.add("", &ty, 1, &layer.name),
         }
     }
+    telemetry::missing(options, &missing);
     input::check_training(&training)?;
     missing.check("caffe", rules, options.registry).map_err(|e| {
         let hint = "a layer that shall go into the IR as it is may also be listed in a CustomLayersMapping.xml (-k)";

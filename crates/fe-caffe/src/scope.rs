@@ -31,7 +31,7 @@ pub(crate) struct Scope<'f> {
     model: Model,
     names: HashMap<String, Bound>,
     /// Stored blobs of the layer at hand, by the names that its node knows them by. Constants are made when asked for.
-    blobs: HashMap<String, (String, Blob, Option<Value>)>,
+    blobs: HashMap<String, (String, Blob, Option<Item>)>,
     /// Whether any layer was kept for want of a rule.
     kept: bool,
 }
@@ -103,8 +103,7 @@ impl<'f> Scope<'f> {
         let before = self.model.slots();
         let found = self.cx.lookup.find(layer);
         let origin = found.as_ref().map(Handler::origin);
-        let log = &self.cx.options.log;
-        trace_inputs(log, &self.model, &source, origin.as_ref(), |name| self.names.get(name).map(|b| &b.item));
+        self.trace(&source, origin.as_ref());
         let outputs = match found {
             Some(Handler::Custom(all, entry)) => self.custom(all, entry, layer, &source),
             Some(Handler::Rule(found)) => {
@@ -121,7 +120,7 @@ impl<'f> Scope<'f> {
             }
             Err(e) => return Err(e),
         };
-        trace_outputs(log, &self.model, &source, &outputs.0);
+        trace_outputs(&self.cx.options.log, &self.model, &source, &outputs.0);
         if self.cx.options.explain {
             let origin = origin.unwrap_or(Origin::Nobody);
             Explained::new(&layer.name, &source.op_type, &origin).attach(&mut self.model, before);
@@ -136,6 +135,16 @@ impl<'f> Scope<'f> {
         Ok(())
     }
 
+    fn trace(&mut self, source: &SourceNode, origin: Option<&Origin<'_>>) {
+        let log = &self.cx.options.log;
+        if log.is_debug() {
+            // Stored blobs are shown as well; one that is broken is told by the rule that reads it.
+            source.inputs.iter().for_each(|name| drop(self.resolve(name)));
+        }
+        let blob = |name: &str| self.blobs.get(name).and_then(|(.., made)| made.as_ref());
+        trace_inputs(log, &self.model, source, origin, |name| blob(name).or(self.names.get(name).map(|b| &b.item)));
+    }
+
     fn source_node(&mut self, layer: &Layer, name: &str, tops: &HashSet<&str>) -> Result<SourceNode> {
         let mut source = SourceNode {
             name: name.to_string(),
@@ -147,7 +156,7 @@ impl<'f> Scope<'f> {
             output_ports: vec!["top".into(); layer.tops.len()],
             attrs: match &layer.made {
                 Some((attrs, _)) => attrs.clone(),
-                None => attributes::of(layer, self.cx.schema)?,
+                None => attributes::of(layer, self.cx.schema, &self.cx.options.log)?,
             },
             domain: layer.made.as_ref().map_or_else(String::new, |(_, domain)| domain.clone()),
             ..SourceNode::default()
@@ -312,9 +321,9 @@ impl Host for Scope<'_> {
             if made.is_none() {
                 let i = name.rsplit('/').next().unwrap_or("");
                 let tensor = blob.tensor().map_err(|e| e.at(format!("stored blob `{i}`")))?;
-                *made = Some(self.model.constant(constant, tensor)?);
+                *made = Some(self.model.constant(constant, tensor)?.into());
             }
-            return Ok(made.map(Item::Tensor));
+            return Ok(made.clone());
         }
         Ok(self.names.get(name).map(|b| b.item.clone()))
     }

@@ -403,7 +403,7 @@ mod tests {
         assert!(error("in0[0] + in0").contains("is a whole shape"));
         assert!(error("in0[4]").contains("input 0 has 4 dimensions"));
         assert!(error("in2[0]").contains("the layer has 2 inputs"));
-        assert!(error("size").contains("no parameter `size`; it has: kernel, num_output, text"), "{}", error("size"));
+        assert!(error("size").contains("no parameter `size`; it has: num_output, kernel, text"), "{}", error("size"));
         assert!(error("kernel").contains("has 2 values"));
         assert!(error("7 / 2").contains("3.5, no whole number"));
         assert!(error("1 / (3 - 3)").contains("division by zero"));

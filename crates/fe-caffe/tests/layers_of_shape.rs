@@ -225,7 +225,6 @@ fn pooling_of_other_kinds() {
     check_layer(&[1, 1, 2, 3], &x, &text("kernel_size: 2 stride: 2"), &[], (&[1, 1, 1, 2], &[5.0, 6.0]));
     // A window larger than the data, of which rounding up leaves one.
     check_layer(&[1, 1, 2, 3], &x, &text("kernel_size: 3 stride: 2"), &[], (&[1, 1, 1, 1], &[6.0]));
-    check_layer_error(&[1, 1, 2, 3], &text("pool: STOCHASTIC kernel_size: 2"), &[], "`STOCHASTIC` is not supported");
     check_layer_error(&[1, 1, 2, 3], &text("kernel_size: 2 kernel_h: 2"), &[], "as well as");
     check_layer_error(&[1, 1, 2, 3], &text("pad: 2 kernel_size: 2"), &[], "must be smaller than the window");
     check_layer_error(&[1, 1, 2, 3], &text("stride: 2"), &[], "has neither `kernel_size`");

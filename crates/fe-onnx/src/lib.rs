@@ -23,7 +23,7 @@ mod unknown;
 mod wire;
 
 use budget::Budget;
-use carafe_frontend::{Missing, ReadOptions, RuleSet};
+use carafe_frontend::{Missing, ReadOptions, RuleSet, send_error};
 use carafe_graph::{Error, Model, Result, RtTree};
 use file::Source;
 use functions::Functions;
@@ -115,7 +115,7 @@ pub fn read_bytes_with(bytes: Vec<u8>, rules: &RuleSet, options: &ReadOptions<'_
 
 fn read(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
     let done = read_counted(bytes, source, rules, options);
-    done.inspect_err(|e| telemetry::error(options, e))
+    done.inspect_err(|e| send_error(options, e))
 }
 
 fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {

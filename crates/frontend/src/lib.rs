@@ -11,6 +11,7 @@ mod missing;
 mod node_cx;
 mod options;
 mod rule;
+mod telemetry;
 mod trace;
 
 pub use explain::Explained;
@@ -20,4 +21,5 @@ pub use missing::Missing;
 pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
 pub use options::{FormatOptions, Level, Log, Progress, ReadOptions};
 pub use rule::{Found, Origin, Rule, RuleSet, StaticRule, Translate, rule, rule_in};
+pub use telemetry::{send_error, send_event};
 pub use trace::{describe, trace_inputs, trace_outputs};

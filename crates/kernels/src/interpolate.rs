@@ -39,7 +39,7 @@ impl ResizeAxis {
 }
 
 /// A resize of a depth, a height and a width.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Resize {
     batch: usize,
     channels: usize,
@@ -49,6 +49,7 @@ pub struct Resize {
     kernel: Kernel,
 }
 
+#[derive(Clone)]
 struct Kernel(Entry<Sums>);
 
 impl std::fmt::Debug for Kernel {

@@ -302,6 +302,20 @@ static CarafeStatus early_run(void *user, CarafeGraph *g, size_t *fired) {
     return CARAFE_OK;
 }
 
+// An Elu with the alpha that the user wrote takes the place of a block.
+static CarafeStatus elu_block(void *user, CarafeGraph *g, const CarafeMatch *m) {
+    (void)user;
+    const CarafeAttr *given = carafe_attr(m->attrs, "alpha");
+    if (m->n_nodes == 0 || !given) return carafe_fail(carafe, CARAFE_INVALID, "EluBlock needs a match");
+    CarafeAttr alpha = carafe_attr_float("alpha", given->f);
+    CarafeAttrs attrs = {&alpha, 1};
+    CarafeStr op = carafe_str("carafe.replacement::opset1::Elu");
+    uint32_t id = 0;
+    TRY(g->fns->add(g, m->name, op, m->inputs, m->n_inputs, attrs, &id));
+    CarafeValue elu = {id, 0};
+    return g->fns->replace(g, m->outputs[0], elu);
+}
+
 static CarafeStatus look_run(void *user, CarafeGraph *g, size_t *fired) {
     (void)user, (void)fired;
     const uint32_t *ids;
@@ -480,6 +494,17 @@ static CarafeStatus add_passes(CarafeRegistrar *r) {
     early.before = before;
     early.n_before = 1;
     TRY(r->fns->add_pass(r, &early));
+    static char asked_letter[] = "A";
+    CarafePass asked = pass(CARAFE_PHASE_FRONT, "asked", asked_letter);
+    asked.run = early_run;
+    asked.disabled = 1;
+    TRY(r->fns->add_pass(r, &asked));
+    CarafeReplacement block = {0};
+    block.size = sizeof block;
+    block.abi = CARAFE_ABI_MAJOR;
+    block.id = "EluBlock";
+    block.replace = elu_block;
+    TRY(r->fns->add_replacement(r, &block));
     CarafePass look = pass(CARAFE_PHASE_DECODED, "kinds_decoded", NULL);
     look.run = look_run;
     return r->fns->add_pass(r, &look);

@@ -247,6 +247,23 @@ void add_passes(carafe::Registrar &r) {
         return fired;
     };
     r.model_pass(CARAFE_PHASE_MIDDLE, "early", early, {{"late"}, {}});
+    auto asked = [](carafe::Graph &g) {
+        size_t fired = 0;
+        for (uint32_t id : g.nodes())
+            if (g.node(id).op_type == "Tanh") {
+                g.set_name(id, g.node(id).name + "A");
+                fired++;
+            }
+        return fired;
+    };
+    carafe::Order only_when_asked;
+    only_when_asked.enabled = false;
+    r.model_pass(CARAFE_PHASE_FRONT, "asked", asked, only_when_asked);
+    r.replacement("EluBlock", [](carafe::Graph &g, const carafe::Match &m) {
+        if (m.nodes.empty()) throw carafe::Error("EluBlock needs a match");
+        carafe::Attr alpha("alpha", m.attrs.get<double>("alpha"));
+        g.replace(m.outputs[0], g.add(m.name, "carafe.replacement::opset1::Elu", m.inputs, {alpha}));
+    });
     r.model_pass(CARAFE_PHASE_DECODED, "kinds_decoded", [](carafe::Graph &g) { return g.nodes().size() * 0; });
 }
 

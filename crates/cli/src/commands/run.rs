@@ -87,6 +87,10 @@ fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) ->
     }
     if args.perf {
         out.push_str(&profile_text(&request.profile()));
+        // Devices that plan their memory tell how much it is.
+        if let Ok(memory) = compiled.property("CPU_MEMORY_STATISTICS") {
+            let _ = writeln!(out, "bytes: {memory}");
+        }
     }
     if let Some(rows) = &explained {
         out.push_str(&explain::table(rows));

@@ -1,6 +1,7 @@
 //! Gives every value a place. Values of steps share one block of memory: two may have the same bytes when one is dead
-//! before the other is made. Views have the place of what they look at.
+//! before the other is made. Views have the place of what they look at, and parts of a value one inside of it.
 
+use super::inside::{Location, locate};
 use super::select::{Origin, Selection};
 use crate::plan::{Action, Place, Plan, PlanStep, PlanValue};
 use carafe_kernels::Part;
@@ -17,17 +18,12 @@ struct Block {
 
 pub(super) fn plan(chosen: Selection) -> Plan {
     let n = chosen.values.len();
-    let root = |mut v: usize| {
-        while let Origin::View(of) = chosen.values[v].source {
-            v = of;
-        }
-        v
-    };
-    let roots: Vec<usize> = (0..n).map(root).collect();
+    let located: Vec<Location> = (0..n).map(|v| locate(&chosen.values, v)).collect();
+    let roots: Vec<usize> = located.iter().map(|l| l.root).collect();
     let end = chosen.steps.len();
     let (mut made, mut used): (Vec<usize>, Vec<Option<usize>>) = (vec![usize::MAX; n], vec![None; n]);
     for (s, step) in chosen.steps.iter().enumerate() {
-        step.writes.iter().for_each(|&v| made[roots[v]] = s);
+        step.writes.iter().for_each(|&v| made[roots[v]] = made[roots[v]].min(s));
         step.reads.iter().chain(&step.writes).for_each(|&v| used[roots[v]] = Some(s));
     }
     chosen.outputs.iter().for_each(|&v| used[roots[v]] = Some(end));
@@ -88,12 +84,20 @@ pub(super) fn plan(chosen: Selection) -> Plan {
     let values: Vec<PlanValue> = (0..n)
         .map(|v| {
             let value = &chosen.values[v];
-            let bytes = value.shape.as_ref().map_or(0, |s| value.ty.byte_len(s.iter().product()).unwrap_or(0));
-            let r = roots[v];
-            let place = places[r].or_else(|| block_of[r].map(|b| Place::Arena(part(b, bytes))));
+            let Location { root: r, start, pitch } = located[v];
+            let bytes = |elements: usize| value.ty.byte_len(elements).unwrap_or(0);
+            let (count, row) = (value.elements(), value.row().max(1));
+            let reach = match pitch {
+                0 => count,
+                _ => (count / row).max(1) * pitch - pitch + row,
+            };
+            let range = bytes(start)..bytes(start) + bytes(reach);
+            let in_block = |b: usize| Place::Arena(Part { start: blocks[b].start + range.start, len: range.len() });
+            let place = places[r].or_else(|| block_of[r].map(in_block));
             // What nobody reads and no step makes has no place; nobody asks for it either.
             let place = place.unwrap_or(Place::Arena(Part::default()));
-            PlanValue { ty: value.ty, shape: value.shape.clone(), place }
+            let is_part = count != chosen.values[r].elements();
+            PlanValue { ty: value.ty, shape: value.shape.clone(), place, range: is_part.then_some(range) }
         })
         .collect();
     let mut drops = vec![vec![]; chosen.steps.len()];
@@ -112,6 +116,7 @@ pub(super) fn plan(chosen: Selection) -> Plan {
         action: step.action,
         reads: step.reads,
         writes: step.writes,
+        over: step.over,
         drops,
         fused: step.fused,
     });

@@ -7,13 +7,17 @@
 //! 4. `separable`: a depthwise convolution moves into the pointwise one behind it when what is between is large;
 //! 5. `groups`: what is left of elementwise nodes is put together, chains and trees of any size;
 //! 6. `select`: each unit gets its kernel and each value its layout; where layouts differ, a reorder is put between;
-//! 7. `memory`: values get places in one block of memory by how long they live.
+//! 7. `inside`: what a concatenation joins is made where it ends up, what a split cuts out is read where it lies;
+//! 8. `over`: elementwise steps and the like write over an input that nobody needs any more;
+//! 9. `memory`: values get places in one block of memory by how long they live.
 
 mod draft;
 pub(crate) mod elements;
 mod epilogue;
 mod groups;
+mod inside;
 mod memory;
+mod over;
 pub(crate) mod post;
 mod quantize;
 mod select;
@@ -33,6 +37,8 @@ pub(crate) fn lower(model: &Model, cx: &BuildCx<'_>) -> Result<Plan> {
     epilogue::fuse(&mut draft);
     separable::fuse(&mut draft);
     groups::fuse(&mut draft);
-    let chosen = select::select(draft, cx)?;
+    let mut chosen = select::select(draft, cx)?;
+    inside::place(&mut chosen)?;
+    over::write_over(&mut chosen);
     Ok(memory::plan(chosen))
 }

@@ -32,6 +32,12 @@ pub(super) enum Origin {
     Eval,
     /// The bytes of another value.
     View(usize),
+    /// A part of another value: from which element on, and how far its rows lie apart (0 when they lie together).
+    Inside {
+        of: usize,
+        start: usize,
+        pitch: usize,
+    },
 }
 
 /// A step with its values.
@@ -47,6 +53,8 @@ pub(super) struct ChosenStep {
     pub(super) writes: Vec<usize>,
     pub(super) workspace: usize,
     pub(super) fused: Vec<String>,
+    /// The read over which it writes its result.
+    pub(super) over: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -186,6 +194,7 @@ impl Walk<'_> {
                     writes: unit.outputs[..built.outputs.len()].to_vec(),
                     workspace: built.workspace,
                     fused: unit.fused.clone(),
+                    over: None,
                 });
             }
         }
@@ -211,6 +220,7 @@ impl Walk<'_> {
             writes: unit.outputs.clone(),
             workspace: 0,
             fused: unit.fused.clone(),
+            over: None,
         });
         Ok(())
     }
@@ -331,6 +341,7 @@ impl Walk<'_> {
                 writes: vec![copy],
                 workspace: 0,
                 fused: vec![],
+                over: None,
             });
             self.out.values.push(copied);
         }

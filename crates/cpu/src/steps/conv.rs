@@ -1,6 +1,7 @@
 //! Convolutions: by the direct kernel, by Winograd's method where it is quicker, depthwise, and of a planar image with few
 //! channels as the first layer has it. Weights must be constants.
 
+use super::apart::{Apart, Operand};
 use super::ending::Ending;
 use super::{Built, Io, Port, Site, Step};
 use crate::plan::Layout;
@@ -9,6 +10,7 @@ use carafe_graph::Result;
 use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Winograd, winograd};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
+use std::sync::Arc;
 
 /// Images of at most this many channels are convolved where they lie.
 const FEW: usize = 4;
@@ -75,7 +77,8 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         let w = packed!("conv", k, |data: &[f32], to: &mut [f32]| k.pack(exec, data, to));
         (Method::Direct(k), w)
     };
-    let step = ConvStep { method, weights, shape, end };
+    let strides = [shape.in_channels, shape.out_channels];
+    let step = ConvStep { method, weights, shape, strides, end };
     Ok(Some(Built::step(step, reads, Layout::ChannelsLast)))
 }
 
@@ -133,7 +136,7 @@ pub(super) fn shape_of(ports: [&Port; 3], attrs: &Attrs<'_>, grouped: bool) -> O
     (out_spatial == out[2..]).then_some(shape)
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Method {
     Direct(Conv),
     Planar(ConvPlanar),
@@ -141,11 +144,13 @@ enum Method {
     Winograd(Winograd),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ConvStep {
     method: Method,
     weights: Packed,
     shape: ConvShape,
+    /// Floats from pixel to pixel of the input and of the output.
+    strides: [usize; 2],
     end: Ending,
 }
 
@@ -169,16 +174,31 @@ impl Step for ConvStep {
             Method::Winograd(k) => k.scratch_floats(),
         }
     }
+    fn may_lie_apart(&self, operand: Operand, row: usize) -> bool {
+        match operand {
+            Operand::Read(0) => !matches!(self.method, Method::Planar(_)) && row == self.shape.in_channels,
+            Operand::Read(i) => self.end.is_matrix(i) && row == self.shape.out_channels,
+            Operand::Write(_) => row == self.shape.out_channels,
+        }
+    }
+    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+        let mut step = self.clone();
+        step.strides = [apart.read(0, self.shape.in_channels), apart.write(0, self.shape.out_channels)];
+        if let Method::Direct(conv) = step.method {
+            step.method = Method::Direct(conv.with_in_stride(step.strides[0]));
+        }
+        step.end = self.end.with_apart(apart);
+        Some(Arc::new(step))
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
-        let channels = self.shape.out_channels;
+        let [from, to] = self.strides;
         let (out, io) = io.take_output(0);
         let (exec, input, weights) = (io.exec, io.input(0), self.weights.floats());
-        let in_channels = self.shape.in_channels;
-        self.end.with(&io, channels, |end| match &self.method {
-            Method::Direct(k) => k.run(exec, input, weights, out, channels, end),
-            Method::Planar(k) => k.run(exec, input, weights, out, channels, end),
-            Method::Depthwise(k) => k.run(exec, input, in_channels, weights, out, channels, end),
-            Method::Winograd(k) => k.run(exec, input, in_channels, weights, out, channels, end),
+        self.end.with(&io, self.shape.out_channels, |end| match &self.method {
+            Method::Direct(k) => k.run(exec, input, weights, out, to, end),
+            Method::Planar(k) => k.run(exec, input, weights, out, to, end),
+            Method::Depthwise(k) => k.run(exec, input, from, weights, out, to, end),
+            Method::Winograd(k) => k.run(exec, input, from, weights, out, to, end),
         });
         Ok(())
     }

@@ -1,33 +1,57 @@
 //! Groups of elementwise operations, each in one pass over memory, and the same as what follows a matrix product.
 
+use super::apart::{Apart, Operand};
 use super::{Built, Io, Port, Site, Step};
 use crate::lower::elements::{Binary, Elt, Unary};
 use crate::lower::post::{Post, Source};
 use crate::plan::Layout;
 use carafe_graph::Result;
-use carafe_kernels::eltwise::{Arg, Elements, EltOp, Instr, Program};
+use carafe_kernels::eltwise::{Arg, Broadcast, Elements, EltOp, Instr, Program};
+use std::sync::Arc;
 
 /// Inputs and outputs together that the kernel takes.
 const MOST: usize = 30;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Group {
     elements: Elements,
     name: String,
-    inputs: usize,
+    /// Dimensions of the result and of each input, as they lie.
+    out: Vec<usize>,
+    inputs: Vec<Vec<usize>>,
 }
 
 impl Step for Group {
     fn kernel(&self) -> String {
         self.name.clone()
     }
+    fn may_lie_apart(&self, operand: Operand, row: usize) -> bool {
+        match operand {
+            Operand::Read(i) => self.inputs[i].last() == Some(&row),
+            Operand::Write(_) => row > 1 && self.out.last() == Some(&row),
+        }
+    }
+    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+        let pitches: Vec<usize> = (0..self.inputs.len()).map(|i| apart.read(i, 0)).collect();
+        let dims: Vec<&[usize]> = self.inputs.iter().map(Vec::as_slice).collect();
+        let broadcast = Broadcast::with_pitches(&self.out, &dims, &pitches, apart.write(0, 0));
+        let elements = Elements::with_broadcast(self.elements.program().clone(), broadcast);
+        Some(Arc::new(Group { elements, ..self.clone() }))
+    }
+    fn may_run_over(&self, read: usize) -> bool {
+        self.elements.may_run_over(read)
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
         let mut inputs: [&[f32]; MOST] = [&[]; MOST];
-        for (i, slot) in inputs.iter_mut().enumerate().take(self.inputs) {
+        let count = self.inputs.len();
+        for (i, slot) in inputs.iter_mut().enumerate().take(count) {
             *slot = io.input(i);
         }
-        let exec = io.exec;
-        self.elements.run(exec, &inputs[..self.inputs], &mut [io.output(0)]);
+        let (exec, over) = (io.exec, io.over);
+        match over {
+            Some(over) => self.elements.run_over(exec, &inputs[..count], over, io.output(0)),
+            None => self.elements.run(exec, &inputs[..count], &mut [io.output(0)]),
+        }
         Ok(())
     }
 }
@@ -43,18 +67,18 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         false => Layout::Plain,
     };
     let dims: Vec<Vec<usize>> = site.inputs.iter().map(|p| layout.dims(&aligned(p, out.rank()))).collect();
-    let dims: Vec<&[usize]> = dims.iter().map(Vec::as_slice).collect();
-    let dims: Vec<&[usize]> = reads.iter().map(|&i| dims[i]).collect();
-    let elements = Elements::new(program, &layout.dims(&out.shape), &dims);
+    let inputs: Vec<Vec<usize>> = reads.iter().map(|&i| dims[i].clone()).collect();
+    let dims: Vec<&[usize]> = inputs.iter().map(Vec::as_slice).collect();
+    let out = layout.dims(&out.shape);
+    let elements = Elements::new(program, &out, &dims);
     let reads = reads.into_iter().map(|i| {
         // A shorter value has no channels of its own; it lies the same way in both layouts.
-        let own = if site.inputs[i].rank() == out.rank() { layout } else { Layout::Plain };
+        let own = if site.inputs[i].rank() == out.len() { layout } else { Layout::Plain };
         (i, own)
     });
     let reads: Vec<(usize, Layout)> = reads.collect();
     let name = format!("elementwise[{}]", names(site.post));
-    let inputs = reads.len();
-    Ok(Some(Built::step(Group { elements, name, inputs }, reads, layout)))
+    Ok(Some(Built::step(Group { elements, name, out, inputs }, reads, layout)))
 }
 
 pub(super) fn names(post: &[Post]) -> String {

@@ -1,6 +1,7 @@
 //! What follows a matrix product or convolution inside its step: the posts of a unit, sorted into what the kernels do in
 //! registers (a bias, one sum, one function) and a program for the rest.
 
+use super::apart::Apart;
 use super::elements::{names, program};
 use super::{Io, Site};
 use crate::lower::elements::{Binary, Elt, is_column_vector, is_scalar};
@@ -25,6 +26,8 @@ pub(super) struct Ending {
     add_last: bool,
     act: Act,
     rest: Option<Rest>,
+    /// How far the rows of operands lie apart, where that is not what the result's do.
+    apart: Apart,
 }
 
 /// What kernels do not do in registers.
@@ -107,6 +110,17 @@ impl Ending {
         false
     }
 
+    /// Whether a read is an operand like the result, of which rows may lie apart.
+    pub(super) fn is_matrix(&self, read: usize) -> bool {
+        let in_rest = |r: &Rest| r.inputs.iter().any(|(form, i)| *i == read && matches!(form, Form::Matrix));
+        self.add == Some(read) || self.rest.as_ref().is_some_and(in_rest)
+    }
+
+    /// The same end for operands that lie apart.
+    pub(super) fn with_apart(&self, apart: &Apart) -> Ending {
+        Ending { apart: Apart { reads: apart.reads.clone(), writes: vec![] }, ..self.clone() }
+    }
+
     // Without the rest. Rows of the summed operand are `stride` apart.
     fn epilogue<'e>(&'e self, inputs: &[&'e [u8]], stride: usize) -> Epilogue<'e> {
         let bias = self.bias.as_ref().map(|b| match b {
@@ -115,7 +129,7 @@ impl Ending {
         });
         Epilogue {
             bias,
-            add: self.add.map(|i| (bytemuck::cast_slice(inputs[i]), stride)),
+            add: self.add.map(|i| (bytemuck::cast_slice(inputs[i]), self.apart.read(i, stride))),
             add_last: self.add_last,
             act: self.act,
             finish: None,
@@ -130,7 +144,7 @@ impl Ending {
         for (slot, (form, read)) in inputs.iter_mut().zip(&rest.inputs) {
             let data: &[f32] = bytemuck::cast_slice(io.inputs[*read]);
             *slot = match form {
-                Form::Matrix => TileInput::Matrix { data, stride },
+                Form::Matrix => TileInput::Matrix { data, stride: self.apart.read(*read, stride) },
                 Form::Columns => TileInput::Row(data),
                 Form::Number => TileInput::Scalar(data[0]),
             };

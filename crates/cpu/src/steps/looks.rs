@@ -74,11 +74,12 @@ impl Look {
     fn built(&self, site: &Site<'_>, name: &'static str) -> Built {
         let (from, to) = (&site.inputs[0], &site.outputs[0]);
         let layout = kept_layout(from, to);
-        let copy = StridedCopy::of(&self.in_layout(layout), size_of(to));
+        let view = self.in_layout(layout);
+        let copy = StridedCopy::of(&view, size_of(to));
         if copy.is_plain() && copy.bytes() == from.len() * size_of(from) {
             return Built::view(0, from.layout, layout);
         }
-        Built::step(Copy::new(name, copy), vec![(0, from.layout)], layout)
+        Built::step(Copy::new(name, view, size_of(to)), vec![(0, from.layout)], layout)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Steps: the glue between an operation and its kernel. One file a family; `BUILDERS` lists them and is asked in order. A
 //! builder looks at a node with known shapes and answers with a step and the memory layouts it wants, or declines.
 
+pub(crate) mod apart;
 mod attention;
 mod bags;
 mod conv;
@@ -25,6 +26,7 @@ mod typed_unary;
 mod types;
 mod views;
 
+use self::apart::{Apart, Operand, Pieces};
 use crate::lower::post::Post;
 use crate::lower::separable::Before;
 use crate::plan::Layout;
@@ -43,6 +45,22 @@ pub(crate) trait Step: Debug + Send + Sync {
     fn scratch_floats(&self) -> usize {
         0
     }
+    /// Whether the rows of an operand may lie apart, see [`apart`].
+    fn may_lie_apart(&self, _operand: Operand, _row: usize) -> bool {
+        false
+    }
+    /// The same step for operands that do.
+    fn apart(&self, _apart: &Apart) -> Option<Arc<dyn Step>> {
+        None
+    }
+    /// Whether it can write its only result over a read of the same size, whose bytes are then in the output.
+    fn may_run_over(&self, _read: usize) -> bool {
+        false
+    }
+    /// What it moves, when it only puts pieces together or takes them apart.
+    fn pieces(&self) -> Option<Pieces> {
+        None
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()>;
 }
 
@@ -53,17 +71,29 @@ pub(crate) struct Io<'a, 'm> {
     pub(crate) inputs: &'a [&'m [u8]],
     pub(crate) outputs: &'a mut [&'m mut [u8]],
     pub(crate) workspace: &'a mut [u8],
+    /// The input whose bytes are those of output 0 before it is written; its slice is empty.
+    pub(crate) over: Option<usize>,
 }
 
 impl<'m> Io<'_, 'm> {
     /// An input as elements of its type.
     pub(crate) fn input<T: bytemuck::Pod>(&self, i: usize) -> &'m [T] {
-        bytemuck::cast_slice(self.inputs[i])
+        // What lies in the output is empty here, at no address to speak of.
+        if self.over == Some(i) { &[] } else { bytemuck::cast_slice(self.inputs[i]) }
     }
     /// An output as elements of its type, and the rest without it.
     pub(crate) fn take_output<'b, T: bytemuck::Pod>(&'b mut self, i: usize) -> (&'b mut [T], Io<'b, 'm>) {
         let out = bytemuck::cast_slice_mut(&mut *self.outputs[i]);
-        (out, Io { exec: self.exec, inputs: self.inputs, outputs: &mut [], workspace: &mut *self.workspace })
+        (
+            out,
+            Io {
+                exec: self.exec,
+                inputs: self.inputs,
+                outputs: &mut [],
+                workspace: &mut *self.workspace,
+                over: self.over,
+            },
+        )
     }
     /// An output as elements of its type.
     pub(crate) fn output<T: bytemuck::Pod>(&mut self, i: usize) -> &mut [T] {

@@ -1,5 +1,6 @@
 //! Operations that put arrays together, take them apart, widen or shift them, in the layout in which their data lies.
 
+use super::apart::{Apart, Operand, Pieces};
 use super::looks::{axes_of, size_of, sliced};
 use super::{Built, Io, Port, Site, Step, Work};
 use crate::plan::Layout;
@@ -52,43 +53,92 @@ fn in_memory(layout: Layout, values: &[i64]) -> Vec<i64> {
     layout.order(values.len()).into_iter().map(|a| values[a]).collect()
 }
 
+/// A step that moves pieces, which may lie apart.
+pub(super) fn pieces_step(pieces: Pieces, apart: &Apart) -> Arc<dyn Step> {
+    let (rows, pitch) = pieces.rows(apart);
+    let (outer, size) = (pieces.outer, pieces.elem_size);
+    if pieces.joins {
+        return Arc::new(Joined { kernel: kernels::Concat::of_rows(outer, &rows, pitch, size), pieces });
+    }
+    Arc::new(Cut { kernel: kernels::Split::of_rows(outer, &rows, pitch, size), pieces })
+}
+
+/// Ranges of an axis of `dims`, one behind the other. `dims` are those of the whole as they lie.
+fn pieces_of(dims: &[usize], axis: usize, lengths: &[usize], elem_size: usize, joins: bool) -> Pieces {
+    let inner: usize = dims[axis + 1..].iter().product();
+    let mut start = 0;
+    let range = |n: &usize| {
+        start += n * inner;
+        (start - n * inner, n * inner)
+    };
+    let ranges = lengths.iter().map(range).collect();
+    let (outer, whole) = (dims[..axis].iter().product(), dims[axis] * inner);
+    Pieces { outer, whole, ranges, of_rows: axis + 1 == dims.len(), elem_size, joins }
+}
+
 #[derive(Debug)]
-struct Joined(kernels::Concat);
+struct Joined {
+    kernel: kernels::Concat,
+    pieces: Pieces,
+}
 
 impl Step for Joined {
     fn kernel(&self) -> String {
         "concat".into()
     }
+    fn may_lie_apart(&self, _: Operand, _: usize) -> bool {
+        self.pieces.of_rows
+    }
+    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+        Some(pieces_step(self.pieces.clone(), apart))
+    }
+    fn pieces(&self) -> Option<Pieces> {
+        Some(self.pieces.clone())
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
         let inputs = io.inputs;
-        self.0.run(io.exec, |i| inputs[i], io.outputs[0]);
+        self.kernel.run(io.exec, |i| inputs[i], io.outputs[0]);
         Ok(())
     }
 }
 
 fn concat(site: &Site<'_>, axis: i64) -> Option<Built> {
-    let rank = site.outputs[0].rank();
-    let axis = normalize_axis(axis, rank).ok()?;
+    let out = &site.outputs[0];
+    let axis = normalize_axis(axis, out.rank()).ok()?;
     let layout = common_layout(site.inputs.iter());
     if site.inputs.len() == 1 {
         return Some(Built::view(0, layout, layout));
     }
     let lengths: Vec<usize> = site.inputs.iter().map(|p| p.shape[axis]).collect();
-    let dims = layout.dims(&site.inputs[0].shape);
-    let joined = kernels::Concat::new(&dims, layout.axis(axis, rank), &lengths, size_of(&site.outputs[0]));
+    let place = layout.axis(axis, out.rank());
+    let pieces = pieces_of(&layout.dims(&out.shape), place, &lengths, size_of(out), true);
     let reads = (0..site.inputs.len()).map(|i| (i, layout)).collect();
-    Some(Built::step(Joined(joined), reads, layout))
+    let work = Work::Step(pieces_step(pieces, &Apart::default()));
+    Some(Built { work, reads, outputs: vec![layout], workspace: 0, taken: None })
 }
 
 #[derive(Debug)]
-struct Cut(kernels::Split);
+struct Cut {
+    kernel: kernels::Split,
+    pieces: Pieces,
+}
 
 impl Step for Cut {
     fn kernel(&self) -> String {
         "split".into()
     }
+    fn may_lie_apart(&self, operand: Operand, _: usize) -> bool {
+        // What it writes is better seen than copied.
+        self.pieces.of_rows && operand == Operand::Read(0)
+    }
+    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+        Some(pieces_step(self.pieces.clone(), apart))
+    }
+    fn pieces(&self) -> Option<Pieces> {
+        Some(self.pieces.clone())
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
-        self.0.run(io.exec, io.inputs[0], io.outputs);
+        self.kernel.run(io.exec, io.inputs[0], io.outputs);
         Ok(())
     }
 }
@@ -104,9 +154,10 @@ fn split(site: &Site<'_>) -> Option<Built> {
     if lengths.len() == 1 {
         return Some(Built::view(0, layout, layout));
     }
-    let cut = kernels::Split::new(&layout.dims(&from.shape), layout.axis(axis, from.rank()), &lengths, size_of(from));
+    let place = layout.axis(axis, from.rank());
+    let pieces = pieces_of(&layout.dims(&from.shape), place, &lengths, size_of(from), false);
     Some(Built {
-        work: Work::Step(Arc::new(Cut(cut))),
+        work: Work::Step(pieces_step(pieces, &Apart::default())),
         reads: vec![(0, layout)],
         outputs: vec![layout; lengths.len()],
         workspace: 0,

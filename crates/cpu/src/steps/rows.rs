@@ -5,7 +5,7 @@ use super::{Built, Io, Port, Site, Step};
 use crate::lower::elements::{Binary, Elt};
 use crate::lower::post::Source;
 use crate::plan::Layout;
-use carafe_graph::{Op, Result, normalize_axis};
+use carafe_graph::{Error, Op, Result, normalize_axis};
 use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, RowNorm};
 use carafe_kernels::reduce::{Reduce, Reduction};
 use carafe_kernels::softmax::Softmax;
@@ -48,10 +48,21 @@ impl Step for Rows {
             _ => 0,
         }
     }
+    fn may_run_over(&self, read: usize) -> bool {
+        read == 0 && matches!(self, Rows::Softmax(..) | Rows::Norm(..))
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let (exec, x) = (io.exec, io.input(0));
         let vector = |place: &Option<usize>| place.map(|i| io.input(i));
+        if io.over.is_some() {
+            match self {
+                Rows::Softmax(kernel, _) => kernel.run_in_place(exec, out, None),
+                Rows::Norm(kernel, gamma, beta) => kernel.run_in_place(exec, out, vector(gamma), vector(beta)),
+                _ => return Err(Error::invalid("this step cannot work in place")),
+            }
+            return Ok(());
+        }
         match self {
             Rows::Softmax(kernel, _) => kernel.run(exec, x, out),
             Rows::Reduce(kernel) => kernel.run(exec, x, out),

@@ -1,5 +1,6 @@
 //! Work on images besides convolution: pools, resizing, transposed convolution. All want the channels last.
 
+use super::apart::{Apart, Operand};
 use super::ending::Ending;
 use super::{Built, Io, Site, Step};
 use crate::plan::Layout;
@@ -11,6 +12,7 @@ use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropD
 use carafe_ops::pooling as pool;
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{AxisPlan, Interpolate, InterpolateV4, Mode, plan_axis};
+use std::sync::Arc;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group || !site.inputs[0].is_f32() || !(3..=5).contains(&site.inputs[0].rank()) {
@@ -38,10 +40,12 @@ fn attribute(list: &[i64], n: usize, neutral: i64) -> Option<[usize; 3]> {
     Some(std::array::from_fn(|i| if i < ahead { neutral as usize } else { values[i - ahead] }))
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PoolStep {
     kernel: SpatialPool,
     channels: usize,
+    /// Floats from pixel to pixel of the input and of the output.
+    strides: [usize; 2],
     name: &'static str,
 }
 
@@ -52,9 +56,17 @@ impl Step for PoolStep {
     fn scratch_floats(&self) -> usize {
         self.kernel.scratch_floats()
     }
+    fn may_lie_apart(&self, _: Operand, row: usize) -> bool {
+        row == self.channels
+    }
+    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+        let strides = [apart.read(0, self.channels), apart.write(0, self.channels)];
+        Some(Arc::new(PoolStep { strides, ..self.clone() }))
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
         let (out, io) = io.take_output(0);
-        self.kernel.run(io.exec, io.input(0), self.channels, out, self.channels);
+        let [from, to] = self.strides;
+        self.kernel.run(io.exec, io.input(0), from, out, to);
         Ok(())
     }
 }
@@ -128,13 +140,14 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
     let shape = PoolShape { batch, channels, in_spatial, out_spatial, kernel, stride, dilation, pad_begin };
     let kernel = SpatialPool::new(site.cx.isa, site.cx.threads, shape, kind);
     let name = if kind == PoolKind::Max { "pool_max" } else { "pool_mean" };
-    Some(Built::step(PoolStep { kernel, channels, name }, vec![(0, LAST)], LAST))
+    Some(Built::step(PoolStep { kernel, channels, strides: [channels; 2], name }, vec![(0, LAST)], LAST))
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ResizeStep {
     kernel: Resize,
     channels: usize,
+    strides: [usize; 2],
 }
 
 impl Step for ResizeStep {
@@ -144,9 +157,17 @@ impl Step for ResizeStep {
     fn scratch_floats(&self) -> usize {
         self.kernel.scratch_floats()
     }
+    fn may_lie_apart(&self, _: Operand, row: usize) -> bool {
+        row == self.channels
+    }
+    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+        let strides = [apart.read(0, self.channels), apart.write(0, self.channels)];
+        Some(Arc::new(ResizeStep { strides, ..self.clone() }))
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
         let (out, io) = io.take_output(0);
-        self.kernel.run(io.exec, io.input(0), self.channels, out, self.channels);
+        let [from, to] = self.strides;
+        self.kernel.run(io.exec, io.input(0), from, out, to);
         Ok(())
     }
 }
@@ -207,7 +228,7 @@ fn resized(site: &Site<'_>) -> Option<Built> {
     }
     let (batch, channels) = (data[0], data[1]);
     let kernel = Resize::new(site.cx.isa, batch, channels, three(&data[2..])?, tables);
-    Some(Built::step(ResizeStep { kernel, channels }, vec![(0, LAST)], LAST))
+    Some(Built::step(ResizeStep { kernel, channels, strides: [channels; 2] }, vec![(0, LAST)], LAST))
 }
 
 // Every pixel with as many taps; those that are missing weigh nothing.
@@ -225,11 +246,12 @@ fn table(taps: &[Vec<(usize, f64)>]) -> ResizeAxis {
     ResizeAxis { taps: most, index, weight }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct DeconvStep {
     kernel: Deconv,
     weights: Packed,
     channels: [usize; 2],
+    strides: [usize; 2],
     end: Ending,
 }
 
@@ -240,10 +262,21 @@ impl Step for DeconvStep {
     fn scratch_floats(&self) -> usize {
         self.kernel.scratch_floats()
     }
+    fn may_lie_apart(&self, operand: Operand, row: usize) -> bool {
+        match operand {
+            Operand::Read(0) => row == self.channels[0],
+            Operand::Read(i) => self.end.is_matrix(i) && row == self.channels[1],
+            Operand::Write(_) => row == self.channels[1],
+        }
+    }
+    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+        let strides = [apart.read(0, self.channels[0]), apart.write(0, self.channels[1])];
+        Some(Arc::new(DeconvStep { strides, end: self.end.with_apart(apart), ..self.clone() }))
+    }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
-        let [from, to] = self.channels;
+        let [from, to] = self.strides;
         let (out, io) = io.take_output(0);
-        self.end.with(&io, to, |end| {
+        self.end.with(&io, self.channels[1], |end| {
             self.kernel.run(io.exec, io.input(0), from, self.weights.floats(), out, to, end);
         });
         Ok(())
@@ -263,7 +296,7 @@ fn deconvolved(site: &Site<'_>) -> Result<Option<Built>> {
         Ok(())
     })?;
     let channels = [shape.in_channels, shape.out_channels];
-    Ok(Some(Built::step(DeconvStep { kernel, weights, channels, end }, reads, LAST)))
+    Ok(Some(Built::step(DeconvStep { kernel, weights, channels, strides: channels, end }, reads, LAST)))
 }
 
 fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {

@@ -49,7 +49,8 @@ fn pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
             Ok(tops.into())
         }
         "AVE" => Ok(average(n, x, pool)?.into()),
-        other => Err(n.unsupported(format!("pooling `{other}` is not supported, MAX and AVE are"))),
+        "STOCHASTIC" => Ok(weighted(n, x, |n, x| average(n, x, pool))?.into()),
+        other => Err(n.fail(format!("`pool` must be MAX, AVE or STOCHASTIC, found `{other}`"))),
     }
 }
 
@@ -93,9 +94,23 @@ fn global(n: &mut NodeCx<'_>, x: Value, method: &str) -> Result<Outputs> {
     let y = match method {
         "MAX" => n.emit(ReduceMax { keep_dims: true }, &[x, axes])?,
         "AVE" => n.emit(ReduceMean { keep_dims: true }, &[x, axes])?,
-        other => return Err(n.unsupported(format!("pooling `{other}` is not supported, MAX and AVE are"))),
+        "STOCHASTIC" => weighted(n, x, |n, x| n.emit(ReduceMean { keep_dims: true }, &[x, axes]))?,
+        other => return Err(n.fail(format!("`pool` must be MAX, AVE or STOCHASTIC, found `{other}`"))),
     };
     Ok(y.into())
+}
+
+// Stochastic pooling picks a value by its size; when a net is run, that is the mean weighted by the values themselves.
+fn weighted(
+    n: &mut NodeCx<'_>,
+    x: Value,
+    mean: impl Fn(&mut NodeCx<'_>, Value) -> Result<Value>,
+) -> Result<Value> {
+    let square = n.times(x, x)?;
+    let (above, below) = (mean(n, square)?, mean(n, x)?);
+    // Caffe adds the least number, so that windows of zeros give zero.
+    let below = n.plus_number(below, f64::from(f32::MIN_POSITIVE))?;
+    n.over(above, below)
 }
 
 impl Pool {

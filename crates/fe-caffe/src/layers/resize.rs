@@ -135,7 +135,8 @@ fn resample(n: &mut NodeCx<'_>) -> Result<Outputs> {
     };
     let sizes = known_size(n, x).ok().zip(n.ints(to));
     let shrinks = sizes.as_ref().is_none_or(|(from, to)| from.iter().zip(to).any(|(f, t)| f > t));
-    if !cubic && !(antialias && shrinks) {
+    let wide = antialias && shrinks;
+    if !cubic && !wide {
         let y = resized(n, x, to, Mode::LinearOnnx, Coordinates::HalfPixel, NearestMode::Floor)?;
         return Ok(y.into());
     }
@@ -146,8 +147,8 @@ fn resample(n: &mut NodeCx<'_>) -> Result<Outputs> {
         return Err(n.fail(format!("{from:?} pixels cannot become {to:?}")));
     }
     // [.., to, from] x [.., from, from] x [from, to]
-    let rows = filter(n, from[0], to[0], cubic, antialias && shrinks)?;
-    let columns = filter(n, from[1], to[1], cubic, antialias && shrinks)?;
+    let rows = filter(n, from[0], to[0], cubic, wide)?;
+    let columns = filter(n, from[1], to[1], cubic, wide)?;
     let y = n.emit(MatMul { transpose_a: false, transpose_b: false }, &[rows, x])?;
     let y = n.emit(MatMul { transpose_a: false, transpose_b: true }, &[y, columns])?;
     Ok(y.into())

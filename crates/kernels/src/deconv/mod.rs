@@ -27,7 +27,7 @@ pub struct DeconvShape {
 }
 
 /// A transposed convolution.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Deconv {
     isa: Isa,
     shape: DeconvShape,
@@ -38,7 +38,7 @@ pub struct Deconv {
 }
 
 /// Output pixels of a row, a stride apart, with the same taps.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Run {
     /// First output pixel, and the position that taps count from.
     x: usize,
@@ -47,6 +47,7 @@ struct Run {
     taps: Vec<Tap>,
 }
 
+#[derive(Clone)]
 struct Kernels {
     pixels: Vec<(usize, [Entry<Tile>; 2])>,
     each_channel: Entry<Tile>,

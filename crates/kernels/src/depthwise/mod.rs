@@ -13,7 +13,7 @@ use crate::{Epilogue, Exec, Isa, SharedMut};
 use target::Target;
 
 /// A convolution with as many groups as input and output channels.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Depthwise {
     isa: Isa,
     shape: ConvShape,
@@ -36,6 +36,7 @@ struct Piece {
     high: usize,
 }
 
+#[derive(Clone)]
 enum Kernels {
     /// Wide ones for two rows and for one.
     Fixed {

@@ -8,6 +8,9 @@ pub struct Broadcast {
     dims: Vec<usize>,
     /// For each input, its step along every one of `dims`.
     steps: Vec<Vec<usize>>,
+    /// The same of the output, and how far it reaches.
+    out_steps: Vec<usize>,
+    out_len: usize,
     /// How many elements each input has, or at least must have.
     lens: Vec<usize>,
     len: usize,
@@ -20,14 +23,28 @@ impl Broadcast {
         Broadcast::with_steps(out, steps)
     }
 
+    /// The same where the rows of arrays lie apart: elements from row to row of each input and of the output, 0 where they
+    /// lie together. A row is the last axis of its array.
+    pub fn with_pitches(out: &[usize], inputs: &[&[usize]], pitches: &[usize], out_pitch: usize) -> Broadcast {
+        let steps =
+            inputs.iter().zip(pitches).map(|(dims, &pitch)| apart(numpy_steps(out, dims), dims, pitch)).collect();
+        Broadcast::with_all_steps(out, steps, apart(dense_steps(out), out, out_pitch))
+    }
+
     /// With the step of each input along every axis of the output, in elements: transposed and cut arrays too.
     pub fn with_steps(out: &[usize], steps: Vec<Vec<usize>>) -> Broadcast {
+        Broadcast::with_all_steps(out, steps, dense_steps(out))
+    }
+
+    fn with_all_steps(out: &[usize], mut steps: Vec<Vec<usize>>, out_steps: Vec<usize>) -> Broadcast {
+        // The output joins its axes as an input does.
+        steps.push(out_steps);
         assert!(steps.iter().all(|s| s.len() == out.len()), "a step for every axis");
         let len = out.iter().product();
         let lens = steps
             .iter()
             .map(|s| if len == 0 { 0 } else { 1 + out.iter().zip(s).map(|(n, s)| (n - 1) * s).sum::<usize>() });
-        let lens = lens.collect();
+        let mut lens: Vec<usize> = lens.collect();
         // From the last axis on: either it continues the loop within, or it is one of its own.
         let mut dims: Vec<usize> = vec![];
         let mut joined: Vec<Vec<usize>> = vec![vec![]; steps.len()];
@@ -35,7 +52,7 @@ impl Broadcast {
             let continues = dims.last().is_some_and(|&inner| {
                 steps.iter().zip(&joined).all(|(s, j)| j.last().is_some_and(|&step| s[axis] == step * inner))
             });
-            if continues || (steps.is_empty() && !dims.is_empty()) {
+            if continues {
                 *dims.last_mut().expect("checked above") *= out[axis];
             } else {
                 dims.push(out[axis]);
@@ -48,7 +65,9 @@ impl Broadcast {
         }
         dims.reverse();
         joined.iter_mut().for_each(|j| j.reverse());
-        Broadcast { dims, steps: joined, lens, len }
+        let out_steps = joined.pop().unwrap_or_default();
+        let out_len = lens.pop().unwrap_or_default();
+        Broadcast { dims, steps: joined, out_steps, out_len, lens, len }
     }
 
     /// Elements of the output.
@@ -57,6 +76,22 @@ impl Broadcast {
     }
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+    /// Elements the array of the output has, with what lies between its rows.
+    pub fn out_len(&self) -> usize {
+        self.out_len
+    }
+    /// Whether nothing lies between the rows of the output.
+    pub(crate) fn out_is_dense(&self) -> bool {
+        self.out_len == self.len
+    }
+    /// Steps of the output from row to row and from column to column.
+    pub(crate) fn out_inner_steps(&self) -> (usize, usize) {
+        (self.out_steps[self.out_steps.len() - 2], self.out_steps[self.out_steps.len() - 1])
+    }
+    /// Where the output begins for turn `outer` of the outer loops.
+    pub(crate) fn out_offset(&self, outer: usize) -> usize {
+        self.offset_of(&self.out_steps, outer)
     }
     /// Elements an input must at least have.
     pub fn input_len(&self, input: usize) -> usize {
@@ -139,14 +174,36 @@ impl Broadcast {
     }
     /// Where an input begins for turn `outer` of the outer loops.
     pub(crate) fn offset(&self, input: usize, outer: usize) -> usize {
+        self.offset_of(&self.steps[input], outer)
+    }
+    fn offset_of(&self, steps: &[usize], outer: usize) -> usize {
         let n = self.dims.len() - 2;
         let (mut rest, mut at) = (outer, 0);
         for axis in (0..n).rev() {
-            at += rest % self.dims[axis] * self.steps[input][axis];
+            at += rest % self.dims[axis] * steps[axis];
             rest /= self.dims[axis];
         }
         at
     }
+}
+
+fn dense_steps(out: &[usize]) -> Vec<usize> {
+    let mut steps = vec![0; out.len()];
+    let mut step = 1;
+    for (slot, n) in steps.iter_mut().zip(out).rev() {
+        *slot = step;
+        step *= n;
+    }
+    steps
+}
+
+// Steps over an array of `dims` whose rows lie `pitch` elements apart.
+fn apart(mut steps: Vec<usize>, dims: &[usize], pitch: usize) -> Vec<usize> {
+    let (Some(&row), true) = (dims.last(), pitch > 0) else { return steps };
+    assert!(pitch >= row, "rows of {row} elements overlap at {pitch}");
+    let last = steps.len() - 1;
+    steps[..last].iter_mut().for_each(|s| *s = *s / row.max(1) * pitch);
+    steps
 }
 
 fn numpy_steps(out: &[usize], dims: &[usize]) -> Vec<usize> {
@@ -188,6 +245,15 @@ mod tests {
     fn a_middle_axis_makes_three() {
         let (dims, steps) = loops(&[2, 3, 4], &[&[2, 3, 4], &[3, 1]]);
         assert_eq!((dims, steps), (vec![2, 3, 4], vec![vec![12, 4, 1], vec![0, 1, 0]]));
+    }
+
+    #[test]
+    fn rows_apart_are_loops_of_their_own() {
+        let b = Broadcast::with_pitches(&[2, 3, 4], &[&[2, 3, 4], &[4]], &[10, 0], 0);
+        assert_eq!((b.dims.clone(), b.steps.clone()), (vec![6, 4], vec![vec![10, 1], vec![0, 1]]));
+        assert_eq!((b.input_len(0), b.out_len(), b.len()), (54, 24, 24));
+        let b = Broadcast::with_pitches(&[2, 3, 4], &[&[2, 3, 4]], &[0], 8);
+        assert_eq!((b.dims.clone(), b.out_inner_steps(), b.out_len()), (vec![6, 4], (8, 1), 44));
     }
 
     #[test]

@@ -47,6 +47,7 @@ impl Elements {
             "too many loops or inputs"
         );
         let (rows, columns) = broadcast.inner();
+        assert!(columns == 1 || broadcast.out_inner_steps().1 == 1, "rows of the output have elements side by side");
         let plain = |i: usize| match broadcast.inner_steps(i) {
             (0, 0) | (_, 1) if broadcast.outer() == 1 && rows == 1 => true,
             (r, c) => broadcast.outer() == 1 && ((r, c) == (0, 0) || (r, c) == (columns, 1)),
@@ -55,7 +56,7 @@ impl Elements {
         let gathered = (0..program.inputs()).filter(|&i| broadcast.inner_steps(i).1 > 1);
         let long = columns >= 64 || (columns >= 16 && columns % 16 == 0);
         let small = rows * columns < 512 && broadcast.outer() > 1;
-        let flat = odd.clone().next().is_some() && (!long || small);
+        let flat = odd.clone().next().is_some() && (!long || small) && broadcast.out_is_dense();
         let laid_out: Vec<usize> = if flat { odd.collect() } else { gathered.collect() };
         let buffers = laid_out.len() + program.buffers();
         let block = match buffers {
@@ -87,7 +88,7 @@ impl Elements {
         self.len() == 0
     }
 
-    /// Inputs are as long as their shapes say, or longer; outputs exactly as long.
+    /// Inputs are as long as their shapes say, or longer; outputs exactly as long, with what lies between their rows.
     pub fn run(&self, exec: &Exec<'_>, inputs: &[&[f32]], outputs: &mut [&mut [f32]]) {
         assert_eq!(inputs.len(), self.program.inputs(), "as many arrays as inputs");
         assert_eq!(outputs.len(), self.program.outputs(), "as many arrays as outputs");
@@ -97,7 +98,7 @@ impl Elements {
             from[i] = input.as_ptr();
         }
         for (i, output) in outputs.iter_mut().enumerate() {
-            assert_eq!(output.len(), self.len(), "output {i}");
+            assert_eq!(output.len(), self.broadcast.out_len(), "output {i}");
             to[i] = output.as_mut_ptr();
         }
         // SAFETY: lengths were checked; inputs are shared and outputs exclusive slices, so they do not overlap.
@@ -107,17 +108,29 @@ impl Elements {
     /// Input 0 is the output too; `inputs` are the others. Panics when the program reads input 0 after it wrote the output,
     /// or input 0 does not have the shape of the output.
     pub fn run_in_place(&self, exec: &Exec<'_>, data: &mut [f32], inputs: &[&[f32]]) {
-        assert_eq!(inputs.len() + 1, self.program.inputs(), "as many arrays as inputs");
-        assert!(self.program.may_overwrite_first() && self.broadcast.is_dense(0), "input 0 must not be overwritten");
+        let mut all: [&[f32]; MANY] = [&[]; MANY];
+        all[1..=inputs.len()].copy_from_slice(inputs);
+        self.run_over(exec, &all[..=inputs.len()], 0, data);
+    }
+
+    /// Whether an input may lie where the output goes: it has the same shape, and nothing reads it after that is written.
+    pub fn may_run_over(&self, input: usize) -> bool {
+        self.program.may_overwrite(input) && self.broadcast.is_dense(input) && self.broadcast.out_is_dense()
+    }
+
+    /// With the output over one of the inputs, whose slice is not looked at. Panics when that may not be.
+    pub fn run_over(&self, exec: &Exec<'_>, inputs: &[&[f32]], over: usize, data: &mut [f32]) {
+        assert_eq!(inputs.len(), self.program.inputs(), "as many arrays as inputs");
+        assert!(self.may_run_over(over), "input {over} must not be overwritten");
         assert_eq!(data.len(), self.len(), "the output");
         let (mut from, mut to) = ([std::ptr::null(); MANY], [std::ptr::null_mut(); MANY]);
-        for (i, input) in inputs.iter().enumerate() {
-            assert!(input.len() >= self.broadcast.input_len(i + 1), "input {} has {} elements", i + 1, input.len());
-            from[i + 1] = input.as_ptr();
+        for (i, input) in inputs.iter().enumerate().filter(|(i, _)| *i != over) {
+            assert!(input.len() >= self.broadcast.input_len(i), "input {i} has {} elements", input.len());
+            from[i] = input.as_ptr();
         }
         to[0] = data.as_mut_ptr();
-        from[0] = to[0];
-        // SAFETY: lengths were checked; input 0 lies exactly as the output does, the others do not overlap it.
+        from[over] = to[0];
+        // SAFETY: lengths were checked; that input lies exactly as the output does, the others do not overlap it.
         unsafe { self.run_raw(exec, from, to) }
     }
 
@@ -206,8 +219,9 @@ impl Elements {
                 }
                 inputs[i] = Source { at: buffer, step: 1, row: area.columns };
             }
-            let at = (outer * rows + row) * columns + column;
-            let outputs = arrays.to.map(|to| Target { at: to.wrapping_add(at), row: columns });
+            let (r, c) = self.broadcast.out_inner_steps();
+            let at = self.broadcast.out_offset(outer) + row * r + column * c;
+            let outputs = arrays.to.map(|to| Target { at: to.wrapping_add(at), row: r });
             // SAFETY: all of it was set up above.
             unsafe { self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block) };
         }

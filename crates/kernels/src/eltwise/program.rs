@@ -142,10 +142,10 @@ impl Program {
     pub fn cost(&self) -> usize {
         self.cost
     }
-    /// Whether input 0 may lie where the output goes: there is one output, and nothing reads the input after it is written.
-    pub(super) fn may_overwrite_first(&self) -> bool {
+    /// Whether an input may lie where the output goes: there is one output, and nothing reads the input after it is written.
+    pub(super) fn may_overwrite(&self, input: usize) -> bool {
         let written = self.steps.iter().position(|s| s.to == Place::Output(0));
-        let read = self.steps.iter().rposition(|s| s.args[..s.op.arity()].contains(&Place::Input(0)));
+        let read = self.steps.iter().rposition(|s| s.args[..s.op.arity()].contains(&Place::Input(input as u8)));
         self.outputs == 1 && read.is_none_or(|r| written.is_some_and(|w| r <= w))
     }
     /// Buffers of one block that it needs for values in between.

@@ -21,6 +21,17 @@ impl Concat {
         Concat { bytes: parts.iter().map(StridedCopy::bytes).sum(), parts }
     }
 
+    /// Of arrays of rows: `outer` rows of the output lie `pitch` elements apart, and each piece fills a range of all of them.
+    /// What no piece fills is left as it is. Panics when pieces overlap.
+    pub fn of_rows(outer: usize, pieces: &[RowPiece], pitch: usize, elem_size: usize) -> Concat {
+        let mut places: Vec<(usize, usize)> = pieces.iter().map(|p| (p.start, p.start + p.len)).collect();
+        places.sort_unstable();
+        let apart = places.windows(2).all(|w| w[0].1 <= w[1].0) && places.last().is_none_or(|p| p.1 <= pitch);
+        assert!(apart, "pieces {pieces:?} of rows of {pitch} overlap");
+        let parts: Vec<_> = pieces.iter().map(|p| p.copy(outer, pitch, elem_size, true)).collect();
+        Concat { bytes: parts.iter().map(StridedCopy::bytes).sum(), parts }
+    }
+
     /// The copy of one input into its place in the output.
     pub fn part(&self, i: usize) -> &StridedCopy {
         &self.parts[i]
@@ -42,6 +53,28 @@ impl Concat {
     }
 }
 
+/// A range of elements in each row of a larger array, and an array of rows of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowPiece {
+    /// The range in a row of the larger array.
+    pub start: usize,
+    pub len: usize,
+    /// Elements from row to row of its own.
+    pub pitch: usize,
+}
+
+impl RowPiece {
+    fn copy(&self, outer: usize, pitch: usize, elem_size: usize, into: bool) -> StridedCopy {
+        let view = |start: usize, pitch: usize| View {
+            start,
+            dims: vec![outer, self.len],
+            strides: vec![isize::try_from(pitch).expect("rows fit into memory"), 1],
+        };
+        let (own, place) = (view(0, self.pitch), view(self.start, pitch));
+        if into { StridedCopy::between(&own, &place, elem_size) } else { StridedCopy::between(&place, &own, elem_size) }
+    }
+}
+
 /// An array cut into pieces along an axis.
 #[derive(Clone, Debug)]
 pub struct Split {
@@ -57,6 +90,12 @@ impl Split {
     pub fn new(dims: &[usize], axis: usize, lengths: &[usize], elem_size: usize) -> Split {
         assert_eq!(lengths.iter().sum::<usize>(), dims[axis], "pieces {lengths:?} of {dims:?}");
         let parts: Vec<_> = places(dims, axis, lengths).map(|(place, _)| StridedCopy::of(&place, elem_size)).collect();
+        Split { bytes: parts.iter().map(StridedCopy::bytes).sum(), parts }
+    }
+
+    /// Of an array of `outer` rows that lie `pitch` elements apart: each piece is a range of all of them.
+    pub fn of_rows(outer: usize, pieces: &[RowPiece], pitch: usize, elem_size: usize) -> Split {
+        let parts: Vec<_> = pieces.iter().map(|p| p.copy(outer, pitch, elem_size, false)).collect();
         Split { bytes: parts.iter().map(StridedCopy::bytes).sum(), parts }
     }
 

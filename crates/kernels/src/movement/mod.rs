@@ -20,7 +20,7 @@ mod weave;
 pub use bags::EmbeddingBag;
 pub use gather::{Gather, GatherElements, GatherNd};
 pub use indices::{BadIndex, Indices, IndicesMut};
-pub use join::{Concat, Split};
+pub use join::{Concat, RowPiece, Split};
 pub use pad::{Pad, PadMode, Roll};
 pub use scatter::{Reduction, ScatterNd, ScatterUpdate};
 pub use scatter_elements::ScatterElements;

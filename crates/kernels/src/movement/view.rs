@@ -25,6 +25,25 @@ impl View {
         View { start: 0, dims: dims.to_vec(), strides: strides_of(&wide) }
     }
 
+    /// The same elements of an array whose rows of `row` elements lie `pitch` apart; `None` where an axis runs over the end
+    /// of a row.
+    pub fn spread(&self, row: usize, pitch: usize) -> Option<View> {
+        let row = row.max(1);
+        let mut out = self.clone();
+        out.start = self.start / row * pitch + self.start % row;
+        // Where in its row the first and the last element lie that inner axes reach.
+        let (mut low, mut high) = ((self.start % row) as isize, (self.start % row) as isize);
+        for (stride, &n) in out.strides.iter_mut().zip(&self.dims) {
+            if *stride % row as isize == 0 {
+                *stride = *stride / row as isize * pitch as isize;
+            } else {
+                let reach = stride.checked_mul(n.saturating_sub(1) as isize)?;
+                (low, high) = (low + reach.min(0), high + reach.max(0));
+            }
+        }
+        (self.elements() == 0 || low >= 0 && high < row as isize).then_some(out)
+    }
+
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
@@ -157,6 +176,15 @@ mod tests {
         assert_eq!(swapped.reshaped(&[3, 2, 2, 2]).unwrap().strides, [4, 12, 2, 1]);
         assert_eq!(swapped.reshaped(&[6, 4]), None);
         assert_eq!(View::whole(&[6, 4]).reshaped(&[2, 12]).unwrap().strides, [12, 1]);
+    }
+
+    #[test]
+    fn rows_that_lie_apart_keep_their_axes() {
+        let picture = View::whole(&[2, 5, 3]).permuted(&[2, 0, 1]);
+        assert_eq!(picture.spread(3, 8).unwrap().strides, [1, 40, 8]);
+        assert_eq!(picture.sliced(0, 1, 1, 2).spread(3, 8).unwrap().start, 1);
+        assert_eq!(View::whole(&[30]).spread(3, 8), None);
+        assert_eq!(View::whole(&[3]).sliced(0, 2, -1, 3).spread(3, 8).unwrap().strides, [-1]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub enum PoolKind {
 }
 
 /// A pool of windows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SpatialPool {
     isa: Isa,
     shape: PoolShape,
@@ -43,6 +43,7 @@ pub struct SpatialPool {
     kernel: Kernel,
 }
 
+#[derive(Clone)]
 struct Kernel(Entry<Row>);
 
 impl std::fmt::Debug for Kernel {

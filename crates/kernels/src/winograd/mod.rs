@@ -12,7 +12,7 @@ use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
 use transform::{A, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
 
 /// A convolution of 3 by 3 with steps of 1.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Winograd {
     isa: Isa,
     shape: ConvShape,
@@ -26,6 +26,7 @@ pub struct Winograd {
     kernels: Kernels,
 }
 
+#[derive(Clone)]
 struct Kernels {
     gather: Entry<Gather>,
     scatter: Entry<Scatter>,

@@ -263,9 +263,11 @@ carafe_sdk::export_extension! {
         rewrites::Late,
     ],
     back: [rewrites::Mark { name: "kinds_back", key: "back" }],
+    replacements: [rewrites::EluBlock],
     kernels: [kernels::Blocked8],
     more: |r| {
         r.model_pass(Phase::Middle, rewrites::Early);
+        r.model_pass(Phase::Front, rewrites::Asked);
         r.model_pass(Phase::Decoded, rewrites::Decoded);
         r.cl_kernel("GPU", kernels::CL_XML, kernels::CL_SOURCE);
         r.progress(|part, total, done| {

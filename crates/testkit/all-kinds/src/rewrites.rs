@@ -85,3 +85,36 @@ impl ModelPass for Decoded {
         Ok(0)
     }
 }
+
+/// Only runs when it is asked for.
+pub(crate) struct Asked;
+
+impl ModelPass for Asked {
+    fn name(&self) -> &str {
+        "asked"
+    }
+    fn enabled(&self) -> bool {
+        false
+    }
+    fn run(&self, graph: &mut Graph<'_>) -> Result<usize> {
+        append(graph, "A")
+    }
+}
+
+/// An Elu with the `alpha` that the user wrote takes the place of a block.
+pub(crate) struct EluBlock;
+
+impl Replacer for EluBlock {
+    fn id(&self) -> &str {
+        "EluBlock"
+    }
+    fn replace(&self, graph: &mut Graph<'_>, found: &Match) -> Result<()> {
+        if found.nodes.is_empty() {
+            return Err(Error::invalid("EluBlock needs a match"));
+        }
+        let mut attrs = AttrMap::new();
+        attrs.set("alpha", AttrValue::Float(found.attrs.read("alpha", None)?));
+        let elu = graph.add(&found.name, "carafe.replacement::opset1::Elu", &attrs, &found.inputs)?;
+        graph.replace(found.outputs[0], elu.into())
+    }
+}

@@ -1,8 +1,10 @@
 //! Each kind of extension, from each language.
 
 use crate::support::*;
-use carafe::{ElementType, Fact, Model, Notes, PartialShape, Phase, Tensor};
+use carafe::conversion::Conversion;
+use carafe::{ElementType, Fact, Model, Notes, PartialShape, PassChoice, Phase, ReadRequest, Tensor};
 use carafe_device::{Blocked, Site};
+use carafe_testkit::libraries::Workshop;
 
 #[test]
 fn attributes_of_every_kind_come_from_ir() {
@@ -170,6 +172,37 @@ fn rewrites_run_in_every_phase_and_in_order() {
 }
 
 #[test]
+fn a_rewrite_that_is_off_runs_when_it_is_asked_for() {
+    in_each_language(|core| {
+        let graph = "g (float[2] x) => (float[2] y) { y = Tanh(x) }";
+        let name =
+            |model: &Model| model.nodes().find(|(_, n)| n.op().type_name() == "Tanh").unwrap().1.name().to_string();
+        let plain = name(&onnx(core, graph).unwrap());
+        core.choose_passes(PassChoice { enable: ["asked".to_string()].into(), ..PassChoice::default() });
+        assert_eq!(name(&onnx(core, graph).unwrap()), format!("{plain}A"));
+    });
+}
+
+#[test]
+fn a_replacement_is_handed_what_a_file_matches() {
+    in_each_language(|core| {
+        let shop = Workshop::new();
+        let graph = "g (float[2] x) => (float[2] y) { [b1] a = kinds.Unknown(x) [b2] y = kinds.Secret(a) }";
+        let head = "<ir_version: 8, opset_import: [\"\" : 17, \"kinds\" : 1]>";
+        let path = shop.write("model.onnxtxt", format!("{head} {graph}"));
+        let convert = |kind: &str| {
+            let config = shop.write("config.json", format!(r#"[{{"id": "EluBlock", {kind}}}]"#));
+            let all = Conversion::new(ReadRequest::new(&path));
+            Conversion { transformations_config: Some(&config), ..all }.run(core).map(|c| c.model)
+        };
+        let scope = r#""match_kind": "scope", "instances": ["b"], "custom_attributes": {"alpha": 0.5}"#;
+        let y = floats(&run(core, &convert(scope).unwrap(), &[-1.0, 2.0]).unwrap());
+        assert!((y[0] - 0.5 * ((-1f32).exp() - 1.0)).abs() < 1e-6 && y[1] == 2.0, "{y:?}");
+        tells(convert(r#""match_kind": "general""#), &["replacement `EluBlock`", "EluBlock needs a match"]);
+    });
+}
+
+#[test]
 fn kernels_negotiate_a_blocked_form_and_run_in_it() {
     in_each_language(|core| {
         let kernel = core.extensions()[0].kernels[0].clone();
@@ -248,7 +281,7 @@ fn what_a_library_brings_is_listed_alike() {
     in_each_language(|core| {
         let e = &core.extensions()[0];
         assert_eq!((e.name.as_str(), e.version.as_str()), ("all kinds", "0.1.0"));
-        assert_eq!((e.rules.len(), e.mappings.len(), e.passes.len()), (2, 8, 6));
+        assert_eq!((e.rules.len(), e.mappings.len(), e.passes.len()), (2, 8, 7));
         assert!(e.passes.iter().any(|p| p.phase == Phase::Decoded && p.pass.name() == "kinds_decoded"));
         assert_eq!((e.kernels.len(), e.progress.len(), e.telemetry.len()), (1, 1, 1));
         assert!(e.ops.len() >= 6);

@@ -1,0 +1,140 @@
+//! Caffe models as users give them: topology first or weights first, mo's spelling, custom layers, the stages of a conversion.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const FIXTURES: &str = "crates/fe-caffe/tests/fixtures";
+
+fn carafe(args: &[&str]) -> Output {
+    let repo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_carafe")).args(args).current_dir(repo).output().unwrap()
+}
+
+fn ok(args: &[&str]) -> (String, String) {
+    let done = carafe(args);
+    let err = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{args:?}: {err}");
+    (String::from_utf8(done.stdout).unwrap(), err)
+}
+
+fn fails(args: &[&str]) -> String {
+    let done = carafe(args);
+    assert!(!done.status.success(), "{args:?} succeeded");
+    String::from_utf8(done.stderr).unwrap()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("caffe").join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn topology_and_weights_come_in_every_spelling() {
+    let (proto, model) = (format!("{FIXTURES}/convolution.prototxt"), format!("{FIXTURES}/convolution.caffemodel"));
+    let apart = folder("spellings");
+    let (alone, weights) = (apart.join("net.prototxt"), apart.join("other.caffemodel"));
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&proto), &alone).unwrap();
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&model), &weights).unwrap();
+    let run = |args: &[&str]| ok(&[&["run"], args, &["--fill", "random", "--json"]].concat()).0;
+    let outputs = |json: String| serde_json::from_str::<serde_json::Value>(&json).unwrap()["outputs"].clone();
+    let beside = outputs(run(&[&proto]));
+    assert_eq!(beside, outputs(run(&[&model])));
+    assert_eq!(beside, outputs(run(&[text(&alone), "--weights", text(&weights)])));
+    assert_eq!(beside, outputs(run(&[text(&weights), "--input_proto", text(&alone)])));
+    for args in
+        [["--input_model", text(&weights), "--input_proto", text(&alone)], ["-w", text(&weights), "-d", text(&alone)]]
+    {
+        let out = apart.join("out");
+        let options = ["--output_dir", text(&out), "--framework", "caffe", "--compress_to_fp16=False"];
+        ok(&[&["convert"], args.as_slice(), &options].concat());
+        assert_eq!(beside, outputs(run(&[text(&out.join("other.xml"))])));
+    }
+    let e = fails(&["run", text(&alone)]);
+    assert!(e.contains("layer `") && e.contains("weights"), "{e}");
+    assert!(ok(&["inspect", &proto]).0.contains("Convolution"));
+}
+
+#[test]
+fn a_custom_layer_goes_into_the_ir() {
+    let dir = folder("custom");
+    let (net, mapping, out) = (dir.join("net.prototxt"), dir.join("mapping.xml"), dir.join("net.xml"));
+    std::fs::write(
+        &net,
+        r#"input: "data" input_shape { dim: 1 dim: 3 dim: 8 dim: 8 }
+           layer { name: "odd" type: "Oddity" bottom: "data" top: "odd" oddity_param { strength: 2 } }
+           layer { name: "relu" type: "ReLU" bottom: "odd" top: "relu" }"#,
+    )
+    .unwrap();
+    let e = fails(&["convert", text(&net), "-o", text(&out)]);
+    assert!(e.contains("1 x `Oddity`") && e.contains("CustomLayersMapping.xml (-k)"), "{e}");
+    std::fs::write(
+        &mapping,
+        r#"<CustomKernelsMapping>
+             <CustomLayer NativeType="Oddity" hasParam="true" protoParamName="oddity_param"/>
+             <CustomLayer NativeType="ReLU" hasParam="false"/>
+           </CustomKernelsMapping>"#,
+    )
+    .unwrap();
+    let e = fails(&["convert", text(&net), "-o", text(&out), "-k", text(&mapping)]);
+    assert!(e.contains("nothing says its output shape"), "{e}");
+    let shapes = ["--layer_shapes", "odd[1,3,4,4]"];
+    let (table, warned) =
+        ok(&[&["convert", text(&net), "-o", text(&out), "-k", text(&mapping), "--explain"], shapes.as_slice()]
+            .concat());
+    assert!(table.contains("CustomLayersMapping.xml"), "{table}");
+    assert!(warned.contains("[ WARNING ] CustomLayersMapping.xml: the entry for `ReLU` is not used"), "{warned}");
+    let ir = std::fs::read_to_string(&out).unwrap();
+    assert!(ir.contains(r#"type="Oddity" version="extension""#) && ir.contains(r#"strength="2""#), "{ir}");
+}
+
+#[test]
+fn the_debug_log_tells_of_stages_passes_and_shapes() {
+    let dir = folder("debug");
+    let out = dir.join("net.xml");
+    let net = format!("{FIXTURES}/convolution.prototxt");
+    let (_, log) = ok(&["convert", &net, "-o", text(&out), "--log_level", "DEBUG"]);
+    for wanted in [
+        "stage load, extract: Caffe",
+        "extract: `",
+        "(Convolution) by built-in",
+        "stage front",
+        "stage infer",
+        "stage middle",
+        "fold_constants: ",
+        "stage back",
+        "stage emit",
+    ] {
+        assert!(log.contains(&format!("[ DEBUG ] {wanted}")) || log.contains(wanted), "{wanted}: {log}");
+    }
+    let (_, without) = ok(&["convert", &net, "-o", text(&out), "--log_level", "DEBUG", "--disable", "fold_constants"]);
+    assert!(!without.contains("fold_constants"), "{without}");
+}
+
+#[test]
+fn the_scopes_of_a_replacement_file_are_filled_in() {
+    let dir = folder("update");
+    let (net, config) = (dir.join("net.prototxt"), dir.join("config.json"));
+    std::fs::write(
+        &net,
+        r#"input: "data" input_shape { dim: 1 dim: 3 }
+           layer { name: "block/a" type: "Mystery" bottom: "data" top: "a" }
+           layer { name: "block/b" type: "TanH" bottom: "a" top: "b" }"#,
+    )
+    .unwrap();
+    std::fs::write(&config, r#"[{"id": "Block", "match_kind": "scope", "instances": ["block/"], "op": "Sigmoid"}]"#)
+        .unwrap();
+    let (told, _) = ok(&["convert", text(&net), "--tensorflow_custom_operations_config_update", text(&config)]);
+    assert_eq!(told.trim(), text(&config));
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&config).unwrap()).unwrap();
+    assert_eq!(json[0]["inputs"], serde_json::json!([[{"node": "a$", "port": 0}]]));
+    assert_eq!(json[0]["outputs"], serde_json::json!([{"node": "b$", "port": 0}]));
+    let out = dir.join("net.xml");
+    ok(&["convert", text(&net), "-o", text(&out), "--tensorflow_use_custom_operations_config", text(&config)]);
+    assert!(ok(&["inspect", text(&out)]).0.contains("Sigmoid"));
+}

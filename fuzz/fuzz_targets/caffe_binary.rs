@@ -1,0 +1,59 @@
+//! Reads arbitrary bytes as a net of Caffe that holds its own weights. Whatever is accepted must hold its invariants and
+//! infer again; while it is small, it must also come back from an IR.
+#![no_main]
+
+use carafe_fe_caffe::Schema;
+use carafe_frontend::{ReadOptions, RuleSet};
+use carafe_graph::{Constant, Model, Registry};
+use carafe_ir::WriteOptions;
+use carafe_tensor::SharedBytes;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
+use std::sync::LazyLock;
+
+mod protobuf;
+
+static RULES: LazyLock<RuleSet> = LazyLock::new(carafe_fe_caffe::rules);
+static REGISTRY: LazyLock<Registry> = LazyLock::new(carafe_ops::registry);
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| RULES.names().into_iter().collect());
+    let structured = if seed % 8 == 0 { None } else { protobuf::mutate(&data[..size], &WORDS, seed) };
+    match structured.filter(|new| new.len() <= max_size) {
+        Some(new) => {
+            data[..new.len()].copy_from_slice(&new);
+            new.len()
+        }
+        None => fuzzer_mutate(data, size, max_size),
+    }
+});
+
+fuzz_target!(|data: &[u8]| {
+    carafe_fe_caffe::is_caffe(data);
+    let _ = carafe_fe_caffe::read_mean_bytes(data.to_vec());
+    let Ok(mut model) = carafe_fe_caffe::read_bytes(data.to_vec(), None, &RULES) else {
+        let options = ReadOptions { keep_unknown: true, ..ReadOptions::default() };
+        let read = carafe_fe_caffe::read_bytes_with(data.to_vec(), None, &RULES, &options, Schema::built_in());
+        if let Ok(model) = read {
+            carafe_graph::verify(&model).expect("a model to be looked at holds its invariants");
+        }
+        return;
+    };
+    carafe_graph::verify(&model).expect("a model that was read holds its invariants");
+    model.infer().expect("inference succeeds again");
+    if !is_small(&model) {
+        return;
+    }
+    let (text, bytes) = match carafe_ir::write_to(&model, &WriteOptions::default()) {
+        Ok(written) => written,
+        // The one thing a net can say and an IR cannot: control characters in names.
+        Err(e) if e.message().contains("XML cannot hold") => return,
+        Err(e) => panic!("a model that was read can be written: {e}"),
+    };
+    let options = carafe_ir::ReadOptions::default();
+    carafe_ir::read(&text, SharedBytes::from_vec(bytes), &REGISTRY, &options).expect("what was written can be read");
+});
+
+fn is_small(model: &Model) -> bool {
+    let weights = model.nodes().filter_map(|(_, n)| n.op().get::<Constant>()).map(|c| c.tensor().byte_len());
+    model.len() < 1000 && weights.sum::<usize>() < 1 << 20
+}
