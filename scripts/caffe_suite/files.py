@@ -148,7 +148,7 @@ def _fields(data):
 
 
 def decode_blob(data):
-    old, dims, values, double = [0, 0, 0, 0], None, [], []
+    old, dims, values, double, raw, raw_type = [0, 0, 0, 0], None, [], [], b"", 0
     for field, kind, value in _fields(data):
         if field in (1, 2, 3, 4):
             old[field - 1] = value
@@ -166,6 +166,12 @@ def decode_blob(data):
             values.append(np.frombuffer(value, "<f4"))
         elif field == 8:
             double.append(np.frombuffer(value, "<f8"))
+        elif field == 10:
+            raw_type = value
+        elif field == 12:
+            raw = value
+    if len(raw):
+        values.append(np.frombuffer(raw, ("<f8", "<f4", "<f2")[raw_type]).astype(np.float32))
     flat = np.concatenate(values or double) if values or double else np.zeros(0, np.float32)
     return flat.astype(np.float32).reshape(old if dims is None else dims)
 

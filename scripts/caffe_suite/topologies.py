@@ -193,7 +193,8 @@ def mobilenet_v2():
             y = n.norm(n.conv(f"{at}/linear", y, width, 1, bias=False, gain=1.0))
             x = n.add(f"block{i}", [x, y]) if j else y
     x = n.relu(n.norm(n.conv("conv_last", x, 1280, 1, bias=False)))
-    n.softmax(n.conv("fc7", n.pool("pool6", x, kind="AVE", whole=True), 1000, 1))
+    # Untrained sums of blocks are large, and a softmax of large numbers is 0 and 1.
+    n.softmax(n.conv("fc7", n.pool("pool6", x, kind="AVE", whole=True), 1000, 1, gain=1.5e-4))
     return n
 
 
@@ -211,7 +212,7 @@ def densenet121():
     for stage, count in enumerate((6, 12, 24, 16), 2):
         for i in range(count):
             at = f"conv{stage}_{i + 1}"
-            y = n.conv(f"{at}/x1", fresh(f"{at}/x1", x), 128, 1, bias=False, gain=1.0)
+            y = n.conv(f"{at}/x1", fresh(f"{at}/pre", x), 128, 1, bias=False, gain=1.0)
             y = n.conv(f"{at}/x2", n.relu(n.norm(y)), 32, 3, pad=1, bias=False, gain=1.0)
             x = n.concat(f"concat_{stage}_{i + 1}", [x, y])
         x = fresh(f"conv{stage}_blk", x)
@@ -268,7 +269,7 @@ def segmentation():
         like = n.shapes[kept[stage - 1]]
         x = n.layer("Crop", f"crop{stage}", [x, kept[stage - 1]], "crop_param { axis: 2 offset: 0 }", (1, n.shapes[x][1], *like[2:]))
         x = n.relu(n.norm(n.conv(f"dec{stage}", n.concat(f"skip{stage}", [x, kept[stage - 1]]), width, 3, pad=1)))
-    x = n.layer("PReLU", "prelu", n.conv("score", x, 11, 1), "", blobs=[n.rng.random(11)])
+    x = n.layer("PReLU", "prelu", n.conv("score", x, 11, 1, gain=0.3), "", blobs=[n.rng.random(11)])
     n.softmax(x)
     return n
 

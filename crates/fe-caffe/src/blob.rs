@@ -1,9 +1,10 @@
-//! Stored blobs. Floats that lie in one piece stay in the mapped file; doubles become floats, as Caffe computes in them. Old
-//! files give the shape as four numbers, and a vector there is `1 x 1 x 1 x n`: whoever reads a blob decides its shape.
+//! Stored blobs. Floats that lie in one piece stay in the mapped file; doubles and half floats become floats, as Caffe
+//! computes in them. Old files give the shape as four numbers, and a vector there is `1 x 1 x 1 x n`: whoever reads a blob
+//! decides its shape.
 
 use crate::wire::{Content, Fields, packed_varints};
 use carafe_graph::{Error, Result};
-use carafe_tensor::{ElementType, SharedBytes, Tensor};
+use carafe_tensor::{ElementType, SharedBytes, Tensor, f16};
 use carafe_textproto::{Message, Value};
 use std::fs::File;
 use std::path::Path;
@@ -61,6 +62,24 @@ fn double(b: &[u8]) -> f32 {
     f64::from_le_bytes(eight) as f32
 }
 
+// Numbers as NVIDIA's Caffe writes them, and OpenCV where it shrinks a model: a type beside the bytes.
+fn raw_values(ty: u64, data: &[u8], at: usize, store: &SharedBytes) -> Result<Values> {
+    let (bytes, name) = match ty {
+        0 => (8, "doubles"),
+        1 => (4, "floats"),
+        2 => (2, "half floats"),
+        other => return Err(Error::unsupported(format!("raw data of type {other} are not supported, floats are"))),
+    };
+    if data.len() % bytes != 0 {
+        return Err(Error::invalid(format!("{} bytes of {name} are not whole numbers", data.len())));
+    }
+    Ok(match ty {
+        0 => Values::Own(data.chunks_exact(8).map(double).collect()),
+        1 => Values::View(store.clone(), at, data.len()),
+        _ => Values::Own(data.chunks_exact(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()),
+    })
+}
+
 impl Blob {
     /// A `BlobProto` in the bytes of a store.
     pub(crate) fn decode(bytes: &[u8], base: usize, store: &SharedBytes) -> Result<Blob> {
@@ -68,6 +87,7 @@ impl Blob {
         let mut old = [0i64; 4];
         let mut has_old = false;
         let mut values = Values::None;
+        let (mut raw_type, mut raw) = (0, None);
         for field in Fields::new(bytes, base) {
             let field = field?;
             match (field.number, field.content) {
@@ -93,8 +113,13 @@ impl Blob {
                     values.own().extend(data.chunks_exact(8).map(double));
                 }
                 (8, Content::Fixed64(b)) => values.own().push(double(&b)),
+                (10, Content::Varint(n)) => raw_type = n,
+                (12, Content::Bytes(data, at)) => raw = Some((data, at)),
                 _ => {}
             }
+        }
+        if let (0, Some((data, at))) = (values.len(), raw) {
+            values = raw_values(raw_type, data, at, store)?;
         }
         Ok(Blob { dims: shape.or(has_old.then(|| old.to_vec())), values })
     }
