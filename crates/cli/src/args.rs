@@ -27,7 +27,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Run(RunArgs),
-    Convert(ConvertArgs),
+    Convert(Box<ConvertArgs>),
     Inspect(InspectArgs),
     Query(QueryArgs),
     Devices(DevicesArgs),

@@ -70,7 +70,7 @@ fn raw_values(ty: u64, data: &[u8], at: usize, store: &SharedBytes) -> Result<Va
         2 => (2, "half floats"),
         other => return Err(Error::unsupported(format!("raw data of type {other} are not supported, floats are"))),
     };
-    if data.len() % bytes != 0 {
+    if !data.len().is_multiple_of(bytes) {
         return Err(Error::invalid(format!("{} bytes of {name} are not whole numbers", data.len())));
     }
     Ok(match ty {
