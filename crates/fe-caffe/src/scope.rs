@@ -32,6 +32,8 @@ pub(crate) struct Scope<'f> {
     names: HashMap<String, Bound>,
     /// Stored blobs of the layer at hand, by the names that its node knows them by. Constants are made when asked for.
     blobs: HashMap<String, (String, Blob, Option<Item>)>,
+    /// Names of inputs of the model.
+    inputs: HashMap<String, usize>,
     /// Whether any layer was kept for want of a rule.
     kept: bool,
 }
@@ -49,7 +51,14 @@ struct Bound {
 
 impl<'f> Scope<'f> {
     pub(crate) fn new(cx: &'f Context<'f>) -> Scope<'f> {
-        Scope { cx, model: Model::default(), names: HashMap::new(), blobs: HashMap::new(), kept: false }
+        Scope {
+            cx,
+            model: Model::default(),
+            names: HashMap::new(),
+            blobs: HashMap::new(),
+            inputs: HashMap::new(),
+            kept: false,
+        }
     }
 
     /// The whole net as a model.
@@ -93,7 +102,8 @@ impl<'f> Scope<'f> {
         if input::is_input(&layer.ty) && !self.cx.lookup.is_user(&layer.ty) {
             for (t, (top, shape)) in layer.tops.iter().zip(input::shapes(layer)?).enumerate() {
                 let own = if layer.tops.len() == 1 { name } else { top };
-                let v = self.model.parameter(own, carafe_tensor::ElementType::F32, shape)?;
+                let own = unique(own, &mut self.inputs);
+                let v = self.model.parameter(&own, ElementType::F32, shape)?;
                 self.model.set_tensor_names(v, Default::default());
                 self.bind(layer, top, v.into(), (order, t), true)?;
             }

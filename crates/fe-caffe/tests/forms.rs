@@ -64,6 +64,16 @@ fn inputs_have_three_forms() {
 }
 
 #[test]
+fn inputs_of_one_name_are_told_apart() {
+    let text = "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 } } } \
+                layer { name: 'more' type: 'Input' bottom: 'x' top: 'a' top: 'x' input_param { shape { dim: 1 } } } \
+                layer { name: 's' type: 'Eltwise' bottom: 'a' bottom: 'x' top: 's' }";
+    let model = read(text).unwrap();
+    carafe_graph::verify(&model).unwrap();
+    assert_eq!(inputs(&model), ["x", "a", "x_1"]);
+}
+
+#[test]
 fn an_input_is_found_by_the_name_of_its_layer_and_of_its_blob() {
     let text = "layer { name: 'in' type: 'Input' top: 'x' input_param { shape { dim: 2 } } }
         layer { name: 'r' type: 'ReLU' bottom: 'x' top: 'y' }";
