@@ -95,7 +95,7 @@ impl Net {
                 let y = self.model.add(name + "s", Sigmoid, &[y]).unwrap();
                 self.push(y, x, x.channels);
             }
-            7 | 8 | 9 => {
+            7..=9 => {
                 let mut parts = vec![x];
                 (0..1 + n.below(3)).for_each(|_| parts.push(self.like(n, |i| i.height == x.height)));
                 let values: Vec<Value> = parts.iter().map(|p| p.value).collect();
@@ -188,7 +188,7 @@ fn plain_rows_are_joined_and_cut_where_they_lie() {
     for axis in [0, 1, 2] {
         let mut m = Model::new("rows");
         let x = m.parameter("x", ElementType::F32, PartialShape::of(&[4, 6, 8])).unwrap();
-        let at = m.constant("axis", Tensor::scalar(axis as i64)).unwrap();
+        let at = m.constant("axis", Tensor::scalar(axis)).unwrap();
         let node = m.add("split", Split { num_splits: 2 }, &[x, at]).unwrap();
         let (a, b) = (Value { node, port: 0 }, Value { node, port: 1 });
         let a: Value = m.add("relu", Relu, &[a]).unwrap().into();
