@@ -106,7 +106,7 @@ def planned(args, run):
 def measured(args, plan, chosen):
     from . import models, report, run
     result = {"machine": machine(plan), "engines": list(plan.engines), "threads": args.threads, "rounds": args.rounds,
-              "seconds": args.seconds, "loads": args.loads, "tolerance": args.tolerance, "models": []}
+              "seconds": args.seconds, "loads": args.loads, "tries": args.tries, "tolerance": args.tolerance, "models": []}
     for entry in chosen:
         try:
             model, inputs = models.prepare(entry)

@@ -117,6 +117,8 @@ def summary(result):
 # As a page
 # ---------------------------------------------------------------------------------------------
 
+AGAIN = "\n  Turns that other programs disturbed are run again."
+
 HEAD = """# Carafe beside other engines
 
 Written by `scripts/bench-peers --write-docs`; the figures come from one machine and one run, so read the ratios. **A ratio
@@ -124,11 +126,10 @@ above 1 means that Carafe does better.**
 
 - Machine: {cpu}, {cores} cores. {versions}.
 - Every engine computes in f32 and runs in a process of its own, with the same model file, inputs and threads. The engines
-  take turns, {rounds} rounds of {seconds} s each; a figure is the median over the rounds. Turns that other programs
-  disturbed are run again.
-- **Latency**: one inference at a time. **Throughput**: Carafe runs one stream of one thread for every core; each peer gets
-  the best of that, of the streams it chooses itself (OpenVINO) and of one inference at a time on all cores. **Read and
-  compile**: from the model file to a request that is ready, the quickest of {loads} starts, libraries already loaded.
+  take turns, {rounds} rounds of {seconds} s each; a figure is the median over the rounds.{again}
+- **Latency**: one inference at a time. **Throughput**: Carafe runs the streams it chooses for PERFORMANCE_HINT=THROUGHPUT;
+  each peer gets the best of one stream of one thread for every core, of the streams it chooses itself (OpenVINO) and of one
+  inference at a time on all cores. **Read and compile**: from the model file to a request that is ready, the quickest of {loads} starts, libraries already loaded.
   **Memory**: peak of the resident memory (`VmHWM`) after a few inferences, less what the process held before it touched the
   model; so Python, the libraries and the inputs do not count, and mapped model files do.
 - Outputs are compared with those of ONNX Runtime; a model counts when the largest difference is within {tolerance:g} of the
@@ -138,7 +139,7 @@ above 1 means that Carafe does better.**
 
 def page(result):
     text = [HEAD.format(cpu=result["machine"]["cpu"], cores=result["machine"]["cores"], rounds=result["rounds"], seconds=result["seconds"],
-                        loads=result["loads"], tolerance=result["tolerance"],
+                        loads=result["loads"], tolerance=result["tolerance"], again=AGAIN if result.get("tries", 1) > 1 else "",
                         versions=", ".join(f"{SHOWN.get(e, e)} {v}" for e, v in result["machine"]["versions"].items()))]
     every = means(result)
     peers = [e for e in result["engines"] if e != "carafe"]

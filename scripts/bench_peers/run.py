@@ -131,7 +131,7 @@ class Plan:
 
     def throughput(self, engine, cores):
         """Settings (threads, streams) to try; 0 streams: the engine chooses."""
-        return [(1, cores), (1, 0)] if engine == "openvino" else [(1, cores)]
+        return {"carafe": [(1, 0)], "openvino": [(1, cores), (1, 0)]}.get(engine, [(1, cores)])
 
 
 def measure(plan, model, inputs):

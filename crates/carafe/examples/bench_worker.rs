@@ -58,9 +58,14 @@ impl Setup {
         let model = core.read_model(&self.model)?;
         let known = core.device(&self.device)?.properties();
         let mut properties = Properties::new();
+        let streams = match self.streams {
+            // The device chooses.
+            0 => ("PERFORMANCE_HINT", "THROUGHPUT".to_string()),
+            n => ("NUM_STREAMS", n.to_string()),
+        };
         for (name, value) in [
             ("INFERENCE_NUM_THREADS", (self.threads * self.streams).to_string()),
-            ("NUM_STREAMS", self.streams.to_string()),
+            streams,
             ("PERF_COUNT", count.to_string()),
         ] {
             if known.iter().any(|p| p.name == name) {
@@ -86,7 +91,11 @@ fn serve(setup: &Setup) -> Result<()> {
     let start = Instant::now();
     let core = carafe::core();
     let compiled = setup.compile(&core, false)?;
-    let mut requests = (0..setup.streams).map(|_| setup.request(&compiled)).collect::<Result<Vec<_>>>()?;
+    let n = match setup.streams {
+        0 => compiled.property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")?.parse().unwrap_or(1),
+        n => n,
+    };
+    let mut requests = (0..n).map(|_| setup.request(&compiled)).collect::<Result<Vec<_>>>()?;
     let load = start.elapsed();
     let start = Instant::now();
     requests[0].infer()?;

@@ -2,8 +2,10 @@
 
 mod nets;
 
-use carafe_device::Properties;
-use carafe_graph::ErrorKind;
+use carafe_cpu::CpuDevice;
+use carafe_device::{Device, Properties};
+use carafe_graph::{ErrorKind, Model};
+use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Inferences of each thread; a thread sanitizer has no time for all.
@@ -70,4 +72,25 @@ fn the_number_of_streams_does_not_change_the_bits() {
         })
         .collect();
     assert!(results.iter().all(|r| r.content_eq(&results[0])));
+}
+
+#[test]
+fn streams_of_large_models_join_unless_they_were_asked_for() {
+    let streams = |side: usize, properties: Properties| {
+        let mut m = Model::new("m");
+        let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 4, side, side])).unwrap();
+        let a = m.add("a", carafe_ops::math::Exp, &[x]).unwrap();
+        let axes = m.constant("axes", Tensor::from_slice(&[1], &[1i64]).unwrap()).unwrap();
+        let sum = m.add("sum", carafe_ops::reduce::ReduceSum { keep_dims: true }, &[a.into(), axes]).unwrap();
+        let y = m.add("y", carafe_ops::arithmetic::Add::default(), &[a.into(), sum.into()]).unwrap();
+        m.result("out", y.into()).unwrap();
+        let properties = properties.with("INFERENCE_NUM_THREADS", 4);
+        let compiled = CpuDevice::default().compile(&m, &properties).unwrap();
+        compiled.property("NUM_STREAMS").unwrap()
+    };
+    let throughput = || Properties::new().with("PERFORMANCE_HINT", "THROUGHPUT");
+    assert_eq!(streams(16, throughput()), "4");
+    assert_eq!(streams(2048, throughput()), "2");
+    assert_eq!(streams(2048, throughput().with("NUM_STREAMS", 4)), "4");
+    assert_eq!(streams(2048, Properties::new()), "1");
 }
