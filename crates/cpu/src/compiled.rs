@@ -173,6 +173,10 @@ fn give_types(model: &mut Model, inputs: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
+/// Kernels are for f32. An extension's kernel chose its types already.
+const IN_F32: &[&dyn carafe_graph::Pass] =
+    &[&carafe_passes::ComputeInF32 { keeps: |op| op.is::<carafe_device::KernelOp>() }];
+
 /// What a model goes through once its input shapes are known.
 const SHAPED: &[&dyn carafe_graph::Pass] =
     &[&carafe_passes::FoldConstants { decompression: true }, &carafe_passes::RemoveNoOps, &carafe_passes::RemoveUnused];
@@ -198,6 +202,7 @@ impl Compiled {
         let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
         // An extension's kernel is asked first, before anything is fused into or around its node.
         use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
+        run_passes(&mut model, IN_F32, &mut Notes::default())?;
         run_passes(&mut model, carafe_passes::COMMON_WIDENED, &mut Notes::default())?;
         run_passes(&mut model, carafe_passes::TIDY, &mut Notes::default())?;
         run_passes(&mut model, carafe_passes::FUSE, &mut Notes::default())?;

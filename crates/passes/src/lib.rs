@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod compress_to_fp16;
+mod compute_in_f32;
 mod deduplicate_constants;
 mod fold_constants;
 pub mod fuse;
@@ -21,6 +22,7 @@ mod testing;
 mod transposed_weights;
 
 pub use compress_to_fp16::CompressToFp16;
+pub use compute_in_f32::ComputeInF32;
 pub use deduplicate_constants::DeduplicateConstants;
 pub use fold_constants::FoldConstants;
 pub use fuse::{DEVICE_FUSE, FUSE};
