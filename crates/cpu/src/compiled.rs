@@ -7,10 +7,10 @@ use crate::properties::{Settings, TABLE, check, metric};
 use crate::request::Request;
 use crate::steps::BuildCx;
 use crate::threads::Streams;
-use crate::weights::Weights;
+use crate::weights::{Packers, Weights};
 use carafe_device::{CompiledModel, InferRequest, Kernel, Port, Properties, use_kernels};
 use carafe_graph::{Error, FrameworkNode, Model, Notes, OpRef, Parameter, Result, run_passes};
-use carafe_kernels::{Exec, Isa, Pool, PoolOptions, Scratch};
+use carafe_kernels::Isa;
 use carafe_tensor::{PartialShape, Tensor};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
@@ -120,17 +120,14 @@ impl Engine {
         {
             return self.lower(model, scope, depth);
         }
-        let as_it_is = model;
-        let mut model = model.clone();
-        let mut shapes = HashMap::new();
-        for (i, t) in inputs.iter().enumerate() {
-            shapes.insert(i, PartialShape::of(t.shape()));
-        }
-        give_types(&mut model, inputs)?;
+        let shapes = inputs.iter().enumerate().map(|(i, t)| (i, PartialShape::of(t.shape()))).collect();
+        let open = |&p: &carafe_graph::NodeId| model.fact(p.into()).ty.is_dynamic();
+        let reshaped = match model.parameters().iter().any(open) {
+            true => typed(model, inputs)?.reshaped(&shapes),
+            false => model.reshaped(&shapes),
+        };
         // A branch that is never taken may not fit these shapes; then nodes are inferred as they come.
-        if model.reshape(&shapes).is_err() {
-            return self.lower(as_it_is, scope, depth);
-        }
+        let Ok(mut model) = reshaped else { return self.lower(model, scope, depth) };
         // With the shapes known, what computes shapes is constant.
         run_passes(&mut model, SHAPED, &mut Notes::default())?;
         self.lower(&model, scope, depth)
@@ -145,9 +142,6 @@ impl Engine {
     }
 
     fn lower_whole(&self, model: &Model, scope: &str) -> Result<Plan> {
-        let pool = Pool::new(PoolOptions::threads(self.threads));
-        let scratch = Scratch::new(0, 0).ok_or_else(|| Error::invalid("no memory"))?;
-        let exec = Exec::new(&pool, Isa::best(), &scratch);
         lower(
             model,
             &BuildCx {
@@ -156,21 +150,22 @@ impl Engine {
                 exact: self.exact,
                 weights: &self.weights,
                 scope: scope.to_string(),
-                exec: &exec,
+                packers: Packers::new(self.threads),
             },
         )
     }
 }
 
 // Parameters of a body may leave their type open; the tensors have one.
-fn give_types(model: &mut Model, inputs: &[Tensor]) -> Result<()> {
+fn typed(model: &Model, inputs: &[Tensor]) -> Result<Model> {
+    let mut model = model.clone();
     for (&p, t) in model.parameters().to_vec().iter().zip(inputs) {
         let open = model.op_at::<Parameter>(p).filter(|p| p.element_type.is_dynamic()).cloned();
         if let Some(parameter) = open {
             model.set_op(p, Arc::new(Parameter { element_type: t.element_type(), ..parameter }))?;
         }
     }
-    Ok(())
+    Ok(model)
 }
 
 /// Kernels are for f32. An extension's kernel chose its types already.

@@ -2,9 +2,10 @@
 //! them, and an exported model carries them, to be used where they lie in the mapped file.
 
 use carafe_graph::{Error, Result};
-use carafe_kernels::Buffer;
+use carafe_kernels::{Buffer, Exec, Isa, Pool, PoolOptions, Scratch};
 use carafe_tensor::{ElementType, SharedBytes, Tensor};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -41,6 +42,24 @@ impl Packed {
             Packed::Made(buffer) => buffer.as_bytes(),
             Packed::Found(bytes) => bytes.as_slice(),
         }
+    }
+}
+
+/// Threads that pack weights together. They start when there is something to pack: a plan for other shapes finds all packed.
+pub(crate) struct Packers {
+    threads: usize,
+    started: OnceCell<Option<(Pool, Scratch)>>,
+}
+
+impl Packers {
+    pub(crate) fn new(threads: usize) -> Packers {
+        Packers { threads, started: OnceCell::new() }
+    }
+    /// `None` without memory to start them.
+    pub(crate) fn exec(&self) -> Option<Exec<'_>> {
+        let start = || Some((Pool::new(PoolOptions::threads(self.threads)), Scratch::new(0, 0)?));
+        let (pool, scratch) = self.started.get_or_init(start).as_ref()?;
+        Some(Exec::new(pool, Isa::best(), scratch))
     }
 }
 

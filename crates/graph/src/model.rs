@@ -354,14 +354,20 @@ impl Model {
     }
     /// Gives inputs new shapes and infers the whole model again; on an error the model is unchanged.
     pub fn reshape(&mut self, shapes: &HashMap<usize, PartialShape>) -> Result<()> {
-        let before = self.clone();
+        *self = self.reshaped(shapes)?;
+        Ok(())
+    }
+    /// As this model, with new shapes of inputs; all others are inferred.
+    pub fn reshaped(&self, shapes: &HashMap<usize, PartialShape>) -> Result<Model> {
+        let mut model = self.clone();
         for (&i, shape) in shapes {
             let id = *self.parameters.get(i).ok_or_else(|| Error::not_found(format!("model has no input {i}")))?;
             let old = self.node(id).op().get::<Parameter>().expect("parameters hold Parameter");
             let new = Parameter { shape: shape.clone(), element_type: old.element_type };
-            self.slot(id).op = Arc::new(new);
+            model.slot(id).op = Arc::new(new);
         }
-        self.infer().inspect_err(|_| *self = before)
+        model.infer()?;
+        Ok(model)
     }
 
     // Inference and order.

@@ -233,9 +233,13 @@ mod tests {
             [("2", "ceil", ElementType::F32), ("3", "ceil", ElementType::F16), ("3", "floor", ElementType::F32)]
         {
             let mut attrs = carafe_graph::AttrMap::default();
-            for (name, value) in
-                [("strides", stride), ("kernel", "2"), ("pads_begin", "0"), ("pads_end", "0"), ("rounding_type", rounding)]
-            {
+            for (name, value) in [
+                ("strides", stride),
+                ("kernel", "2"),
+                ("pads_begin", "0"),
+                ("pads_end", "0"),
+                ("rounding_type", rounding),
+            ] {
                 attrs.set(name, AttrValue::Text(value.into()));
             }
             let registry = carafe_ops::registry();

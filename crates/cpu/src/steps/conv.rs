@@ -49,7 +49,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let mut reads = vec![(0, wanted)];
     let Some(end) = Ending::of(site, 1, Layout::ChannelsLast, &mut reads) else { return Ok(None) };
     let (isa, threads) = (site.cx.isa, site.cx.threads);
-    let exec = Some(site.cx.exec);
+    let packers = &site.cx.packers;
     let form = format!("{:?}x{:?}", shape.kernel, shape.groups);
     macro_rules! packed {
         ($name:literal, $kernel:ident, $pack:expr) => {
@@ -62,7 +62,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     let (method, weights) = if planar {
         let k = ConvPlanar::new(isa, threads, shape);
-        let w = packed!("conv_planar", k, |data: &[f32], to: &mut [f32]| k.pack(exec, data, to));
+        let w = packed!("conv_planar", k, |data: &[f32], to: &mut [f32]| k.pack(packers.exec().as_ref(), data, to));
         (Method::Planar(k), w)
     } else if Depthwise::fits(&shape) {
         let k = Depthwise::new(isa, threads, shape);
@@ -70,11 +70,11 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         (Method::Depthwise(k), w)
     } else if !site.cx.exact && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads) {
         let k = Winograd::new(isa, threads, shape);
-        let w = packed!("winograd", k, |data: &[f32], to: &mut [f32]| k.pack(exec, data, to));
+        let w = packed!("winograd", k, |data: &[f32], to: &mut [f32]| k.pack(packers.exec().as_ref(), data, to));
         (Method::Winograd(k), w)
     } else {
         let k = Conv::new(isa, threads, shape);
-        let w = packed!("conv", k, |data: &[f32], to: &mut [f32]| k.pack(exec, data, to));
+        let w = packed!("conv", k, |data: &[f32], to: &mut [f32]| k.pack(packers.exec().as_ref(), data, to));
         (Method::Direct(k), w)
     };
     let strides = [shape.in_channels, shape.out_channels];

@@ -30,7 +30,7 @@ use self::apart::{Apart, Operand, Pieces};
 use crate::lower::post::Post;
 use crate::lower::separable::Before;
 use crate::plan::Layout;
-use crate::weights::{Packed, Weights};
+use crate::weights::{Packed, Packers, Weights};
 use carafe_graph::{Op, Result};
 use carafe_kernels::{Exec, Isa};
 use carafe_tensor::{ElementType, Tensor, strides};
@@ -165,8 +165,7 @@ pub(crate) struct BuildCx<'a> {
     pub(crate) weights: &'a Weights,
     /// Before the keys of packed weights; empty for the model itself, and each body has its own.
     pub(crate) scope: String,
-    /// For preparing weights.
-    pub(crate) exec: &'a Exec<'a>,
+    pub(crate) packers: Packers,
 }
 
 /// The answer of a builder.

@@ -25,7 +25,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         let (w_floats, r_floats) = (floats_of(w)?, floats_of(r)?);
         let (b, p) = (b.map(floats_of).transpose()?, p.map(floats_of).transpose()?);
         let from = RecurrentWeights { w: &w_floats, r: &r_floats, b: b.as_deref(), peepholes: p.as_deref() };
-        kernel.pack(Some(site.cx.exec), &from, to);
+        kernel.pack(site.cx.packers.exec().as_ref(), &from, to);
         w.release();
         r.release();
         Ok(())

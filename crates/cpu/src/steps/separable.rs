@@ -82,7 +82,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
             packing(spread, |data| depthwise.pack(data, to))
         })?;
     let second_packed = site.packed("separable", pointwise.packed_floats(), |to| {
-        packing(mixed, |data| pointwise.pack(Some(site.cx.exec), data, true, to))
+        packing(mixed, |data| pointwise.pack(site.cx.packers.exec().as_ref(), data, true, to))
     })?;
     let step = SeparableStep { weights: [first_packed, second_packed], channels, between, end, kernel };
     Ok(Some(Built::step(step, reads, Layout::ChannelsLast)))
