@@ -104,6 +104,29 @@ fn convolutions_of_random_sizes_agree_with_their_evaluation() {
 }
 
 #[test]
+fn dilated_convolutions_of_small_images_agree_with_their_evaluation() {
+    let n = &mut Numbers(0x5ca1_ab1e_0dd5_eed5);
+    for _ in 0..60 {
+        let mut m = Model::new("dilated");
+        let (groups, each) = ([1, 1, 2][n.below(3)], 1 + n.below(20));
+        let shape = [1, groups * each, 1 + n.below(9), 1 + n.below(9)];
+        let x = m.parameter("x", ElementType::F32, PartialShape::of(&shape)).unwrap();
+        let dilations: Vec<i64> = (0..2).map(|_| 1 + n.below(9) as i64).collect();
+        // The window fits with these pads, and more at either end.
+        let pads = |n: &mut Numbers| dilations.iter().map(|d| d + n.below(4) as i64).collect::<Vec<_>>();
+        let (pads_begin, pads_end) = (pads(n), pads(n));
+        let strides = vec![1 + n.below(2) as i64; 2];
+        let out = 1 + n.below(30);
+        let w = weights(&mut m, n, &[groups, out, each, 3, 3]);
+        let op = GroupConvolution { strides, pads_begin, pads_end, dilations, auto_pad: PadType::Explicit };
+        let y = m.add("conv", op, &[x, w]).unwrap();
+        m.result("r", y.into()).unwrap();
+        let input = n.tensor(&shape);
+        assert_like_eval(&m, &[input], 2e-5);
+    }
+}
+
+#[test]
 fn products_of_random_sizes_agree_with_their_evaluation() {
     let n = &mut Numbers(0xfeed_beef_1234_5677);
     for _ in 0..120 {

@@ -10,6 +10,7 @@ use carafe_graph::Result;
 use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Winograd, winograd};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Images of at most this many channels are convolved where they lie.
@@ -43,18 +44,26 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if !data.is_f32() || !filters.is_f32() {
         return Ok(None);
     }
-    let Some(shape) = shape_of([data, filters, &site.outputs[0]], &attrs, grouped) else { return Ok(None) };
+    let Some(whole) = shape_of([data, filters, &site.outputs[0]], &attrs, grouped) else { return Ok(None) };
+    let (shape, kept) = whole.trimmed().unwrap_or((whole, whole.kernel.map(|k| 0..k)));
     let planar = shape.in_channels <= FEW && shape.groups == 1 && data.layout == Layout::Plain;
     let wanted = if planar { Layout::Plain } else { Layout::ChannelsLast };
     let mut reads = vec![(0, wanted)];
     let Some(end) = Ending::of(site, 1, Layout::ChannelsLast, &mut reads) else { return Ok(None) };
     let (isa, threads) = (site.cx.isa, site.cx.threads);
     let packers = &site.cx.packers;
-    let form = format!("{:?}x{:?}", shape.kernel, shape.groups);
+    let mut form = format!("{:?}x{:?}", shape.kernel, shape.groups);
+    if shape != whole {
+        form += &format!(" of {kept:?}");
+    }
     macro_rules! packed {
         ($name:literal, $kernel:ident, $pack:expr) => {
             site.packed(&format!("{}|{form}", $name), $kernel.packed_floats(), |to| {
-                $pack(&floats_of(tensor)?, to);
+                let floats = floats_of(tensor)?;
+                match shape == whole {
+                    true => $pack(&floats, to),
+                    false => $pack(&taps_of(&floats, &whole, &kept), to),
+                }
                 tensor.release();
                 Ok(())
             })?
@@ -80,6 +89,21 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let strides = [shape.in_channels, shape.out_channels];
     let step = ConvStep { method, weights, shape, strides, end };
     Ok(Some(Built::step(step, reads, Layout::ChannelsLast)))
+}
+
+// The filters with these taps alone.
+fn taps_of(floats: &[f32], whole: &ConvShape, kept: &[Range<usize>; 3]) -> Vec<f32> {
+    let [_, height, width] = whole.kernel;
+    let mut out = vec![];
+    for filter in floats.chunks_exact(whole.taps()) {
+        for z in kept[0].clone() {
+            for y in kept[1].clone() {
+                let row = (z * height + y) * width;
+                out.extend_from_slice(&filter[row + kept[2].start..row + kept[2].end]);
+            }
+        }
+    }
+    out
 }
 
 pub(super) fn attrs_of<'a>(
