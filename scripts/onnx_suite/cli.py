@@ -72,7 +72,7 @@ def main(argv=None):
     if not args.carafe.exists():
         return complain(f"no binary at {args.carafe}; build it with `cargo build --release`, or give --carafe PATH")
     try:
-        known = reasons.read(args.reasons)
+        known = reasons.read(args.reasons, args.device)
     except ValueError as problem:
         return complain(problem)
     keep = args.keep.resolve()

@@ -70,6 +70,13 @@ class Reasons(unittest.TestCase):
             file.write_text("test_a\n")
             self.assertRaises(ValueError, reasons.read, file)
 
+    def test_a_reason_may_be_for_one_device(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "list"
+            file.write_text("test_a on CPU: rounds\ntest_b: random\n")
+            self.assertEqual(sorted(reasons.read(file, "CPU")), ["test_a", "test_b"])
+            self.assertEqual(sorted(reasons.read(file, "TEMPLATE")), ["test_b"])
+
 
 class Models(unittest.TestCase):
     def test_relative_error_is_against_the_element_or_a_thousandth_of_the_largest(self):
