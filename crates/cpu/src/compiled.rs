@@ -198,6 +198,9 @@ impl Compiled {
         // An extension's kernel is asked first, before anything is fused into or around its node.
         use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
         run_passes(&mut model, IN_F32, &mut Notes::default())?;
+        if !Settings::of(properties)?.exact {
+            run_passes(&mut model, &[&carafe_passes::IntegersInF32], &mut Notes::default())?;
+        }
         run_passes(&mut model, carafe_passes::COMMON_WIDENED, &mut Notes::default())?;
         run_passes(&mut model, carafe_passes::TIDY, &mut Notes::default())?;
         run_passes(&mut model, carafe_passes::FUSE, &mut Notes::default())?;

@@ -61,7 +61,7 @@ fn is_kept(op: &dyn Op) -> bool {
 }
 
 // Whether a window may hold nothing: it answers with the least number of the type.
-fn may_be_empty(pool: &dyn Op) -> bool {
+pub(crate) fn may_be_empty(pool: &dyn Op) -> bool {
     let attrs = pool.attrs();
     let list = |name: &str| match attrs.iter().find(|(n, _)| n == name) {
         Some((_, AttrValue::Ints(list))) => list.clone(),
