@@ -274,11 +274,32 @@ pub fn select<T: Copy + Send + Sync>(
     assert_eq!(shapes.inputs(), 3, "three shapes");
     assert!(condition.len() >= shapes.input_len(0), "the condition has {} elements", condition.len());
     check(shapes, [(1, a.len()), (2, b.len())], out.len());
-    let steps = [0, 1, 2].map(|i| shapes.inner_steps(i).1);
+    let (isa, steps) = (exec.isa, [0, 1, 2].map(|i| shapes.inner_steps(i).1));
     each_row(exec, shapes, out, |at: [usize; 3], out: &mut [T]| {
-        for (i, y) in out.iter_mut().enumerate() {
-            let at = |k: usize| at[k] + i * steps[k];
-            *y = if condition[at(0)] != 0 { a[at(1)] } else { b[at(2)] };
+        if out.is_empty() {
+            return;
+        }
+        let last = |k: usize| at[k] + (out.len() - 1) * steps[k];
+        let (condition, a, b) = (&condition[at[0]..=last(0)], &a[at[1]..=last(1)], &b[at[2]..=last(2)]);
+        // SAFETY: the body is safe code; `level!` checks the machine.
+        unsafe {
+            level!(isa, <S, T: Copy>(condition: &[u8], a: &[T], b: &[T], out: &mut [T], steps: [usize; 3]) {
+                // Both are read, so that the loop has no branch.
+                let either = |c: u8, a: T, b: T| if c != 0 { a } else { b };
+                let (first, other) = (a[0], b[0]);
+                let (c, y) = (condition, out.iter_mut());
+                match steps {
+                    [1, 1, 1] => y.zip(c).zip(a.iter().zip(b)).for_each(|((y, &c), (&a, &b))| *y = either(c, a, b)),
+                    [1, 1, 0] => y.zip(c).zip(a).for_each(|((y, &c), &a)| *y = either(c, a, other)),
+                    [1, 0, 1] => y.zip(c).zip(b).for_each(|((y, &c), &b)| *y = either(c, first, b)),
+                    [1, 0, 0] => y.zip(c).for_each(|(y, &c)| *y = either(c, first, other)),
+                    [0, s, t] => {
+                        let (from, step) = if c[0] != 0 { (a, s) } else { (b, t) };
+                        y.enumerate().for_each(|(i, y)| *y = from[i * step]);
+                    }
+                    [r, s, t] => y.enumerate().for_each(|(i, y)| *y = either(c[i * r], a[i * s], b[i * t])),
+                }
+            })
         }
     });
 }
