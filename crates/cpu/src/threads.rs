@@ -79,7 +79,8 @@ impl Streams {
             Stream {
                 pool,
                 lent,
-                scratch: Scratch::new(0, 0).unwrap_or_else(|| unreachable!("nothing is always to be had")),
+                // A kernel that wants none may still ask for its part.
+                scratch: Scratch::new(each, 0).unwrap_or_else(|| unreachable!("nothing is always to be had")),
             }
         };
         let free = (0..settings.streams.max(1)).map(stream).collect();
@@ -102,12 +103,10 @@ impl Lease {
     pub(crate) fn stream(&mut self, floats: usize) -> carafe_graph::Result<&Stream> {
         let threads = self.home.threads;
         let stream = self.stream.as_mut().expect("a lease holds its stream until it goes");
-        if stream.scratch.floats() < floats || floats == 0 {
+        if stream.scratch.floats() < floats {
             let refused =
                 || carafe_graph::Error::invalid(format!("no memory for {threads} x {floats} floats of scratch"));
-            if stream.scratch.floats() < floats {
-                stream.scratch = Scratch::new(threads, floats).ok_or_else(refused)?;
-            }
+            stream.scratch = Scratch::new(threads, floats).ok_or_else(refused)?;
         }
         Ok(stream)
     }

@@ -57,7 +57,7 @@ impl Packers {
     }
     /// `None` without memory to start them.
     pub(crate) fn exec(&self) -> Option<Exec<'_>> {
-        let start = || Some((Pool::new(PoolOptions::threads(self.threads)), Scratch::new(0, 0)?));
+        let start = || Some((Pool::new(PoolOptions::threads(self.threads)), Scratch::new(self.threads, 0)?));
         let (pool, scratch) = self.started.get_or_init(start).as_ref()?;
         Some(Exec::new(pool, Isa::best(), scratch))
     }

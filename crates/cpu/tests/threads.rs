@@ -4,7 +4,7 @@ mod nets;
 
 use carafe_cpu::CpuDevice;
 use carafe_device::{Device, Properties};
-use carafe_graph::{ErrorKind, Model};
+use carafe_graph::{AttrMap, AttrValue, ErrorKind, Model};
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -93,4 +93,27 @@ fn streams_of_large_models_join_unless_they_were_asked_for() {
     assert_eq!(streams(2048, throughput()), "2");
     assert_eq!(streams(2048, throughput().with("NUM_STREAMS", 4)), "4");
     assert_eq!(streams(2048, Properties::new()), "1");
+}
+
+#[test]
+fn a_model_whose_kernels_want_no_scratch_runs_on_all_threads() {
+    let mut attrs = AttrMap::default();
+    for (name, value) in [("axis", "-1"), ("mode", "max"), ("sort", "value"), ("index_element_type", "i32")] {
+        attrs.set(name, AttrValue::Text(value.into()));
+    }
+    let top = carafe_ops::registry().newest("TopK").unwrap().create(&attrs).unwrap();
+    let mut m = Model::new("m");
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[100, 500])).unwrap();
+    let k = m.constant("k", Tensor::scalar(5i32)).unwrap();
+    let y = m.add_ref("y", top, &[x, k]).unwrap();
+    m.result("r", y.into()).unwrap();
+    let input = nets::Numbers(3).tensor(&[100, 500]);
+    let expected = m.evaluate(std::slice::from_ref(&input)).unwrap();
+    let compiled = nets::compile(&m, &Properties::new().with("INFERENCE_NUM_THREADS", 4));
+    let mut request = compiled.create_request();
+    request.set_input(0, input).unwrap();
+    for _ in 0..50 {
+        request.infer().unwrap();
+        assert!(request.output(0).unwrap().content_eq(&expected[0]));
+    }
 }
