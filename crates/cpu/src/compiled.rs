@@ -168,13 +168,17 @@ fn typed(model: &Model, inputs: &[Tensor]) -> Result<Model> {
     Ok(model)
 }
 
-/// Kernels are for f32. An extension's kernel chose its types already.
-const IN_F32: &[&dyn carafe_graph::Pass] =
-    &[&carafe_passes::ComputeInF32 { keeps: |op| op.is::<carafe_device::KernelOp>() }];
+/// What kernels are there for: f32, and products of matrices. An extension's kernel chose its types already.
+const FOR_KERNELS: &[&dyn carafe_graph::Pass] =
+    &[&carafe_passes::ComputeInF32 { keeps: |op| op.is::<carafe_device::KernelOp>() }, &carafe_passes::ExpandEinsum];
 
 /// What a model goes through once its input shapes are known.
-const SHAPED: &[&dyn carafe_graph::Pass] =
-    &[&carafe_passes::FoldConstants { decompression: true }, &carafe_passes::RemoveNoOps, &carafe_passes::RemoveUnused];
+const SHAPED: &[&dyn carafe_graph::Pass] = &[
+    &carafe_passes::FoldConstants { decompression: true },
+    &carafe_passes::ExpandEinsum,
+    &carafe_passes::RemoveNoOps,
+    &carafe_passes::RemoveUnused,
+];
 
 /// Planned memory of an inference above which two threads do more together than each on an inference of its own. With 32 MB of
 /// shared cache models of 11 to 34 MB gained 2 to 11 %, those below 7 MB lost.
@@ -197,7 +201,7 @@ impl Compiled {
         let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
         // An extension's kernel is asked first, before anything is fused into or around its node.
         use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
-        run_passes(&mut model, IN_F32, &mut Notes::default())?;
+        run_passes(&mut model, FOR_KERNELS, &mut Notes::default())?;
         if !Settings::of(properties)?.exact {
             run_passes(&mut model, &[&carafe_passes::IntegersInF32], &mut Notes::default())?;
         }

@@ -5,6 +5,7 @@
 mod compress_to_fp16;
 mod compute_in_f32;
 mod deduplicate_constants;
+mod expand_einsum;
 mod fold_constants;
 pub mod fuse;
 mod fuse_transpose_into_matmul;
@@ -25,6 +26,7 @@ mod transposed_weights;
 pub use compress_to_fp16::CompressToFp16;
 pub use compute_in_f32::ComputeInF32;
 pub use deduplicate_constants::DeduplicateConstants;
+pub use expand_einsum::ExpandEinsum;
 pub use fold_constants::FoldConstants;
 pub use fuse::{DEVICE_FUSE, FUSE};
 pub use fuse_transpose_into_matmul::FuseTransposeIntoMatmul;

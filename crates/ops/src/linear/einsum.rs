@@ -4,7 +4,7 @@
 use super::contraction::{Labelled, contract, sum_out};
 use super::equation::{ELLIPSIS, Equation, Label};
 use super::product::{Factor, is_factor};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{Error, EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, PartialShape};
 use std::collections::BTreeMap;
 
@@ -50,19 +50,31 @@ impl Op for Einsum {
 }
 
 impl Einsum {
-    fn evaluate<S: Factor<Sum = S>>(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+    /// The name of every axis of the operands, which have these ranks, and of the result. Axes behind an ellipsis have names
+    /// of their own.
+    pub fn labels(&self, ranks: &[usize]) -> Result<(Vec<Vec<u32>>, Vec<u32>)> {
         let equation = Equation::parse(&self.equation)?;
-        let hidden = |i: usize, labels: &[Label]| cx.shape(i).len() + 1 - labels.len();
-        let n_hidden = (0..cx.n_inputs())
-            .filter(|&i| equation.inputs[i].contains(&ELLIPSIS))
-            .map(|i| hidden(i, &equation.inputs[i]))
-            .max()
-            .unwrap_or(0);
-        let output = spell_out(&equation.output, n_hidden);
-        let mut operands = Vec::with_capacity(cx.n_inputs());
+        let mut inputs = vec![];
+        let mut most = 0;
         for (i, labels) in equation.inputs.iter().enumerate() {
-            let labels = spell_out(labels, if labels.contains(&ELLIPSIS) { hidden(i, labels) } else { 0 });
-            operands.push(Labelled::new(&cx.get::<S>(i)?, cx.shape(i), &labels));
+            let named = labels.iter().filter(|&&l| l != ELLIPSIS).count();
+            let rank = ranks.get(i).copied().unwrap_or(named);
+            let hidden = if named < labels.len() { rank.checked_sub(named) } else { (rank == named).then_some(0) };
+            let hidden = hidden.ok_or_else(|| {
+                Error::invalid(format!("operand {i} of `{}` has {named} labels, found {rank} axes", self.equation))
+            })?;
+            most = most.max(hidden);
+            inputs.push(spell_out(labels, hidden));
+        }
+        Ok((inputs, spell_out(&equation.output, most)))
+    }
+
+    fn evaluate<S: Factor<Sum = S>>(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        let ranks: Vec<usize> = (0..cx.n_inputs()).map(|i| cx.shape(i).len()).collect();
+        let (inputs, output) = self.labels(&ranks)?;
+        let mut operands = Vec::with_capacity(inputs.len());
+        for (i, labels) in inputs.iter().enumerate() {
+            operands.push(Labelled::new(&cx.get::<S>(i)?, cx.shape(i), labels));
         }
         let mut operands = operands.into_iter();
         let Some(mut result) = operands.next() else { return Err(cx.fail("takes at least 1 input, found 0")) };
