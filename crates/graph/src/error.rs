@@ -53,10 +53,13 @@ impl Error {
         let kind = if e.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Io };
         Error::new(kind, format!("{what}: {e}"))
     }
-    /// Puts a place in front: the node, then the file, then the command.
+    /// Puts a place in front: the node, then the file, then the command. One that stands in front already is not said twice.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Error {
-        self.places.push(place.into());
+        let place = place.into();
+        if self.places.last() != Some(&place) {
+            self.places.push(place);
+        }
         self
     }
     pub fn kind(&self) -> ErrorKind {
@@ -99,5 +102,11 @@ mod tests {
     fn places_read_from_the_outermost_to_the_innermost() {
         let e = Error::invalid("rank 3 needed, found 2").at("node `a` (MatMul)").at("model `m.xml`");
         assert_eq!(e.to_string(), "model `m.xml`, node `a` (MatMul): rank 3 needed, found 2");
+    }
+
+    #[test]
+    fn a_place_that_two_callers_know_is_said_once() {
+        let e = Error::invalid("rank 3 needed").at("node `a`").at("node `a`").at("model `m`");
+        assert_eq!(e.to_string(), "model `m`, node `a`: rank 3 needed");
     }
 }
