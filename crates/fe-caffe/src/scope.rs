@@ -65,10 +65,10 @@ impl<'f> Scope<'f> {
     pub(crate) fn net(mut self, net: &Net) -> Result<Model> {
         self.model.name = net.name.clone();
         let later: HashSet<&str> = net.layers.iter().flat_map(|l| &l.tops).map(String::as_str).collect();
-        for (name, tensor) in &net.constants {
-            let item = self.model.constant(name, tensor.clone())?.into();
-            let bound = Bound { item, producer: name.clone(), consumed: true, is_input: true, order: (0, 0) };
-            self.names.insert(name.clone(), bound);
+        for c in &net.constants {
+            let item = self.model.constant(&c.name, c.tensor.clone())?.into();
+            let bound = Bound { item, producer: c.name.clone(), consumed: true, is_input: true, order: (0, 0) };
+            self.names.insert(c.blob.clone(), bound);
         }
         let mut layer_names = HashMap::new();
         for (i, layer) in net.layers.iter().enumerate() {
@@ -217,7 +217,8 @@ impl<'f> Scope<'f> {
 
     // What no layer reads is an output, in the order of the file.
     fn outputs(&mut self) -> Result<()> {
-        let ends = self.names.iter().filter(|(_, b)| !b.consumed && !b.is_input);
+        let has_name = |name: &str| !name.starts_with(decoded::NAMELESS);
+        let ends = self.names.iter().filter(|(name, b)| !b.consumed && !b.is_input && has_name(name));
         let mut ends: Vec<_> = ends.map(|(name, b)| (b.order, name.clone(), b.item.clone())).collect();
         ends.sort_by_key(|(order, ..)| *order);
         for (_, name, item) in ends {
