@@ -26,6 +26,10 @@ fn options(request: &ReadRequest<'_>) -> Result<CaffeOptions> {
         Some(file) => Some(CustomLayers::read_file(Path::new(file), &request.log)?),
         None => None,
     };
+    if custom.is_none() && get("layer_shapes").is_some() {
+        // Without entries nobody asks for shapes, which is told.
+        custom = Some(CustomLayers::default());
+    }
     if let Some(custom) = &mut custom {
         custom.keep_optional = flag("disable_omitting_optional")?;
         custom.flatten = flag("enable_flattening_nested_params")?;

@@ -13,7 +13,8 @@ use carafe_frontend::{
     Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, trace_inputs, trace_outputs,
 };
 use carafe_graph::{
-    AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, OpRef, Registry, Result, ShapeRule, Value,
+    AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, Op, OpRef, Registry, Result, ShapeRule,
+    Value,
 };
 use carafe_tensor::{ElementType, PartialShape};
 use std::collections::{HashMap, HashSet};
@@ -34,6 +35,12 @@ pub(crate) struct Scope<'f> {
     blobs: HashMap<String, (String, Blob, Option<Item>)>,
     /// Names of inputs of the model.
     inputs: HashMap<String, usize>,
+    /// Inputs whose readers were all left out.
+    cut_off: HashSet<String>,
+    /// Name of the layer before the one at hand.
+    previous: String,
+    /// Types of custom layers whose unused output shape was told of.
+    told: HashSet<String>,
     /// Whether any layer was kept for want of a rule.
     kept: bool,
 }
@@ -57,6 +64,9 @@ impl<'f> Scope<'f> {
             names: HashMap::new(),
             blobs: HashMap::new(),
             inputs: HashMap::new(),
+            cut_off: HashSet::new(),
+            previous: String::new(),
+            told: HashSet::new(),
             kept: false,
         }
     }
@@ -246,13 +256,18 @@ impl<'f> Scope<'f> {
         let given = all.shapes_of(layer);
         let n = source.outputs.len();
         let op: OpRef = match (registered, given, &entry.output_shape) {
-            (Some(class), ..) => class.create(&attrs)?,
+            (Some(class), ..) => {
+                let op = class.create(&attrs)?;
+                self.unheard(all, entry, layer, &*op, &attrs);
+                op
+            }
             (None, None, None) => {
                 let ty = &source.op_type;
                 return Err(Error::unsupported(format!(
-                    "CustomLayersMapping.xml has it, but nothing says its output shape: add outputShape=\"...\" to its \
+                    "{} has it, but nothing says its output shape: add outputShape=\"...\" to its \
                      entry (`in0` for that of its input), give --layer_shapes '{}[...]', or load an extension with an \
                      operation named `{ty}`",
+                    all.place(),
                     source.name
                 )));
             }
@@ -269,6 +284,12 @@ impl<'f> Scope<'f> {
                     let text = format!("has {n} tops, --layer_shapes gives {} shapes", known.len());
                     return Err(Error::usage(text));
                 }
+                if let Some(expression) = expression.as_ref().filter(|e| rule.is_some() && e.len() != n) {
+                    let (place, shapes) = (all.place(), expression.len());
+                    return Err(Error::invalid(format!(
+                        "has {n} tops, its outputShape in {place} has {shapes} shapes"
+                    )));
+                }
                 let outputs =
                     (0..n).map(|i| (ElementType::F32, known.get(i).cloned().unwrap_or_else(PartialShape::dynamic)));
                 let outputs = outputs.collect();
@@ -279,6 +300,27 @@ impl<'f> Scope<'f> {
         let node = self.model.add_ref(&source.name, op, &inputs)?;
         let given = self.model.node(node).outputs().len();
         Ok((0..given).map(|port| Value { node, port }).collect::<Vec<_>>().into())
+    }
+
+    // An operation of the layer's name has its own attributes and shapes; what else was said is told of.
+    fn unheard(&mut self, all: &CustomLayers, entry: &Entry, layer: &Layer, op: &dyn Op, attrs: &AttrMap) {
+        let log = &self.cx.options.log;
+        let name = format!("the operation `{}::{}`", op.opset(), op.type_name());
+        let own = op.attrs();
+        let is_known = |n: &str| op.info().attrs.iter().any(|a| a.name == n) || own.iter().any(|(o, _)| o == n);
+        let lost: Vec<String> = attrs.iter().filter(|(n, _)| !is_known(n)).map(|(n, _)| format!("`{n}`")).collect();
+        if !lost.is_empty() {
+            let (layer, lost) = (&layer.name, lost.join(", "));
+            log.warn(format!("layer `{layer}`: {name} does not declare {lost}, which are not written"));
+        }
+        let first = "infers the shape itself and comes first";
+        if all.shapes_of(layer).is_some() {
+            log.warn(format!("--layer_shapes: the shape of `{}` is not used, {name} {first}", layer.name));
+        }
+        if entry.output_shape.is_some() && self.told.insert(entry.native_type.clone()) {
+            let (place, ty) = (all.place(), &entry.native_type);
+            log.warn(format!("{place}: the outputShape for `{ty}` is not used, {name} {first}"));
+        }
     }
 
     fn keep(&mut self, source: &SourceNode, first_slot: usize) -> Result<Outputs> {
