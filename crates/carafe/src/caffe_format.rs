@@ -62,6 +62,7 @@ impl Reader for CaffeFormat {
             decoded: cx.decoded,
             telemetry: Some(cx.telemetry),
             log: request.log,
+            wanted: request.wanted,
         };
         let rules = self.rules.with_user("caffe", cx.rules, cx.fallback);
         carafe_fe_caffe::read_file_with(request.path, &rules, &options, &caffe)

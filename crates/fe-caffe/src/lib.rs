@@ -9,6 +9,7 @@ mod attributes;
 mod binary;
 mod blob;
 mod custom_layers;
+mod cut;
 mod decoded;
 mod input;
 mod layers;
@@ -197,6 +198,11 @@ fn translate(
     }
     let lookup = Lookup::new(rules, custom);
     lookup.shadowed().iter().for_each(|text| options.log.warn(text));
+    let idle = custom.map(|c| c.idle_shapes(&net.layers, &lookup)).unwrap_or_default();
+    idle.iter().for_each(|text| options.log.warn(text));
+    if !options.wanted.is_empty() {
+        cut::cut(&mut net, options.wanted);
+    }
     telemetry::count(options, &net, &lookup);
     let checked = if options.keep_unknown { Ok(()) } else { check_types(&net, &lookup, rules, options) };
     let cx = Context { lookup: &lookup, schema, options };

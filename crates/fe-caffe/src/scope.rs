@@ -10,7 +10,8 @@ use crate::lookup::{Handler, Lookup};
 use crate::net::{Layer, Net};
 use crate::schema::Schema;
 use carafe_frontend::{
-    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, trace_inputs, trace_outputs,
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, mark_cut_off, trace_inputs,
+    trace_outputs,
 };
 use carafe_graph::{
     AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, Op, OpRef, Registry, Result, ShapeRule,
@@ -74,6 +75,7 @@ impl<'f> Scope<'f> {
     /// The whole net as a model.
     pub(crate) fn net(mut self, net: &Net) -> Result<Model> {
         self.model.name = net.name.clone();
+        self.cut_off = net.cut_off.clone();
         let later: HashSet<&str> = net.layers.iter().flat_map(|l| &l.tops).map(String::as_str).collect();
         for c in &net.constants {
             let item = self.model.constant(&c.name, c.tensor.clone())?.into();
@@ -116,6 +118,9 @@ impl<'f> Scope<'f> {
                 let v = self.model.parameter(&own, ElementType::F32, shape)?;
                 self.model.set_tensor_names(v, Default::default());
                 self.bind(layer, top, v.into(), (order, t), true)?;
+                if self.cut_off.contains(top) {
+                    mark_cut_off(&mut self.model, v.node);
+                }
             }
             return Ok(());
         }
@@ -141,6 +146,10 @@ impl<'f> Scope<'f> {
             Err(e) => return Err(e),
         };
         trace_outputs(&self.cx.options.log, &self.model, &source, &outputs.0);
+        let passed_on = match outputs.0.first() {
+            Some(Item::Tensor(v)) if (v.node.0 as usize) < before => Some(*v),
+            _ => None,
+        };
         if self.cx.options.explain {
             let origin = origin.unwrap_or(Origin::Nobody);
             Explained::new(&layer.name, &source.op_type, &origin).attach(&mut self.model, before);
@@ -151,6 +160,10 @@ impl<'f> Scope<'f> {
         }
         for (t, (top, item)) in layer.tops.iter().zip(outputs.0).enumerate() {
             self.bind(layer, top, item, (order, t), false)?;
+        }
+        // A layer that became nothing is still found by its name, unless that is the name of a blob.
+        if let Some(v) = passed_on.filter(|_| !tops.contains(name) && !name.starts_with(decoded::NAMELESS)) {
+            self.model.add_tensor_name(v, name);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cut_off;
 mod explain;
 mod item;
 mod mapping;
@@ -14,6 +15,7 @@ mod rule;
 mod telemetry;
 mod trace;
 
+pub use cut_off::{mark_cut_off, take_cut_off};
 pub use explain::Explained;
 pub use item::{Item, join, pack};
 pub use mapping::{Mapping, split_name};

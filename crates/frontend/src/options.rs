@@ -20,6 +20,9 @@ pub struct ReadOptions<'a> {
     /// Hears of events: kind, category, action, label, value.
     pub telemetry: Option<&'a dyn Fn(&str, &str, &str, &str, i64)>,
     pub log: Log<'a>,
+    /// What the caller will keep of the model, by names of nodes or tensors; what none of it needs may be left out. Empty for
+    /// everything.
+    pub wanted: &'a [String],
 }
 
 impl std::fmt::Debug for ReadOptions<'_> {

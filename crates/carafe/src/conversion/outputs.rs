@@ -6,11 +6,12 @@ use super::syntax;
 use carafe_graph::{Error, Model, NodeId, Result, Value};
 use std::collections::HashSet;
 
-/// Tensors named by the option, in order.
-pub(super) fn read(model: &Model, text: &str) -> Result<Vec<Value>> {
-    let mut values = Vec::new();
+/// Tensors named by the option, in order, each with the name of its node where the user says that one.
+pub(super) fn read(model: &Model, text: &str) -> Result<Vec<(Value, Option<String>)>> {
+    let mut values: Vec<(Value, Option<String>)> = Vec::new();
     for item in syntax::list(text)? {
-        let found = match places::find(model, item)? {
+        let place = places::find(model, item)?;
+        let found: Vec<Value> = match place {
             Place::Tensor(v) | Place::Output(v) => vec![v],
             Place::Input(u) => vec![model.node(u.node).inputs()[u.input]],
             Place::Node(node) => (0..model.node(node).outputs().len()).map(|port| Value { node, port }).collect(),
@@ -18,20 +19,35 @@ pub(super) fn read(model: &Model, text: &str) -> Result<Vec<Value>> {
         if found.is_empty() {
             return Err(Error::usage(format!("`{item}` is a node that gives nothing")));
         }
+        let name = match place {
+            Place::Node(id) | Place::Output(Value { node: id, .. }) if model.node(id).outputs().len() == 1 => {
+                Some(model.node(id).name().to_string())
+            }
+            _ => None,
+        };
         for v in found {
-            if values.contains(&v) {
+            if values.iter().any(|(other, _)| *other == v) {
                 return Err(Error::usage(format!("`{item}` names a tensor that is in the list already")));
             }
-            values.push(v);
+            values.push((v, name.clone()));
         }
     }
     Ok(values)
 }
 
-/// Makes these the outputs of the model, in this order; a Result that is there already is kept.
-pub(super) fn keep_only(model: &mut Model, values: &[Value]) -> Result<()> {
+/// Makes these the outputs of the model, in this order; a Result that is there already is kept. Users find an output by the
+/// name they gave it here.
+pub(super) fn keep_only(model: &mut Model, values: &[(Value, Option<String>)]) -> Result<()> {
     let mut order = Vec::new();
-    for &v in values {
+    for (v, name) in values {
+        let v = *v;
+        if let Some(name) = name.as_ref().filter(|name| !places::is_tensor_name(model, name)) {
+            model.add_tensor_name(v, name);
+            let own = model.results().iter().copied().find(|&r| model.result_value(r) == v);
+            if let Some(r) = own.filter(|r| !model.node(*r).outputs()[0].names.is_empty()) {
+                model.add_tensor_name(r.into(), name);
+            }
+        }
         let present = model.results().iter().copied().find(|&r| model.result_value(r) == v);
         order.push(match present {
             Some(r) => r,

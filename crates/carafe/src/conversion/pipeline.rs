@@ -68,7 +68,8 @@ impl<'a> Conversion<'a> {
         core.choose_passes(choice.clone());
         let config = file.map(|file| Arc::new(ConfigPass::new(file, core)));
         let rewrites: Vec<Arc<dyn Pass>> = config.iter().map(|c| c.clone() as Arc<dyn Pass>).collect();
-        let read = core.read(&ReadRequest { rewrites: &rewrites, ..self.request });
+        let wanted = super::wanted(&options);
+        let read = core.read(&ReadRequest { rewrites: &rewrites, wanted: &wanted, ..self.request });
         let read = read.map_err(|e| match self.transformations_config {
             Some(path) if e.to_string().contains("pass `transformations_config`") => e.at(place(path)),
             _ => e,
