@@ -88,6 +88,15 @@ impl<'f> Scope<'f> {
             let name = unique(&layer.name, &mut layer_names);
             let done = self.bottoms(layer, &later).and_then(|()| self.layer(layer, &name, i, &later));
             done.map_err(|e| e.at(layer.place()))?;
+            if !input::is_input(&layer.ty) {
+                self.previous.clone_from(&layer.name);
+            }
+        }
+        if self.cx.options.explain {
+            for l in &net.left_out {
+                let (source, source_type, why) = (l.name.clone(), l.ty.clone(), l.why.to_string());
+                Explained { source, source_type, rule: String::new(), why }.attach_gone(&mut self.model, &l.after);
+            }
         }
         self.outputs()?;
         self.model.prune();
@@ -152,7 +161,19 @@ impl<'f> Scope<'f> {
         };
         if self.cx.options.explain {
             let origin = origin.unwrap_or(Origin::Nobody);
-            Explained::new(&layer.name, &source.op_type, &origin).attach(&mut self.model, before);
+            let mut told = Explained::new(&layer.name, &source.op_type, &origin);
+            told.attach(&mut self.model, before);
+            if passed_on.is_some() || outputs.0.is_empty() {
+                let nothing =
+                    if passed_on.is_some() { "becomes nothing, what it reads is passed on" } else { "becomes nothing" };
+                told.why = [told.why.as_str(), nothing]
+                    .iter()
+                    .filter(|w| !w.is_empty())
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join("; ");
+                told.attach_gone(&mut self.model, &self.previous);
+            }
         }
         if outputs.0.len() < source.outputs.len() {
             let (given, wanted) = (outputs.0.len(), source.outputs.len());
