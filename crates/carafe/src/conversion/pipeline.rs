@@ -76,11 +76,13 @@ impl<'a> Conversion<'a> {
         });
         let mut model = read?;
         let replaced = config.as_ref().map(|c| c.made());
+        let unmatched = config.as_ref().map(|c| c.unmatched()).unwrap_or_default();
+        let file = || place(self.transformations_config.unwrap_or(Path::new("")));
+        for line in &unmatched {
+            log.warn(format!("{}: {line}; are file and model made for each other?", file()));
+        }
         if replaced == Some(0) {
-            log.warn(format!(
-                "{}: no replacement matches this model",
-                place(self.transformations_config.unwrap_or(Path::new("")))
-            ));
+            log.warn(format!("{}: no replacement matches this model", file()));
         }
         let explained = self.request.explain.then(|| core.explain(&model));
         if self.request.explain {
