@@ -77,6 +77,9 @@ impl Reader for CaffeFormat {
             "enable_flattening_nested_params",
         ]
     }
+    fn endings(&self) -> &'static [&'static str] {
+        &["prototxt", "caffemodel"]
+    }
     fn has_decoded_form(&self) -> bool {
         true
     }

@@ -7,6 +7,7 @@ use crate::custom_layers::{CustomLayers, Entry};
 use crate::decoded;
 use crate::input;
 use crate::lookup::{Handler, Lookup};
+use crate::misspelt;
 use crate::net::{Layer, Net};
 use crate::schema::Schema;
 use carafe_frontend::{
@@ -108,6 +109,11 @@ impl<'f> Scope<'f> {
         for bottom in &layer.bottoms {
             match self.names.get_mut(bottom) {
                 Some(bound) => bound.consumed = true,
+                None if layer.tops.contains(bottom) => {
+                    return Err(Error::invalid(format!(
+                        "bottom `{bottom}` is its own top, and no layer before it produces `{bottom}`"
+                    )));
+                }
                 None if later.contains(bottom.as_str()) => {
                     return Err(Error::invalid(format!(
                         "bottom `{bottom}` is produced by a later layer; layers stand behind those they read"
@@ -152,7 +158,7 @@ impl<'f> Scope<'f> {
             Err(e) if self.cx.options.keep_unknown && (self.kept || e.kind() == ErrorKind::Unsupported) => {
                 self.keep(&source, before)?
             }
-            Err(e) => return Err(e),
+            Err(e) => return Err(misspelt::told(e, layer, self.cx.schema)),
         };
         trace_outputs(&self.cx.options.log, &self.model, &source, &outputs.0);
         let passed_on = match outputs.0.first() {

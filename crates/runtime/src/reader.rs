@@ -59,6 +59,11 @@ pub trait Reader: Send + Sync {
     /// Decides by content; `head` is the first part of the file.
     fn recognizes(&self, head: &[u8]) -> bool;
     fn read(&self, request: &ReadRequest<'_>, cx: &ReadContext<'_>) -> Result<Model>;
+    /// Endings of file names that no other format has, in small letters: such a file is of this format even when its content
+    /// is not recognised.
+    fn endings(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Names of the options of `ReadRequest::options` that it understands.
     fn options(&self) -> &'static [&'static str] {
         &[]
