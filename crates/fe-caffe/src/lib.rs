@@ -237,18 +237,29 @@ fn translate(
 fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<()> {
     let mut missing = Missing::default();
     let mut training: Vec<&Layer> = vec![];
+    let mut nameless_python = false;
     for layer in net.layers.iter().filter(|l| !input::is_input(&l.ty)) {
         let ty = lookup.type_of(layer);
         match lookup.find(layer) {
             Some(_) => {}
             None if input::is_training(&ty) => training.push(layer),
-            None => missing.add("", &ty, 1, &layer.name),
+            None => {
+                options.log.debug(|| format!("nobody handles {}", layer.place()));
+                nameless_python |= ty == "Python";
+                missing.add("", &ty, 1, &layer.name);
+            }
         }
     }
     telemetry::missing(options, &missing);
     input::check_training(&training)?;
     missing.check("caffe", rules, options.registry).map_err(|e| {
         let hint = "a layer that shall go into the IR as it is may also be listed in a CustomLayersMapping.xml (-k)";
-        Error::unsupported(format!("{e}; {hint}"))
+        let python = match nameless_python {
+            true => {
+                "; a Python layer needs `python_param { module: \"m\" layer: \"C\" }`, and an extension a rule for `m.C`"
+            }
+            false => "",
+        };
+        Error::unsupported(format!("{e}; {hint}{python}"))
     })
 }

@@ -49,6 +49,7 @@ impl<'r> Lookup<'r> {
         let Some(m) = python else { return layer.ty.clone() };
         let part = |name: &str| m.get(name).and_then(Value::as_str).unwrap_or("");
         match (part("module"), part("layer")) {
+            ("", "") => layer.ty.clone(),
             ("", layer) => layer.to_string(),
             (module, layer) => format!("{module}.{layer}"),
         }

@@ -1,6 +1,7 @@
 //! Everything a model needs that nobody has, told in one list instead of one error at a time. A custom operation has two
 //! halves, the operation and the rule that maps the node to it; the message says which of them is missing.
 
+use crate::near::is_near;
 use crate::rule::RuleSet;
 use carafe_graph::{Error, Registry, Result};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ pub struct Missing {
     found: BTreeMap<(String, String, i64), Vec<String>>,
 }
 
-const SHOWN_NODES: usize = 5;
+const SHOWN_NODES: usize = 10;
 
 impl Missing {
     pub fn add(&mut self, domain: &str, op_type: &str, version: i64, node: &str) {
@@ -106,7 +107,7 @@ fn near(rules: &RuleSet, registry: Option<&Registry>, op_type: &str) -> Vec<Stri
     };
     let mut like: Vec<String> = rules.names().into_iter().filter(is_like).map(str::to_string).collect();
     for name in registry.map(|r| r.near(op_type)).unwrap_or_default() {
-        if !like.iter().any(|n| n == name) {
+        if is_near(name, op_type) && !like.iter().any(|n| n == name) {
             like.push(name.to_string());
         }
     }
