@@ -228,6 +228,7 @@ fn translate(
     }
     telemetry::count(options, &net, &lookup);
     let checked = if options.keep_unknown { Ok(()) } else { check_types(&net, &lookup, rules, options) };
+    options.log.debug(|| "stage extract".to_string());
     let cx = Context { lookup: &lookup, schema, options };
     let done = checked.and_then(|()| Scope::new(&cx).net(&net));
     done.inspect_err(|e| send_error(options, e))

@@ -119,7 +119,7 @@ impl Core {
                 }
             };
             let request = ReadRequest { progress: Progress::to(&told), ..*request };
-            request.log.debug(|| format!("stage load, extract: {}", reader.format()));
+            request.log.debug(|| format!("stage load: {}", reader.format()));
             let mut model = reader.read(&request, &cx)?;
             request.log.debug(|| "stage front".to_string());
             let mut notes = Notes::default().kept(request.log.is_debug()).with_registry(Arc::new(registry));

@@ -94,26 +94,27 @@ impl<'a> Conversion<'a> {
         if let Some(name) = &self.model_name {
             model.name = name.clone();
         }
-        let mut notes = Notes::default().kept(log.is_debug());
-        let done = self.middle_and_back(core, &mut model, &choice, &mut notes);
-        notes.lines.iter().for_each(|line| log.debug(|| line.clone()));
-        done?;
+        log.debug(|| "stage middle".to_string());
+        heard(&log, |notes| self.middle(core, &mut model, &choice, notes))?;
+        log.debug(|| "stage back".to_string());
+        heard(&log, |notes| self.back(core, &mut model, notes))?;
         core.record_extensions(&mut model);
         Ok(Converted { model, explained, replaced })
     }
 
-    fn middle_and_back(&self, core: &Core, model: &mut Model, choice: &PassChoice, notes: &mut Notes) -> Result<()> {
-        notes.add(|| "stage middle".to_string());
+    fn middle(&self, core: &Core, model: &mut Model, choice: &PassChoice, notes: &mut Notes) -> Result<()> {
         core.run_phase(model, Phase::Middle, notes)?;
         let all: Vec<&dyn Pass> = if self.tidy { built_in() } else { COMMON.to_vec() };
         let passes: Vec<&dyn Pass> = all.into_iter().filter(|p| choice.runs(p.name(), true)).collect();
         if self.options.static_shape {
             run_passes(model, &passes, notes)?;
-            model.infer()?;
+            model.infer()
         } else {
-            run_reshapable(model, &passes, notes)?;
+            run_reshapable(model, &passes, notes)
         }
-        notes.add(|| "stage back".to_string());
+    }
+
+    fn back(&self, core: &Core, model: &mut Model, notes: &mut Notes) -> Result<()> {
         core.run_phase(model, Phase::Back, notes)?;
         if self.compress_to_fp16 {
             run_passes(model, &[&CompressToFp16], notes)?;
@@ -151,6 +152,14 @@ impl<'a> Conversion<'a> {
         }
         Ok((choice, options))
     }
+}
+
+// Tells what the passes of a stage note, also when one of them fails.
+fn heard(log: &Log<'_>, stage: impl FnOnce(&mut Notes) -> Result<()>) -> Result<()> {
+    let mut notes = Notes::default().kept(log.is_debug());
+    let done = stage(&mut notes);
+    notes.lines.iter().for_each(|line| log.debug(|| line.clone()));
+    done
 }
 
 // The passes of the middle stage, in order.
