@@ -112,6 +112,9 @@ impl FormatOptions {
             Some(other) => Err(Error::usage(format!("option `--{name}` takes True or False, found `{other}`"))),
         }
     }
+    pub fn remove(&mut self, name: &str) {
+        self.0.remove(name);
+    }
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(n, v)| (n.as_str(), v.as_str()))
     }
