@@ -109,9 +109,9 @@ fn a_layer_that_becomes_nothing_is_still_found_by_its_name() {
         let model = cut_at(&path, name).unwrap();
         let names = output_names(&model).remove(0);
         assert!(names.contains(name) && names.contains("c"), "{name}: {names:?}");
+        assert!(model.find_result(name).is_some() && model.results().len() == 1, "{name}");
         let input = Some(format!("{name}[1,2,3,3]"));
         let model = converted(&path, ConversionOptions { input, ..ConversionOptions::default() }).unwrap().model;
-        assert_eq!(model.parameter_name(model.parameters()[0]).is_empty(), false);
         assert!(model.find_parameter(name).is_some(), "{name}");
     }
     let model = converted(&path, ConversionOptions::default()).unwrap().model;
@@ -286,4 +286,19 @@ fn layers_that_leave_nothing_are_explained() {
     assert!(row("train").why[0].contains("the phase is TEST"));
     let rows = explained(&path, Some("a"));
     assert!(rows.iter().any(|r| r.name == "b" && r.why == ["left out: no output that is kept needs it"]), "{rows:?}");
+}
+
+#[test]
+fn a_layer_keeps_its_name_when_a_scale_goes_into_it() {
+    let path = net(
+        "scaled",
+        r#"layer { name: "conv/x" type: "Convolution" bottom: "data" top: "c" convolution_param { num_output: 2
+             kernel_size: 3 bias_term: false weight_filler { type: "constant" value: 2 } } }
+           layer { name: "sc" type: "Scale" bottom: "c" top: "c" scale_param { bias_term: true
+             filler { type: "constant" value: 3 } bias_filler { type: "constant" value: 1 } } }
+           layer { name: "relu" type: "ReLU" bottom: "c" top: "c" }"#,
+    );
+    let model = converted(&path, ConversionOptions::default()).unwrap().model;
+    let named = |name: &str| model.node(model.find_node(name).unwrap()).op().type_name().to_string();
+    assert_eq!((named("conv/x").as_str(), named("sc").as_str()), ("Convolution", "Add"));
 }
