@@ -6,7 +6,7 @@ use super::syntax;
 use carafe_graph::{Error, Model, NodeId, Result, Value};
 use std::collections::HashSet;
 
-/// Tensors named by the option, in order, each with the name of its node where the user says that one.
+/// Tensors named by the option, in order, each with what the user calls it where that is a name.
 pub(super) fn read(model: &Model, text: &str) -> Result<Vec<(Value, Option<String>)>> {
     let mut values: Vec<(Value, Option<String>)> = Vec::new();
     for item in syntax::list(text)? {
@@ -23,6 +23,7 @@ pub(super) fn read(model: &Model, text: &str) -> Result<Vec<(Value, Option<Strin
             Place::Node(id) | Place::Output(Value { node: id, .. }) if model.node(id).outputs().len() == 1 => {
                 Some(model.node(id).name().to_string())
             }
+            Place::Tensor(_) => Some(item.to_string()),
             _ => None,
         };
         for v in found {
@@ -41,16 +42,20 @@ pub(super) fn keep_only(model: &mut Model, values: &[(Value, Option<String>)]) -
     let mut order = Vec::new();
     for (v, name) in values {
         let v = *v;
-        if let Some(name) = name.as_ref().filter(|name| !places::is_tensor_name(model, name)) {
+        let name = name.as_ref().filter(|name| places::by_tensor_name(model, name).is_none_or(|other| other == v));
+        if let Some(name) = name {
             model.add_tensor_name(v, name);
-            let own = model.results().iter().copied().find(|&r| model.result_value(r) == v);
-            if let Some(r) = own.filter(|r| !model.node(*r).outputs()[0].names.is_empty()) {
-                model.add_tensor_name(r.into(), name);
-            }
         }
-        let present = model.results().iter().copied().find(|&r| model.result_value(r) == v);
-        order.push(match present {
-            Some(r) => r,
+        let own = |r: NodeId| &model.node(r).outputs()[0].names;
+        let present: Vec<NodeId> = model.results().iter().copied().filter(|&r| model.result_value(r) == v).collect();
+        let named = present.iter().copied().find(|r| name.is_some_and(|name| own(*r).contains(name)));
+        order.push(match named.or(present.first().copied()) {
+            Some(r) => {
+                if let Some(name) = name.filter(|_| !own(r).is_empty()) {
+                    model.add_tensor_name(r.into(), name);
+                }
+                r
+            }
             None => {
                 let name = format!("{}/sink_port_{}", model.node(v.node).name(), v.port);
                 model.result(&name, v)?
