@@ -245,13 +245,13 @@ fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadOp
             Some(_) => {}
             None if input::is_training(&ty) => training.push(layer),
             None => {
-                options.log.debug(|| format!("nobody handles {}", layer.place()));
                 nameless_python |= ty == "Python";
                 missing.add("", &ty, 1, &layer.name);
             }
         }
     }
     telemetry::missing(options, &missing);
+    missing.tell(&options.log);
     input::check_training(&training)?;
     missing.check("caffe", rules, options.registry).map_err(|e| {
         let hint = "a layer that shall go into the IR as it is may also be listed in a CustomLayersMapping.xml (-k)";

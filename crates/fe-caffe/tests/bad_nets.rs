@@ -282,7 +282,7 @@ fn suggestions_for_unknown_layers_are_near() {
         read_bytes_with(text, None, &rules(), &options, Schema::built_in()).unwrap_err().to_string()
     };
     let e = error("Zork");
-    assert!(e.contains("12 x `Zork`") && e.contains("`u9` and 2 more") && !e.contains("did you mean"), "{e}");
+    assert!(e.contains("12 x `Zork`") && e.contains("`u9` and 2 more, which") && !e.contains("did you mean"), "{e}");
     assert!(error("Softmaxx").contains("did you mean Softmax?"));
     let e = error("Python");
     assert!(e.contains("a Python layer needs `python_param"), "{e}");

@@ -153,6 +153,7 @@ fn translate(proto: &ModelProto, imports: Imports, cx: &Context<'_>) -> Result<M
             find_missing(&f.node, &Imports::of(&f.opset_import), cx, &mut missing, 0);
         }
         telemetry::missing(cx.options, &missing);
+        missing.tell(&cx.options.log);
         missing.check("onnx", cx.rules, cx.options.registry)?;
     }
     let mut model = Scope::new(cx, imports, None).graph(graph, &[])?.model;

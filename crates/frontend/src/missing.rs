@@ -2,6 +2,7 @@
 //! halves, the operation and the rule that maps the node to it; the message says which of them is missing.
 
 use crate::near::is_near;
+use crate::options::Log;
 use crate::rule::RuleSet;
 use carafe_graph::{Error, Registry, Result};
 use std::collections::BTreeMap;
@@ -17,6 +18,12 @@ const SHOWN_NODES: usize = 10;
 impl Missing {
     pub fn add(&mut self, domain: &str, op_type: &str, version: i64, node: &str) {
         self.found.entry((domain.into(), op_type.into(), version)).or_default().push(node.into());
+    }
+    /// Names every node, for whoever reads the debug lines.
+    pub fn tell(&self, log: &Log<'_>) {
+        for ((_, op_type, _), nodes) in &self.found {
+            nodes.iter().for_each(|node| log.debug(|| format!("nobody handles `{node}` ({op_type})")));
+        }
     }
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
@@ -36,7 +43,7 @@ impl Missing {
             let shown: Vec<String> = nodes.iter().take(SHOWN_NODES).map(|n| format!("`{n}`")).collect();
             let more = match nodes.len().saturating_sub(SHOWN_NODES) {
                 0 => String::new(),
-                n => format!(" and {n} more"),
+                n => format!(" and {n} more, which `carafe convert --log_level DEBUG` names"),
             };
             let domain_text = if domain.is_empty() { String::new() } else { format!(" of domain `{domain}`") };
             let half = half(domain, op_type, *version, format, rules, registry);
