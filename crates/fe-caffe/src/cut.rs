@@ -27,6 +27,11 @@ pub(crate) fn cut(net: &mut Net, wanted: &[String]) {
             stack.extend(&producers[i]);
         }
     }
+    // The last layer that stays gives an output; without one there would be no model.
+    let last = (0..net.layers.len()).rev().find(|i| needed[*i] && !input::is_input(&net.layers[*i].ty));
+    if last.is_none_or(|i| net.layers[i].tops.is_empty()) {
+        return;
+    }
     let is_kept = |i: usize, layer: &Layer| needed[i] || input::is_input(&layer.ty);
     let read = |kept: bool| -> HashSet<String> {
         let layers = net.layers.iter().enumerate().filter(|(i, l)| is_kept(*i, l) == kept);
@@ -103,7 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_the_net_does_not_have_cuts_nothing() {
+    fn a_name_of_no_layer_cuts_nothing() {
         is(&["conv", "conv/WithoutBiases"], &["in", "conv", "relu", "c2", "sum"], &[]);
+        is(&["x"], &["in", "conv", "relu", "c2", "sum"], &[]);
     }
 }
