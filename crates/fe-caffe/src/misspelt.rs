@@ -3,7 +3,7 @@
 
 use crate::net::Layer;
 use crate::schema::{FieldKind, Schema};
-use carafe_frontend::is_near;
+use carafe_frontend::nearest;
 use carafe_graph::Error;
 use carafe_textproto::{Message, Value};
 
@@ -32,8 +32,8 @@ fn unknown(m: &Message, ty: &str, outer: &str, schema: &Schema, all: &mut Vec<St
                     0 => String::new(),
                     line => format!("line {line}, column {}: ", field.at.column),
                 };
-                let like = ty.fields.iter().find(|f| is_near(&f.name, &field.name));
-                let like = like.map_or(String::new(), |f| format!(" (did you mean `{}`?)", f.name));
+                let like = nearest(&field.name, ty.fields.iter().map(|f| f.name.as_str()));
+                let like = like.map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
                 all.push(format!("{at}`{outer}` has no field `{}`{like}", field.name));
             }
         }
