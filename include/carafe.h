@@ -141,8 +141,8 @@ struct CarafeRegistrar;
 // Takes attributes that it does not declare; they arrive as text.
 #define CARAFE_OP_ANY_ATTRS 16
 
-// On the graph as decoded, before translation, for formats that have such a form (ONNX). There `opset` of a node is the
-// domain of the format, every name is an operation that `CarafeGraphFns::add` makes (with the attribute
+// On the graph as decoded, before translation, for formats that have such a form (ONNX, Caffe). There `opset` of a node
+// is the domain of the format, every name is an operation that `CarafeGraphFns::add` makes (with the attribute
 // `carafe.n_outputs` when it has not one output), an input that is left out comes from a node `Nothing`, and a value that
 // only a sub-graph reads comes through a node `Captured`.
 #define CARAFE_PHASE_DECODED 0

@@ -566,8 +566,8 @@ pub struct CarafeBuffer {
 }
 
 // When a rewrite runs.
-/// On the graph as decoded, before translation, for formats that have such a form (ONNX). There `opset` of a node is the
-/// domain of the format, every name is an operation that `CarafeGraphFns::add` makes (with the attribute
+/// On the graph as decoded, before translation, for formats that have such a form (ONNX, Caffe). There `opset` of a node
+/// is the domain of the format, every name is an operation that `CarafeGraphFns::add` makes (with the attribute
 /// `carafe.n_outputs` when it has not one output), an input that is left out comes from a node `Nothing`, and a value that
 /// only a sub-graph reads comes through a node `Captured`.
 pub const CARAFE_PHASE_DECODED: u32 = 0;

@@ -26,6 +26,10 @@ fn options(request: &ReadRequest<'_>) -> Result<CaffeOptions> {
         Some(file) => Some(CustomLayers::read_file(Path::new(file), &request.log)?),
         None => None,
     };
+    if custom.is_none() && get("layer_shapes").is_some() {
+        // Without entries nobody asks for shapes, which is told.
+        custom = Some(CustomLayers::default());
+    }
     if let Some(custom) = &mut custom {
         custom.keep_optional = flag("disable_omitting_optional")?;
         custom.flatten = flag("enable_flattening_nested_params")?;
@@ -58,6 +62,7 @@ impl Reader for CaffeFormat {
             decoded: cx.decoded,
             telemetry: Some(cx.telemetry),
             log: request.log,
+            wanted: request.wanted,
         };
         let rules = self.rules.with_user("caffe", cx.rules, cx.fallback);
         carafe_fe_caffe::read_file_with(request.path, &rules, &options, &caffe)
@@ -71,6 +76,9 @@ impl Reader for CaffeFormat {
             "disable_omitting_optional",
             "enable_flattening_nested_params",
         ]
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &["prototxt", "caffemodel"]
     }
     fn has_decoded_form(&self) -> bool {
         true

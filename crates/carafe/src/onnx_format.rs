@@ -32,6 +32,7 @@ impl Reader for OnnxFormat {
             decoded: cx.decoded,
             telemetry: Some(cx.telemetry),
             log: request.log,
+            wanted: request.wanted,
         };
         let rules = self.rules.with_user("onnx", cx.rules, cx.fallback);
         carafe_fe_onnx::read_file_with(request.path, &rules, &options)

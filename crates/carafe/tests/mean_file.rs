@@ -4,9 +4,16 @@ use carafe::conversion::{self, ConversionOptions};
 use carafe::prelude::*;
 use carafe::{Model, PartialShape, Tensor};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 // A BlobProto of one channel, 3 x 4, with the values 0 to 11: num, channels, height, width, packed data.
 fn mean() -> PathBuf {
+    // Tests run side by side, so the file is written once.
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(written).clone()
+}
+
+fn written() -> PathBuf {
     let mut bytes = vec![0x08, 1, 0x10, 1, 0x18, 3, 0x20, 4, 0x2a, 48];
     (0..12u8).for_each(|i| bytes.extend(f32::from(i).to_le_bytes()));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mean.binaryproto");

@@ -40,8 +40,9 @@ pub(crate) enum Command {
 /// The model, and how to read it.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX in binary or text)
-    pub model: PathBuf,
+    /// Model file; the format is told by its content (OpenVINO IR .xml; ONNX, Caffe in binary or text)
+    #[arg(required_unless_present_any = ["input_model", "input_proto"])]
+    pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
@@ -50,9 +51,18 @@ pub(crate) struct ModelArgs {
 }
 
 /// What only some formats understand.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct FormatArgs {
-    /// Caffe: the .prototxt with the topology, when MODEL is the .caffemodel
+    /// The same as MODEL
+    #[arg(
+        short = 'm',
+        visible_short_alias = 'w',
+        long = "input_model",
+        value_name = "MODEL",
+        conflicts_with = "model"
+    )]
+    pub input_model: Option<PathBuf>,
+    /// Caffe: the .prototxt with the topology, when MODEL is the .caffemodel or not given
     #[arg(long = "input_proto", value_name = "FILE", help_heading = "Caffe")]
     pub input_proto: Option<PathBuf>,
     /// Caffe: CustomLayersMapping.xml, for layers that neither an extension nor we know
@@ -76,8 +86,19 @@ pub(crate) struct FormatArgs {
 }
 
 impl FormatArgs {
+    /// The model and the options to read it with: as given, else by mo's name, else a topology alone.
+    pub(crate) fn model<'a>(&'a self, given: Option<&'a PathBuf>) -> carafe::Result<(&'a PathBuf, FormatOptions)> {
+        if let Some(path) = given.or(self.input_model.as_ref()) {
+            return Ok((path, self.options()));
+        }
+        let alone = self.input_proto.as_ref().ok_or_else(|| carafe::Error::usage("no model given"))?;
+        let mut options = self.options();
+        options.remove("input_proto");
+        Ok((alone, options))
+    }
+
     /// Under the names that readers know.
-    pub(crate) fn options(&self) -> FormatOptions {
+    fn options(&self) -> FormatOptions {
         let mut all = FormatOptions::default();
         let paths = [
             ("input_proto", &self.input_proto),
@@ -121,14 +142,22 @@ Examples:
   carafe run model.xml --fill random --seed 7 --json"
 )]
 pub(crate) struct RunArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml, ONNX in binary or text)
-    #[arg(required_unless_present = "batch")]
+    /// Model file; the format is told by its content (OpenVINO IR .xml; ONNX, Caffe in binary or text)
+    #[arg(required_unless_present_any = ["batch", "input_model", "input_proto"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
     #[command(flatten)]
     pub format: FormatArgs,
+    /// JSON file of sub-graph replacements, as in `carafe convert`
+    #[arg(
+        long = "transformations_config",
+        alias = "tensorflow_use_custom_operations_config",
+        value_name = "FILE",
+        conflicts_with = "batch"
+    )]
+    pub transformations_config: Option<PathBuf>,
     /// Device to run on; `carafe devices` lists them
     #[arg(short, long, default_value = "CPU")]
     pub device: String,
@@ -203,17 +232,8 @@ Examples:
 )]
 pub(crate) struct ConvertArgs {
     /// Model file; the format is told by its content
-    #[arg(value_name = "MODEL", required_unless_present = "input_model")]
+    #[arg(value_name = "MODEL", required_unless_present_any = ["input_model", "input_proto", "input_proto_short"])]
     pub model: Option<PathBuf>,
-    /// The same as MODEL
-    #[arg(
-        short = 'm',
-        visible_short_alias = 'w',
-        long = "input_model",
-        value_name = "MODEL",
-        conflicts_with = "model"
-    )]
-    pub input_model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,

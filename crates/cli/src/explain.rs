@@ -15,7 +15,8 @@ pub(crate) fn table(rows: &[NodeExplained]) -> String {
             (None, _) => "-".to_string(),
         };
         let rule = or_dash(row.rule.as_deref().unwrap_or_default());
-        lines.push([row.name.clone(), or_dash(&row.source_type), rule, row.op.clone(), row.op_from.clone(), kernel]);
+        let (op, from) = (or_dash(&row.op), or_dash(&row.op_from));
+        lines.push([row.name.clone(), or_dash(&row.source_type), rule, op, from, kernel]);
     }
     let mut widths = [0; 6];
     for line in &lines {

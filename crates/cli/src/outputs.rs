@@ -183,8 +183,14 @@ fn tensor_text(out: &mut String, name: &str, t: &Tensor) -> Result<()> {
     }
     let values = t.to_vec::<f64>()?;
     if !values.is_empty() {
-        let (min, max) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)));
-        let _ = write!(out, " min {min} max {max}");
+        let nan = values.iter().filter(|x| x.is_nan()).count();
+        if nan < values.len() {
+            let (min, max) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)));
+            let _ = write!(out, " min {min} max {max}");
+        }
+        if nan > 0 {
+            let _ = write!(out, " NaN {nan} of {}", values.len());
+        }
     }
     let first: Vec<String> = values.iter().take(8).map(|x| x.to_string()).collect();
     let more = if values.len() > 8 { " ..." } else { "" };

@@ -55,6 +55,10 @@ fn topology_and_weights_come_in_every_spelling() {
         ok(&[&["convert"], args.as_slice(), &options].concat());
         assert_eq!(beside, outputs(run(&[text(&out.join("other.xml"))])));
     }
+    for args in [["--input_model", text(&weights)], ["-w", text(&weights)]] {
+        assert_eq!(beside, outputs(run(&[&args[..], &["--input_proto", text(&alone)]].concat())));
+        assert!(ok(&[&["inspect", "--input_proto", text(&alone)], &args[..]].concat()).0.contains("Convolution"));
+    }
     let e = fails(&["run", text(&alone)]);
     assert!(e.contains("layer `") && e.contains("weights"), "{e}");
     assert!(ok(&["inspect", &proto]).0.contains("Convolution"));
@@ -88,7 +92,7 @@ fn a_custom_layer_goes_into_the_ir() {
         ok(&[&["convert", text(&net), "-o", text(&out), "-k", text(&mapping), "--explain"], shapes.as_slice()]
             .concat());
     assert!(table.contains("CustomLayersMapping.xml"), "{table}");
-    assert!(warned.contains("[ WARNING ] CustomLayersMapping.xml: the entry for `ReLU` is not used"), "{warned}");
+    assert!(warned.contains("mapping.xml`: the entry for `ReLU` is not used"), "{warned}");
     let ir = std::fs::read_to_string(&out).unwrap();
     assert!(ir.contains(r#"type="Oddity" version="extension""#) && ir.contains(r#"strength="2""#), "{ir}");
 }
@@ -100,7 +104,8 @@ fn the_debug_log_tells_of_stages_passes_and_shapes() {
     let net = format!("{FIXTURES}/convolution.prototxt");
     let (_, log) = ok(&["convert", &net, "-o", text(&out), "--log_level", "DEBUG"]);
     for wanted in [
-        "stage load, extract: Caffe",
+        "stage load: Caffe",
+        "stage extract",
         "extract: `",
         "(Convolution) by built-in",
         "stage front",
@@ -137,4 +142,71 @@ fn the_scopes_of_a_replacement_file_are_filled_in() {
     let out = dir.join("net.xml");
     ok(&["convert", text(&net), "-o", text(&out), "--tensorflow_use_custom_operations_config", text(&config)]);
     assert!(ok(&["inspect", text(&out)]).0.contains("Sigmoid"));
+}
+
+const TANH: &str = r#"input: "data" input_shape { dim: 1 dim: 3 }
+    layer { name: "block/a" type: "Mystery" bottom: "data" top: "a" }
+    layer { name: "block/b" type: "TanH" bottom: "a" top: "b" }"#;
+
+#[test]
+fn a_topology_without_weights_is_a_model() {
+    let dir = folder("alone");
+    let (net, out) = (dir.join("net.prototxt"), dir.join("net.xml"));
+    std::fs::write(&net, TANH.replace("Mystery", "ReLU")).unwrap();
+    for flag in ["--input_proto", "-d"] {
+        ok(&["convert", flag, text(&net), "-o", text(&out), "--framework", "caffe"]);
+        std::fs::remove_file(&out).unwrap();
+    }
+    assert!(ok(&["run", "--input_proto", text(&net)]).0.starts_with("b: f32[1, 3]"));
+    assert!(ok(&["inspect", "--input_proto", text(&net)]).0.contains("ReLU"));
+    assert!(fails(&["convert", "-o", text(&out)]).contains("MODEL"));
+}
+
+#[test]
+fn a_model_runs_with_its_replacements() {
+    let dir = folder("replaced");
+    let (net, config) = (dir.join("net.prototxt"), dir.join("config.json"));
+    std::fs::write(&net, TANH).unwrap();
+    std::fs::write(&config, r#"[{"id": "Block", "match_kind": "scope", "instances": ["block/"], "op": "Sigmoid"}]"#)
+        .unwrap();
+    assert!(fails(&["run", text(&net)]).contains("Mystery"));
+    let (out, _) = ok(&["run", text(&net), "--transformations_config", text(&config)]);
+    assert!(out.starts_with("b: f32[1, 3] min 0.5 max 0.5"), "{out}");
+}
+
+#[test]
+fn outputs_that_are_no_numbers_are_counted() {
+    let dir = folder("nan");
+    let net = dir.join("net.prototxt");
+    let log = r#"input: "x" input_shape { dim: 1 dim: 2 }
+        layer { name: "l" type: "Log" bottom: "x" top: "y" log_param { shift: SHIFT } }"#;
+    std::fs::write(&net, log.replace("SHIFT", "-1")).unwrap();
+    let (out, _) = ok(&["run", text(&net)]);
+    assert!(out.starts_with("y: f32[1, 2] NaN 2 of 2"), "{out}");
+    std::fs::write(&net, log.replace("SHIFT", "1")).unwrap();
+    assert!(ok(&["run", text(&net)]).0.starts_with("y: f32[1, 2] min 0 max 0  "));
+}
+
+#[test]
+fn a_broken_text_is_told_with_its_place() {
+    let dir = folder("broken");
+    let net = dir.join("net.prototxt");
+    std::fs::write(&net, b"name: 'n'\n layer { name: '\xff' }").unwrap();
+    let e = fails(&["convert", text(&net), "-o", "never.xml", "--framework", "caffe"]);
+    assert!(e.contains("line 2, column 17: the byte 0xff is no UTF-8"), "{e}");
+    for empty in ["", "name: 'x'"] {
+        std::fs::write(&net, empty).unwrap();
+        let e = fails(&["convert", text(&net), "-o", "never.xml", "--framework", "caffe"]);
+        assert!(e.contains("the net has no layers"), "{e}");
+    }
+}
+
+#[test]
+fn weights_without_a_topology_ask_for_it() {
+    let dir = folder("only");
+    let model = dir.join("only.caffemodel");
+    // One layer (field 100) with the name `c1` (field 1) and a blob (field 7).
+    std::fs::write(&model, b"\xa2\x06\x06\x0a\x02c1\x3a\x00").unwrap();
+    let e = fails(&["run", text(&model)]);
+    assert!(e.contains("layer `c1` has no `type`") && e.contains("--input_proto"), "{e}");
 }

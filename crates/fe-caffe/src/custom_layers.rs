@@ -2,6 +2,7 @@
 //! attributes. An entry is asked last, behind extensions and standard layers. Caffe itself knew the shape of every blob; here
 //! `outputShape` says it, or the command line, or a registered operation of the layer's name.
 
+use crate::lookup::Lookup;
 use crate::names::same;
 use crate::net::Layer;
 use crate::schema::{FieldKind, FieldType, Schema};
@@ -16,6 +17,8 @@ use std::path::Path;
 /// The entries of a file, and how their parameters are written.
 #[derive(Clone, Debug, Default)]
 pub struct CustomLayers {
+    /// Path of the file, for messages.
+    file: String,
     entries: Vec<Entry>,
     /// Output shapes that the user gives for single layers, or for all of a type.
     shapes: Vec<(String, Vec<PartialShape>)>,
@@ -37,28 +40,33 @@ impl CustomLayers {
     pub fn read_file(path: &Path, log: &Log<'_>) -> Result<CustomLayers> {
         let place = || format!("custom layers `{}`", path.display());
         let text = std::fs::read_to_string(path).map_err(|e| Error::io("cannot read", &e).at(place()))?;
-        CustomLayers::parse(&text, log).map_err(|e| e.at(place()))
+        let named = CustomLayers { file: path.display().to_string(), ..CustomLayers::default() };
+        named.parsed(&text, log).map_err(|e| e.at(place()))
     }
 
     pub fn parse(text: &str, log: &Log<'_>) -> Result<CustomLayers> {
+        CustomLayers::default().parsed(text, log)
+    }
+
+    fn parsed(mut self, text: &str, log: &Log<'_>) -> Result<CustomLayers> {
         let options = roxmltree::ParsingOptions { nodes_limit: 1 << 20, ..Default::default() };
         let xml = roxmltree::Document::parse_with_options(text, options)
             .map_err(|e| Error::invalid(format!("not valid XML: {e}")))?;
-        let mut all = CustomLayers::default();
         for node in xml.root_element().children().filter(|n| n.is_element()) {
             let line = xml.text_pos_at(node.range().start).row;
             if node.tag_name().name() != "CustomLayer" {
-                log.warn(format!("custom layers, line {line}: <{}> is not read", node.tag_name().name()));
+                log.warn(format!("{}, line {line}: <{}> is not read", self.place(), node.tag_name().name()));
                 continue;
             }
             let entry = Entry::read(&node).map_err(|e| e.at(format!("line {line}")))?;
-            if all.entry(&entry.native_type).is_some() {
-                log.warn(format!("custom layers, line {line}: a second entry for `{}` is not read", entry.native_type));
+            if self.entry(&entry.native_type).is_some() {
+                let (place, ty) = (self.place(), &entry.native_type);
+                log.warn(format!("{place}, line {line}: a second entry for `{ty}` is not read"));
                 continue;
             }
-            all.entries.push(entry);
+            self.entries.push(entry);
         }
-        Ok(all)
+        Ok(self)
     }
 
     /// Adds shapes as the command line has them: `name[1,3,8,8],other[1,2][1,4]`.
@@ -89,6 +97,14 @@ impl CustomLayers {
         Ok(())
     }
 
+    /// What messages call the file.
+    pub(crate) fn place(&self) -> String {
+        match self.file.as_str() {
+            "" => "custom layers".to_string(),
+            file => format!("custom layers `{file}`"),
+        }
+    }
+
     pub(crate) fn entry(&self, layer_type: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| same(&e.native_type, layer_type))
     }
@@ -104,6 +120,23 @@ impl CustomLayers {
         of(&layer.name).or_else(|| of(&layer.ty))
     }
 
+    /// Shapes that the user gives for names that are neither those of custom layers nor of their types, in words.
+    pub(crate) fn idle_shapes(&self, layers: &[Layer], lookup: &Lookup<'_>) -> Vec<String> {
+        let idle = self.shapes.iter().filter_map(|(name, _)| {
+            let by_name: Vec<&Layer> = layers.iter().filter(|l| l.name == *name).collect();
+            let meant = match by_name.is_empty() {
+                true => layers.iter().filter(|l| l.ty == *name).collect(),
+                false => by_name,
+            };
+            let Some(layer) = meant.first() else {
+                return Some(format!("--layer_shapes: the net has no layer and no layer type `{name}`"));
+            };
+            let winner = lookup.winner(layer)?;
+            Some(format!("--layer_shapes: the shape of `{name}` is not used, {winner} comes first"))
+        });
+        idle.collect()
+    }
+
     /// What the layer's message says, as the texts of the IR.
     pub(crate) fn attributes(&self, entry: &Entry, layer: &Layer, schema: &Schema, log: &Log<'_>) -> Result<AttrMap> {
         let mut writer = Writer { all: self, schema, log, layer, attrs: AttrMap::new(), set: HashSet::new() };
@@ -111,8 +144,9 @@ impl CustomLayers {
         let declared = schema.layer_field(name);
         let message = layer.message(name);
         if declared.is_none() && message.is_none() {
+            let place = self.place();
             return Err(Error::invalid(format!(
-                "CustomLayersMapping.xml says that its parameters are `{name}`, which neither the layer has nor anybody \
+                "{place} says that its parameters are `{name}`, which neither the layer has nor anybody \
                  declared; is the name right?"
             )));
         }

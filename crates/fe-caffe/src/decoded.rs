@@ -4,7 +4,7 @@
 
 use crate::attributes;
 use crate::input;
-use crate::net::{Layer, Net};
+use crate::net::{Layer, Net, NetConstant};
 use crate::schema::Schema;
 use carafe_frontend::{Log, ReadOptions};
 use carafe_graph::{
@@ -108,9 +108,11 @@ impl Decoded {
     }
 
     fn net(mut self, old: Net) -> Result<Net> {
-        let mut net = Net { name: old.name, constants: old.constants, layers: vec![] };
+        let mut net = Net { name: old.name, constants: old.constants, left_out: old.left_out, ..Net::default() };
         net.layers.extend(old.layers.into_iter().filter(|l| input::is_input(&l.ty)));
         let mut names: HashMap<Value, String> = HashMap::new();
+        let outputs = self.model.nodes().flat_map(|(_, n)| n.outputs());
+        let taken: HashSet<String> = outputs.flat_map(|o| o.names.clone()).collect();
         let mut order = self.model.topological_order()?;
         // As the file has them; what is new comes as soon as it can.
         order.sort_unstable();
@@ -123,15 +125,14 @@ impl Decoded {
             for port in 0..node.outputs().len() {
                 let v = Value { node: id, port };
                 let own = self.model.output(v).names.iter().next().cloned();
-                let name = own.unwrap_or_else(|| format!("{NAMELESS}{}:{port}", id.0));
-                names.insert(v, name);
+                let result = || self.result_of(v).filter(|name| !taken.contains(name));
+                names.insert(v, own.or_else(result).unwrap_or_else(|| nameless(v)));
             }
             let inputs = node.inputs().to_vec();
             if let Some(c) = node.op().get::<Constant>() {
                 if !self.stored.contains(&id) {
-                    let name = format!("{NAMELESS}{}:0", id.0);
-                    names.insert(id.into(), name.clone());
-                    net.constants.push((name, c.tensor().clone()));
+                    names.insert(id.into(), nameless(id.into()));
+                    net.constants.push(self.constant(id, c));
                 }
                 continue;
             }
@@ -153,13 +154,13 @@ impl Decoded {
                         continue;
                     }
                     // Another layer's weights, which the new one reads.
-                    let name = format!("{NAMELESS}{}:0", v.node.0);
+                    let blob = nameless(v);
                     if let (false, Some(c)) =
-                        (net.constants.iter().any(|(n, _)| *n == name), self.model.node(v.node).op().get::<Constant>())
+                        (net.constants.iter().any(|c| c.blob == blob), self.model.node(v.node).op().get::<Constant>())
                     {
-                        net.constants.push((name.clone(), c.tensor().clone()));
+                        net.constants.push(self.constant(v.node, c));
                     }
-                    bottoms.push(name);
+                    bottoms.push(blob);
                     continue;
                 }
                 bottoms.push(names.get(&v).cloned().ok_or_else(|| Error::invalid("the graph is not in order"))?);
@@ -171,6 +172,21 @@ impl Decoded {
         }
         Ok(net)
     }
+
+    fn constant(&self, id: NodeId, c: &Constant) -> NetConstant {
+        let name = self.model.node(id).name().to_string();
+        NetConstant { blob: nameless(id.into()), name, tensor: c.tensor().clone() }
+    }
+
+    // What an output of the net is called that reads this value.
+    fn result_of(&self, v: Value) -> Option<String> {
+        let mut readers = self.model.users(v).iter().map(|u| self.model.node(u.node));
+        readers.find(|n| n.op().is::<ResultOp>()).map(|n| n.name().to_string())
+    }
+}
+
+fn nameless(v: Value) -> String {
+    format!("{NAMELESS}{}:{}", v.node.0, v.port)
 }
 
 // Every node behind those it reads, otherwise in the given order.

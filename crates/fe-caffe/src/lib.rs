@@ -9,10 +9,12 @@ mod attributes;
 mod binary;
 mod blob;
 mod custom_layers;
+mod cut;
 mod decoded;
 mod input;
 mod layers;
 mod lookup;
+mod misspelt;
 mod names;
 mod net;
 mod old_types;
@@ -86,7 +88,7 @@ fn read_net(path: &Path, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Res
         Some(path) => Cow::Owned(own_schema(path)?),
     };
     let given = map(path)?;
-    let is_text = recognise::is_text(head(&given));
+    let is_text = looks_like_text(&given);
     let sibling = |extension: &str| Some(path.with_extension(extension)).filter(|p| p.is_file() && p != path);
     let (topology, weights) = if is_text {
         let weights = caffe.weights.clone().or_else(|| sibling("caffemodel"));
@@ -104,7 +106,17 @@ fn read_net(path: &Path, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Res
         }
     };
     let named = |e: Error, path: &Path| e.at(format!("`{}`", path.display()));
-    let mut net = parse(&topology.1, &schema).and_then(Net::of).map_err(|e| named(e, &topology.0))?;
+    let read = parse(&topology.1, &schema).and_then(Net::of).map_err(|e| match is_text || topology.0 != path {
+        true => e,
+        false => Error::new(
+            e.kind(),
+            format!(
+                "{e}; a .caffemodel often holds weights alone: give its .prototxt with --input_proto, or put it beside \
+                 the model under the same name"
+            ),
+        ),
+    });
+    let mut net = read.map_err(|e| named(e, &topology.0))?;
     if let Some((path, bytes)) = &weights {
         join(&mut net, bytes, &schema, options).map_err(|e| named(e, path))?;
     }
@@ -153,13 +165,25 @@ fn head(bytes: &SharedBytes) -> &[u8] {
     &bytes.as_slice()[..bytes.len().min(64 * 1024)]
 }
 
+fn looks_like_text(bytes: &SharedBytes) -> bool {
+    let head = head(bytes);
+    let is_plain = |b: &u8| *b >= b' ' || matches!(b, b'\t' | b'\n' | b'\r' | 0x0c);
+    recognise::is_text(head) || (!recognise::is_caffe(head) && head.iter().all(is_plain))
+}
+
+fn not_utf8(bytes: &[u8], at: usize) -> Error {
+    let good = String::from_utf8_lossy(&bytes[..at]);
+    let line = good.matches('\n').count() + 1;
+    let column = good.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+    let byte = bytes.get(at).copied().unwrap_or(0);
+    let text = format!("line {line}, column {column}: the byte 0x{byte:02x} is no UTF-8; save the file as UTF-8");
+    Error::invalid(text)
+}
+
 // Text or bytes to a tree. Text that is no net is still told as text, with the place of the first slip.
 fn parse(bytes: &SharedBytes, schema: &Schema) -> Result<Decoded> {
-    let all = bytes.as_slice();
-    let looks_like_text = || !head(bytes).contains(&0) && std::str::from_utf8(all).is_ok();
-    if recognise::is_text(head(bytes)) || (!recognise::is_caffe(head(bytes)) && looks_like_text()) {
-        let text = std::str::from_utf8(all)
-            .map_err(|e| Error::invalid(format!("the text is not UTF-8 from byte {} on", e.valid_up_to())))?;
+    if looks_like_text(bytes) {
+        let text = std::str::from_utf8(bytes.as_slice()).map_err(|e| not_utf8(bytes.as_slice(), e.valid_up_to()))?;
         let tree = carafe_textproto::parse_text(text).map_err(|e| Error::invalid(e.to_string()))?;
         return Ok(Decoded { tree, ..Decoded::default() });
     }
@@ -197,8 +221,14 @@ fn translate(
     }
     let lookup = Lookup::new(rules, custom);
     lookup.shadowed().iter().for_each(|text| options.log.warn(text));
+    let idle = custom.map(|c| c.idle_shapes(&net.layers, &lookup)).unwrap_or_default();
+    idle.iter().for_each(|text| options.log.warn(text));
+    if !options.wanted.is_empty() {
+        cut::cut(&mut net, options.wanted);
+    }
     telemetry::count(options, &net, &lookup);
     let checked = if options.keep_unknown { Ok(()) } else { check_types(&net, &lookup, rules, options) };
+    options.log.debug(|| "stage extract".to_string());
     let cx = Context { lookup: &lookup, schema, options };
     let done = checked.and_then(|()| Scope::new(&cx).net(&net));
     done.inspect_err(|e| send_error(options, e))
@@ -208,18 +238,29 @@ fn translate(
 fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<()> {
     let mut missing = Missing::default();
     let mut training: Vec<&Layer> = vec![];
+    let mut nameless_python = false;
     for layer in net.layers.iter().filter(|l| !input::is_input(&l.ty)) {
         let ty = lookup.type_of(layer);
         match lookup.find(layer) {
             Some(_) => {}
             None if input::is_training(&ty) => training.push(layer),
-            None => missing.add("", &ty, 1, &layer.name),
+            None => {
+                nameless_python |= ty == "Python";
+                missing.add("", &ty, 1, &layer.name);
+            }
         }
     }
     telemetry::missing(options, &missing);
+    missing.tell(&options.log);
     input::check_training(&training)?;
     missing.check("caffe", rules, options.registry).map_err(|e| {
         let hint = "a layer that shall go into the IR as it is may also be listed in a CustomLayersMapping.xml (-k)";
-        Error::unsupported(format!("{e}; {hint}"))
+        let python = match nameless_python {
+            true => {
+                "; a Python layer needs `python_param { module: \"m\" layer: \"C\" }`, and an extension a rule for `m.C`"
+            }
+            false => "",
+        };
+        Error::unsupported(format!("{e}; {hint}{python}"))
     })
 }

@@ -2,6 +2,7 @@
 //! is the one place where layer types and rules meet.
 
 use crate::custom_layers::{CustomLayers, Entry};
+use crate::input;
 use crate::names::plain;
 use crate::net::Layer;
 use carafe_frontend::{Found, Origin, RuleSet};
@@ -48,6 +49,7 @@ impl<'r> Lookup<'r> {
         let Some(m) = python else { return layer.ty.clone() };
         let part = |name: &str| m.get(name).and_then(Value::as_str).unwrap_or("");
         match (part("module"), part("layer")) {
+            ("", "") => layer.ty.clone(),
             ("", layer) => layer.to_string(),
             (module, layer) => format!("{module}.{layer}"),
         }
@@ -73,17 +75,24 @@ impl<'r> Lookup<'r> {
 
     /// Entries of custom layers that are never asked because another handles layers of their type, in words.
     pub(crate) fn shadowed(&self) -> Vec<String> {
-        let types = self.custom.into_iter().flat_map(CustomLayers::types);
-        let winner = |ty: &str| match self.find(&Layer { ty: ty.to_string(), ..Layer::default() })? {
+        let Some(custom) = self.custom else { return vec![] };
+        let told = custom.types().filter_map(|ty| {
+            let winner = self.winner(&Layer { ty: ty.to_string(), ..Layer::default() })?;
+            Some(format!("{}: the entry for `{ty}` is not used, {winner} comes first", custom.place()))
+        });
+        told.collect()
+    }
+
+    /// Who handles a layer before its entry of the custom layers is asked, in words.
+    pub(crate) fn winner(&self, layer: &Layer) -> Option<String> {
+        if input::is_input(&layer.ty) && !self.is_user(&layer.ty) {
+            return Some("the standard layer of that type".to_string());
+        }
+        match self.find(layer)? {
             Handler::Rule(Found { origin: Origin::BuiltIn, .. }) => Some("the standard layer of that type".to_string()),
             Handler::Rule(found) => Some(found.origin.words().0),
             Handler::Custom(..) => None,
-        };
-        let told = types.filter_map(|ty| {
-            let winner = winner(ty)?;
-            Some(format!("CustomLayersMapping.xml: the entry for `{ty}` is not used, {winner} comes first"))
-        });
-        told.collect()
+        }
     }
 
     /// Whether a user's rule answers.

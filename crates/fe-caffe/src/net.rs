@@ -3,18 +3,44 @@
 
 use crate::binary::Decoded;
 use crate::blob::Blob;
+use crate::input;
 use crate::old_types;
 use crate::phase::State;
 use carafe_graph::{AttrMap, Error, Result};
 use carafe_tensor::Tensor;
 use carafe_textproto::{Field, Message, Position, Value};
+use std::collections::HashSet;
 
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     pub name: String,
-    /// Tensors that layers may read by these names; only rewrites bring any.
-    pub constants: Vec<(String, Tensor)>,
+    /// Tensors that layers may read; only rewrites bring any.
+    pub constants: Vec<NetConstant>,
     pub layers: Vec<Layer>,
+    /// Inputs whose readers were all left out.
+    pub cut_off: HashSet<String>,
+    /// Layers of the file that are no part of what is translated.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A layer that is no part of the net.
+#[derive(Clone, Debug)]
+pub(crate) struct LeftOut {
+    pub name: String,
+    pub ty: String,
+    /// The layer before it in the file, inputs aside.
+    pub after: String,
+    pub why: &'static str,
+}
+
+/// A tensor that is part of a net by itself.
+#[derive(Clone, Debug)]
+pub(crate) struct NetConstant {
+    /// What layers read it by, a name that no blob of the net has.
+    pub blob: String,
+    /// What it is called.
+    pub name: String,
+    pub tensor: Tensor,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -56,7 +82,7 @@ impl Net {
         let has_new = tree.all("layer").next().is_some();
         let (field, blobs) = if has_new { ("layer", layer_blobs) } else { ("layers", old_layer_blobs) };
         let mut blobs = blobs.into_iter();
-        let mut any = false;
+        let (mut any, mut after, mut left_out) = (false, String::new(), vec![]);
         for (at, value) in tree.all(field) {
             any = true;
             let Value::Message(m) = value else {
@@ -66,14 +92,21 @@ impl Net {
             if let Some(blobs) = blobs.next() {
                 layer.blobs = blobs;
             }
+            let last = after.clone();
+            if !input::is_input(&layer.ty) {
+                after.clone_from(&layer.name);
+            }
             if state.keeps(m).map_err(|e| e.at(layer.place()))? {
                 layers.push(layer);
+            } else {
+                let why = "left out by its `include` and `exclude` rules; the phase is TEST";
+                left_out.push(LeftOut { name: layer.name, ty: layer.ty, after: last, why });
             }
         }
         if !any {
             return Err(no_layers(&tree));
         }
-        Ok(Net { name, layers, constants: vec![] })
+        Ok(Net { name, layers, left_out, ..Net::default() })
     }
 }
 

@@ -27,10 +27,10 @@ pub fn is_caffe(head: &[u8]) -> bool {
 
 /// Whether they are those of a net written as text.
 pub(crate) fn is_text(head: &[u8]) -> bool {
+    // The head may end within a letter, and what is no UTF-8 further on is told by whoever reads the whole.
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
-        Err(e) if head.len() - e.valid_up_to() < 4 => std::str::from_utf8(&head[..e.valid_up_to()]).unwrap_or(""),
-        Err(_) => return false,
+        Err(e) => std::str::from_utf8(&head[..e.valid_up_to()]).unwrap_or(""),
     };
     let mut c = Cursor::new(text);
     loop {

@@ -7,13 +7,16 @@ use crate::custom_layers::{CustomLayers, Entry};
 use crate::decoded;
 use crate::input;
 use crate::lookup::{Handler, Lookup};
+use crate::misspelt;
 use crate::net::{Layer, Net};
 use crate::schema::Schema;
 use carafe_frontend::{
-    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, trace_inputs, trace_outputs,
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, mark_cut_off, trace_inputs,
+    trace_outputs,
 };
 use carafe_graph::{
-    AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, OpRef, Registry, Result, ShapeRule, Value,
+    AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, Op, OpRef, Registry, Result, ShapeRule,
+    Value,
 };
 use carafe_tensor::{ElementType, PartialShape};
 use std::collections::{HashMap, HashSet};
@@ -34,6 +37,12 @@ pub(crate) struct Scope<'f> {
     blobs: HashMap<String, (String, Blob, Option<Item>)>,
     /// Names of inputs of the model.
     inputs: HashMap<String, usize>,
+    /// Inputs whose readers were all left out.
+    cut_off: HashSet<String>,
+    /// Name of the layer before the one at hand.
+    previous: String,
+    /// Types of custom layers whose unused output shape was told of.
+    told: HashSet<String>,
     /// Whether any layer was kept for want of a rule.
     kept: bool,
 }
@@ -57,6 +66,9 @@ impl<'f> Scope<'f> {
             names: HashMap::new(),
             blobs: HashMap::new(),
             inputs: HashMap::new(),
+            cut_off: HashSet::new(),
+            previous: String::new(),
+            told: HashSet::new(),
             kept: false,
         }
     }
@@ -64,11 +76,12 @@ impl<'f> Scope<'f> {
     /// The whole net as a model.
     pub(crate) fn net(mut self, net: &Net) -> Result<Model> {
         self.model.name = net.name.clone();
+        self.cut_off = net.cut_off.clone();
         let later: HashSet<&str> = net.layers.iter().flat_map(|l| &l.tops).map(String::as_str).collect();
-        for (name, tensor) in &net.constants {
-            let item = self.model.constant(name, tensor.clone())?.into();
-            let bound = Bound { item, producer: name.clone(), consumed: true, is_input: true, order: (0, 0) };
-            self.names.insert(name.clone(), bound);
+        for c in &net.constants {
+            let item = self.model.constant(&c.name, c.tensor.clone())?.into();
+            let bound = Bound { item, producer: c.name.clone(), consumed: true, is_input: true, order: (0, 0) };
+            self.names.insert(c.blob.clone(), bound);
         }
         let mut layer_names = HashMap::new();
         for (i, layer) in net.layers.iter().enumerate() {
@@ -76,6 +89,15 @@ impl<'f> Scope<'f> {
             let name = unique(&layer.name, &mut layer_names);
             let done = self.bottoms(layer, &later).and_then(|()| self.layer(layer, &name, i, &later));
             done.map_err(|e| e.at(layer.place()))?;
+            if !input::is_input(&layer.ty) {
+                self.previous.clone_from(&layer.name);
+            }
+        }
+        if self.cx.options.explain {
+            for l in &net.left_out {
+                let (source, source_type, why) = (l.name.clone(), l.ty.clone(), l.why.to_string());
+                Explained { source, source_type, rule: String::new(), why }.attach_gone(&mut self.model, &l.after);
+            }
         }
         self.outputs()?;
         self.model.prune();
@@ -87,6 +109,11 @@ impl<'f> Scope<'f> {
         for bottom in &layer.bottoms {
             match self.names.get_mut(bottom) {
                 Some(bound) => bound.consumed = true,
+                None if layer.tops.contains(bottom) => {
+                    return Err(Error::invalid(format!(
+                        "bottom `{bottom}` is its own top, and no layer before it produces `{bottom}`"
+                    )));
+                }
                 None if later.contains(bottom.as_str()) => {
                     return Err(Error::invalid(format!(
                         "bottom `{bottom}` is produced by a later layer; layers stand behind those they read"
@@ -106,6 +133,9 @@ impl<'f> Scope<'f> {
                 let v = self.model.parameter(&own, ElementType::F32, shape)?;
                 self.model.set_tensor_names(v, Default::default());
                 self.bind(layer, top, v.into(), (order, t), true)?;
+                if self.cut_off.contains(top) {
+                    mark_cut_off(&mut self.model, v.node);
+                }
             }
             return Ok(());
         }
@@ -128,12 +158,28 @@ impl<'f> Scope<'f> {
             Err(e) if self.cx.options.keep_unknown && (self.kept || e.kind() == ErrorKind::Unsupported) => {
                 self.keep(&source, before)?
             }
-            Err(e) => return Err(e),
+            Err(e) => return Err(misspelt::told(e, layer, self.cx.schema)),
         };
         trace_outputs(&self.cx.options.log, &self.model, &source, &outputs.0);
+        let passed_on = match outputs.0.first() {
+            Some(Item::Tensor(v)) if (v.node.0 as usize) < before => Some(*v),
+            _ => None,
+        };
         if self.cx.options.explain {
             let origin = origin.unwrap_or(Origin::Nobody);
-            Explained::new(&layer.name, &source.op_type, &origin).attach(&mut self.model, before);
+            let mut told = Explained::new(&layer.name, &source.op_type, &origin);
+            told.attach(&mut self.model, before);
+            if passed_on.is_some() || outputs.0.is_empty() {
+                let nothing =
+                    if passed_on.is_some() { "becomes nothing, what it reads is passed on" } else { "becomes nothing" };
+                told.why = [told.why.as_str(), nothing]
+                    .iter()
+                    .filter(|w| !w.is_empty())
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join("; ");
+                told.attach_gone(&mut self.model, &self.previous);
+            }
         }
         if outputs.0.len() < source.outputs.len() {
             let (given, wanted) = (outputs.0.len(), source.outputs.len());
@@ -141,6 +187,10 @@ impl<'f> Scope<'f> {
         }
         for (t, (top, item)) in layer.tops.iter().zip(outputs.0).enumerate() {
             self.bind(layer, top, item, (order, t), false)?;
+        }
+        // A layer that became nothing is still found by its name, unless that is the name of a blob.
+        if let Some(v) = passed_on.filter(|_| !tops.contains(name) && !name.starts_with(decoded::NAMELESS)) {
+            self.model.add_tensor_name(v, name);
         }
         Ok(())
     }
@@ -217,7 +267,8 @@ impl<'f> Scope<'f> {
 
     // What no layer reads is an output, in the order of the file.
     fn outputs(&mut self) -> Result<()> {
-        let ends = self.names.iter().filter(|(_, b)| !b.consumed && !b.is_input);
+        let has_name = |name: &str| !name.starts_with(decoded::NAMELESS);
+        let ends = self.names.iter().filter(|(name, b)| !b.consumed && !b.is_input && has_name(name));
         let mut ends: Vec<_> = ends.map(|(name, b)| (b.order, name.clone(), b.item.clone())).collect();
         ends.sort_by_key(|(order, ..)| *order);
         for (_, name, item) in ends {
@@ -245,13 +296,18 @@ impl<'f> Scope<'f> {
         let given = all.shapes_of(layer);
         let n = source.outputs.len();
         let op: OpRef = match (registered, given, &entry.output_shape) {
-            (Some(class), ..) => class.create(&attrs)?,
+            (Some(class), ..) => {
+                let op = class.create(&attrs)?;
+                self.unheard(all, entry, layer, &*op, &attrs);
+                op
+            }
             (None, None, None) => {
                 let ty = &source.op_type;
                 return Err(Error::unsupported(format!(
-                    "CustomLayersMapping.xml has it, but nothing says its output shape: add outputShape=\"...\" to its \
+                    "{} has it, but nothing says its output shape: add outputShape=\"...\" to its \
                      entry (`in0` for that of its input), give --layer_shapes '{}[...]', or load an extension with an \
                      operation named `{ty}`",
+                    all.place(),
                     source.name
                 )));
             }
@@ -268,6 +324,12 @@ impl<'f> Scope<'f> {
                     let text = format!("has {n} tops, --layer_shapes gives {} shapes", known.len());
                     return Err(Error::usage(text));
                 }
+                if let Some(expression) = expression.as_ref().filter(|e| rule.is_some() && e.len() != n) {
+                    let (place, shapes) = (all.place(), expression.len());
+                    return Err(Error::invalid(format!(
+                        "has {n} tops, its outputShape in {place} has {shapes} shapes"
+                    )));
+                }
                 let outputs =
                     (0..n).map(|i| (ElementType::F32, known.get(i).cloned().unwrap_or_else(PartialShape::dynamic)));
                 let outputs = outputs.collect();
@@ -278,6 +340,27 @@ impl<'f> Scope<'f> {
         let node = self.model.add_ref(&source.name, op, &inputs)?;
         let given = self.model.node(node).outputs().len();
         Ok((0..given).map(|port| Value { node, port }).collect::<Vec<_>>().into())
+    }
+
+    // An operation of the layer's name has its own attributes and shapes; what else was said is told of.
+    fn unheard(&mut self, all: &CustomLayers, entry: &Entry, layer: &Layer, op: &dyn Op, attrs: &AttrMap) {
+        let log = &self.cx.options.log;
+        let name = format!("the operation `{}::{}`", op.opset(), op.type_name());
+        let own = op.attrs();
+        let is_known = |n: &str| op.info().attrs.iter().any(|a| a.name == n) || own.iter().any(|(o, _)| o == n);
+        let lost: Vec<String> = attrs.iter().filter(|(n, _)| !is_known(n)).map(|(n, _)| format!("`{n}`")).collect();
+        if !lost.is_empty() {
+            let (layer, lost) = (&layer.name, lost.join(", "));
+            log.warn(format!("layer `{layer}`: {name} does not declare {lost}, which are not written"));
+        }
+        let first = "infers the shape itself and comes first";
+        if all.shapes_of(layer).is_some() {
+            log.warn(format!("--layer_shapes: the shape of `{}` is not used, {name} {first}", layer.name));
+        }
+        if entry.output_shape.is_some() && self.told.insert(entry.native_type.clone()) {
+            let (place, ty) = (all.place(), &entry.native_type);
+            log.warn(format!("{place}: the outputShape for `{ty}` is not used, {name} {first}"));
+        }
     }
 
     fn keep(&mut self, source: &SourceNode, first_slot: usize) -> Result<Outputs> {

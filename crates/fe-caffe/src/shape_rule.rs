@@ -64,6 +64,11 @@ impl ShapeExpression {
         }
     }
 
+    /// How many outputs it speaks of.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The shapes, for inputs of these shapes.
     pub(crate) fn shapes(&self, inputs: &[PartialShape], parameters: &AttrMap) -> Result<Vec<PartialShape>> {
         let cx = Shapes { inputs, parameters };

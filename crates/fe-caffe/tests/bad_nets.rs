@@ -19,7 +19,9 @@ fn slips_in_the_text_have_a_line_and_a_column() {
     check_error("layers { name: 'a' type: 77 }", "there is no layer type 77");
     let deep = format!("layer {{ {} }}", "p {".repeat(500));
     check_error(deep, "nested deeper than 100");
-    check_error(&b"layer { name: '\xff\xfe' }\n"[..], "not a valid caffemodel");
+    check_error(&b"layer { name: '\xff\xfe' }\n"[..], "line 1, column 16: the byte 0xff is no UTF-8");
+    check_error("name: 'x'", "the net has no layers");
+    check_error("", "the net has no layers");
 }
 
 #[test]
@@ -247,4 +249,41 @@ fn many_fields_do_not_take_forever() {
     let many: String =
         (0..5_000).map(|i| format!("layer {{ name: 'a' type: 'Dropout' bottom: 'x' top: 't{i}' }}\n")).collect();
     assert!(read(net(&[1], &many)).is_ok());
+}
+
+#[test]
+fn a_layer_that_reads_itself_is_told_so() {
+    check_error(
+        net(&[1], "layer { name: 'r' type: 'ReLU' bottom: 'a' top: 'a' }"),
+        "bottom `a` is its own top, and no layer before it produces `a`",
+    );
+}
+
+#[test]
+fn misspelt_parameters_are_named_with_their_place() {
+    let pool = |p: &str| {
+        let layer = format!("layer {{ name: 'p' type: 'Pooling' bottom: 'x' top: 'y'\n pooling_param {{ {p} }} }}");
+        net(&[1, 1, 4, 4], &layer)
+    };
+    check_error(
+        pool("kernel_sise: 2"),
+        "line 3, column 18: `pooling_param` has no field `kernel_sise` (did you mean `kernel_size`?)",
+    );
+    check_error(pool("kernel_size: 2 strid: 2"), "line 3, column 33: `pooling_param` has no field `strid`");
+}
+
+#[test]
+fn suggestions_for_unknown_layers_are_near() {
+    let registry = carafe_graph::Registry::new();
+    let options = ReadOptions { registry: Some(&registry), ..ReadOptions::default() };
+    let error = |ty: &str| {
+        let layers = (0..12).map(|i| format!("layer {{ name: 'u{i}' type: '{ty}' bottom: 'x' top: 'y{i}' }}\n"));
+        let text = net(&[1], &layers.collect::<String>()).into();
+        read_bytes_with(text, None, &rules(), &options, Schema::built_in()).unwrap_err().to_string()
+    };
+    let e = error("Zork");
+    assert!(e.contains("12 x `Zork`") && e.contains("`u9` and 2 more, which") && !e.contains("did you mean"), "{e}");
+    assert!(error("Softmaxx").contains("did you mean Softmax?"));
+    let e = error("Python");
+    assert!(e.contains("a Python layer needs `python_param"), "{e}");
 }

@@ -145,6 +145,7 @@ fn decode(bytes: bytes::Bytes) -> Result<ModelProto> {
 fn translate(proto: &ModelProto, imports: Imports, cx: &Context<'_>) -> Result<Model> {
     let graph = proto.graph.as_ref().ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
     telemetry::count(cx.options, graph);
+    cx.options.log.debug(|| "stage extract".to_string());
     if !cx.options.keep_unknown {
         let mut missing = Missing::default();
         find_missing(&graph.node, &imports, cx, &mut missing, 0);
@@ -152,6 +153,7 @@ fn translate(proto: &ModelProto, imports: Imports, cx: &Context<'_>) -> Result<M
             find_missing(&f.node, &Imports::of(&f.opset_import), cx, &mut missing, 0);
         }
         telemetry::missing(cx.options, &missing);
+        missing.tell(&cx.options.log);
         missing.check("onnx", cx.rules, cx.options.registry)?;
     }
     let mut model = Scope::new(cx, imports, None).graph(graph, &[])?.model;

@@ -6,6 +6,8 @@ use carafe_graph::{Model, Node, NodeId, Parameter, Result, RtTree, in_bodies};
 
 /// Where it is attached.
 const KEY: &str = "carafe_explain";
+/// What stands in the file before a node that left nothing in the model.
+const AFTER: &str = "after";
 
 /// What a reader tells about a node it made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,22 +33,37 @@ impl Explained {
             // What a body takes from outside belongs to no rule.
             let is_made = model.get(id).is_some_and(|n| !n.op().is::<Parameter>() && Explained::of(n).is_none());
             if is_made {
-                let fields =
-                    [("source", &self.source), ("type", &self.source_type), ("rule", &self.rule), ("why", &self.why)];
-                let leaves =
-                    fields.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| RtTree::leaf(k, v.as_str()));
-                model.rt_info_mut(id).user.push(RtTree::branch(KEY, leaves.collect()));
+                model.rt_info_mut(id).user.push(RtTree::branch(KEY, self.leaves()));
             }
         }
     }
+    /// Attaches it to the model as a whole, for a node that left nothing in it; `after` is the node before it in the file.
+    pub fn attach_gone(&self, model: &mut Model, after: &str) {
+        let mut leaves = self.leaves();
+        leaves.push(RtTree::leaf(AFTER, after));
+        model.rt_info.push(RtTree::branch(KEY, leaves));
+    }
+    /// Nodes that left nothing in the model, each with the one before it.
+    pub fn gone(model: &Model) -> Vec<(Explained, String)> {
+        let trees = model.rt_info.iter().filter(|t| t.key == KEY);
+        let after = |t: &RtTree| t.child(AFTER).and_then(|t| t.value.clone()).unwrap_or_default();
+        trees.map(|t| (Explained::read(t), after(t))).collect()
+    }
+    fn leaves(&self) -> Vec<RtTree> {
+        let fields = [("source", &self.source), ("type", &self.source_type), ("rule", &self.rule), ("why", &self.why)];
+        fields.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| RtTree::leaf(k, v.as_str())).collect()
+    }
+    fn read(tree: &RtTree) -> Explained {
+        let field = |key: &str| tree.child(key).and_then(|t| t.value.clone()).unwrap_or_default();
+        Explained { source: field("source"), source_type: field("type"), rule: field("rule"), why: field("why") }
+    }
     /// What is attached to a node.
     pub fn of(node: &Node) -> Option<Explained> {
-        let tree = node.rt_info.user.iter().find(|t| t.key == KEY)?;
-        let field = |key: &str| tree.child(key).and_then(|t| t.value.clone()).unwrap_or_default();
-        Some(Explained { source: field("source"), source_type: field("type"), rule: field("rule"), why: field("why") })
+        node.rt_info.user.iter().find(|t| t.key == KEY).map(Explained::read)
     }
     /// Takes everything off a model and its bodies.
     pub fn detach(model: &mut Model) -> Result<()> {
+        model.rt_info.retain(|t| t.key != KEY);
         let ids: Vec<NodeId> = model.nodes().map(|(id, _)| id).collect();
         for id in ids {
             model.rt_info_mut(id).user.retain(|t| t.key != KEY);

@@ -4,20 +4,24 @@
 
 #![forbid(unsafe_code)]
 
+mod cut_off;
 mod explain;
 mod item;
 mod mapping;
 mod missing;
+mod near;
 mod node_cx;
 mod options;
 mod rule;
 mod telemetry;
 mod trace;
 
+pub use cut_off::{mark_cut_off, take_cut_off};
 pub use explain::Explained;
 pub use item::{Item, join, pack};
 pub use mapping::{Mapping, split_name};
 pub use missing::Missing;
+pub use near::{is_near, nearest};
 pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
 pub use options::{FormatOptions, Level, Log, Progress, ReadOptions};
 pub use rule::{Found, Origin, Rule, RuleSet, StaticRule, Translate, rule, rule_in};

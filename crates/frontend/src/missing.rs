@@ -1,6 +1,8 @@
 //! Everything a model needs that nobody has, told in one list instead of one error at a time. A custom operation has two
 //! halves, the operation and the rule that maps the node to it; the message says which of them is missing.
 
+use crate::near::is_near;
+use crate::options::Log;
 use crate::rule::RuleSet;
 use carafe_graph::{Error, Registry, Result};
 use std::collections::BTreeMap;
@@ -11,11 +13,17 @@ pub struct Missing {
     found: BTreeMap<(String, String, i64), Vec<String>>,
 }
 
-const SHOWN_NODES: usize = 5;
+const SHOWN_NODES: usize = 10;
 
 impl Missing {
     pub fn add(&mut self, domain: &str, op_type: &str, version: i64, node: &str) {
         self.found.entry((domain.into(), op_type.into(), version)).or_default().push(node.into());
+    }
+    /// Names every node, for whoever reads the debug lines.
+    pub fn tell(&self, log: &Log<'_>) {
+        for ((_, op_type, _), nodes) in &self.found {
+            nodes.iter().for_each(|node| log.debug(|| format!("nobody handles `{node}` ({op_type})")));
+        }
     }
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
@@ -35,7 +43,7 @@ impl Missing {
             let shown: Vec<String> = nodes.iter().take(SHOWN_NODES).map(|n| format!("`{n}`")).collect();
             let more = match nodes.len().saturating_sub(SHOWN_NODES) {
                 0 => String::new(),
-                n => format!(" and {n} more"),
+                n => format!(" and {n} more, which `carafe convert --log_level DEBUG` names"),
             };
             let domain_text = if domain.is_empty() { String::new() } else { format!(" of domain `{domain}`") };
             let half = half(domain, op_type, *version, format, rules, registry);
@@ -106,7 +114,7 @@ fn near(rules: &RuleSet, registry: Option<&Registry>, op_type: &str) -> Vec<Stri
     };
     let mut like: Vec<String> = rules.names().into_iter().filter(is_like).map(str::to_string).collect();
     for name in registry.map(|r| r.near(op_type)).unwrap_or_default() {
-        if !like.iter().any(|n| n == name) {
+        if is_near(name, op_type) && !like.iter().any(|n| n == name) {
             like.push(name.to_string());
         }
     }

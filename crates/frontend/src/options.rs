@@ -20,6 +20,9 @@ pub struct ReadOptions<'a> {
     /// Hears of events: kind, category, action, label, value.
     pub telemetry: Option<&'a dyn Fn(&str, &str, &str, &str, i64)>,
     pub log: Log<'a>,
+    /// What the caller will keep of the model, by names of nodes or tensors; what none of it needs may be left out. Empty for
+    /// everything.
+    pub wanted: &'a [String],
 }
 
 impl std::fmt::Debug for ReadOptions<'_> {
@@ -108,6 +111,9 @@ impl FormatOptions {
             Some("" | "true" | "1" | "yes") => Ok(true),
             Some(other) => Err(Error::usage(format!("option `--{name}` takes True or False, found `{other}`"))),
         }
+    }
+    pub fn remove(&mut self, name: &str) {
+        self.0.remove(name);
     }
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(n, v)| (n.as_str(), v.as_str()))

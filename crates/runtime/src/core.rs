@@ -119,7 +119,7 @@ impl Core {
                 }
             };
             let request = ReadRequest { progress: Progress::to(&told), ..*request };
-            request.log.debug(|| format!("stage load, extract: {}", reader.format()));
+            request.log.debug(|| format!("stage load: {}", reader.format()));
             let mut model = reader.read(&request, &cx)?;
             request.log.debug(|| "stage front".to_string());
             let mut notes = Notes::default().kept(request.log.is_debug()).with_registry(Arc::new(registry));
@@ -151,7 +151,11 @@ impl Core {
         let mut head = Vec::new();
         file.take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
         let state = self.state();
-        state.readers.iter().find(|r| r.recognizes(&head)).cloned().ok_or_else(|| {
+        // What is too broken to be recognised is told best by the format that it says it has.
+        let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+        let by_name = |r: &&Arc<dyn Reader>| ending.as_deref().is_some_and(|e| r.endings().contains(&e));
+        let by_content = state.readers.iter().find(|r| r.recognizes(&head));
+        by_content.or_else(|| state.readers.iter().find(by_name)).cloned().ok_or_else(|| {
             let known: Vec<&str> = state.readers.iter().map(|r| r.format()).collect();
             Error::unsupported(format!("`{shown}` is of no known format; known: {}", known.join(", ")))
         })

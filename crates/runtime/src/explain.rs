@@ -20,7 +20,7 @@ pub struct NodeExplained {
     pub source_type: String,
     /// Whose rule translated it; `None` where none was needed.
     pub rule: Option<String>,
-    /// `opset::Type`.
+    /// `opset::Type`; empty where the node of the file left nothing in the model.
     pub op: String,
     /// Where the operation comes from: `built-in`, an extension, the program.
     pub op_from: String,
@@ -40,6 +40,21 @@ impl Core {
         let all = state.registry.all();
         let mut rows = vec![];
         add(&state, &all, model, "", &mut rows);
+        for (read, after) in Explained::gone(model) {
+            let at = match after.as_str() {
+                "" => 0,
+                after => rows.iter().rposition(|r| r.source == after).map_or(rows.len(), |i| i + 1),
+            };
+            let row = NodeExplained {
+                name: read.source.clone(),
+                source: read.source,
+                source_type: read.source_type,
+                rule: Some(read.rule).filter(|r| !r.is_empty()),
+                why: vec![read.why],
+                ..NodeExplained::default()
+            };
+            rows.insert(at, row);
+        }
         rows
     }
 
@@ -88,6 +103,7 @@ impl Core {
                         serve(row, outer);
                         (row.kernel, row.kernel_from) = (None, None);
                     }
+                    _ if row.op.is_empty() => {}
                     _ => row.why.push("folded, fused or dropped before it ran".into()),
                 },
             }

@@ -24,6 +24,9 @@ pub struct ReadRequest<'a> {
     /// Rewrites that come before those of extensions: of the graph as decoded, or of the model where the format has no
     /// such form.
     pub rewrites: &'a [Arc<dyn Pass>],
+    /// What the caller will keep of the model, by names of nodes or tensors: a reader may leave out what none of it needs.
+    /// Empty for everything.
+    pub wanted: &'a [String],
 }
 
 impl std::fmt::Debug for ReadRequest<'_> {
@@ -44,6 +47,7 @@ impl<'a> ReadRequest<'a> {
             options: None,
             log: Log::default(),
             rewrites: &[],
+            wanted: &[],
         }
     }
 }
@@ -55,6 +59,11 @@ pub trait Reader: Send + Sync {
     /// Decides by content; `head` is the first part of the file.
     fn recognizes(&self, head: &[u8]) -> bool;
     fn read(&self, request: &ReadRequest<'_>, cx: &ReadContext<'_>) -> Result<Model>;
+    /// Endings of file names that no other format has, in small letters: such a file is of this format even when its content
+    /// is not recognised.
+    fn endings(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Names of the options of `ReadRequest::options` that it understands.
     fn options(&self) -> &'static [&'static str] {
         &[]

@@ -65,6 +65,16 @@ fn items(model: &Model, text: &str) -> Result<Vec<Item>> {
     Ok(items)
 }
 
+/// Names in `--input`, as far as it can be read without the model.
+pub(super) fn names(text: &str) -> Vec<String> {
+    let name = |part: &str| {
+        let left = part.split_once("->").map_or(part, |(left, _)| left);
+        left.split(['[', '{']).next().unwrap_or("").trim().to_string()
+    };
+    let parts = syntax::list(text).unwrap_or_default();
+    parts.into_iter().map(name).filter(|n| !n.is_empty()).collect()
+}
+
 // `name[shape]{type}->value`; without a name the item means the input of its position.
 fn item(model: &Model, part: &str, position: usize) -> Result<Item> {
     let (mut rest, value) = match part.split_once("->") {

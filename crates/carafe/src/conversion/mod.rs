@@ -19,6 +19,7 @@ pub use config::{ConfigPass, ReplacementFile, apply_config, update_config};
 pub use pipeline::{Conversion, Converted, emit, print_line};
 pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 
+use carafe_frontend::take_cut_off;
 use carafe_graph::{Error, Model, NodeId, Result};
 use std::path::PathBuf;
 
@@ -92,6 +93,14 @@ pub(crate) struct NamedInput {
     cut: bool,
 }
 
+/// What a conversion keeps of a model, for the reader of the file; empty when that is everything. Mistakes are left to
+/// `apply`, which knows the model.
+fn wanted(options: &ConversionOptions) -> Vec<String> {
+    let Some(Ok(outputs)) = options.output.as_deref().map(syntax::list) else { return vec![] };
+    let inputs = options.input.as_deref().map(inputs::names).unwrap_or_default();
+    outputs.into_iter().map(str::to_string).chain(inputs).collect()
+}
+
 // Cuts at outputs and inputs; gives the inputs that options without names mean, in their order.
 fn cut(model: &mut Model, options: &ConversionOptions) -> Result<Vec<NamedInput>> {
     let items = inputs::read(model, options)?;
@@ -99,7 +108,8 @@ fn cut(model: &mut Model, options: &ConversionOptions) -> Result<Vec<NamedInput>
         Some(text) => Some(outputs::read(model, text).map_err(|e| e.at("option `--output`"))?),
         None => None,
     };
-    let needed = outputs::needed(model);
+    let mut needed = outputs::needed(model);
+    needed.extend(take_cut_off(model));
     if let Some(values) = &values {
         outputs::keep_only(model, values)?;
     }

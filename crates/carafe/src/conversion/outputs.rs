@@ -6,11 +6,12 @@ use super::syntax;
 use carafe_graph::{Error, Model, NodeId, Result, Value};
 use std::collections::HashSet;
 
-/// Tensors named by the option, in order.
-pub(super) fn read(model: &Model, text: &str) -> Result<Vec<Value>> {
-    let mut values = Vec::new();
+/// Tensors named by the option, in order, each with what the user calls it where that is a name.
+pub(super) fn read(model: &Model, text: &str) -> Result<Vec<(Value, Option<String>)>> {
+    let mut values: Vec<(Value, Option<String>)> = Vec::new();
     for item in syntax::list(text)? {
-        let found = match places::find(model, item)? {
+        let place = places::find(model, item)?;
+        let found: Vec<Value> = match place {
             Place::Tensor(v) | Place::Output(v) => vec![v],
             Place::Input(u) => vec![model.node(u.node).inputs()[u.input]],
             Place::Node(node) => (0..model.node(node).outputs().len()).map(|port| Value { node, port }).collect(),
@@ -18,23 +19,43 @@ pub(super) fn read(model: &Model, text: &str) -> Result<Vec<Value>> {
         if found.is_empty() {
             return Err(Error::usage(format!("`{item}` is a node that gives nothing")));
         }
+        let name = match place {
+            Place::Node(id) | Place::Output(Value { node: id, .. }) if model.node(id).outputs().len() == 1 => {
+                Some(model.node(id).name().to_string())
+            }
+            Place::Tensor(_) => Some(item.to_string()),
+            _ => None,
+        };
         for v in found {
-            if values.contains(&v) {
+            if values.iter().any(|(other, _)| *other == v) {
                 return Err(Error::usage(format!("`{item}` names a tensor that is in the list already")));
             }
-            values.push(v);
+            values.push((v, name.clone()));
         }
     }
     Ok(values)
 }
 
-/// Makes these the outputs of the model, in this order; a Result that is there already is kept.
-pub(super) fn keep_only(model: &mut Model, values: &[Value]) -> Result<()> {
+/// Makes these the outputs of the model, in this order; a Result that is there already is kept. Users find an output by the
+/// name they gave it here.
+pub(super) fn keep_only(model: &mut Model, values: &[(Value, Option<String>)]) -> Result<()> {
     let mut order = Vec::new();
-    for &v in values {
-        let present = model.results().iter().copied().find(|&r| model.result_value(r) == v);
-        order.push(match present {
-            Some(r) => r,
+    for (v, name) in values {
+        let v = *v;
+        let name = name.as_ref().filter(|name| places::by_tensor_name(model, name).is_none_or(|other| other == v));
+        if let Some(name) = name {
+            model.add_tensor_name(v, name);
+        }
+        let own = |r: NodeId| &model.node(r).outputs()[0].names;
+        let present: Vec<NodeId> = model.results().iter().copied().filter(|&r| model.result_value(r) == v).collect();
+        let named = present.iter().copied().find(|r| name.is_some_and(|name| own(*r).contains(name)));
+        order.push(match named.or(present.first().copied()) {
+            Some(r) => {
+                if let Some(name) = name.filter(|_| !own(r).is_empty()) {
+                    model.add_tensor_name(r.into(), name);
+                }
+                r
+            }
             None => {
                 let name = format!("{}/sink_port_{}", model.node(v.node).name(), v.port);
                 model.result(&name, v)?

@@ -46,6 +46,15 @@ pub struct Converted {
     pub replaced: Option<usize>,
 }
 
+/// What the first stages give.
+struct Loaded {
+    model: Model,
+    replaced: Option<usize>,
+    choice: PassChoice,
+    /// What is left to do.
+    options: ConversionOptions,
+}
+
 impl<'a> Conversion<'a> {
     /// Of a file as it is.
     pub fn new(request: ReadRequest<'a>) -> Conversion<'a> {
@@ -63,24 +72,7 @@ impl<'a> Conversion<'a> {
     /// All stages but the last, which is `emit`.
     pub fn run(&self, core: &Core) -> Result<Converted> {
         let log = self.request.log;
-        let file = self.transformations_config.map(|path| read_config(core, path)).transpose()?;
-        let (choice, options) = self.choose(core, file.as_ref())?;
-        core.choose_passes(choice.clone());
-        let config = file.map(|file| Arc::new(ConfigPass::new(file, core)));
-        let rewrites: Vec<Arc<dyn Pass>> = config.iter().map(|c| c.clone() as Arc<dyn Pass>).collect();
-        let read = core.read(&ReadRequest { rewrites: &rewrites, ..self.request });
-        let read = read.map_err(|e| match self.transformations_config {
-            Some(path) if e.to_string().contains("pass `transformations_config`") => e.at(place(path)),
-            _ => e,
-        });
-        let mut model = read?;
-        let replaced = config.as_ref().map(|c| c.made());
-        if replaced == Some(0) {
-            log.warn(format!(
-                "{}: no replacement matches this model",
-                place(self.transformations_config.unwrap_or(Path::new("")))
-            ));
-        }
+        let Loaded { mut model, replaced, choice, options } = self.load(core)?;
         let explained = self.request.explain.then(|| core.explain(&model));
         if self.request.explain {
             Explained::detach(&mut model)?;
@@ -91,26 +83,58 @@ impl<'a> Conversion<'a> {
         if let Some(name) = &self.model_name {
             model.name = name.clone();
         }
-        let mut notes = Notes::default().kept(log.is_debug());
-        let done = self.middle_and_back(core, &mut model, &choice, &mut notes);
-        notes.lines.iter().for_each(|line| log.debug(|| line.clone()));
-        done?;
+        log.debug(|| "stage middle".to_string());
+        heard(&log, |notes| self.middle(core, &mut model, &choice, notes))?;
+        log.debug(|| "stage back".to_string());
+        heard(&log, |notes| self.back(core, &mut model, notes))?;
         core.record_extensions(&mut model);
         Ok(Converted { model, explained, replaced })
     }
 
-    fn middle_and_back(&self, core: &Core, model: &mut Model, choice: &PassChoice, notes: &mut Notes) -> Result<()> {
-        notes.add(|| "stage middle".to_string());
+    /// The model as it is read, with the replacements of the file and the rewrites in front, and nothing more.
+    pub fn read(&self, core: &Core) -> Result<Model> {
+        Ok(self.load(core)?.model)
+    }
+
+    fn load(&self, core: &Core) -> Result<Loaded> {
+        let log = self.request.log;
+        let file = self.transformations_config.map(|path| read_config(core, path)).transpose()?;
+        let (choice, options) = self.choose(core, file.as_ref())?;
+        core.choose_passes(choice.clone());
+        let config = file.map(|file| Arc::new(ConfigPass::new(file, core)));
+        let rewrites: Vec<Arc<dyn Pass>> = config.iter().map(|c| c.clone() as Arc<dyn Pass>).collect();
+        let wanted = super::wanted(&options);
+        let read = core.read(&ReadRequest { rewrites: &rewrites, wanted: &wanted, ..self.request });
+        let read = read.map_err(|e| match self.transformations_config {
+            Some(path) if e.to_string().contains("pass `transformations_config`") => e.at(place(path)),
+            _ => e,
+        });
+        let model = read?;
+        let replaced = config.as_ref().map(|c| c.made());
+        let unmatched = config.as_ref().map(|c| c.unmatched()).unwrap_or_default();
+        let file = || place(self.transformations_config.unwrap_or(Path::new("")));
+        for line in &unmatched {
+            log.warn(format!("{}: {line}; are file and model made for each other?", file()));
+        }
+        if replaced == Some(0) {
+            log.warn(format!("{}: no replacement matches this model", file()));
+        }
+        Ok(Loaded { model, replaced, choice, options })
+    }
+
+    fn middle(&self, core: &Core, model: &mut Model, choice: &PassChoice, notes: &mut Notes) -> Result<()> {
         core.run_phase(model, Phase::Middle, notes)?;
         let all: Vec<&dyn Pass> = if self.tidy { built_in() } else { COMMON.to_vec() };
         let passes: Vec<&dyn Pass> = all.into_iter().filter(|p| choice.runs(p.name(), true)).collect();
         if self.options.static_shape {
             run_passes(model, &passes, notes)?;
-            model.infer()?;
+            model.infer()
         } else {
-            run_reshapable(model, &passes, notes)?;
+            run_reshapable(model, &passes, notes)
         }
-        notes.add(|| "stage back".to_string());
+    }
+
+    fn back(&self, core: &Core, model: &mut Model, notes: &mut Notes) -> Result<()> {
         core.run_phase(model, Phase::Back, notes)?;
         if self.compress_to_fp16 {
             run_passes(model, &[&CompressToFp16], notes)?;
@@ -148,6 +172,14 @@ impl<'a> Conversion<'a> {
         }
         Ok((choice, options))
     }
+}
+
+// Tells what the passes of a stage note, also when one of them fails.
+fn heard(log: &Log<'_>, stage: impl FnOnce(&mut Notes) -> Result<()>) -> Result<()> {
+    let mut notes = Notes::default().kept(log.is_debug());
+    let done = stage(&mut notes);
+    notes.lines.iter().for_each(|line| log.debug(|| line.clone()));
+    done
 }
 
 // The passes of the middle stage, in order.

@@ -35,7 +35,8 @@ pub(super) fn find(model: &Model, text: &str) -> Result<Place> {
     Err(unknown(model, text))
 }
 
-fn by_tensor_name(model: &Model, name: &str) -> Option<Value> {
+/// The tensor of this name.
+pub(super) fn by_tensor_name(model: &Model, name: &str) -> Option<Value> {
     // A name given to a model output as such belongs to the Result.
     let own = model.results().iter().find(|&&r| model.node(r).outputs()[0].names.contains(name));
     if let Some(&r) = own {

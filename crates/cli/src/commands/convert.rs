@@ -10,7 +10,10 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
-    let path = args.model.as_ref().or(args.input_model.as_ref()).ok_or_else(|| Error::usage("no model given"))?;
+    // Of the two names of the topology the short one is ours to bring together with the other.
+    let mut format_args = args.format.clone();
+    format_args.input_proto = args.input_proto_short.clone().or(format_args.input_proto);
+    let (path, format) = format_args.model(args.model.as_ref())?;
     if let Some(framework) = &args.framework {
         check_framework(framework, core.format_of(path)?, path)?;
     }
@@ -23,10 +26,6 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
         }
     };
     let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
-    let mut format = args.format.options();
-    if let Some(proto) = &args.input_proto_short {
-        format.set("input_proto", proto.display().to_string());
-    }
     let request = ReadRequest {
         weights: args.weights.as_deref(),
         explain: args.explain,

@@ -44,9 +44,8 @@ fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
 
 // For looking at a model: what nobody knows is kept.
 fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
-    let options = args.format.options();
-    let request =
-        ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..ReadRequest::new(&args.model) };
+    let (path, options) = args.format.model(args.model.as_ref())?;
+    let request = ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..ReadRequest::new(path) };
     core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown: true, explain, ..request })
 }
 

@@ -16,10 +16,9 @@ use std::sync::Arc;
 
 pub(crate) fn run(core: &Core, args: &RunArgs) -> Result<()> {
     let properties = properties(args)?;
-    match (&args.batch, &args.model) {
-        (Some(list), _) => run_batch(core, args, list, &properties),
-        (None, Some(model)) => run_one(core, args, model, &properties),
-        (None, None) => Err(Error::usage("no model given")),
+    match &args.batch {
+        Some(list) => run_batch(core, args, list, &properties),
+        None => run_one(core, args, &properties),
     }
 }
 
@@ -40,10 +39,12 @@ fn properties(args: &RunArgs) -> Result<Properties> {
     Ok(properties)
 }
 
-fn run_one(core: &Core, args: &RunArgs, path: &Path, properties: &Properties) -> Result<()> {
-    let options = args.format.options();
+fn run_one(core: &Core, args: &RunArgs, properties: &Properties) -> Result<()> {
+    let (path, options) = args.format.model(args.model.as_ref())?;
     let request = ReadRequest { weights: args.weights.as_deref(), explain: args.explain, ..ReadRequest::new(path) };
-    let model = core.read(&ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..request })?;
+    let request = ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..request };
+    let transformations_config = args.transformations_config.as_deref();
+    let model = Conversion { transformations_config, ..Conversion::new(request) }.read(core)?;
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();

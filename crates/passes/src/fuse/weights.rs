@@ -3,6 +3,7 @@
 
 use super::linear::{Plain, Step, step};
 use super::look::{operands, put_in_place, read_outside, stored};
+use crate::shared::feeds_result;
 use carafe_graph::{Constant, Model, NodeId, Outcome, Result, Value};
 use carafe_ops::arithmetic::{Add, Multiply, Subtract};
 use carafe_ops::convert::Convert;
@@ -137,21 +138,28 @@ impl Layer {
         let mut inputs = leaves;
         inputs[1] = weights;
         let op = model.node(self.id).op_ref().clone();
-        let layer_name = match shift {
-            Some(_) => model.node(self.id).name().to_string(),
-            None => format!("{name}/layer"),
-        };
-        if shift.is_some() {
-            model.set_name(self.id, format!("{layer_name}/was"));
+        // The name of an output stays with it; otherwise the layer goes on under its own.
+        let keeps_name = shift.is_some() || !feeds_result(model, root.into());
+        let own = model.node(self.id).name().to_string();
+        let layer_name = if keeps_name { own.clone() } else { format!("{name}/layer") };
+        if keeps_name {
+            model.set_name(self.id, format!("{own}/was"));
         }
         let info = model.node(self.id).rt_info.clone();
-        let mut new = model.add_ref(layer_name, op, &inputs)?;
+        let layer = model.add_ref(layer_name, op, &inputs)?;
+        let mut new = layer;
         model.rt_info_mut(new).extend_missing(&info);
         if let Some(shift) = shift {
             let bias = model.constant(&format!("{name}/bias"), shift.tensor(ty)?)?;
             new = model.add(format!("{name}/Add"), Add::default(), &[new.into(), bias])?;
         }
-        put_in_place(model, root, new)
+        let done = put_in_place(model, root, new)?;
+        if keeps_name && new == layer && model.get(layer).is_some() {
+            model.set_name(layer, own);
+        } else if model.get(self.id).is_some() {
+            model.set_name(self.id, own);
+        }
+        Ok(done)
     }
 
     // New weights, or why there are none.

@@ -5,8 +5,9 @@ use carafe_graph::{Constant, Error, Match, Model, NodeId, Parameter, Result, Res
 use regex::Regex;
 use std::collections::HashSet;
 
-/// Every match of the entry; `general` has one, which is everything.
-pub(super) fn find(model: &Model, entry: &Entry) -> Result<Vec<Match>> {
+/// Every match of the entry, and the scopes that are not in the model; `general` has one match, which is everything.
+pub(super) fn find(model: &Model, entry: &Entry) -> Result<(Vec<Match>, Vec<String>)> {
+    let mut absent = Vec::new();
     let with = |m: Match| Match { attrs: entry.attrs.clone(), json: entry.json.clone(), ..m };
     let found = match &entry.kind {
         Kind::General => vec![Match { name: entry.id.clone(), ..Match::default() }],
@@ -14,11 +15,17 @@ pub(super) fn find(model: &Model, entry: &Entry) -> Result<Vec<Match>> {
             vec![by_points(model, &entry.id, (starts, *include_inputs), (ends, *include_outputs))?]
         }
         Kind::Scope { instances, inputs, outputs } => {
-            let found = instances.iter().map(|i| by_scope(model, i, inputs.as_deref(), outputs.as_deref()));
-            found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect()
+            let mut found = Vec::new();
+            for instance in instances {
+                match by_scope(model, instance, inputs.as_deref(), outputs.as_deref())? {
+                    Some(m) => found.push(m),
+                    None => absent.push(instance.clone()),
+                }
+            }
+            found
         }
     };
-    Ok(found.into_iter().map(with).collect())
+    Ok((found.into_iter().map(with).collect(), absent))
 }
 
 fn node_named(model: &Model, name: &str) -> Result<NodeId> {

@@ -18,8 +18,8 @@ use carafe_graph::{
 };
 use carafe_runtime::Core;
 use entry::{Entry, Kind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Does what the entries of the file say to a model; how many replacements were made. An entry that matches nothing is
 /// told of in the notes, and the conversion goes on.
@@ -34,6 +34,8 @@ pub struct ConfigPass {
     replacements: Vec<Arc<dyn Replacement>>,
     passes: Vec<PhasedPass>,
     made: AtomicUsize,
+    /// What entries name that the model does not have, in words.
+    unmatched: Mutex<Vec<String>>,
 }
 
 impl std::fmt::Debug for ConfigPass {
@@ -51,17 +53,32 @@ impl ConfigPass {
             replacements: core.replacements(),
             passes: core.passes(),
             made: AtomicUsize::new(0),
+            unmatched: Mutex::default(),
         }
     }
     /// How many replacements all runs made.
     pub fn made(&self) -> usize {
         self.made.load(Ordering::Relaxed)
     }
+    /// What entries name that the model does not have, a line for each.
+    pub fn unmatched(&self) -> Vec<String> {
+        self.unmatched.lock().map(|lines| lines.clone()).unwrap_or_default()
+    }
+
+    // The matches of an entry; what is not there is remembered.
+    fn matches(&self, model: &Model, entry: &Entry) -> Result<Vec<Match>> {
+        let (found, absent) = matching::find(model, entry)?;
+        if let Ok(mut lines) = self.unmatched.lock() {
+            let line = |scope: &String| format!("replacement `{}`: no node is in the scope `{scope}`", entry.id);
+            lines.extend(absent.iter().map(line));
+        }
+        Ok(found)
+    }
 
     fn apply(&self, model: &mut Model, entry: &Entry, notes: &mut Notes) -> Result<usize> {
         let Some(op) = &entry.op else { return self.by_extension(model, entry, notes) };
         self.check_op(op)?;
-        let matches = matching::find(model, entry)?;
+        let matches = self.matches(model, entry)?;
         for m in &matches {
             let made = self.operation(op, m, notes.is_decoded())?;
             let node = model.add_ref(&m.name, made, &m.inputs)?;
@@ -109,7 +126,7 @@ impl ConfigPass {
         let replacements: Vec<_> = self.replacements.iter().filter(|r| r.id() == entry.id).collect();
         if !replacements.is_empty() {
             let mut made = 0;
-            for m in matching::find(model, entry)? {
+            for m in self.matches(model, entry)? {
                 for r in &replacements {
                     r.replace(model, &m, notes)?;
                 }
