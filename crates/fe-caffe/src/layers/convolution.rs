@@ -3,12 +3,14 @@
 
 use super::cx::LayerCx;
 use super::fillers::{blob_or_filler, ignore};
+use super::numbers::{dims, picked};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{
     Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData,
 };
+use carafe_ops::movement::Reshape;
 
 pub(crate) const RULES: &[StaticRule] = &[
     rule("Convolution", 0, |n| convolution(n, Groups::Given)),
@@ -91,9 +93,8 @@ pub(super) fn positive(n: &NodeCx<'_>, name: &str, default: Option<i64>) -> Resu
 /// Everything but the data.
 struct Filters {
     windows: Windows,
-    /// Channels in and out of the operation.
+    /// Channels that go in.
     input: usize,
-    output: usize,
     groups: usize,
     weights: Value,
     bias: Option<Value>,
@@ -148,7 +149,7 @@ fn filters(n: &mut NodeCx<'_>, x: Value, groups: Groups, transposed: bool) -> Re
             None
         }
     };
-    Ok(Filters { windows, input: channels, output, groups, weights, bias, axis })
+    Ok(Filters { windows, input: channels, groups, weights, bias, axis })
 }
 
 // Where the weights are filled and no filler speaks of the bias, it is zero.
@@ -181,31 +182,31 @@ fn for_each_bottom(
         if let Some(bias) = f.bias {
             y = n.plus(y, bias)?;
         }
-        tops.push(split_batch(n, y, batch, f.axis, f.output)?);
+        tops.push(split_batch(n, y, batch)?);
     }
     Ok(tops.into())
 }
 
-// All axes before the channels are one batch.
-fn join_batch(n: &mut NodeCx<'_>, x: Value, axis: usize) -> Result<(Value, Option<Vec<usize>>)> {
+// All axes before the channels are one batch; their sizes come along.
+fn join_batch(n: &mut NodeCx<'_>, x: Value, axis: usize) -> Result<(Value, Option<Value>)> {
     if axis == 1 {
         return Ok((x, None));
     }
-    let Some(shape) = n.shape(x).to_static() else {
-        return Err(n.unsupported(format!("channels at axis {axis} need a bottom of known shape")));
-    };
-    let mut pattern = vec![-1];
-    pattern.extend(shape[axis..].iter().map(|d| *d as i64));
-    Ok((n.reshape(x, &pattern)?, Some(shape[..axis].to_vec())))
+    let rank = n.known_rank(x)? as i64;
+    let axis = axis as i64;
+    let (shape, joined) = (n.shape_of(x)?, n.i64s(&[-1])?);
+    let batch = picked(n, shape, &(0..axis).collect::<Vec<_>>())?;
+    let image = picked(n, shape, &(axis..rank).collect::<Vec<_>>())?;
+    let pattern = n.concat(&[joined, image], 0)?;
+    Ok((n.emit(Reshape { special_zero: false }, &[x, pattern])?, Some(batch)))
 }
 
-fn split_batch(n: &mut NodeCx<'_>, y: Value, batch: Option<Vec<usize>>, axis: usize, output: usize) -> Result<Value> {
+fn split_batch(n: &mut NodeCx<'_>, y: Value, batch: Option<Value>) -> Result<Value> {
     let Some(batch) = batch else { return Ok(y) };
-    let shape = n.shape(y).to_static().unwrap_or_default();
-    let mut pattern: Vec<i64> = batch[..axis].iter().map(|d| *d as i64).collect();
-    pattern.push(output as i64);
-    pattern.extend(shape.iter().skip(2).map(|d| *d as i64));
-    n.reshape(y, &pattern)
+    let rank = n.known_rank(y)? as i64;
+    let image = dims(n, y, &(1..rank).collect::<Vec<_>>())?;
+    let pattern = n.concat(&[batch, image], 0)?;
+    n.emit(Reshape { special_zero: false }, &[y, pattern])
 }
 
 fn convolution(n: &mut NodeCx<'_>, groups: Groups) -> Result<Outputs> {

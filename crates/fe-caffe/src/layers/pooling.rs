@@ -2,11 +2,10 @@
 //! of a window counts its padding but not what lies beyond it, so a window that hangs over the end padding divides by less.
 
 use super::cx::LayerCx;
+use super::numbers::dims;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{AttrValue, Result, Value};
-use carafe_ops::arithmetic::Divide;
 use carafe_ops::convolution::window::{PadType, Rounding};
-use carafe_ops::indexing::Gather;
 use carafe_ops::movement::Pad;
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::pooling::{AvgPool, MaxPool};
@@ -173,11 +172,7 @@ pub(super) fn average(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Value>
     if pool.pads == [0, 0] {
         return n.emit(op([0, 0], true, pool.rounding()), &[x]);
     }
-    let hangs_over = (0..2).any(|i| {
-        let size = n.shape(x).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
-        size.is_none_or(|size| pool.hangs_over(i, size))
-    });
-    if !hangs_over {
+    if !(0..2).any(|i| pool.may_hang_over(i)) {
         return n.emit(op(pool.pads, false, pool.rounding()), &[x]);
     }
     // The padding becomes data, then what is beyond it does not count.
@@ -187,9 +182,8 @@ pub(super) fn average(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Value>
     let padded = n.emit(Pad { pad_mode: PadMode::Constant }, &[x, pads, pads, zero])?;
     let mut y = n.emit(op([0, 0], true, Rounding::Ceil), &[padded])?;
     for (i, count) in counts.into_iter().enumerate() {
-        let have = n.shape(y).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
-        let want = n.ints(count).and_then(|c| c.first().copied());
-        if have.is_none() || want.is_none() || want < have {
+        // Only in padding can a window begin behind the data.
+        if pool.pads[i] > 0 {
             let start = n.i64s(&[0])?;
             y = n.cut(y, start, count, i as i64 + 2)?;
         }
@@ -198,28 +192,21 @@ pub(super) fn average(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Value>
 }
 
 impl Pool {
-    // Whether the last window reaches beyond the end padding.
-    fn hangs_over(&self, i: usize, size: i64) -> bool {
-        let free = size.saturating_add(2 * self.pads[i]) - self.kernel[i];
-        self.ceil && free > 0 && free % self.strides[i] != 0 && {
-            let last = (free / self.strides[i] + 1) * self.strides[i];
-            last < size.saturating_add(self.pads[i])
-        }
+    // Whether there are sizes for which the last window reaches beyond the end padding and still begins in the data.
+    fn may_hang_over(&self, i: usize) -> bool {
+        self.ceil && self.strides[i] > 1 && self.kernel[i] - self.pads[i] > 1
     }
 }
 
 // How many windows begin in the data or before it, for each axis, as i64 vectors of one.
 fn window_counts(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Vec<Value>> {
-    let shape = n.shape_of(x)?;
     let mut counts = vec![];
     for i in 0..2 {
-        let (at, zero) = (n.i64s(&[i as i64 + 2])?, n.i64(0)?);
-        let size = n.emit(Gather { batch_dims: 0 }, &[shape, at, zero])?;
+        let size = dims(n, x, &[i as i64 + 2])?;
         let room = n.plus_number(size, (pool.pads[i] - 1) as f64)?;
         let stride = n.i64s(&[pool.strides[i]])?;
-        let steps = n.emit(Divide::default(), &[room, stride])?;
+        let steps = n.over(room, stride)?;
         counts.push(n.plus_number(steps, 1.0)?);
     }
     Ok(counts)
 }
-
