@@ -30,7 +30,7 @@ use binary::Decoded;
 use blob::Blob;
 use carafe_frontend::{Missing, ReadOptions, RuleSet, send_error};
 use carafe_graph::{Error, Model, Result};
-use carafe_tensor::SharedBytes;
+use carafe_tensor::{PartialShape, SharedBytes};
 use lookup::Lookup;
 use net::{Layer, Net};
 use scope::{Context, Scope};
@@ -61,6 +61,9 @@ pub struct CaffeOptions {
     pub proto: Option<PathBuf>,
     /// Layers that go into the model as they are, when nobody else handles them.
     pub custom: Option<CustomLayers>,
+    /// Shapes that inputs have in place of what the topology says, by name; or, all without a name, those of all inputs in
+    /// order.
+    pub input_shapes: Vec<(Option<String>, PartialShape)>,
 }
 
 /// Reads a model with these rules.
@@ -108,6 +111,7 @@ fn read_net(path: &Path, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Res
     if let Some((path, bytes)) = &weights {
         join(&mut net, bytes, &schema, options).map_err(|e| named(e, path))?;
     }
+    input::give_shapes(&mut net, &caffe.input_shapes);
     Ok((net, schema))
 }
 

@@ -6,8 +6,9 @@ use crate::blob::Blob;
 use crate::old_types;
 use crate::phase::State;
 use carafe_graph::{AttrMap, Error, Result};
-use carafe_tensor::Tensor;
+use carafe_tensor::{PartialShape, Tensor};
 use carafe_textproto::{Field, Message, Position, Value};
+use std::collections::HashMap;
 
 #[derive(Debug, Default)]
 pub(crate) struct Net {
@@ -28,6 +29,8 @@ pub(crate) struct Layer {
     pub blobs: Vec<Blob>,
     /// Of a layer that a rewrite made: its attributes, and whose type it has.
     pub made: Option<(AttrMap, String)>,
+    /// Of an input: shapes of its tops that take the place of what it says itself.
+    pub given_shapes: HashMap<usize, PartialShape>,
     /// Line 0 in a net out of bytes.
     pub at: Position,
 }
@@ -152,7 +155,7 @@ fn layer(m: &Message, at: Position, is_old: bool) -> Result<Layer> {
     let name = if name.is_empty() { tops.first().unwrap_or(&ty).clone() } else { name };
     let blobs = blobs_in_text(m, &name)?;
     let fields = m.fields.iter().filter(|f| f.name != "blobs").cloned().collect();
-    Ok(Layer { name, ty, bottoms, tops, tree: Message { fields }, blobs, made: None, at })
+    Ok(Layer { name, ty, bottoms, tops, tree: Message { fields }, blobs, at, ..Layer::default() })
 }
 
 // `input` with `input_shape` or `input_dim` as layers.

@@ -2,6 +2,7 @@
 
 use carafe_frontend::{FormatOptions, Log, Progress, Rule};
 use carafe_graph::{Model, Pass, Registry, Result};
+use carafe_tensor::PartialShape;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,6 +25,17 @@ pub struct ReadRequest<'a> {
     /// Rewrites that come before those of extensions: of the graph as decoded, or of the model where the format has no
     /// such form.
     pub rewrites: &'a [Arc<dyn Pass>],
+    /// Shapes that inputs are going to have. A reader whose layers compute with sizes reads the model as if the file had
+    /// them; others need not look.
+    pub input_shapes: &'a [InputShape],
+}
+
+/// A shape that an input shall have in place of that in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputShape {
+    /// The input, or a place inside of the graph; without a name the shapes of a list are those of the inputs in order.
+    pub name: Option<String>,
+    pub shape: PartialShape,
 }
 
 impl std::fmt::Debug for ReadRequest<'_> {
@@ -44,6 +56,7 @@ impl<'a> ReadRequest<'a> {
             options: None,
             log: Log::default(),
             rewrites: &[],
+            input_shapes: &[],
         }
     }
 }
