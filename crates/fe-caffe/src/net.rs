@@ -80,8 +80,16 @@ impl Net {
     }
 }
 
-/// Names of layers and the blobs stored with them, whatever their types and phases.
-pub(crate) fn stored(decoded: Decoded) -> Result<Vec<(String, Vec<Blob>)>> {
+/// A layer of a file of weights.
+pub(crate) struct Stored {
+    pub name: String,
+    /// Where the file has one.
+    pub ty: Option<String>,
+    pub blobs: Vec<Blob>,
+}
+
+/// Layers and the blobs stored with them, whatever their phases.
+pub(crate) fn stored(decoded: Decoded) -> Result<Vec<Stored>> {
     let Decoded { tree, layer_blobs, old_layer_blobs } = decoded;
     let mut all = vec![];
     for (field, blobs) in [("layer", layer_blobs), ("layers", old_layer_blobs)] {
@@ -93,7 +101,13 @@ pub(crate) fn stored(decoded: Decoded) -> Result<Vec<(String, Vec<Blob>)>> {
                 Some(blobs) => blobs,
                 None => blobs_in_text(m, &name)?,
             };
-            all.push((name, blobs));
+            let ty = match m.get("type") {
+                Some(Value::Str(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
+                Some(Value::Word(word)) => Some(old_types::by_word(word).map_or(word.clone(), str::to_string)),
+                Some(Value::Int(n)) => old_types::by_number(*n).map(str::to_string),
+                _ => None,
+            };
+            all.push(Stored { name, ty: ty.filter(|t| !t.is_empty()), blobs });
         }
     }
     if all.is_empty() { Err(no_layers(&tree)) } else { Ok(all) }
