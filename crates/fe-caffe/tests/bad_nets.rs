@@ -248,3 +248,38 @@ fn many_fields_do_not_take_forever() {
         (0..5_000).map(|i| format!("layer {{ name: 'a' type: 'Dropout' bottom: 'x' top: 't{i}' }}\n")).collect();
     assert!(read(net(&[1], &many)).is_ok());
 }
+
+#[test]
+fn more_blobs_than_a_layer_reads_are_refused() {
+    let conv = |p: &str| format!("type: 'Convolution' convolution_param {{ num_output: 1 kernel_size: 1 {p} }}");
+    let (w, b) = (blob(&[1, 1, 1, 1], &[1.0]), blob(&[1], &[1.0]));
+    let three = [w.clone(), b.clone(), b.clone()];
+    check_layer_error(&[1, 1, 2, 2], &conv(""), &three, "takes 2 blobs as the net describes it, 3 are stored");
+    let two = [w, b.clone()];
+    check_layer_error(
+        &[1, 1, 2, 2],
+        &conv("bias_term: false"),
+        &two,
+        "takes one blob as the net describes it, 2 are stored",
+    );
+    check_layer_error(&[1, 1, 2, 2], "type: 'PReLU'", &[b.clone(), b.clone()], "takes one blob");
+    check_layer_error(&[1, 1, 2, 2], "type: 'Scale'", &[b.clone(), b.clone()], "takes one blob");
+    check_layer_error(&[1, 1, 2, 2], "type: 'BatchNorm'", &[b.clone(), b.clone(), b.clone(), b], "takes 3 blobs");
+}
+
+#[test]
+fn a_blob_of_another_order_is_refused() {
+    let values: Vec<f32> = (0..6).map(|i| i as f32).collect();
+    let conv = "type: 'Convolution' convolution_param { num_output: 2 kernel_size: 1 bias_term: false }";
+    let turned = [blob(&[3, 2, 1, 1], &values)];
+    check_layer_error(&[1, 3, 1, 1], conv, &turned, "blob 0 has the shape [3, 2, 1, 1], expected [2, 3, 1, 1]");
+    let full = "type: 'InnerProduct' inner_product_param { num_output: 2 bias_term: false }";
+    check_layer_error(&[1, 3], full, &[blob(&[3, 2], &values)], "blob 0 has the shape [3, 2], expected [2, 3]");
+    // Axes that are joined or split leave the order alone, and old files have four.
+    for shape in [&[1, 1, 2, 3][..], &[2, 3, 1, 1], &[6], &[2, 1, 3]] {
+        for text in [conv, full] {
+            let text = net(&[1, 3, 1, 1], &format!("layer {{ name: 'l' bottom: 'x' top: 'y' {text} }}"));
+            read_with(text, Some(weights(&[layer("l", "", &[blob(shape, &values)])]))).unwrap();
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //! `_w` stand for the two axes of an image. Several bottoms go through the same weights.
 
 use super::cx::LayerCx;
-use super::fillers::{blob_or_filler, ignore};
+use super::fillers::{Weight, blob_or_value, ignore, weight};
 use super::numbers::{dims, picked};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
@@ -133,32 +133,22 @@ fn filters(n: &mut NodeCx<'_>, x: Value, groups: Groups, transposed: bool) -> Re
     }
     // A transposed convolution stores its weights by the channels of its bottom.
     let (outer, inner) = if transposed { (channels, output / groups) } else { (output, channels / groups) };
-    let mut shape = vec![outer, inner];
-    if groups > 1 {
-        shape = vec![groups, outer / groups, inner];
-    }
-    shape.extend(&kernel);
-    let weights = blob_or_filler(n, 0, &shape, "weight_filler")?;
+    let stored = [&[outer, inner], &kernel[..]].concat();
+    let shape = if groups > 1 { [&[groups, outer / groups, inner], &kernel[..]].concat() } else { stored.clone() };
     let has_bias: bool = n.attr("bias_term", true)?;
+    n.takes_blobs(if has_bias { 2 } else { 1 })?;
+    let weights =
+        weight(n, &Weight { index: 0, filler: "weight_filler", stored: &stored, shape: &shape, default: None })?;
     let mut bias_shape = vec![1, output];
     bias_shape.extend(vec![1; axes]);
     let bias = match has_bias {
-        true => Some(bias(n, &bias_shape)?),
+        true => Some(blob_or_value(n, 1, &bias_shape, "bias_filler", 0.0)?),
         false => {
             ignore(n, "bias_filler");
             None
         }
     };
     Ok(Filters { windows, input: channels, groups, weights, bias, axis })
-}
-
-// Where the weights are filled and no filler speaks of the bias, it is zero.
-fn bias(n: &mut NodeCx<'_>, shape: &[usize]) -> Result<Value> {
-    if n.n_blobs()? == 0 && n.opt_attr::<String>("bias_filler__type")?.is_none() {
-        let zeros = vec![n.attr("bias_filler__value", 0.0f32)?; shape[1]];
-        return n.floats(shape, &zeros);
-    }
-    blob_or_filler(n, 1, shape, "bias_filler")
 }
 
 fn for_each_bottom(

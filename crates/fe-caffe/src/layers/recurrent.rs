@@ -88,6 +88,7 @@ fn recurrent(n: &mut NodeCx<'_>, is_lstm: bool) -> Result<Outputs> {
 
 impl Weights {
     fn read(n: &mut NodeCx<'_>, is_lstm: bool, hidden: usize, own: usize, wide: usize) -> Result<Weights> {
+        n.takes_blobs(if is_lstm { 3 } else { 5 } + usize::from(wide > 0))?;
         let gates = if is_lstm { 4 } else { 1 };
         let rows = gates * hidden;
         let mut at = 0;
