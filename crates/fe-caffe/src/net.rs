@@ -57,6 +57,12 @@ impl Net {
         let state = State::of(tree.get("state").and_then(Value::as_message))?;
         let mut layers = old_inputs(&tree)?;
         let has_new = tree.all("layer").next().is_some();
+        if let Some((at, _)) = tree.all("layers").next().filter(|_| has_new) {
+            return Err(misplaced(
+                at,
+                "the net has `layer` as well as `layers`, the old form; a net takes one of them, bring all to `layer`",
+            ));
+        }
         let (field, blobs) = if has_new { ("layer", layer_blobs) } else { ("layers", old_layer_blobs) };
         let mut blobs = blobs.into_iter();
         let mut any = false;

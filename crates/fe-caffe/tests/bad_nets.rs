@@ -41,14 +41,14 @@ fn values_of_another_kind_are_told_with_their_place() {
     check_error(conv("weight_filler: 3"), "`weight_filler` must be a message, found `3`");
     check_error(conv("kernel_size: 3"), "`num_output` is required and missing");
     check_error(conv("num_output: 1"), "has neither `kernel_size` nor `kernel_h` and `kernel_w`");
-    check_error(conv("num_output: 0 kernel_size: 1"), "`num_output` must be at least 1");
-    check_error(conv("num_output: 1 kernel_size: 0"), "`kernel_size` must be at least 1");
-    check_error(conv("num_output: 1 kernel_size: 1 stride: 0"), "`stride` must be at least 1");
+    check_error(conv("num_output: 0 kernel_size: 1"), "`num_output` must be from 1 to");
+    check_error(conv("num_output: 1 kernel_size: 0"), "`kernel_size` must be from 1 to");
+    check_error(conv("num_output: 1 kernel_size: 1 stride: 0"), "`stride` must be from 1 to");
     check_error(conv("num_output: 1 kernel_size: 1 group: 3"), "do not fall into 3 groups");
     check_error(conv("num_output: 1 kernel_size: [1, 1, 1]"), "3 values for 2 spatial axes");
     check_error(conv("num_output: 1 kernel_size: 1 axis: 9"), "axis");
     check_error(conv("num_output: 1 kernel_h: 1"), "`kernel_w` is missing");
-    check_error(conv("num_output: 4294967295 kernel_size: 1"), "`num_output` must be at least 1");
+    check_error(conv("num_output: 4294967295 kernel_size: 1"), "`num_output` must be from 1 to");
     check_error(conv("num_output: 2147483647 kernel_size: 2147483647"), "give the `.caffemodel`");
     check_error(
         conv("num_output: 2147483647 kernel_size: 2147483647 weight_filler { type: 'constant' }"),
@@ -282,4 +282,30 @@ fn a_blob_of_another_order_is_refused() {
             read_with(text, Some(weights(&[layer("l", "", &[blob(shape, &values)])]))).unwrap();
         }
     }
+}
+
+#[test]
+fn sizes_have_two_limits() {
+    let conv = |p: &str| format!("type: 'Convolution' convolution_param {{ {p} }}");
+    let check = |text: &str, wanted: &str| check_layer_error(&[1, 1, 4, 4], text, &[], wanted);
+    check(
+        &conv("num_output: 1 kernel_size: 4294967295"),
+        "`kernel_size` must be from 1 to 2147483647, found 4294967295",
+    );
+    check(
+        &conv("num_output: 1 kernel_size: 3 pad: 4294967295"),
+        "`pad` must be from 0 to 2147483647, found 4294967295",
+    );
+    check(
+        &conv("num_output: 4000000000 kernel_size: 3"),
+        "`num_output` must be from 1 to 2147483647, found 4000000000",
+    );
+    check("type: 'Pooling' pooling_param { kernel_size: 4294967295 }", "`kernel_size` must be from 1 to 2147483647");
+    check(&conv("num_output: 0 kernel_size: 3"), "`num_output` must be from 1 to 2147483647, found 0");
+}
+
+#[test]
+fn old_and_new_layers_in_one_net_are_refused() {
+    let text = net(&[1, 2], &format!("{RELU}\nlayers {{ name: 's' type: RELU bottom: 'y' top: 'z' }}"));
+    check_error(text, "line 3, column 1: the net has `layer` as well as `layers`");
 }

@@ -75,7 +75,7 @@ fn list(n: &NodeCx<'_>, name: &str, hw: [&str; 2], default: Option<i64>, least: 
         (len, ..) => return Err(n.fail(format!("`{name}` has {len} values for {axes} spatial axes"))),
     };
     match all.iter().find(|v| **v < least || i32::try_from(**v).is_err()) {
-        Some(v) => Err(n.fail(format!("`{name}` must be at least {least}, found {v}"))),
+        Some(v) => Err(n.fail(format!("`{name}` must be from {least} to {}, found {v}", i32::MAX))),
         None => Ok(all),
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn positive(n: &NodeCx<'_>, name: &str, default: Option<i64>) -> Resu
         None => n.required(name)?,
     };
     let size = usize::try_from(value).ok().filter(|v| *v > 0 && i32::try_from(*v).is_ok());
-    size.ok_or_else(|| n.fail(format!("`{name}` must be at least 1, found {value}")))
+    size.ok_or_else(|| n.fail(format!("`{name}` must be from 1 to {}, found {value}", i32::MAX)))
 }
 
 /// Everything but the data.

@@ -82,7 +82,7 @@ fn pair(n: &NodeCx<'_>, name: &str, hw: [&str; 2], default: Option<i64>, least: 
         },
     };
     match values.iter().find(|v| **v < least || i32::try_from(**v).is_err()) {
-        Some(v) => Err(n.fail(format!("`{name}` must be at least {least}, found {v}"))),
+        Some(v) => Err(n.fail(format!("`{name}` must be from {least} to {}, found {v}", i32::MAX))),
         None => Ok(values),
     }
 }
