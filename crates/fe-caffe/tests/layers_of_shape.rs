@@ -315,7 +315,7 @@ fn boxes(ty: &str, param: &str) -> String {
 fn dense_boxes_that_caffe_counts_in_another_way_are_told_with_what_to_do() {
     let dense = "fixed_size: 4 density: 2 fixed_ratio: 1 fixed_ratio: 2";
     common::check_error(boxes("PriorBox", dense), "8 boxes a cell, the shape of its top has room for 7");
-    common::check_error(boxes("PriorBox", dense), "as many `fixed_ratio`");
+    common::check_error(boxes("PriorBox", dense), "let it make as many as there are of `fixed_ratio`");
     read(boxes("PriorBox", "fixed_size: 4 density: 2 fixed_ratio: 1 fixed_ratio: 2 aspect_ratio: 2 flip: false"))
         .unwrap();
     read(boxes("PriorBox", "fixed_size: 4 density: 2 aspect_ratio: 2")).unwrap();

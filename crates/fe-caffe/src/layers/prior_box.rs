@@ -106,9 +106,9 @@ fn prior_box(n: &mut NodeCx<'_>) -> Result<Outputs> {
         let placed = cells.iter().sum::<f32>() * fixed_ratio.len() as f32;
         let room = placed + fixed_size.len() as f32 * (counted as f32 - fixed_ratio.len() as f32);
         return Err(n.unsupported(format!(
-            "`density` with {} of `fixed_ratio` places {placed} boxes a cell, the shape of its top has room for {room}: boxes \
-             are counted by `aspect_ratio`, which gives {counted} with 1 and with those that `flip` adds; give as many \
-             `fixed_ratio`, or split the layer into one for each ratio",
+            "{} of `fixed_ratio` place {placed} boxes a cell, the shape of its top has room for {room}: boxes are counted by \
+             `aspect_ratio`, which makes {counted} (1 always, and those that `flip` adds); let it make as many as there are \
+             of `fixed_ratio`, the boxes stay the same",
             fixed_ratio.len()
         )));
     }
