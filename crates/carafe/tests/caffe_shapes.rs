@@ -47,7 +47,7 @@ const UP: &str = "
     layer { name: 'y' type: 'Resample' bottom: 'z' top: 'y' resample_param { factor: 0.5 } }
     layer { name: 's' type: 'SPP' bottom: 'p' top: 's' spp_param { pyramid_height: 2 } }";
 
-// A window that is larger than the data, which fixes the size.
+// A window that is larger than the data.
 const LAST: &str = "layer { name: 'y' type: 'Pooling' bottom: 'x' top: 'y'
                     pooling_param { pool: AVE kernel_size: 9 stride: 2 } }";
 
@@ -97,7 +97,7 @@ fn a_shape_of_its_own_that_does_not_fit_gives_way() {
 
 #[test]
 fn a_converted_net_can_be_reshaped() {
-    for (name, layers) in [("ssd", SSD), ("up", UP)] {
+    for (name, layers) in [("ssd", SSD), ("up", UP), ("last", LAST)] {
         let edited = converted(&written(&format!("{name}-target"), &LARGE, layers), Default::default()).unwrap();
         let mut model = converted(&written(&format!("{name}-open"), &SMALL, layers), Default::default()).unwrap();
         model.reshape(&HashMap::from([(0, PartialShape::of(&LARGE))])).unwrap();

@@ -12,21 +12,25 @@ fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 7919 + 13) % 101) as f32 / 50.0 - 1.0).collect()
 }
 
+// Both ways.
 #[track_caller]
 fn check_between(layers: &str, blobs: &[Proto], from: &[usize], to: &[usize]) {
+    check_from(layers, blobs, from, to);
+    check_from(layers, blobs, to, from);
+}
+
+#[track_caller]
+fn check_from(layers: &str, blobs: &[Proto], from: &[usize], to: &[usize]) {
     let text = |shape: &[usize]| net(&shape.iter().map(|d| *d as i64).collect::<Vec<_>>(), layers);
     let stored = || (!blobs.is_empty()).then(|| weights(&[layer("l", "", blobs)]));
     let read = |shape: &[usize]| read_with(text(shape), stored()).expect("the net is read");
-    for (from, to) in [(from, to), (to, from)] {
-        let x = numbers(to.iter().product());
-        let mut model = read(from);
-        let given: HashMap<usize, PartialShape> =
-            [(0, PartialShape::new(to.iter().map(|d| carafe_tensor::Dim::from(*d))))].into();
-        model.reshape(&given).expect("the model takes the other shape");
-        let (found, wanted) = (evaluate(&model, &[(to, &x)]), evaluate(&read(to), &[(to, &x)]));
-        for (found, wanted) in found.into_iter().zip(wanted) {
-            common::check(found, &wanted.0, &wanted.1);
-        }
+    let x = numbers(to.iter().product());
+    let mut model = read(from);
+    let given: HashMap<usize, PartialShape> = [(0, PartialShape::of(to))].into();
+    model.reshape(&given).expect("the model takes the other shape");
+    let (found, wanted) = (evaluate(&model, &[(to, &x)]), evaluate(&read(to), &[(to, &x)]));
+    for (found, wanted) in found.into_iter().zip(wanted) {
+        common::check(found, &wanted.0, &wanted.1);
     }
 }
 
@@ -85,6 +89,17 @@ fn means_of_windows_that_hang_over_the_end_follow_the_bottom() {
     check_layer_between(text, &[1, 2, 9, 9], &[1, 2, 8, 10]);
     let text = "type: 'Pooling' pooling_param { pool: AVE kernel_h: 3 kernel_w: 4 stride: 3 pad_h: 1 pad_w: 0 }";
     check_layer_between(text, &[1, 2, 10, 10], &[1, 2, 12, 9]);
+}
+
+#[test]
+fn windows_larger_than_the_data_are_whole_windows_for_larger_data() {
+    for pool in ["MAX", "AVE", "STOCHASTIC"] {
+        let text = |p: &str| format!("type: 'Pooling' pooling_param {{ pool: {pool} stride: 3 {p} }}");
+        for (param, small) in [("kernel_size: 5", [1, 2, 4, 3]), ("kernel_size: 5 pad: 1", [1, 2, 2, 6])] {
+            let layer = format!("layer {{ name: 'l' bottom: 'x' top: 'y' {} }}", text(param));
+            check_from(&layer, &[], &small, &LARGE);
+        }
+    }
 }
 
 #[test]

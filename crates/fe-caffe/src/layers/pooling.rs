@@ -2,14 +2,14 @@
 //! of a window counts its padding but not what lies beyond it, so a window that hangs over the end padding divides by less.
 
 use super::cx::LayerCx;
-use super::numbers::dims;
+use super::numbers::{dim, dims, size};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{AttrValue, Result, Value};
 use carafe_ops::convolution::window::{PadType, Rounding};
 use carafe_ops::movement::Pad;
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::pooling::{AvgPool, MaxPool};
-use carafe_ops::reduce::{ReduceMax, ReduceMean};
+use carafe_ops::reduce::{ReduceMax, ReduceMean, ReduceProd};
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] = &[rule("Pooling", 0, pooling)];
@@ -37,9 +37,16 @@ fn pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
         pads: pair(n, "pad", ["pad_h", "pad_w"], Some(0), 0)?,
         ceil,
     };
-    let pool = pool.fitted(n, x)?;
+    pool.check(n)?;
+    let reaches_over = pool.reaches_over(n, x);
     match method.as_str() {
         "MAX" => {
+            let (x, pool) = match reaches_over {
+                false => (x, pool),
+                true if n.n_outputs() < 2 => (pool.widened(n, x, f64::from(f32::MIN))?, pool),
+                // Places count in the data as they are.
+                true => (x, pool.fitted(n, x)),
+            };
             let mut tops = max(n, x, pool)?;
             if n.n_outputs() < 2 {
                 return Ok(tops[0].into());
@@ -47,8 +54,8 @@ fn pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
             tops[1] = n.convert(tops[1], ElementType::F32)?;
             Ok(tops.into())
         }
-        "AVE" => Ok(average(n, x, pool)?.into()),
-        "STOCHASTIC" => Ok(weighted(n, x, |n, x| average(n, x, pool))?.into()),
+        "AVE" => Ok(pool.mean(n, x, reaches_over)?.into()),
+        "STOCHASTIC" => Ok(weighted(n, x, |n, x| pool.mean(n, x, reaches_over))?.into()),
         other => Err(n.fail(format!("`pool` must be MAX, AVE or STOCHASTIC, found `{other}`"))),
     }
 }
@@ -113,21 +120,65 @@ fn weighted(
 }
 
 impl Pool {
-    // Caffe lets a window be larger than the padded data as long as rounding up leaves one; it is as large as the data then.
-    fn fitted(mut self, n: &NodeCx<'_>, x: Value) -> Result<Pool> {
-        for i in 0..2 {
-            if self.pads[i] >= self.kernel[i] {
+    fn check(&self, n: &NodeCx<'_>) -> Result<()> {
+        match (0..2).find(|&i| self.pads[i] >= self.kernel[i]) {
+            Some(i) => {
                 let (pad, kernel) = (self.pads[i], self.kernel[i]);
-                return Err(n.fail(format!("`pad` {pad} must be smaller than the window of {kernel}")));
+                Err(n.fail(format!("`pad` {pad} must be smaller than the window of {kernel}")))
             }
-            let Some(size) = n.shape(x).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get()) else { continue };
-            let room = size.saturating_add(2 * self.pads[i]);
-            let missing = self.kernel[i] - room;
-            if self.ceil && missing > 0 && missing < self.strides[i] && self.pads[i] < room {
-                self.kernel[i] = room;
-            }
+            None => Ok(()),
         }
-        Ok(self)
+    }
+
+    // The padded data along an axis where a window is larger. Caffe lets it be as long as rounding up leaves one; it is as
+    // large as the data then.
+    fn short_room(&self, n: &NodeCx<'_>, x: Value, i: usize) -> Option<i64> {
+        let room = dim(n, x, i + 2)?.saturating_add(2 * self.pads[i]);
+        let missing = self.kernel[i] - room;
+        (self.ceil && missing > 0 && missing < self.strides[i] && self.pads[i] < room).then_some(room)
+    }
+
+    fn reaches_over(&self, n: &NodeCx<'_>, x: Value) -> bool {
+        (0..2).any(|i| self.short_room(n, x, i).is_some())
+    }
+
+    // Windows as large as the data at most.
+    fn fitted(mut self, n: &NodeCx<'_>, x: Value) -> Pool {
+        for i in 0..2 {
+            self.kernel[i] = self.short_room(n, x, i).unwrap_or(self.kernel[i]);
+        }
+        self
+    }
+
+    // By how much windows are larger than the padded data.
+    fn missing(&self, n: &mut NodeCx<'_>, x: Value) -> Result<Value> {
+        let (whole, most) = (size(n, x)?, n.i64s(&[0, 1].map(|i: usize| self.kernel[i] - 2 * self.pads[i]))?);
+        let (missing, none) = (n.minus(most, whole)?, n.i64s(&[0, 0])?);
+        n.larger(missing, none)
+    }
+
+    // The data and as much of this value behind them as windows are larger; data of another size are left alone.
+    fn widened(&self, n: &mut NodeCx<'_>, x: Value, value: f64) -> Result<Value> {
+        let missing = self.missing(n, x)?;
+        let (begin, none) = (n.i64s(&[0; 4])?, n.i64s(&[0, 0])?);
+        let end = n.concat(&[none, missing], 0)?;
+        let value = n.scalar_like(x, value)?;
+        n.emit(Pad { pad_mode: PadMode::Constant }, &[x, begin, end, value])
+    }
+
+    fn mean(&self, n: &mut NodeCx<'_>, x: Value, reaches_over: bool) -> Result<Value> {
+        if !reaches_over {
+            return average(n, x, *self);
+        }
+        let wide = self.widened(n, x, 0.0)?;
+        let y = average(n, wide, *self)?;
+        // What lies behind the data does not count.
+        let (kernel, missing) = (n.i64s(&self.kernel)?, self.missing(n, x)?);
+        let counted = n.minus(kernel, missing)?;
+        let (kernel, counted) = (n.convert(kernel, ElementType::F32)?, n.convert(counted, ElementType::F32)?);
+        let (factor, axis) = (n.over(kernel, counted)?, n.i64s(&[0])?);
+        let factor = n.emit(ReduceProd { keep_dims: false }, &[factor, axis])?;
+        n.times(y, factor)
     }
 
     fn rounding(&self) -> Rounding {
