@@ -42,6 +42,7 @@ fn options(request: &ReadRequest<'_>) -> Result<CaffeOptions> {
         topology: path("input_proto"),
         proto: path("caffe_parser_path"),
         custom,
+        input_shapes: request.input_shapes.iter().map(|s| (s.name.clone(), s.shape.clone())).collect(),
     })
 }
 

@@ -54,8 +54,8 @@ pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_runtime::{
-    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, NodeExplained, ReadContext,
-    ReadRequest, Reader, Removed, parse_size,
+    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, InputShape, IntoExtensions, NodeExplained,
+    ReadContext, ReadRequest, Reader, Removed, parse_size,
 };
 pub use carafe_tensor::{
     Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,

@@ -149,6 +149,23 @@ impl Blob {
         Ok(Blob { dims: shape, values: Values::Own(values) })
     }
 
+    /// Whether two blobs hold the same bits.
+    pub(crate) fn same_values(&self, other: &Blob) -> bool {
+        let is_view_of_same = match (&self.values, &other.values) {
+            (Values::View(a, at, len), Values::View(b, other_at, other_len)) => {
+                a.as_slice().as_ptr() == b.as_slice().as_ptr() && (at, len) == (other_at, other_len)
+            }
+            _ => false,
+        };
+        let bits = |b: &Blob| b.values.to_vec().into_iter().map(f32::to_bits).collect::<Vec<_>>();
+        is_view_of_same || (self.len() == other.len() && bits(self) == bits(other))
+    }
+
+    /// The same values as a vector.
+    pub(crate) fn without_shape(&self) -> Blob {
+        Blob { dims: None, values: self.values.clone() }
+    }
+
     /// How many values are stored.
     pub(crate) fn len(&self) -> usize {
         self.values.len()

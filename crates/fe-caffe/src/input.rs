@@ -2,7 +2,7 @@
 //! with labels; none of that is part of a model, so a net with them is refused with what to do instead.
 
 use crate::names::same;
-use crate::net::{Layer, misplaced};
+use crate::net::{Layer, Net, misplaced};
 use carafe_graph::{Error, Result};
 use carafe_tensor::{Dim, PartialShape};
 use carafe_textproto::{Message, Position, Value};
@@ -17,6 +17,9 @@ pub(crate) fn is_input(ty: &str) -> bool {
 /// The shape of each top; unknown where the layer gives none.
 pub(crate) fn shapes(layer: &Layer) -> Result<Vec<PartialShape>> {
     let n = layer.tops.len();
+    if let Some(all) = (0..n).map(|i| layer.given_shapes.get(&i).cloned()).collect::<Option<Vec<_>>>() {
+        return Ok(all);
+    }
     let given: Vec<(Position, &Value)> = match layer.message("input_param") {
         Some(m) => m.all("shape").collect(),
         None => vec![],
@@ -32,7 +35,27 @@ pub(crate) fn shapes(layer: &Layer) -> Result<Vec<PartialShape>> {
         v => Err(misplaced(*at, format!("`shape` must be a message, found {}", v.describe()))),
     });
     let shapes = shapes.collect::<Result<Vec<_>>>()?;
-    Ok((0..n).map(|i| shapes.get(i).or(shapes.first()).cloned().unwrap_or(PartialShape::dynamic())).collect())
+    let said = |i: usize| layer.given_shapes.get(&i).or(shapes.get(i)).or(shapes.first()).cloned();
+    Ok((0..n).map(|i| said(i).unwrap_or(PartialShape::dynamic())).collect())
+}
+
+/// Lets inputs have shapes that the user gives. A name is that of a layer or of its top, also as `name:0`; what is no input
+/// is left to whoever cuts the model.
+pub(crate) fn give_shapes(net: &mut Net, given: &[(Option<String>, PartialShape)]) {
+    let count: usize = net.layers.iter().filter(|l| is_input(&l.ty)).map(|l| l.tops.len()).sum();
+    let in_order = given.iter().all(|(name, _)| name.is_none()) && given.len() == count;
+    let mut place = 0;
+    for layer in net.layers.iter_mut().filter(|l| is_input(&l.ty)) {
+        for (i, top) in layer.tops.iter().enumerate() {
+            let is_meant = |name: &str| name == top || (layer.tops.len() == 1 && name == layer.name);
+            let is_meant = |name: &str| is_meant(name) || name.strip_suffix(":0").is_some_and(is_meant);
+            let by_name = || given.iter().find(|(name, _)| name.as_deref().is_some_and(is_meant));
+            if let Some((_, shape)) = if in_order { given.get(place) } else { by_name() } {
+                layer.given_shapes.insert(i, shape.clone());
+            }
+            place += 1;
+        }
+    }
 }
 
 fn shape(m: &Message) -> Result<PartialShape> {

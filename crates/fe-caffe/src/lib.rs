@@ -25,14 +25,14 @@ mod recognise;
 mod schema;
 mod scope;
 mod shape_rule;
+mod sharing;
 mod telemetry;
 mod wire;
 
 use binary::Decoded;
-use blob::Blob;
 use carafe_frontend::{Missing, ReadOptions, RuleSet, send_error};
 use carafe_graph::{Error, Model, Result};
-use carafe_tensor::SharedBytes;
+use carafe_tensor::{PartialShape, SharedBytes};
 use lookup::Lookup;
 use net::{Layer, Net};
 use scope::{Context, Scope};
@@ -63,6 +63,9 @@ pub struct CaffeOptions {
     pub proto: Option<PathBuf>,
     /// Layers that go into the model as they are, when nobody else handles them.
     pub custom: Option<CustomLayers>,
+    /// Shapes that inputs have in place of what the topology says, by name; or, all without a name, those of all inputs in
+    /// order.
+    pub input_shapes: Vec<(Option<String>, PartialShape)>,
 }
 
 /// Reads a model with these rules.
@@ -117,9 +120,10 @@ fn read_net(path: &Path, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Res
         ),
     });
     let mut net = read.map_err(|e| named(e, &topology.0))?;
-    if let Some((path, bytes)) = &weights {
-        join(&mut net, bytes, &schema, options).map_err(|e| named(e, path))?;
-    }
+    let bytes = weights.as_ref().map(|(_, bytes)| bytes);
+    let place = weights.as_ref().map_or(&topology.0, |(path, _)| path);
+    join(&mut net, bytes, &schema, options).map_err(|e| named(e, place))?;
+    input::give_shapes(&mut net, &caffe.input_shapes);
     Ok((net, schema))
 }
 
@@ -137,9 +141,8 @@ pub fn read_bytes_with(
     schema: &Schema,
 ) -> Result<Model> {
     let mut net = parse(&SharedBytes::from_vec(topology), schema).and_then(Net::of)?;
-    if let Some(bytes) = weights {
-        join(&mut net, &SharedBytes::from_vec(bytes), schema, options).map_err(|e| e.at("the weights"))?;
-    }
+    let weights = weights.map(SharedBytes::from_vec);
+    join(&mut net, weights.as_ref(), schema, options).map_err(|e| e.at("the weights"))?;
     translate(net, rules, options, schema, None)
 }
 
@@ -190,23 +193,45 @@ fn parse(bytes: &SharedBytes, schema: &Schema) -> Result<Decoded> {
     binary::decode(bytes, schema).map_err(|e| e.at("not a valid caffemodel"))
 }
 
-// Gives layers the blobs of the first layer of their name.
-fn join(net: &mut Net, weights: &SharedBytes, schema: &Schema, options: &ReadOptions<'_>) -> Result<()> {
-    let mut blobs: HashMap<String, Vec<Blob>> = HashMap::new();
-    for (name, found) in parse(weights, schema).and_then(net::stored)? {
-        blobs.entry(name).or_insert(found);
+// Gives layers the blobs of the first layer of their name, and those that they share.
+fn join(net: &mut Net, weights: Option<&SharedBytes>, schema: &Schema, options: &ReadOptions<'_>) -> Result<()> {
+    let mut order = HashMap::new();
+    if let Some(weights) = weights {
+        order = join_by_name(net, weights, schema, options)?;
+    }
+    sharing::share(net, &order, &options.log);
+    Ok(())
+}
+
+// Answers with the place of each name in the file.
+fn join_by_name(
+    net: &mut Net,
+    weights: &SharedBytes,
+    schema: &Schema,
+    options: &ReadOptions<'_>,
+) -> Result<HashMap<String, usize>> {
+    let all = parse(weights, schema).and_then(net::stored)?;
+    let mut order: HashMap<String, usize> = HashMap::new();
+    for (i, stored) in all.iter().enumerate() {
+        order.entry(stored.name.clone()).or_insert(i);
     }
     let mut joined = 0;
     for layer in &mut net.layers {
-        if let Some(found) = blobs.get(&layer.name) {
-            layer.blobs = found.clone();
-            joined += 1;
+        let Some(stored) = order.get(&layer.name).map(|i| &all[*i]) else { continue };
+        layer.blobs = stored.blobs.clone();
+        joined += 1;
+        // Caffe joins by names alone.
+        if let Some(ty) = stored.ty.as_ref().filter(|ty| !layer.blobs.is_empty() && !names::same(ty, &layer.ty)) {
+            let place = layer.place();
+            options.log.warn(format!(
+                "{place}: the weights were stored by a layer of type `{ty}`; they are used all the same"
+            ));
         }
     }
     if joined == 0 {
         options.log.warn("no layer of the weights has the name of a layer of the net; do the files belong together?");
     }
-    Ok(())
+    Ok(order)
 }
 
 fn translate(

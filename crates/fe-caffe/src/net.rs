@@ -7,9 +7,9 @@ use crate::input;
 use crate::old_types;
 use crate::phase::State;
 use carafe_graph::{AttrMap, Error, Result};
-use carafe_tensor::Tensor;
+use carafe_tensor::{PartialShape, Tensor};
 use carafe_textproto::{Field, Message, Position, Value};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 #[derive(Debug, Default)]
 pub(crate) struct Net {
@@ -54,6 +54,8 @@ pub(crate) struct Layer {
     pub blobs: Vec<Blob>,
     /// Of a layer that a rewrite made: its attributes, and whose type it has.
     pub made: Option<(AttrMap, String)>,
+    /// Of an input: shapes of its tops that take the place of what it says itself.
+    pub given_shapes: HashMap<usize, PartialShape>,
     /// Line 0 in a net out of bytes.
     pub at: Position,
 }
@@ -80,6 +82,12 @@ impl Net {
         let state = State::of(tree.get("state").and_then(Value::as_message))?;
         let mut layers = old_inputs(&tree)?;
         let has_new = tree.all("layer").next().is_some();
+        if let Some((at, _)) = tree.all("layers").next().filter(|_| has_new) {
+            return Err(misplaced(
+                at,
+                "the net has `layer` as well as `layers`, the old form; a net takes one of them, bring all to `layer`",
+            ));
+        }
         let (field, blobs) = if has_new { ("layer", layer_blobs) } else { ("layers", old_layer_blobs) };
         let mut blobs = blobs.into_iter();
         let (mut any, mut after, mut left_out) = (false, String::new(), vec![]);
@@ -110,8 +118,16 @@ impl Net {
     }
 }
 
-/// Names of layers and the blobs stored with them, whatever their types and phases.
-pub(crate) fn stored(decoded: Decoded) -> Result<Vec<(String, Vec<Blob>)>> {
+/// A layer of a file of weights.
+pub(crate) struct Stored {
+    pub name: String,
+    /// Where the file has one.
+    pub ty: Option<String>,
+    pub blobs: Vec<Blob>,
+}
+
+/// Layers and the blobs stored with them, whatever their phases.
+pub(crate) fn stored(decoded: Decoded) -> Result<Vec<Stored>> {
     let Decoded { tree, layer_blobs, old_layer_blobs } = decoded;
     let mut all = vec![];
     for (field, blobs) in [("layer", layer_blobs), ("layers", old_layer_blobs)] {
@@ -123,7 +139,13 @@ pub(crate) fn stored(decoded: Decoded) -> Result<Vec<(String, Vec<Blob>)>> {
                 Some(blobs) => blobs,
                 None => blobs_in_text(m, &name)?,
             };
-            all.push((name, blobs));
+            let ty = match m.get("type") {
+                Some(Value::Str(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
+                Some(Value::Word(word)) => Some(old_types::by_word(word).map_or(word.clone(), str::to_string)),
+                Some(Value::Int(n)) => old_types::by_number(*n).map(str::to_string),
+                _ => None,
+            };
+            all.push(Stored { name, ty: ty.filter(|t| !t.is_empty()), blobs });
         }
     }
     if all.is_empty() { Err(no_layers(&tree)) } else { Ok(all) }
@@ -185,7 +207,7 @@ fn layer(m: &Message, at: Position, is_old: bool) -> Result<Layer> {
     let name = if name.is_empty() { tops.first().unwrap_or(&ty).clone() } else { name };
     let blobs = blobs_in_text(m, &name)?;
     let fields = m.fields.iter().filter(|f| f.name != "blobs").cloned().collect();
-    Ok(Layer { name, ty, bottoms, tops, tree: Message { fields }, blobs, made: None, at })
+    Ok(Layer { name, ty, bottoms, tops, tree: Message { fields }, blobs, at, ..Layer::default() })
 }
 
 // `input` with `input_shape` or `input_dim` as layers.

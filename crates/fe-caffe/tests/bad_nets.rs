@@ -43,14 +43,14 @@ fn values_of_another_kind_are_told_with_their_place() {
     check_error(conv("weight_filler: 3"), "`weight_filler` must be a message, found `3`");
     check_error(conv("kernel_size: 3"), "`num_output` is required and missing");
     check_error(conv("num_output: 1"), "has neither `kernel_size` nor `kernel_h` and `kernel_w`");
-    check_error(conv("num_output: 0 kernel_size: 1"), "`num_output` must be at least 1");
-    check_error(conv("num_output: 1 kernel_size: 0"), "`kernel_size` must be at least 1");
-    check_error(conv("num_output: 1 kernel_size: 1 stride: 0"), "`stride` must be at least 1");
+    check_error(conv("num_output: 0 kernel_size: 1"), "`num_output` must be from 1 to");
+    check_error(conv("num_output: 1 kernel_size: 0"), "`kernel_size` must be from 1 to");
+    check_error(conv("num_output: 1 kernel_size: 1 stride: 0"), "`stride` must be from 1 to");
     check_error(conv("num_output: 1 kernel_size: 1 group: 3"), "do not fall into 3 groups");
     check_error(conv("num_output: 1 kernel_size: [1, 1, 1]"), "3 values for 2 spatial axes");
     check_error(conv("num_output: 1 kernel_size: 1 axis: 9"), "axis");
     check_error(conv("num_output: 1 kernel_h: 1"), "`kernel_w` is missing");
-    check_error(conv("num_output: 4294967295 kernel_size: 1"), "`num_output` must be at least 1");
+    check_error(conv("num_output: 4294967295 kernel_size: 1"), "`num_output` must be from 1 to");
     check_error(conv("num_output: 2147483647 kernel_size: 2147483647"), "give the `.caffemodel`");
     check_error(
         conv("num_output: 2147483647 kernel_size: 2147483647 weight_filler { type: 'constant' }"),
@@ -286,4 +286,65 @@ fn suggestions_for_unknown_layers_are_near() {
     assert!(error("Softmaxx").contains("did you mean Softmax?"));
     let e = error("Python");
     assert!(e.contains("a Python layer needs `python_param"), "{e}");
+}
+
+#[test]
+fn more_blobs_than_a_layer_reads_are_refused() {
+    let conv = |p: &str| format!("type: 'Convolution' convolution_param {{ num_output: 1 kernel_size: 1 {p} }}");
+    let (w, b) = (blob(&[1, 1, 1, 1], &[1.0]), blob(&[1], &[1.0]));
+    let three = [w.clone(), b.clone(), b.clone()];
+    check_layer_error(&[1, 1, 2, 2], &conv(""), &three, "takes 2 blobs as the net describes it, 3 are stored");
+    let two = [w, b.clone()];
+    check_layer_error(
+        &[1, 1, 2, 2],
+        &conv("bias_term: false"),
+        &two,
+        "takes one blob as the net describes it, 2 are stored",
+    );
+    check_layer_error(&[1, 1, 2, 2], "type: 'PReLU'", &[b.clone(), b.clone()], "takes one blob");
+    check_layer_error(&[1, 1, 2, 2], "type: 'Scale'", &[b.clone(), b.clone()], "takes one blob");
+    check_layer_error(&[1, 1, 2, 2], "type: 'BatchNorm'", &[b.clone(), b.clone(), b.clone(), b], "takes 3 blobs");
+}
+
+#[test]
+fn a_blob_of_another_order_is_refused() {
+    let values: Vec<f32> = (0..6).map(|i| i as f32).collect();
+    let conv = "type: 'Convolution' convolution_param { num_output: 2 kernel_size: 1 bias_term: false }";
+    let turned = [blob(&[3, 2, 1, 1], &values)];
+    check_layer_error(&[1, 3, 1, 1], conv, &turned, "blob 0 has the shape [3, 2, 1, 1], expected [2, 3, 1, 1]");
+    let full = "type: 'InnerProduct' inner_product_param { num_output: 2 bias_term: false }";
+    check_layer_error(&[1, 3], full, &[blob(&[3, 2], &values)], "blob 0 has the shape [3, 2], expected [2, 3]");
+    // Axes that are joined or split leave the order alone, and old files have four.
+    for shape in [&[1, 1, 2, 3][..], &[2, 3, 1, 1], &[6], &[2, 1, 3]] {
+        for text in [conv, full] {
+            let text = net(&[1, 3, 1, 1], &format!("layer {{ name: 'l' bottom: 'x' top: 'y' {text} }}"));
+            read_with(text, Some(weights(&[layer("l", "", &[blob(shape, &values)])]))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn sizes_have_two_limits() {
+    let conv = |p: &str| format!("type: 'Convolution' convolution_param {{ {p} }}");
+    let check = |text: &str, wanted: &str| check_layer_error(&[1, 1, 4, 4], text, &[], wanted);
+    check(
+        &conv("num_output: 1 kernel_size: 4294967295"),
+        "`kernel_size` must be from 1 to 2147483647, found 4294967295",
+    );
+    check(
+        &conv("num_output: 1 kernel_size: 3 pad: 4294967295"),
+        "`pad` must be from 0 to 2147483647, found 4294967295",
+    );
+    check(
+        &conv("num_output: 4000000000 kernel_size: 3"),
+        "`num_output` must be from 1 to 2147483647, found 4000000000",
+    );
+    check("type: 'Pooling' pooling_param { kernel_size: 4294967295 }", "`kernel_size` must be from 1 to 2147483647");
+    check(&conv("num_output: 0 kernel_size: 3"), "`num_output` must be from 1 to 2147483647, found 0");
+}
+
+#[test]
+fn old_and_new_layers_in_one_net_are_refused() {
+    let text = net(&[1, 2], &format!("{RELU}\nlayers {{ name: 's' type: RELU bottom: 'y' top: 'z' }}"));
+    check_error(text, "line 3, column 1: the net has `layer` as well as `layers`");
 }

@@ -2,8 +2,10 @@
 
 mod common;
 
-use carafe_fe_caffe::{CaffeOptions, is_caffe, read_bytes_with, read_file_with, read_mean, read_mean_bytes, rules};
-use carafe_frontend::{Outputs, ReadOptions, Rule};
+use carafe_fe_caffe::{
+    CaffeOptions, Schema, is_caffe, read_bytes_with, read_file_with, read_mean, read_mean_bytes, rules,
+};
+use carafe_frontend::{Level, Log, Outputs, ReadOptions, Rule};
 use carafe_graph::{AttrValue, Model};
 use common::{Folder, Proto, blob, check, check_error, evaluate, layer, net, read, read_with, run, weights};
 use std::sync::{Arc, Mutex};
@@ -374,4 +376,71 @@ fn layers_of_one_name_are_told_apart() {
     );
     let model = read_with(text, None).unwrap();
     assert!(model.find_node("a").is_some() && model.find_node("a_1").is_some());
+}
+
+// The model of a net with these weights, and what was warned of.
+fn read_warned(text: &str, stored: Vec<u8>) -> (Model, Vec<String>) {
+    let warned = Mutex::new(vec![]);
+    let hear = |_: Level, text: &str| warned.lock().unwrap().push(text.to_string());
+    let options = ReadOptions { log: Log::to(&hear, false), ..ReadOptions::default() };
+    let model = read_bytes_with(text.into(), Some(stored), &rules(), &options, Schema::built_in()).unwrap();
+    (model, warned.into_inner().unwrap())
+}
+
+#[test]
+fn parameters_of_one_name_are_one_blob() {
+    let full = |name: &str, bottom: &str, p: &str| {
+        format!(
+            "layer {{ name: '{name}' type: 'InnerProduct' bottom: '{bottom}' top: '{name}' {p}
+             inner_product_param {{ num_output: 1 }} }}"
+        )
+    };
+    let both = "param { name: 'w' lr_mult: 1 } param { name: 'b' }";
+    let text = net(&[1, 1], &format!("{}{}", full("one", "x", both), full("two", "one", both)));
+    let stored = |name: &str, w: f32, b: f32| layer(name, "InnerProduct", &[blob(&[1, 1], &[w]), blob(&[1], &[b])]);
+    let found = |stored: &[Proto]| {
+        let (model, warned) = read_warned(&text, weights(stored));
+        (evaluate(&model, &[(&[1, 1], &[1.0])]).remove(0).1[0], warned)
+    };
+    // 2 * (2 * 1 + 1) + 1, whoever has them.
+    assert_eq!(found(&[stored("one", 2.0, 1.0)]), (7.0, vec![]));
+    assert_eq!(found(&[stored("two", 2.0, 1.0)]), (7.0, vec![]));
+    assert_eq!(found(&[stored("one", 2.0, 1.0), stored("two", 2.0, 1.0)]), (7.0, vec![]));
+    // The last one that is read counts.
+    let (value, warned) = found(&[stored("one", 9.0, 1.0), stored("two", 2.0, 1.0)]);
+    assert_eq!(value, 7.0);
+    assert!(warned.len() == 1 && warned[0].contains("share the parameter `w`"), "{warned:?}");
+    assert_eq!(found(&[stored("two", 9.0, 1.0), stored("one", 2.0, 1.0)]).0, 7.0);
+    // The weight alone is shared.
+    let own = "param { name: 'w' }";
+    let text = net(&[1, 1], &format!("{}{}", full("one", "x", own), full("two", "one", own)));
+    let (model, _) = read_warned(&text, weights(&[stored("one", 2.0, 1.0), stored("two", 2.0, 5.0)]));
+    check(evaluate(&model, &[(&[1, 1], &[1.0])]).remove(0), &[1, 1], &[11.0]);
+}
+
+#[test]
+fn old_layers_share_by_plain_names() {
+    let full = |name: &str, bottom: &str| {
+        format!(
+            "layers {{ name: '{name}' type: INNER_PRODUCT bottom: '{bottom}' top: '{name}' param: 'w' param: 'b'
+             inner_product_param {{ num_output: 1 }} }}"
+        )
+    };
+    let text = net(&[1, 1], &format!("{}{}", full("one", "x"), full("two", "one")));
+    let stored = layer("one", "", &[blob(&[1, 1], &[2.0]), blob(&[1], &[1.0])]);
+    check(run(text, Some(weights(&[stored])), &[(&[1, 1], &[1.0])]), &[1, 1], &[7.0]);
+}
+
+#[test]
+fn weights_of_another_layer_type_are_warned_of() {
+    let text = net(
+        &[1, 1],
+        "layer { name: 'f' type: 'InnerProduct' bottom: 'x' top: 'y' inner_product_param { num_output: 1 bias_term: false } }",
+    );
+    let stored = |ty: &str| weights(&[layer("f", ty, &[blob(&[1, 1], &[2.0])])]);
+    let (_, warned) = read_warned(&text, stored("Convolution"));
+    assert!(warned.len() == 1 && warned[0].contains("stored by a layer of type `Convolution`"), "{warned:?}");
+    for ty in ["InnerProduct", "INNER_PRODUCT", ""] {
+        assert_eq!(read_warned(&text, stored(ty)).1, Vec::<String>::new());
+    }
 }

@@ -146,3 +146,39 @@ fn weights_of_another_size_are_refused_with_both_sizes() {
     );
     check_layer_error(&[1, 3, 8, 8], text, &[], "give the `.caffemodel`");
 }
+
+#[test]
+fn fillers_without_a_type_are_constant() {
+    let conv = "type: 'Convolution' convolution_param { num_output: 1 kernel_size: 1 weight_filler { value: 0.5 } }";
+    check_layer(&[1, 2, 1, 1], &[1.0, 2.0], conv, &[], (&[1, 1, 1, 1], &[1.5]));
+    let conv = "type: 'Convolution' convolution_param { num_output: 1 kernel_size: 1 weight_filler { value: 0.5 }
+                bias_filler { value: 2 } }";
+    check_layer(&[1, 2, 1, 1], &[1.0, 2.0], conv, &[], (&[1, 1, 1, 1], &[3.5]));
+    let random = "type: 'Convolution' convolution_param { num_output: 1 kernel_size: 1 weight_filler { std: 0.5 } }";
+    check_layer_error(&[1, 2, 1, 1], random, &[], "needs stored weights");
+}
+
+#[test]
+fn slopes_and_factors_that_nobody_gives_are_those_of_caffe() {
+    check_layer(&[1, 2], &[-1.0, 2.0], "type: 'PReLU'", &[], (&[1, 2], &[-0.25, 2.0]));
+    let text = "type: 'PReLU' prelu_param { filler { value: 0.5 } }";
+    check_layer(&[1, 2], &[-1.0, 2.0], text, &[], (&[1, 2], &[-0.5, 2.0]));
+    let text = |p: &str| format!("type: 'Normalize' norm_param {{ across_spatial: false {p} }}");
+    check_layer(&[1, 2, 1, 1], &[3.0, 4.0], &text(""), &[], (&[1, 2, 1, 1], &[0.6, 0.8]));
+    let given = text("channel_shared: false scale_filler { value: 20 }");
+    check_layer(&[1, 2, 1, 1], &[3.0, 4.0], &given, &[], (&[1, 2, 1, 1], &[12.0, 16.0]));
+}
+
+#[test]
+fn the_bilinear_filler_makes_windows_of_every_group() {
+    let text = |p: &str| {
+        format!(
+            "type: 'Deconvolution' convolution_param {{ num_output: 2 kernel_size: 2 stride: 2 bias_term: false {p}
+             weight_filler {{ type: 'bilinear' }} }}"
+        )
+    };
+    let wanted = [0.25, 0.25, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5];
+    check_layer(&[1, 2, 1, 1], &[1.0, 2.0], &text("group: 2"), &[], (&[1, 2, 2, 2], &wanted));
+    check_layer_error(&[1, 2, 1, 1, 1], &text(""), &[], "square windows of images, weights are [2, 2, 2, 2, 2]");
+    check_layer_error(&[1, 2, 1], &text("group: 2"), &[], "square windows of images, weights are [2, 1, 2]");
+}

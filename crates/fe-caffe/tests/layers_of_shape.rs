@@ -285,3 +285,58 @@ fn depthwise_whatever_the_groups_say() {
     let text = "type: 'DepthwiseConvolution' convolution_param { num_output: 2 kernel_size: 1 bias_term: false }";
     check_layer(&[1, 2, 1, 1], &[1.0, 1.0], text, &[blob(&[2, 1, 1, 1], &[5.0, 6.0])], (&[1, 2, 1, 1], &[5.0, 6.0]));
 }
+
+fn detection(nms: &str) -> String {
+    format!(
+        "input: 'x' input_shape {{ dim: 1 dim: 8 }}
+         input: 'c' input_shape {{ dim: 1 dim: 4 }} input: 'p' input_shape {{ dim: 1 dim: 2 dim: 8 }}
+         layer {{ name: 'l' type: 'DetectionOutput' bottom: 'x' bottom: 'c' bottom: 'p' top: 'y'
+         detection_output_param {{ num_classes: 2 keep_top_k: 2 nms_param {{ {nms} }} }} }}"
+    )
+}
+
+#[test]
+fn an_overlap_that_would_shrink_only_above_a_half_may_stay() {
+    for nms in ["nms_threshold: 0.45 eta: 0.9", "eta: 0.5", "nms_threshold: 0.7 eta: 1"] {
+        read(detection(nms)).unwrap();
+    }
+    common::check_error(detection("nms_threshold: 0.7 eta: 0.9"), "`eta` = 0.9");
+    common::check_error(detection("nms_threshold: 0.4 eta: 0"), "`eta` must be above 0 and at most 1, found 0");
+}
+
+fn boxes(ty: &str, param: &str) -> String {
+    format!(
+        "input: 'f' input_shape {{ dim: 1 dim: 1 dim: 1 dim: 1 }} input: 'x' input_shape {{ dim: 1 dim: 1 dim: 10 dim: 20 }}
+         layer {{ name: 'l' type: '{ty}' bottom: 'f' bottom: 'x' top: 'y' prior_box_param {{ {param} }} }}"
+    )
+}
+
+#[test]
+fn dense_boxes_that_caffe_counts_in_another_way_are_told_with_what_to_do() {
+    let dense = "fixed_size: 4 density: 2 fixed_ratio: 1 fixed_ratio: 2";
+    common::check_error(boxes("PriorBox", dense), "8 boxes a cell, the shape of its top has room for 7");
+    common::check_error(boxes("PriorBox", dense), "let it make as many as there are of `fixed_ratio`");
+    read(boxes("PriorBox", "fixed_size: 4 density: 2 fixed_ratio: 1 fixed_ratio: 2 aspect_ratio: 2 flip: false"))
+        .unwrap();
+    read(boxes("PriorBox", "fixed_size: 4 density: 2 aspect_ratio: 2")).unwrap();
+}
+
+#[test]
+fn clustered_boxes_are_parts_of_the_second_bottom() {
+    let inputs: [(&[usize], &[f32]); 2] = [(&[1, 1, 1, 1], &[0.0]), (&[1, 1, 10, 20], &[0.0; 200])];
+    let found = |param: &str| run(boxes("PriorBoxClustered", param), None, &inputs);
+    assert_eq!(found("width: 4 height: 3 img_w: 40 img_h: 20"), found("width: 4 height: 3"));
+    assert_eq!(found("width: 4 height: 3 img_size: 40"), found("width: 4 height: 3"));
+}
+
+#[test]
+fn reorg_of_darknet_has_two_names() {
+    let x: Vec<f32> = (0..16).map(|i| i as f32).collect();
+    let of = |layer: &str| {
+        let text = net(&[1, 4, 2, 2], &format!("layer {{ name: 'l' bottom: 'x' top: 'y' {layer} }}"));
+        run(text, None, &[(&[1, 4, 2, 2], &x)])
+    };
+    let wanted = of("type: 'ReorgYolo' reorg_yolo_param { stride: 2 }");
+    assert_eq!(of("type: 'Reorg' reorg_param { stride: 2 }"), wanted);
+    check_layer_error(&[1, 4, 2, 2], "type: 'Reorg' reorg_param { stride: 2 reverse: true }", &[], "`reverse`");
+}

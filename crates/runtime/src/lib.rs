@@ -17,4 +17,4 @@ pub use crate::core::{Core, WeakCore};
 pub use device_name::DeviceName;
 pub use explain::NodeExplained;
 pub use extensions::IntoExtensions;
-pub use reader::{ReadContext, ReadRequest, Reader};
+pub use reader::{InputShape, ReadContext, ReadRequest, Reader};

@@ -2,6 +2,7 @@
 
 use carafe_frontend::{FormatOptions, Log, Progress, Rule};
 use carafe_graph::{Model, Pass, Registry, Result};
+use carafe_tensor::PartialShape;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +28,17 @@ pub struct ReadRequest<'a> {
     /// What the caller will keep of the model, by names of nodes or tensors: a reader may leave out what none of it needs.
     /// Empty for everything.
     pub wanted: &'a [String],
+    /// Shapes that inputs are going to have. A reader whose layers compute with sizes reads the model as if the file had
+    /// them; others need not look.
+    pub input_shapes: &'a [InputShape],
+}
+
+/// A shape that an input shall have in place of that in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputShape {
+    /// The input, or a place inside of the graph; without a name the shapes of a list are those of the inputs in order.
+    pub name: Option<String>,
+    pub shape: PartialShape,
 }
 
 impl std::fmt::Debug for ReadRequest<'_> {
@@ -48,6 +60,7 @@ impl<'a> ReadRequest<'a> {
             log: Log::default(),
             rewrites: &[],
             wanted: &[],
+            input_shapes: &[],
         }
     }
 }

@@ -8,6 +8,7 @@ use super::places::{self, Place};
 use super::{ConversionOptions, NamedInput, syntax};
 use carafe_graph::{Constant, Error, Model, NodeId, Parameter, Result, Use, Value};
 use carafe_ops::convert::Convert;
+use carafe_runtime::InputShape;
 use carafe_tensor::{Dim, ElementType, PartialShape};
 use std::sync::Arc;
 
@@ -75,8 +76,41 @@ pub(super) fn names(text: &str) -> Vec<String> {
     parts.into_iter().map(name).filter(|n| !n.is_empty()).collect()
 }
 
-// `name[shape]{type}->value`; without a name the item means the input of its position.
-fn item(model: &Model, part: &str, position: usize) -> Result<Item> {
+/// What the options say of the shapes of inputs, before there is a model: readers whose layers compute with sizes take it
+/// into account. Places inside of the graph are among it, which readers do not find among their inputs.
+pub(super) fn foreseen(options: &ConversionOptions) -> Result<Vec<InputShape>> {
+    let input = options.input.as_deref();
+    let parts = input.map_or(Ok(vec![]), |text| syntax::list(text)?.into_iter().map(written).collect());
+    let parts: Vec<Written<'_>> = parts.map_err(|e: Error| e.at("option `--input`"))?;
+    let given = options.input_shape.as_deref().map_or(Ok(vec![]), shapes);
+    let given = given.map_err(|e| e.at("option `--input_shape`"))?;
+    if parts.is_empty() {
+        return Ok(given.into_iter().map(|shape| InputShape { name: None, shape }).collect());
+    }
+    // Lists that do not fit are told when the model is there.
+    let by_list = |at: usize| given.get(at).filter(|_| given.len() == parts.len()).cloned();
+    let all = parts.iter().enumerate().map(|(at, p)| InputShape {
+        name: Some(p.name.to_string()).filter(|n| !n.is_empty()),
+        shape: p.shape.clone().or_else(|| by_list(at)).unwrap_or_else(PartialShape::dynamic),
+    });
+    let all: Vec<InputShape> = all.collect();
+    // Without names the whole list counts by places, so that none may be left out.
+    let by_place = all.iter().all(|s| s.name.is_none());
+    let is_said = |s: &InputShape| s.shape.rank().is_some() && (s.name.is_some() || by_place);
+    Ok(if by_place && !all.iter().all(is_said) { vec![] } else { all.into_iter().filter(is_said).collect() })
+}
+
+/// An item of `--input` as it is written.
+struct Written<'a> {
+    /// Empty when the item has none.
+    name: &'a str,
+    shape: Option<PartialShape>,
+    ty: Option<ElementType>,
+    value: Option<Literal>,
+}
+
+// `name[shape]{type}->value`.
+fn written(part: &str) -> Result<Written<'_>> {
     let (mut rest, value) = match part.split_once("->") {
         Some((left, right)) => (left.trim(), Some(Literal::read(right)?)),
         None => (part, None),
@@ -93,14 +127,20 @@ fn item(model: &Model, part: &str, position: usize) -> Result<Item> {
             break;
         }
     }
-    let (name, target) = if rest.is_empty() {
+    Ok(Written { name: rest, shape, ty, value })
+}
+
+// Without a name the item means the input of its position.
+fn item(model: &Model, part: &str, position: usize) -> Result<Item> {
+    let Written { name, shape, ty, value } = written(part)?;
+    let (name, target) = if name.is_empty() {
         let n = model.parameters().len();
         let id = *model.parameters().get(position).ok_or_else(|| {
             Error::usage(format!("item {} (`{part}`) has no name, and the model has {n} inputs", position + 1))
         })?;
         (model.parameter_name(id), Target::Parameter(id))
     } else {
-        (rest.to_string(), target(model, rest)?)
+        (name.to_string(), target(model, name)?)
     };
     Ok(Item { name, target, shape, ty, value })
 }

@@ -3,7 +3,7 @@
 //! (rewrites around the common passes), emit. Whoever listens hears of each stage and of all that happens in it.
 
 use super::config::{ConfigPass, ReplacementFile};
-use super::{ConversionOptions, apply, run_reshapable, transform};
+use super::{ConversionOptions, apply, inputs, run_reshapable, transform};
 use carafe_frontend::{Explained, Level, Log, describe};
 use carafe_graph::{Constant, Error, Model, Notes, Pass, PassChoice, Phase, Result, ResultOp, Value, run_passes};
 use carafe_passes::{COMMON, CompressToFp16, FUSE, TIDY};
@@ -104,7 +104,9 @@ impl<'a> Conversion<'a> {
         let config = file.map(|file| Arc::new(ConfigPass::new(file, core)));
         let rewrites: Vec<Arc<dyn Pass>> = config.iter().map(|c| c.clone() as Arc<dyn Pass>).collect();
         let wanted = super::wanted(&options);
-        let read = core.read(&ReadRequest { rewrites: &rewrites, wanted: &wanted, ..self.request });
+        let input_shapes = inputs::foreseen(&options)?;
+        let request = ReadRequest { rewrites: &rewrites, wanted: &wanted, input_shapes: &input_shapes, ..self.request };
+        let read = core.read(&request);
         let read = read.map_err(|e| match self.transformations_config {
             Some(path) if e.to_string().contains("pass `transformations_config`") => e.at(place(path)),
             _ => e,

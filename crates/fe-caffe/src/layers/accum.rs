@@ -1,10 +1,14 @@
 //! Accum of FlowNet: all bottoms brought to one size, corner on corner, and joined.
 
 use super::cx::LayerCx;
-use super::numbers::{known_size, size};
+use super::numbers::size;
 use super::resize::corner_on_corner;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
+use carafe_ops::arithmetic::AutoBroadcast;
+use carafe_ops::compare::Greater;
+use carafe_ops::indexing::Select;
+use carafe_ops::reduce::ReduceLogicalAnd;
 
 pub(crate) const RULES: &[StaticRule] = &[rule("Accum", 0, accum)];
 
@@ -18,28 +22,33 @@ fn accum(n: &mut NodeCx<'_>) -> Result<Outputs> {
         let like = like.ok_or_else(|| n.fail("needs a bottom beside the one that gives the size"))?;
         size(n, like)?
     } else {
-        let mut largest = [0, 0];
-        for &x in &bottoms {
-            let size = known_size(n, x)?;
-            largest = [0, 1].map(|i: usize| size[i].max(largest[i]));
+        let Some((&first, rest)) = bottoms.split_first() else { return Err(n.fail("has no bottom")) };
+        let mut largest = size(n, first)?;
+        for &x in rest {
+            let other = size(n, x)?;
+            largest = n.larger(largest, other)?;
         }
         let wanted = match divisor {
             Some(d) if !(1..=1 << 16).contains(&d) => {
                 return Err(n.fail(format!("`size_divisible_by` must be positive, found {d}")));
             }
-            Some(d) => largest.map(|s| (s + d - 1) / d * d),
-            None => given,
+            Some(d) => {
+                let (above, d) = (n.plus_number(largest, (d - 1) as f64)?, n.i64s(&[d])?);
+                let times = n.over(above, d)?;
+                n.times(times, d)?
+            }
+            None => n.i64s(&given)?,
         };
         // A size that is not larger in both ways says nothing.
-        let grows = wanted.iter().zip(&largest).all(|(w, s)| w > s);
-        n.i64s(&if grows { wanted } else { largest })?
+        let grows = n.emit(Greater::default(), &[wanted, largest])?;
+        let axis = n.i64s(&[0])?;
+        let grows = n.emit(ReduceLogicalAnd { keep_dims: true }, &[grows, axis])?;
+        let op = Select { auto_broadcast: AutoBroadcast::Numpy, auto_broadcast_axis: None };
+        n.emit(op, &[grows, wanted, largest])?
     };
     let mut parts = vec![];
     for x in bottoms {
-        parts.push(match (known_size(n, x), n.ints(to)) {
-            (Ok(from), Some(to)) if from[..] == to[..] => x,
-            _ => corner_on_corner(n, x, to)?,
-        });
+        parts.push(corner_on_corner(n, x, to)?);
     }
     Ok(n.concat(&parts, 1)?.into())
 }

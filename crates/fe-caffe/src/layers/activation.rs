@@ -64,7 +64,8 @@ fn prelu(n: &mut NodeCx<'_>) -> Result<Outputs> {
         },
         (false, None) => n.blob_tensor(0)?.len(),
     };
-    let slope = fillers::blob_or_filler(n, 0, &[channels], "filler")?;
+    n.takes_blobs(1)?;
+    let slope = fillers::blob_or_value(n, 0, &[channels], "filler", 0.25)?;
     Ok(n.emit(PRelu, &[x, slope])?.into())
 }
 

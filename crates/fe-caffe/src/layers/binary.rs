@@ -37,6 +37,8 @@ fn convolution_binary(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let output = positive(n, "num_output", None)?;
     ignore(n, "weight_filler");
     ignore(n, "bias_filler");
+    let has_bias: bool = n.attr("bias_term", true)?;
+    n.takes_blobs(if has_bias { 2 } else { 1 })?;
     let weights = signs(n, x, &windows, output)?;
     let op = Convolution {
         strides: windows.strides,
@@ -46,7 +48,7 @@ fn convolution_binary(n: &mut NodeCx<'_>) -> Result<Outputs> {
         auto_pad: PadType::Explicit,
     };
     let y = n.emit(op, &[x, weights])?;
-    if !n.attr("bias_term", true)? {
+    if !has_bias {
         return Ok(y.into());
     }
     let bias = n.blob(1, &[1, output, 1, 1])?;

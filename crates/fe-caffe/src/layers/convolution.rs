@@ -2,13 +2,15 @@
 //! `_w` stand for the two axes of an image. Several bottoms go through the same weights.
 
 use super::cx::LayerCx;
-use super::fillers::{blob_or_filler, ignore};
+use super::fillers::{Weight, blob_or_value, ignore, weight};
+use super::numbers::{dims, picked};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{
     Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData,
 };
+use carafe_ops::movement::Reshape;
 
 pub(crate) const RULES: &[StaticRule] = &[
     rule("Convolution", 0, |n| convolution(n, Groups::Given)),
@@ -73,7 +75,7 @@ fn list(n: &NodeCx<'_>, name: &str, hw: [&str; 2], default: Option<i64>, least: 
         (len, ..) => return Err(n.fail(format!("`{name}` has {len} values for {axes} spatial axes"))),
     };
     match all.iter().find(|v| **v < least || i32::try_from(**v).is_err()) {
-        Some(v) => Err(n.fail(format!("`{name}` must be at least {least}, found {v}"))),
+        Some(v) => Err(n.fail(format!("`{name}` must be from {least} to {}, found {v}", i32::MAX))),
         None => Ok(all),
     }
 }
@@ -85,15 +87,14 @@ pub(super) fn positive(n: &NodeCx<'_>, name: &str, default: Option<i64>) -> Resu
         None => n.required(name)?,
     };
     let size = usize::try_from(value).ok().filter(|v| *v > 0 && i32::try_from(*v).is_ok());
-    size.ok_or_else(|| n.fail(format!("`{name}` must be at least 1, found {value}")))
+    size.ok_or_else(|| n.fail(format!("`{name}` must be from 1 to {}, found {value}", i32::MAX)))
 }
 
 /// Everything but the data.
 struct Filters {
     windows: Windows,
-    /// Channels in and out of the operation.
+    /// Channels that go in.
     input: usize,
-    output: usize,
     groups: usize,
     weights: Value,
     bias: Option<Value>,
@@ -132,32 +133,22 @@ fn filters(n: &mut NodeCx<'_>, x: Value, groups: Groups, transposed: bool) -> Re
     }
     // A transposed convolution stores its weights by the channels of its bottom.
     let (outer, inner) = if transposed { (channels, output / groups) } else { (output, channels / groups) };
-    let mut shape = vec![outer, inner];
-    if groups > 1 {
-        shape = vec![groups, outer / groups, inner];
-    }
-    shape.extend(&kernel);
-    let weights = blob_or_filler(n, 0, &shape, "weight_filler")?;
+    let stored = [&[outer, inner], &kernel[..]].concat();
+    let shape = if groups > 1 { [&[groups, outer / groups, inner], &kernel[..]].concat() } else { stored.clone() };
     let has_bias: bool = n.attr("bias_term", true)?;
+    n.takes_blobs(if has_bias { 2 } else { 1 })?;
+    let weights =
+        weight(n, &Weight { index: 0, filler: "weight_filler", stored: &stored, shape: &shape, default: None })?;
     let mut bias_shape = vec![1, output];
     bias_shape.extend(vec![1; axes]);
     let bias = match has_bias {
-        true => Some(bias(n, &bias_shape)?),
+        true => Some(blob_or_value(n, 1, &bias_shape, "bias_filler", 0.0)?),
         false => {
             ignore(n, "bias_filler");
             None
         }
     };
-    Ok(Filters { windows, input: channels, output, groups, weights, bias, axis })
-}
-
-// Where the weights are filled and no filler speaks of the bias, it is zero.
-fn bias(n: &mut NodeCx<'_>, shape: &[usize]) -> Result<Value> {
-    if n.n_blobs()? == 0 && n.opt_attr::<String>("bias_filler__type")?.is_none() {
-        let zeros = vec![n.attr("bias_filler__value", 0.0f32)?; shape[1]];
-        return n.floats(shape, &zeros);
-    }
-    blob_or_filler(n, 1, shape, "bias_filler")
+    Ok(Filters { windows, input: channels, groups, weights, bias, axis })
 }
 
 fn for_each_bottom(
@@ -181,31 +172,31 @@ fn for_each_bottom(
         if let Some(bias) = f.bias {
             y = n.plus(y, bias)?;
         }
-        tops.push(split_batch(n, y, batch, f.axis, f.output)?);
+        tops.push(split_batch(n, y, batch)?);
     }
     Ok(tops.into())
 }
 
-// All axes before the channels are one batch.
-fn join_batch(n: &mut NodeCx<'_>, x: Value, axis: usize) -> Result<(Value, Option<Vec<usize>>)> {
+// All axes before the channels are one batch; their sizes come along.
+fn join_batch(n: &mut NodeCx<'_>, x: Value, axis: usize) -> Result<(Value, Option<Value>)> {
     if axis == 1 {
         return Ok((x, None));
     }
-    let Some(shape) = n.shape(x).to_static() else {
-        return Err(n.unsupported(format!("channels at axis {axis} need a bottom of known shape")));
-    };
-    let mut pattern = vec![-1];
-    pattern.extend(shape[axis..].iter().map(|d| *d as i64));
-    Ok((n.reshape(x, &pattern)?, Some(shape[..axis].to_vec())))
+    let rank = n.known_rank(x)? as i64;
+    let axis = axis as i64;
+    let (shape, joined) = (n.shape_of(x)?, n.i64s(&[-1])?);
+    let batch = picked(n, shape, &(0..axis).collect::<Vec<_>>())?;
+    let image = picked(n, shape, &(axis..rank).collect::<Vec<_>>())?;
+    let pattern = n.concat(&[joined, image], 0)?;
+    Ok((n.emit(Reshape { special_zero: false }, &[x, pattern])?, Some(batch)))
 }
 
-fn split_batch(n: &mut NodeCx<'_>, y: Value, batch: Option<Vec<usize>>, axis: usize, output: usize) -> Result<Value> {
+fn split_batch(n: &mut NodeCx<'_>, y: Value, batch: Option<Value>) -> Result<Value> {
     let Some(batch) = batch else { return Ok(y) };
-    let shape = n.shape(y).to_static().unwrap_or_default();
-    let mut pattern: Vec<i64> = batch[..axis].iter().map(|d| *d as i64).collect();
-    pattern.push(output as i64);
-    pattern.extend(shape.iter().skip(2).map(|d| *d as i64));
-    n.reshape(y, &pattern)
+    let rank = n.known_rank(y)? as i64;
+    let image = dims(n, y, &(1..rank).collect::<Vec<_>>())?;
+    let pattern = n.concat(&[batch, image], 0)?;
+    n.emit(Reshape { special_zero: false }, &[y, pattern])
 }
 
 fn convolution(n: &mut NodeCx<'_>, groups: Groups) -> Result<Outputs> {

@@ -2,7 +2,7 @@
 //! for each shift. Composed: a product or a difference for every shift, averaged over channels, then over the patch.
 
 use super::cx::LayerCx;
-use super::numbers::{known_size, part};
+use super::numbers::{dim, part};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
 use carafe_ops::convolution::window::{PadType, Rounding};
@@ -45,17 +45,12 @@ fn correlation(n: &mut NodeCx<'_>, vertical: bool) -> Result<Outputs> {
     if shifts > MOST_SHIFTS {
         return Err(n.unsupported(format!("{shifts} shifts are more than {MOST_SHIFTS}")));
     }
-    // Where the shifts of an axis leave room for patches.
-    let size = known_size(n, a)?;
     let pads = [if vertical { pad } else { 0 }, pad];
     let mosts = [if vertical { most } else { 0 }, most];
-    let mut counts = [0; 2];
     for i in 0..2 {
-        let room = size[i] + 2 * (pads[i] - mosts[i] - (kernel - 1) / 2);
-        if room < 1 {
-            return Err(n.fail(format!("an image of {size:?} leaves no room for shifts of {most}")));
+        if let Some(size) = dim(n, a, i + 2).filter(|size| size + 2 * (pads[i] - mosts[i] - (kernel - 1) / 2) < 1) {
+            return Err(n.fail(format!("an axis of {size} leaves no room for shifts of {most}")));
         }
-        counts[i] = (room + step - 1) / step;
     }
     let padding = n.i64s(&[0, 0, pads[0], pads[1]])?;
     let zero = n.scalar_like(a, 0.0)?;
@@ -68,8 +63,13 @@ fn correlation(n: &mut NodeCx<'_>, vertical: bool) -> Result<Outputs> {
     }
     // Single pixels are picked at once; patches need all pixels between.
     let each = if kernel == 1 { step } else { 1 };
-    let lengths = counts.map(|count| (count - 1) * step + kernel);
-    let stops = |starts: [i64; 2]| [starts[0] + lengths[0], starts[1] + lengths[1]];
+    // What is left behind the patches of a shift, counted from the end, so that it holds for images of any size.
+    let stops = |starts: [i64; 2]| {
+        [0, 1].map(|i: usize| match 2 * mosts[i] - starts[i] {
+            0 => i64::MAX,
+            behind => -behind,
+        })
+    };
     let still = part(n, padded[0], &[2, 3], &mosts, &stops(mosts), &[each; 2])?;
     let axis = n.i64s(&[1])?;
     let mut planes = vec![];

@@ -17,7 +17,10 @@ pub(crate) trait LayerCx {
     fn bottom(&mut self) -> Result<Value>;
     /// How many blobs are stored.
     fn n_blobs(&mut self) -> Result<usize>;
-    /// A stored blob in this shape. Its own shape does not matter, the number of values does.
+    /// Refuses a layer with more stored blobs than it reads: net and weights do not belong together then.
+    fn takes_blobs(&mut self, most: usize) -> Result<()>;
+    /// A stored blob in this shape. Its own shape may have axes joined or split, as files of other versions have, but it must
+    /// be of the same order.
     fn blob(&mut self, index: usize, shape: &[usize]) -> Result<Value>;
     /// The values of a stored blob, as many as there are.
     fn blob_tensor(&mut self, index: usize) -> Result<Tensor>;
@@ -55,6 +58,20 @@ impl LayerCx for NodeCx<'_> {
     fn n_blobs(&mut self) -> Result<usize> {
         Ok(self.inputs_named("blob")?.len())
     }
+    fn takes_blobs(&mut self, most: usize) -> Result<()> {
+        let found = self.n_blobs()?;
+        if found <= most {
+            return Ok(());
+        }
+        let text = match most {
+            0 => "takes no blobs".to_string(),
+            1 => "takes one blob".to_string(),
+            most => format!("takes {most} blobs"),
+        };
+        Err(self.fail(format!(
+            "{text} as the net describes it, {found} are stored; do the net and the weights belong together?"
+        )))
+    }
     fn blob(&mut self, index: usize, shape: &[usize]) -> Result<Value> {
         let tensor = self.blob_tensor(index)?;
         let wanted = carafe_tensor::elements(shape);
@@ -62,6 +79,12 @@ impl LayerCx for NodeCx<'_> {
             let wanted = wanted.map_or("more than memory holds".to_string(), |n| n.to_string());
             let found = tensor.len();
             return Err(self.fail(format!("blob {index} has {found} values, expected {wanted} = {shape:?}")));
+        }
+        if !same_order(tensor.shape(), shape) {
+            let found = tensor.shape();
+            return Err(self.fail(format!(
+                "blob {index} has the shape {found:?}, expected {shape:?}; do the net and the weights belong together?"
+            )));
         }
         if tensor.shape() == shape {
             return Ok(self.inputs_named("blob")?[index]);
@@ -124,5 +147,38 @@ impl LayerCx for NodeCx<'_> {
     fn cut(&mut self, x: Value, start: Value, stop: Value, axis: i64) -> Result<Value> {
         let (step, axis) = (self.i64s(&[1])?, self.i64s(&[axis])?);
         self.emit(Slice, &[x, start, stop, step, axis])
+    }
+}
+
+// Whether one shape is the other with axes joined, which leaves all values where they are.
+fn same_order(a: &[usize], b: &[usize]) -> bool {
+    let borders = |shape: &[usize]| -> Vec<usize> {
+        let mut product = 1usize;
+        let mut all = vec![];
+        for dim in shape.iter().filter(|d| **d != 1) {
+            product = product.saturating_mul(*dim);
+            all.push(product);
+        }
+        all
+    };
+    let (a, b) = (borders(a), borders(b));
+    let (few, many) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    few.last() == Some(&0) || few.iter().all(|border| many.contains(border))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_order;
+
+    #[test]
+    fn shapes_of_one_order_differ_in_joined_axes_alone() {
+        assert!(same_order(&[1, 1, 4, 6], &[4, 6]));
+        assert!(same_order(&[24], &[2, 3, 4]));
+        assert!(same_order(&[4, 6], &[4, 2, 3]));
+        assert!(same_order(&[4, 1, 3], &[2, 2, 1, 3]));
+        assert!(same_order(&[], &[1]));
+        assert!(same_order(&[0, 3], &[3, 0]));
+        assert!(!same_order(&[3, 2, 3, 3], &[2, 3, 3, 3]));
+        assert!(!same_order(&[6, 4], &[4, 6]));
     }
 }

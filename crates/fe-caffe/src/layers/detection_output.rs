@@ -45,8 +45,15 @@ fn detection_output(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let classes: i64 = n.required("num_classes")?;
     let share_location: bool = n.attr("share_location", true)?;
     let eta: f32 = n.attr("nms_param__eta", 1.0)?;
-    if eta != 1.0 {
-        return Err(n.unsupported(format!("an overlap that shrinks by `eta` = {eta} is not supported")));
+    let nms_threshold: f32 = n.attr("nms_param__nms_threshold", 0.3)?;
+    if !(eta > 0.0 && eta <= 1.0) {
+        return Err(n.fail(format!("`eta` must be above 0 and at most 1, found {eta}")));
+    }
+    // The threshold shrinks while it is above a half, so one that is not stays as it is.
+    if eta != 1.0 && nms_threshold > 0.5 {
+        return Err(n.unsupported(format!(
+            "an overlap of {nms_threshold} that shrinks by `eta` = {eta} is not supported; one of 0.5 or less does not shrink"
+        )));
     }
     let top_k: i64 = n.attr("nms_param__top_k", -1)?;
     let variance_encoded_in_target: bool = n.attr("variance_encoded_in_target", false)?;
@@ -73,7 +80,7 @@ fn detection_output(n: &mut NodeCx<'_>) -> Result<Outputs> {
         keep_top_k: vec![n.attr("keep_top_k", -1)?],
         code_type,
         share_location,
-        nms_threshold: n.attr("nms_param__nms_threshold", 0.3)?,
+        nms_threshold,
         confidence_threshold: n.attr("confidence_threshold", f32::MIN)?,
         clip_after_nms: false,
         clip_before_nms: false,

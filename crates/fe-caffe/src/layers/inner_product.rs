@@ -2,7 +2,7 @@
 
 use super::convolution::positive;
 use super::cx::LayerCx;
-use super::fillers::{blob_or_filler, ignore};
+use super::fillers::{blob_or_filler, blob_or_value, ignore};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::indexing::Gather;
@@ -41,17 +41,13 @@ fn inner_product(n: &mut NodeCx<'_>) -> Result<Outputs> {
 }
 
 fn with_bias(n: &mut NodeCx<'_>, y: Value, outputs: usize) -> Result<Value> {
-    if !n.attr("bias_term", true)? {
+    let has_bias: bool = n.attr("bias_term", true)?;
+    n.takes_blobs(if has_bias { 2 } else { 1 })?;
+    if !has_bias {
         ignore(n, "bias_filler");
         return Ok(y);
     }
-    let bias = match n.n_blobs()? {
-        0 if n.opt_attr::<String>("bias_filler__type")?.is_none() => {
-            let value: f32 = n.attr("bias_filler__value", 0.0)?;
-            n.floats(&[outputs], &vec![value; outputs])?
-        }
-        _ => blob_or_filler(n, 1, &[outputs], "bias_filler")?,
-    };
+    let bias = blob_or_value(n, 1, &[outputs], "bias_filler", 0.0)?;
     n.plus(y, bias)
 }
 

@@ -39,6 +39,9 @@ fn batch_norm(n: &mut NodeCx<'_>) -> Result<Outputs> {
     ignore(n, "bias_filler");
     let c = channels(n, x)?;
     let blobs = n.n_blobs()?;
+    if blobs != 5 {
+        n.takes_blobs(3)?;
+    }
     let (gamma, beta) = match blobs {
         5 => (n.blob(3, &[c])?, n.blob(4, &[c])?),
         _ => (n.floats(&[c], &vec![1.0; c])?, n.floats(&[c], &vec![0.0; c])?),

@@ -2,7 +2,7 @@
 //! root in both.
 
 use super::cx::LayerCx;
-use super::fillers::blob_or_filler;
+use super::fillers::blob_or_value;
 use super::numbers::dim;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
@@ -23,7 +23,8 @@ fn normalize(n: &mut NodeCx<'_>) -> Result<Outputs> {
         (false, 0) => dim(n, x, 1).and_then(|c| usize::try_from(c).ok()).unwrap_or(0),
         (false, _) => n.blob_tensor(0)?.len(),
     };
-    let factor = blob_or_filler(n, 0, &[1, channels, 1, 1], "scale_filler")?;
+    n.takes_blobs(1)?;
+    let factor = blob_or_value(n, 0, &[1, channels, 1, 1], "scale_filler", 1.0)?;
     Ok(n.times(y, factor)?.into())
 }
 

@@ -1,9 +1,12 @@
-//! Reading of attributes and sizes that several rules share.
+//! Reading of attributes and sizes that several rules share. A size that a layer computes with is read off its bottom when
+//! the model runs, so that a model stays right when it is given another shape; what is known is folded by whoever compiles.
 
 use carafe_frontend::NodeCx;
 use carafe_graph::{AttrValue, Result, Value};
 use carafe_ops::indexing::Gather;
 use carafe_ops::movement::Slice;
+use carafe_ops::shape::Range;
+use carafe_tensor::ElementType;
 
 /// A list of numbers, also where a single one was written; empty when absent.
 pub(super) fn list(n: &NodeCx<'_>, name: &str) -> Result<Vec<f32>> {
@@ -30,24 +33,31 @@ pub(super) fn known_size(n: &NodeCx<'_>, v: Value) -> Result<[i64; 2]> {
     }
 }
 
-/// Height and width as an i64 vector; a constant where they are known.
-pub(super) fn size(n: &mut NodeCx<'_>, v: Value) -> Result<Value> {
-    match known_size(n, v) {
-        Ok(size) => n.i64s(&size),
-        Err(_) => {
-            let shape = n.shape_of(v)?;
-            let (at, zero) = (n.i64s(&[2, 3])?, n.i64(0)?);
-            n.emit(Gather { batch_dims: 0 }, &[shape, at, zero])
-        }
-    }
+/// Some dimensions as an i64 vector.
+pub(super) fn dims(n: &mut NodeCx<'_>, v: Value, axes: &[i64]) -> Result<Value> {
+    let shape = n.shape_of(v)?;
+    picked(n, shape, axes)
 }
 
-/// A constant in place of what is known.
-pub(super) fn settled(n: &mut NodeCx<'_>, v: Value) -> Result<Value> {
-    match n.ints(v) {
-        Some(values) => n.i64s(&values),
-        None => Ok(v),
+/// Height and width as an i64 vector.
+pub(super) fn size(n: &mut NodeCx<'_>, v: Value) -> Result<Value> {
+    if let Some(rank) = n.rank(v).filter(|rank| *rank != 4) {
+        return Err(n.fail(format!("an image has four axes, found {rank}: [{}]", n.shape(v))));
     }
+    dims(n, v, &[2, 3])
+}
+
+/// Some elements of a vector.
+pub(super) fn picked(n: &mut NodeCx<'_>, v: Value, places: &[i64]) -> Result<Value> {
+    let (at, zero) = (n.i64s(places)?, n.i64(0)?);
+    n.emit(Gather { batch_dims: 0 }, &[v, at, zero])
+}
+
+/// 0, 1, 2 and so on as floats, as many as an i64 vector of one says.
+pub(super) fn ticks(n: &mut NodeCx<'_>, count: Value) -> Result<Value> {
+    let stop = n.squeeze(count, &[0])?;
+    let (start, step) = (n.i64(0)?, n.i64(1)?);
+    n.emit(Range { output_type: ElementType::F32 }, &[start, stop, step])
 }
 
 /// Elements `start..stop` of some axes, every `steps`-th.

@@ -2,15 +2,14 @@
 //! of a window counts its padding but not what lies beyond it, so a window that hangs over the end padding divides by less.
 
 use super::cx::LayerCx;
+use super::numbers::{dim, dims, size};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{AttrValue, Result, Value};
-use carafe_ops::arithmetic::Divide;
 use carafe_ops::convolution::window::{PadType, Rounding};
-use carafe_ops::indexing::Gather;
 use carafe_ops::movement::Pad;
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::pooling::{AvgPool, MaxPool};
-use carafe_ops::reduce::{ReduceMax, ReduceMean};
+use carafe_ops::reduce::{ReduceMax, ReduceMean, ReduceProd};
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] = &[rule("Pooling", 0, pooling)];
@@ -38,9 +37,16 @@ fn pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
         pads: pair(n, "pad", ["pad_h", "pad_w"], Some(0), 0)?,
         ceil,
     };
-    let pool = pool.fitted(n, x)?;
+    pool.check(n)?;
+    let reaches_over = pool.reaches_over(n, x);
     match method.as_str() {
         "MAX" => {
+            let (x, pool) = match reaches_over {
+                false => (x, pool),
+                true if n.n_outputs() < 2 => (pool.widened(n, x, f64::from(f32::MIN))?, pool),
+                // Places count in the data as they are.
+                true => (x, pool.fitted(n, x)),
+            };
             let mut tops = max(n, x, pool)?;
             if n.n_outputs() < 2 {
                 return Ok(tops[0].into());
@@ -48,8 +54,8 @@ fn pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
             tops[1] = n.convert(tops[1], ElementType::F32)?;
             Ok(tops.into())
         }
-        "AVE" => Ok(average(n, x, pool)?.into()),
-        "STOCHASTIC" => Ok(weighted(n, x, |n, x| average(n, x, pool))?.into()),
+        "AVE" => Ok(pool.mean(n, x, reaches_over)?.into()),
+        "STOCHASTIC" => Ok(weighted(n, x, |n, x| pool.mean(n, x, reaches_over))?.into()),
         other => Err(n.fail(format!("`pool` must be MAX, AVE or STOCHASTIC, found `{other}`"))),
     }
 }
@@ -83,7 +89,7 @@ fn pair(n: &NodeCx<'_>, name: &str, hw: [&str; 2], default: Option<i64>, least: 
         },
     };
     match values.iter().find(|v| **v < least || i32::try_from(**v).is_err()) {
-        Some(v) => Err(n.fail(format!("`{name}` must be at least {least}, found {v}"))),
+        Some(v) => Err(n.fail(format!("`{name}` must be from {least} to {}, found {v}", i32::MAX))),
         None => Ok(values),
     }
 }
@@ -114,21 +120,65 @@ fn weighted(
 }
 
 impl Pool {
-    // Caffe lets a window be larger than the padded data as long as rounding up leaves one; it is as large as the data then.
-    fn fitted(mut self, n: &NodeCx<'_>, x: Value) -> Result<Pool> {
-        for i in 0..2 {
-            if self.pads[i] >= self.kernel[i] {
+    fn check(&self, n: &NodeCx<'_>) -> Result<()> {
+        match (0..2).find(|&i| self.pads[i] >= self.kernel[i]) {
+            Some(i) => {
                 let (pad, kernel) = (self.pads[i], self.kernel[i]);
-                return Err(n.fail(format!("`pad` {pad} must be smaller than the window of {kernel}")));
+                Err(n.fail(format!("`pad` {pad} must be smaller than the window of {kernel}")))
             }
-            let Some(size) = n.shape(x).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get()) else { continue };
-            let room = size.saturating_add(2 * self.pads[i]);
-            let missing = self.kernel[i] - room;
-            if self.ceil && missing > 0 && missing < self.strides[i] && self.pads[i] < room {
-                self.kernel[i] = room;
-            }
+            None => Ok(()),
         }
-        Ok(self)
+    }
+
+    // The padded data along an axis where a window is larger. Caffe lets it be as long as rounding up leaves one; it is as
+    // large as the data then.
+    fn short_room(&self, n: &NodeCx<'_>, x: Value, i: usize) -> Option<i64> {
+        let room = dim(n, x, i + 2)?.saturating_add(2 * self.pads[i]);
+        let missing = self.kernel[i] - room;
+        (self.ceil && missing > 0 && missing < self.strides[i] && self.pads[i] < room).then_some(room)
+    }
+
+    fn reaches_over(&self, n: &NodeCx<'_>, x: Value) -> bool {
+        (0..2).any(|i| self.short_room(n, x, i).is_some())
+    }
+
+    // Windows as large as the data at most.
+    fn fitted(mut self, n: &NodeCx<'_>, x: Value) -> Pool {
+        for i in 0..2 {
+            self.kernel[i] = self.short_room(n, x, i).unwrap_or(self.kernel[i]);
+        }
+        self
+    }
+
+    // By how much windows are larger than the padded data.
+    fn missing(&self, n: &mut NodeCx<'_>, x: Value) -> Result<Value> {
+        let (whole, most) = (size(n, x)?, n.i64s(&[0, 1].map(|i: usize| self.kernel[i] - 2 * self.pads[i]))?);
+        let (missing, none) = (n.minus(most, whole)?, n.i64s(&[0, 0])?);
+        n.larger(missing, none)
+    }
+
+    // The data and as much of this value behind them as windows are larger; data of another size are left alone.
+    fn widened(&self, n: &mut NodeCx<'_>, x: Value, value: f64) -> Result<Value> {
+        let missing = self.missing(n, x)?;
+        let (begin, none) = (n.i64s(&[0; 4])?, n.i64s(&[0, 0])?);
+        let end = n.concat(&[none, missing], 0)?;
+        let value = n.scalar_like(x, value)?;
+        n.emit(Pad { pad_mode: PadMode::Constant }, &[x, begin, end, value])
+    }
+
+    fn mean(&self, n: &mut NodeCx<'_>, x: Value, reaches_over: bool) -> Result<Value> {
+        if !reaches_over {
+            return average(n, x, *self);
+        }
+        let wide = self.widened(n, x, 0.0)?;
+        let y = average(n, wide, *self)?;
+        // What lies behind the data does not count.
+        let (kernel, missing) = (n.i64s(&self.kernel)?, self.missing(n, x)?);
+        let counted = n.minus(kernel, missing)?;
+        let (kernel, counted) = (n.convert(kernel, ElementType::F32)?, n.convert(counted, ElementType::F32)?);
+        let (factor, axis) = (n.over(kernel, counted)?, n.i64s(&[0])?);
+        let factor = n.emit(ReduceProd { keep_dims: false }, &[factor, axis])?;
+        n.times(y, factor)
     }
 
     fn rounding(&self) -> Rounding {
@@ -173,11 +223,7 @@ pub(super) fn average(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Value>
     if pool.pads == [0, 0] {
         return n.emit(op([0, 0], true, pool.rounding()), &[x]);
     }
-    let hangs_over = (0..2).any(|i| {
-        let size = n.shape(x).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
-        size.is_none_or(|size| pool.hangs_over(i, size))
-    });
-    if !hangs_over {
+    if !(0..2).any(|i| pool.may_hang_over(i)) {
         return n.emit(op(pool.pads, false, pool.rounding()), &[x]);
     }
     // The padding becomes data, then what is beyond it does not count.
@@ -187,9 +233,8 @@ pub(super) fn average(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Value>
     let padded = n.emit(Pad { pad_mode: PadMode::Constant }, &[x, pads, pads, zero])?;
     let mut y = n.emit(op([0, 0], true, Rounding::Ceil), &[padded])?;
     for (i, count) in counts.into_iter().enumerate() {
-        let have = n.shape(y).dims().and_then(|d| d.get(i + 2)).and_then(|d| d.get());
-        let want = n.ints(count).and_then(|c| c.first().copied());
-        if have.is_none() || want.is_none() || want < have {
+        // Only in padding can a window begin behind the data.
+        if pool.pads[i] > 0 {
             let start = n.i64s(&[0])?;
             y = n.cut(y, start, count, i as i64 + 2)?;
         }
@@ -198,28 +243,21 @@ pub(super) fn average(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Value>
 }
 
 impl Pool {
-    // Whether the last window reaches beyond the end padding.
-    fn hangs_over(&self, i: usize, size: i64) -> bool {
-        let free = size.saturating_add(2 * self.pads[i]) - self.kernel[i];
-        self.ceil && free > 0 && free % self.strides[i] != 0 && {
-            let last = (free / self.strides[i] + 1) * self.strides[i];
-            last < size.saturating_add(self.pads[i])
-        }
+    // Whether there are sizes for which the last window reaches beyond the end padding and still begins in the data.
+    fn may_hang_over(&self, i: usize) -> bool {
+        self.ceil && self.strides[i] > 1 && self.kernel[i] - self.pads[i] > 1
     }
 }
 
 // How many windows begin in the data or before it, for each axis, as i64 vectors of one.
 fn window_counts(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Vec<Value>> {
-    let shape = n.shape_of(x)?;
     let mut counts = vec![];
     for i in 0..2 {
-        let (at, zero) = (n.i64s(&[i as i64 + 2])?, n.i64(0)?);
-        let size = n.emit(Gather { batch_dims: 0 }, &[shape, at, zero])?;
+        let size = dims(n, x, &[i as i64 + 2])?;
         let room = n.plus_number(size, (pool.pads[i] - 1) as f64)?;
         let stride = n.i64s(&[pool.strides[i]])?;
-        let steps = n.emit(Divide::default(), &[room, stride])?;
+        let steps = n.over(room, stride)?;
         counts.push(n.plus_number(steps, 1.0)?);
     }
     Ok(counts)
 }
-

@@ -2,9 +2,10 @@
 //! of the pixels, or as the net says it. PowerFile adds numbers of a file that is no part of the model.
 
 use super::cx::LayerCx;
-use super::numbers::{known_size, list, part};
+use super::numbers::{known_size, list, size};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
+use carafe_ops::movement::Slice;
 use carafe_ops::reduce::ReduceMean;
 
 pub(crate) const RULES: &[StaticRule] =
@@ -31,12 +32,15 @@ fn data_augmentation(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let by_pixel: bool = n.attr("mean_per_pixel", true)?;
     let (height, width): (Option<i64>, Option<i64>) = (n.opt_attr("crop_height")?, n.opt_attr("crop_width")?);
     if let Some((h, w)) = height.zip(width).filter(|(h, w)| *h > 0 && *w > 0) {
-        let size = known_size(n, x)?;
-        if h > size[0] || w > size[1] {
+        if let Some(size) = known_size(n, x).ok().filter(|size| h > size[0] || w > size[1]) {
             return Err(n.fail(format!("a crop of {h} x {w} is larger than the image of {size:?}")));
         }
-        let start = [(size[0] - h) / 2, (size[1] - w) / 2];
-        x = part(n, x, &[2, 3], &start, &[start[0] + h, start[1] + w], &[1, 1])?;
+        let (whole, wanted) = (size(n, x)?, n.i64s(&[h, w])?);
+        let (room, two) = (n.minus(whole, wanted)?, n.i64s(&[2])?);
+        let start = n.over(room, two)?;
+        let stop = n.plus(start, wanted)?;
+        let (steps, axes) = (n.i64s(&[1, 1])?, n.i64s(&[2, 3])?);
+        x = n.emit(Slice, &[x, start, stop, steps, axes])?;
     }
     let mean = match (n.n_blobs()?, by_pixel) {
         (0..3, _) if mean.is_empty() => return Ok(x.into()),

@@ -4,7 +4,7 @@
 
 use super::cx::LayerCx;
 use super::fillers::ignore;
-use super::numbers::dim;
+use super::numbers::{dim, dims};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Body, BodyInput, BodyOutput, Model, Op, Result, Slicing, Value};
 use carafe_ops::arithmetic::{Add, Multiply};
@@ -48,31 +48,34 @@ fn recurrent(n: &mut NodeCx<'_>, is_lstm: bool) -> Result<Outputs> {
 
     // [time, batch, everything else]
     let mut x = n.reshape(x, &[0, 0, -1])?;
-    let (time, batch) = (dim(n, x, 0), dim(n, x, 1));
-    let (Some(own), Some(time), Some(batch)) = (dim(n, x, 2), time, batch) else {
-        return Err(n.unsupported("time, batch and features of a recurrent layer must be known"));
+    let Some(own) = dim(n, x, 2) else {
+        return Err(n.unsupported("the features of a recurrent layer must be known"));
     };
+    let batch = dims(n, x, &[1])?;
     let mut wide = 0;
     if let Some(still) = still {
-        let still = n.reshape(still, &[1, batch, -1])?;
+        let still = n.reshape(still, &[0, -1])?;
+        let still = n.unsqueeze(still, &[0])?;
         wide = dim(n, still, 2).ok_or_else(|| n.unsupported("the features of the still input must be known"))?;
-        let shape = n.i64s(&[time, batch, wide])?;
+        let (steps, features) = (dims(n, x, &[0])?, n.i64s(&[wide])?);
+        let shape = n.concat(&[steps, batch, features], 0)?;
         let still = n.emit(Broadcast { mode: BroadcastMode::Numpy }, &[still, shape])?;
         x = n.concat(&[x, still], 2)?;
     }
-    let cont = n.reshape(cont, &[time, batch, 1])?;
+    let cont = n.reshape(cont, &[0, 0, 1])?;
     let weights = Weights::read(n, is_lstm, hidden, own as usize, wide as usize)?;
     let mut states = vec![];
     for slot in 0..n_states {
         states.push(match starts.get(slot) {
-            Some(&state) => n.reshape(state, &[batch, hidden as i64])?,
+            Some(&state) => n.reshape(state, &[-1, hidden as i64])?,
             None => {
-                let (zero, shape) = (n.scalar(ElementType::F32, 0.0)?, n.i64s(&[batch, hidden as i64])?);
+                let (zero, hidden) = (n.scalar(ElementType::F32, 0.0)?, n.i64s(&[hidden as i64])?);
+                let shape = n.concat(&[batch, hidden], 0)?;
                 n.emit(Broadcast { mode: BroadcastMode::Numpy }, &[zero, shape])?
             }
         });
     }
-    let body = body(&weights, is_lstm, [batch, own + wide, hidden as i64])?;
+    let body = body(&weights, is_lstm, [own + wide, hidden as i64])?;
     let inputs = [&[x, cont], &states[..]].concat();
     let found = n.emit_all(TensorIterator { body }, &inputs)?;
     let mut tops = vec![found[0]];
@@ -85,6 +88,7 @@ fn recurrent(n: &mut NodeCx<'_>, is_lstm: bool) -> Result<Outputs> {
 
 impl Weights {
     fn read(n: &mut NodeCx<'_>, is_lstm: bool, hidden: usize, own: usize, wide: usize) -> Result<Weights> {
+        n.takes_blobs(if is_lstm { 3 } else { 5 } + usize::from(wide > 0))?;
         let gates = if is_lstm { 4 } else { 1 };
         let rows = gates * hidden;
         let mut at = 0;
@@ -124,17 +128,19 @@ impl Weights {
 }
 
 // One step: parameters are the input, `cont` and the states; results the output and the states.
-fn body(weights: &Weights, is_lstm: bool, [batch, input, hidden]: [i64; 3]) -> Result<Body> {
+fn body(weights: &Weights, is_lstm: bool, [input, hidden]: [i64; 2]) -> Result<Body> {
     let mut m = Model::new("step");
-    let known = |dims: &[i64]| PartialShape::new(dims.iter().map(|d| Dim::known(*d)));
-    let x = m.parameter("x", ElementType::F32, known(&[1, batch, input]))?;
-    let cont = m.parameter("cont", ElementType::F32, known(&[1, batch, 1]))?;
+    let batch = Dim::ANY;
+    let shape = |dims: &[Dim]| PartialShape::new(dims.iter().copied());
+    let (one, input) = (Dim::known(1), Dim::known(input));
+    let x = m.parameter("x", ElementType::F32, shape(&[one, batch, input]))?;
+    let cont = m.parameter("cont", ElementType::F32, shape(&[one, batch, one]))?;
     let x = squeeze(&mut m, x)?;
     let cont = squeeze(&mut m, cont)?;
     let n_states = if is_lstm { 2 } else { 1 };
     let mut cell = vec![x];
     for slot in 0..n_states {
-        let state = m.parameter(&format!("state_{slot}"), ElementType::F32, known(&[batch, hidden]))?;
+        let state = m.parameter(&format!("state_{slot}"), ElementType::F32, shape(&[batch, Dim::known(hidden)]))?;
         cell.push(put(&mut m, Multiply::default(), &[cont, state])?[0]);
     }
     for (name, tensor) in [("w", &weights.w), ("r", &weights.r), ("b", &weights.b)] {

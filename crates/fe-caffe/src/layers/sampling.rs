@@ -2,20 +2,25 @@
 //! whose points count from -1 to 1 between the outer edges of the image.
 
 use super::cx::LayerCx;
-use super::numbers::{known_size, part};
+use super::numbers::{part, picked, size, ticks};
+use super::shapes::reversed;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
-use carafe_graph::Result;
+use carafe_graph::{Result, Value};
 use carafe_ops::arithmetic::AutoBroadcast;
 use carafe_ops::compare::{GreaterEqual, Less};
 use carafe_ops::indexing::Select;
 use carafe_ops::linear::MatMul;
 use carafe_ops::logic::LogicalAnd;
+use carafe_ops::movement::Reshape;
 use carafe_ops::resize::GridSample;
 use carafe_ops::resize::grid_sample::{PaddingMode, SampleMode};
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] =
     &[rule("FlowWarp", 0, flow_warp), rule("SpatialTransformer", 0, spatial_transformer)];
+
+/// Images are no larger along an axis.
+const MOST: i64 = 1 << 14;
 
 // Caffe's first coordinate is the vertical one, and -1 to 1 goes from the first pixel to behind the last one.
 fn spatial_transformer(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -30,10 +35,20 @@ fn spatial_transformer(n: &mut NodeCx<'_>) -> Result<Outputs> {
     if n.attr("de_transform", false)? {
         return Err(n.unsupported("the inverse transform (`de_transform`) is not supported"));
     }
-    let [h, w] = known_size(n, x)?;
-    let (rows, columns): (i64, i64) = (n.attr("output_H", h)?, n.attr("output_W", w)?);
-    if [h, w, rows, columns].iter().any(|s| !(1..=1 << 14).contains(s)) {
-        return Err(n.fail(format!("an image of {h} x {w} cannot become one of {rows} x {columns}")));
+    let from = size(n, x)?;
+    let given: [Option<i64>; 2] = [n.opt_attr("output_H")?, n.opt_attr("output_W")?];
+    let mut to = [from; 2];
+    for (i, given) in given.into_iter().enumerate() {
+        to[i] = match given {
+            Some(size) => n.i64s(&[size])?,
+            None => picked(n, from, &[i as i64])?,
+        };
+    }
+    let to = n.concat(&to, 0)?;
+    for v in [from, to] {
+        if let Some(bad) = n.ints(v).and_then(|sizes| sizes.into_iter().find(|s| !(1..=MOST).contains(s))) {
+            return Err(n.fail(format!("an image of {bad} pixels along an axis cannot be")));
+        }
     }
     // The two rows of the matrix change places, since GridSample takes the horizontal coordinate first.
     let theta = n.reshape(theta, &[0, -1])?;
@@ -53,17 +68,23 @@ fn spatial_transformer(n: &mut NodeCx<'_>) -> Result<Outputs> {
     entries.rotate_left(3);
     let theta = n.concat(&entries, 1)?;
     let theta = n.reshape(theta, &[0, 2, 3])?;
-    let mut points = Vec::with_capacity((rows * columns * 3) as usize);
-    for r in 0..rows {
-        for c in 0..columns {
-            points.extend([r as f32 / rows as f32 * 2.0 - 1.0, c as f32 / columns as f32 * 2.0 - 1.0, 1.0]);
-        }
-    }
-    let points = n.floats(&[(rows * columns) as usize, 3], &points)?;
+    // r / rows * 2 - 1, c / columns * 2 - 1, 1
+    let places = pixels(n, to)?;
+    let counts = n.convert(to, ElementType::F32)?;
+    let places = n.over(places, counts)?;
+    let places = n.times_number(places, 2.0)?;
+    let places = n.plus_number(places, -1.0)?;
+    let places = n.reshape(places, &[-1, 2])?;
+    let ones = part(n, places, &[1], &[0], &[1], &[1])?;
+    let ones = n.times_number(ones, 0.0)?;
+    let ones = n.plus_number(ones, 1.0)?;
+    let points = n.concat(&[places, ones], 1)?;
     let grid = n.emit(MatMul { transpose_a: false, transpose_b: true }, &[points, theta])?;
-    let half = n.floats(&[2], &[1.0 / w as f32, 1.0 / h as f32])?;
+    let half = pixel(n, from, 1.0)?;
     let grid = n.plus(grid, half)?;
-    let grid = n.reshape(grid, &[0, rows, columns, 2])?;
+    let (batch, two) = (n.i64s(&[0])?, n.i64s(&[2])?);
+    let shape = n.concat(&[batch, to, two], 0)?;
+    let grid = n.emit(Reshape { special_zero: true }, &[grid, shape])?;
     let op = GridSample { align_corners: false, mode: SampleMode::Bilinear, padding_mode: PaddingMode::Zeros };
     Ok(n.emit(op, &[x, grid])?.into())
 }
@@ -77,29 +98,52 @@ fn flow_warp(n: &mut NodeCx<'_>) -> Result<Outputs> {
         "NOT_A_NUMBER" => f64::NAN,
         other => return Err(n.fail(format!("`fill_value` must be ZERO or NOT_A_NUMBER, found {other}"))),
     };
-    let [h, w] = known_size(n, x)?;
-    if [h, w].iter().any(|s| !(1..=1 << 14).contains(s)) {
-        return Err(n.fail(format!("an image of {h} x {w} cannot be")));
+    let whole = size(n, x)?;
+    if let Some(bad) = n.ints(whole).and_then(|sizes| sizes.into_iter().find(|s| !(1..=MOST).contains(s))) {
+        return Err(n.fail(format!("an image of {bad} pixels along an axis cannot be")));
     }
     let flow = n.transpose(flow, &[0, 2, 3, 1])?;
-    let here: Vec<f32> = (0..h).flat_map(|r| (0..w).flat_map(move |c| [c as f32, r as f32])).collect();
-    let here = n.floats(&[1, h as usize, w as usize, 2], &here)?;
+    let here = pixels(n, whole)?;
+    // The horizontal coordinate goes first.
+    let here = reversed(n, here, 2)?;
     let points = n.plus(flow, here)?;
-    let scale = n.floats(&[2], &[2.0 / w as f32, 2.0 / h as f32])?;
-    let shift = n.floats(&[2], &[1.0 / w as f32 - 1.0, 1.0 / h as f32 - 1.0])?;
+    let scale = pixel(n, whole, 2.0)?;
+    let shift = pixel(n, whole, 1.0)?;
+    let shift = n.plus_number(shift, -1.0)?;
     let grid = n.times(points, scale)?;
     let grid = n.plus(grid, shift)?;
     let op = GridSample { align_corners: false, mode: SampleMode::Bilinear, padding_mode: PaddingMode::Border };
     let y = n.emit(op, &[x, grid])?;
-    let (zero, size) = (n.scalar(ElementType::F32, 0.0)?, n.floats(&[2], &[w as f32, h as f32])?);
+    let zero = n.scalar(ElementType::F32, 0.0)?;
+    let limits = picked(n, whole, &[1, 0])?;
+    let limits = n.convert(limits, ElementType::F32)?;
     let low = n.emit(GreaterEqual::default(), &[points, zero])?;
-    let high = n.emit(Less::default(), &[points, size])?;
+    let high = n.emit(Less::default(), &[points, limits])?;
     let inside = n.emit(LogicalAnd::default(), &[low, high])?;
     let across = part(n, inside, &[3], &[0], &[1], &[1])?;
     let along = part(n, inside, &[3], &[1], &[2], &[1])?;
     let inside = n.emit(LogicalAnd::default(), &[across, along])?;
-    let inside = n.reshape(inside, &[0, 1, h, w])?;
+    let inside = n.transpose(inside, &[0, 3, 1, 2])?;
     let fill = n.scalar_like(y, fill)?;
     let op = Select { auto_broadcast: AutoBroadcast::Numpy, auto_broadcast_axis: None };
     Ok(n.emit(op, &[inside, y, fill])?.into())
+}
+
+// Row and column of every pixel of an image of this size, [rows, columns, 2].
+fn pixels(n: &mut NodeCx<'_>, size: Value) -> Result<Value> {
+    let (rows, columns) = (picked(n, size, &[0])?, picked(n, size, &[1])?);
+    let (rows, columns) = (ticks(n, rows)?, ticks(n, columns)?);
+    let rows = n.unsqueeze(rows, &[1])?;
+    let (still_rows, still_columns) = (n.times_number(rows, 0.0)?, n.times_number(columns, 0.0)?);
+    let (rows, columns) = (n.plus(rows, still_columns)?, n.plus(still_rows, columns)?);
+    let (rows, columns) = (n.unsqueeze(rows, &[2])?, n.unsqueeze(columns, &[2])?);
+    n.concat(&[rows, columns], 2)
+}
+
+// What this many of a pixel's halves are between -1 and 1, across and along.
+fn pixel(n: &mut NodeCx<'_>, size: Value, halves: f64) -> Result<Value> {
+    let turned = picked(n, size, &[1, 0])?;
+    let turned = n.convert(turned, ElementType::F32)?;
+    let halves = n.scalar(ElementType::F32, halves)?;
+    n.over(halves, turned)
 }

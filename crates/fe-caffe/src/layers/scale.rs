@@ -74,6 +74,7 @@ fn scale(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, upon) = parts(n)?;
     let has_bias: bool = n.attr("bias_term", false)?;
     n.ignore(&["engine"]);
+    n.takes_blobs(usize::from(matches!(upon, Upon::Stored { .. })) + usize::from(has_bias))?;
     let (factor, bias_shape, bias_blob) = match upon {
         Upon::Bottom(v) => {
             ignore(n, "filler");
@@ -97,6 +98,7 @@ fn scale(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn bias(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, upon) = parts(n)?;
+    n.takes_blobs(usize::from(matches!(upon, Upon::Stored { .. })))?;
     let offset = match upon {
         Upon::Bottom(v) => {
             ignore(n, "filler");

@@ -65,5 +65,6 @@ fn parameter(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let shape: Vec<i64> = n.attr("shape__dim", vec![])?;
     let shape: Option<Vec<usize>> = shape.iter().map(|d| usize::try_from(*d).ok()).collect();
     let Some(shape) = shape else { return Err(n.fail("a dimension of its shape is negative")) };
+    n.takes_blobs(1)?;
     Ok(n.blob(0, &shape)?.into())
 }

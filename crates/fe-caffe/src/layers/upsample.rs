@@ -2,7 +2,7 @@
 //! maxima at, values go back to where they were and all else is zero.
 
 use super::cx::LayerCx;
-use super::numbers::{known_size, settled, size};
+use super::numbers::size;
 use super::resize::blocks;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
@@ -41,7 +41,6 @@ fn upsample(n: &mut NodeCx<'_>) -> Result<Outputs> {
             n.minus(grown, pads)?
         }
     };
-    let to = settled(n, to)?;
     match bottoms[..] {
         [x] => Ok(blocks(n, x, to)?.into()),
         [x, places] => Ok(unpooled(n, x, places, to)?.into()),
@@ -95,12 +94,16 @@ fn max_unpool(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 // What windows of a pooling come from.
 fn windows(n: &mut NodeCx<'_>, x: Value, kernel: [i64; 2], strides: [i64; 2], pads: [i64; 2]) -> Result<Value> {
-    let from = known_size(n, x)?;
     let all = kernel.iter().chain(&strides).chain(&pads);
     if all.into_iter().any(|v| !(0..=1 << 16).contains(v)) {
         return Err(n.fail(format!("windows of {kernel:?} with steps of {strides:?} and pads of {pads:?} cannot be")));
     }
-    n.i64s(&[0, 1].map(|i: usize| (from[i] - 1) * strides[i] + kernel[i] - 2 * pads[i]))
+    let from = size(n, x)?;
+    let steps = n.i64s(&strides)?;
+    let steps = n.times(from, steps)?;
+    // (size - 1) * stride + kernel - 2 * pad
+    let rest = n.i64s(&[0, 1].map(|i: usize| kernel[i] - strides[i] - 2 * pads[i]))?;
+    n.plus(steps, rest)
 }
 
 fn unpooled(n: &mut NodeCx<'_>, x: Value, places: Value, size: Value) -> Result<Value> {
@@ -113,13 +116,11 @@ fn unpooled(n: &mut NodeCx<'_>, x: Value, places: Value, size: Value) -> Result<
     let axis = n.i64s(&[0])?;
     let area = n.emit(ReduceProd { keep_dims: true }, &[size, axis])?;
     let plane = n.concat(&[lead, area], 0)?;
-    let plane = settled(n, plane)?;
     let zero = n.scalar_like(x, 0.0)?;
     let empty = n.emit(Broadcast { mode: BroadcastMode::Numpy }, &[zero, plane])?;
     let axis = n.i64(2)?;
     let op = ScatterElementsUpdate { reduction: Reduction::None, use_init_val: true };
     let filled = n.emit(op, &[empty, places, flat, axis])?;
     let shape = n.concat(&[lead, size], 0)?;
-    let shape = settled(n, shape)?;
     n.emit(carafe_ops::movement::Reshape { special_zero: false }, &[filled, shape])
 }

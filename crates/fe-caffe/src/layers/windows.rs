@@ -2,40 +2,59 @@
 
 use super::convolution::{Windows, positive};
 use super::cx::LayerCx;
-use super::pooling::{Pool, average, max};
+use super::numbers::{dims, picked, size};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
 use carafe_ops::convolution::GroupConvolution;
 use carafe_ops::convolution::window::PadType;
+use carafe_ops::movement::pad::PadMode;
+use carafe_ops::movement::{Pad, Reshape};
+use carafe_ops::reduce::{ReduceMax, ReduceMean};
 use carafe_tensor::Tensor;
 
 pub(crate) const RULES: &[StaticRule] = &[rule("Im2col", 0, im2col), rule("SPP", 0, spp)];
 
-// Each level has twice as many windows on an axis; each is one row in the end.
+// Each level has twice as many windows on an axis; each is one row in the end. Windows of a level do not overlap, and the
+// padded image is just as large as all of them: its axes fall into windows and their places.
 fn spp(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.bottom()?;
     let levels = positive(n, "pyramid_height", None)?;
     let method: String = n.attr("pool", "MAX".to_string())?;
     n.ignore(&["engine"]);
-    let sizes = match n.shape(x).to_static() {
-        Some(shape) if shape.len() == 4 => [shape[2] as i64, shape[3] as i64],
-        _ => return Err(n.unsupported(format!("takes images of known size, found [{}]", n.shape(x)))),
-    };
+    let whole = size(n, x)?;
+    let known = n.ints(whole).unwrap_or_default();
+    let lead = dims(n, x, &[0, 1])?;
     let mut rows = vec![];
     for level in 0..levels {
         let windows = match level {
             0..=20 => 1i64 << level,
             _ => return Err(n.fail(format!("a pyramid of {levels} levels is too high"))),
         };
-        let kernel = sizes.map(|size| (size + windows - 1) / windows);
-        let pads = [0, 1].map(|i| (kernel[i] * windows - sizes[i] + 1) / 2);
-        let pool = Pool { kernel, strides: kernel, pads, ceil: true };
-        if let Some(i) = (0..2).find(|&i| pads[i] >= kernel[i]) {
-            return Err(n.fail(format!("{windows} windows do not fit into {}", sizes[i])));
+        // Caffe refuses windows that lie in the padding alone.
+        let pad_of = |size: i64, kernel: i64| (kernel * windows - size + 1) / 2;
+        let kernel_of = |size: i64| (size + windows - 1) / windows;
+        if let Some(size) = known.iter().find(|&&size| pad_of(size, kernel_of(size)) >= kernel_of(size)) {
+            return Err(n.fail(format!("{windows} windows do not fit into {size}")));
         }
+        let count = n.i64s(&[windows])?;
+        let above = n.plus_number(whole, (windows - 1) as f64)?;
+        let kernel = n.over(above, count)?;
+        let covered = n.times(kernel, count)?;
+        let missing = n.minus(covered, whole)?;
+        let end = n.i64s(&[2])?;
+        let end = n.over(missing, end)?;
+        let begin = n.minus(missing, end)?;
+        let none = n.i64s(&[0, 0])?;
+        let (begin, end) = (n.concat(&[none, begin], 0)?, n.concat(&[none, end], 0)?);
+        let value = n.scalar_like(x, if method == "MAX" { f64::from(f32::MIN) } else { 0.0 })?;
+        let padded = n.emit(Pad { pad_mode: PadMode::Constant }, &[x, begin, end, value])?;
+        let (height, width) = (picked(n, kernel, &[0])?, picked(n, kernel, &[1])?);
+        let shape = n.concat(&[lead, count, height, count, width], 0)?;
+        let y = n.emit(Reshape { special_zero: false }, &[padded, shape])?;
+        let axes = n.i64s(&[3, 5])?;
         let y = match method.as_str() {
-            "MAX" => max(n, x, pool)?[0],
-            "AVE" => average(n, x, pool)?,
+            "MAX" => n.emit(ReduceMax { keep_dims: false }, &[y, axes])?,
+            "AVE" => n.emit(ReduceMean { keep_dims: false }, &[y, axes])?,
             other => return Err(n.unsupported(format!("pooling `{other}` is not supported, MAX and AVE are"))),
         };
         rows.push(n.reshape(y, &[0, -1])?);

@@ -1,4 +1,4 @@
-//! RegionYolo and ReorgYolo, the heads of YOLO. The axes that RegionYolo flattens stand in `flatten_param`.
+//! RegionYolo and ReorgYolo (Reorg in some forks), the heads of YOLO. The axes that RegionYolo flattens stand in `flatten_param`.
 
 use super::cx::LayerCx;
 use super::numbers::list;
@@ -6,7 +6,8 @@ use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
 use carafe_ops::detection::{RegionYolo, ReorgYolo};
 
-pub(crate) const RULES: &[StaticRule] = &[rule("RegionYolo", 0, region_yolo), rule("ReorgYolo", 0, reorg_yolo)];
+pub(crate) const RULES: &[StaticRule] =
+    &[rule("RegionYolo", 0, region_yolo), rule("Reorg", 0, reorg), rule("ReorgYolo", 0, reorg_yolo)];
 
 fn region_yolo(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.bottom()?;
@@ -20,6 +21,15 @@ fn region_yolo(n: &mut NodeCx<'_>) -> Result<Outputs> {
         do_softmax: n.attr("do_softmax", true)?,
         mask: list(n, "mask")?.into_iter().map(|v| v as i64).collect(),
     };
+    Ok(n.emit(op, &[x])?.into())
+}
+
+fn reorg(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let x = n.bottom()?;
+    if n.attr("reverse", false)? {
+        return Err(n.unsupported("the way back (`reverse`) is not supported"));
+    }
+    let op = ReorgYolo { stride: n.required("stride")? };
     Ok(n.emit(op, &[x])?.into())
 }
 
