@@ -7,7 +7,7 @@ use carafe_graph::{Model, Value};
 use carafe_ops::activation::Relu;
 use carafe_ops::convert::Convert;
 use carafe_ops::linear::MatMul;
-use carafe_tensor::{ElementType, PartialShape, Tensor};
+use carafe_tensor::{ElementType, PartialShape};
 use nets::{Numbers, compile};
 
 // relu(x w) v, all in one type.

@@ -51,6 +51,34 @@ fn concat_joins_along_any_axis() {
 }
 
 #[test]
+fn concat_joins_any_number_of_inputs() {
+    let mut random = Random(19);
+    for (round, count) in [127, 128, 129, 200, 300, 500].into_iter().enumerate() {
+        let mut shape = random.shape(3);
+        let axis = round % 3;
+        for way in FRONTS {
+            let mut model = Model::new("m");
+            let x = front(&mut model, &mut random, way, ElementType::F32, &shape);
+            let inputs: Vec<Value> = (0..count)
+                .map(|i| {
+                    shape[axis] = random.between(1, 5) as usize;
+                    if i % 50 == 7 {
+                        return x;
+                    }
+                    let tensor = random.tensor(ElementType::F32, &shape);
+                    if i % 5 == 0 {
+                        return model.constant(&format!("c{i}"), tensor).expect("a constant");
+                    }
+                    front(&mut model, &mut random, Front::Nothing, ElementType::F32, &shape)
+                })
+                .collect();
+            let op = add(&mut model, ops::Concat { axis: axis as i64 }, &inputs);
+            check(model, op, &mut random);
+        }
+    }
+}
+
+#[test]
 fn splits_give_all_pieces() {
     each(1..=5, |m, r, x, shape| {
         let axis = r.between(0, shape.len() as i64 - 1) as usize;

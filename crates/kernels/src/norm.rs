@@ -1,12 +1,14 @@
-//! Normalisation by statistics of the data: of rows (LayerNorm, RMSNorm, L2), of groups of channels over the pixels of an
-//! image (GroupNorm, InstanceNorm), and of a window of channels (LRN). Deviations are summed from the mean, never as a
+//! Normalisation by statistics of the data: of rows (LayerNorm, RMSNorm, L2), of rows whose parts lie apart, of groups of
+//! channels over the pixels of an image (GroupNorm, InstanceNorm), and of a window of channels (LRN). Deviations are summed from the mean, never as a
 //! difference of squares, so data far from zero keeps its digits.
 
 mod groups;
 mod lrn;
+mod parts;
 
 pub use groups::GroupNorm;
 pub use lrn::Lrn;
+pub use parts::PartedNorm;
 
 use crate::eltwise::pieces;
 use crate::vmath::simd::{Simd, level};

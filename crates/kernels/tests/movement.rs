@@ -482,7 +482,8 @@ fn scattered_slices_are_joined_in_double_precision() {
             let updates: Vec<f32> = (0..1500).map(|_| random.below(1000) as f32 / 9.0).collect();
             let mut out = vec![0f32; 27000];
             let scatter = ScatterNd::new(&dims, &[500, 1], 4);
-            scatter.run_joined(exec, &data, Indices::I64(&indices), &updates, how, &mut out).unwrap();
+            let mut work = vec![7; scatter.workspace_words().unwrap()];
+            scatter.run_joined(exec, &data, Indices::I64(&indices), &updates, how, &mut work, &mut out).unwrap();
             let mut wanted: Vec<f64> = data.iter().map(|&x| x as f64).collect();
             for (i, &u) in updates.iter().enumerate() {
                 let w = &mut wanted[indices[i / 3] as usize * 3 + i % 3];
@@ -496,6 +497,54 @@ fn scattered_slices_are_joined_in_double_precision() {
                 };
             }
             assert!(out.iter().zip(&wanted).all(|(x, w)| *x == *w as f32), "{how:?}");
+        }
+    });
+}
+
+#[test]
+fn scattered_slices_of_every_length_are_joined_in_order() {
+    everywhere(|exec| {
+        let mut random = Random(49);
+        for round in 0..60 {
+            let big = if round % 20 == 0 { 300 } else { 1 };
+            let dims = [1 + random.below(5), 1 + random.below(7) * big, random.pick(&[0, 1, 2, 20, 300, 3000])];
+            let tuple = random.below(4);
+            let m = if round % 20 == 0 { 20_000 } else { random.below(20) };
+            let m = if tuple < 2 { m.min(30) } else { m };
+            let data: Vec<i32> = (0..dims.iter().product()).map(|_| random.below(99) as i32 - 50).collect();
+            if dims[2] == 0 && tuple == 3 {
+                continue;
+            }
+            let indices: Vec<i32> = (0..m * tuple)
+                .map(|k| {
+                    let n = dims[k % tuple];
+                    random.below(2 * n) as i32 - n as i32
+                })
+                .collect();
+            let row: usize = dims[tuple..].iter().product();
+            let m = if row > 100 { m.min(50) } else { m };
+            let indices = &indices[..m * tuple];
+            let updates: Vec<i32> = (0..m * row).map(|_| random.below(99) as i32 - 50).collect();
+            let how = random.pick(&[Reduction::Sum, Reduction::Sub, Reduction::Prod, Reduction::Max, Reduction::Xor]);
+            let scatter = ScatterNd::new(&dims, &[m, tuple], 4);
+            let mut work = vec![7; scatter.workspace_words().unwrap()];
+            let mut out = vec![0; data.len()];
+            scatter.run_joined(exec, &data, Indices::I32(indices), &updates, how, &mut work, &mut out).unwrap();
+            let mut wanted = data.clone();
+            for t in 0..m {
+                let at = (0..tuple)
+                    .fold(0, |at, k| at * dims[k] + indices[t * tuple + k].rem_euclid(dims[k] as i32) as usize);
+                for (w, u) in wanted[at * row..][..row].iter_mut().zip(&updates[t * row..]) {
+                    *w = match how {
+                        Reduction::Sum => w.wrapping_add(*u),
+                        Reduction::Sub => w.wrapping_sub(*u),
+                        Reduction::Prod => w.wrapping_mul(*u),
+                        Reduction::Max => (*w).max(*u),
+                        _ => *w ^ *u,
+                    };
+                }
+            }
+            assert!(out == wanted, "{dims:?}, {m} tuples of {tuple}, {how:?}");
         }
     });
 }

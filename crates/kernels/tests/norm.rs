@@ -1,6 +1,6 @@
 //! Normalisations against f64.
 
-use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, RowNorm};
+use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, PartedNorm, RowNorm};
 use carafe_kernels::{Exec, Isa, Pool, PoolOptions, Scratch};
 
 fn floats(seed: u64, n: usize, around: f32) -> Vec<f32> {
@@ -90,6 +90,34 @@ fn rows_may_be_replaced_and_need_no_factors() {
         let mean: f32 = out[..7].iter().sum();
         assert!(mean.abs() < 1e-5);
     });
+}
+
+#[test]
+fn rows_whose_parts_lie_apart_are_normalised_in_every_way() {
+    let sizes = [(1, 1, 1, 1), (2, 3, 5, 7), (1, 8, 64, 49), (1, 2, 3, 20_001), (3, 40, 2, 1), (0, 2, 3, 4)];
+    for (outer, parts, rows, len) in sizes {
+        for around in [0.0, 30.0] {
+            let x = floats(12, outer * parts * rows * len, around);
+            for kind in KINDS {
+                let mut want = vec![0.0; x.len()];
+                for (o, r) in (0..outer).flat_map(|o| (0..rows).map(move |r| (o, r))) {
+                    let at: Vec<usize> = (0..parts)
+                        .flat_map(|p| (0..len).map(move |i| ((o * parts + p) * rows + r) * len + i))
+                        .collect();
+                    let wide: Vec<f64> = at.iter().map(|&i| f64::from(x[i])).collect();
+                    let (mean, factor) = moments(kind, &wide);
+                    at.iter().zip(&wide).for_each(|(&i, x)| want[i] = (x - mean) * factor);
+                }
+                each_exec(|exec| {
+                    let mut out = vec![0.0; x.len()];
+                    PartedNorm::new(kind, outer, parts, rows, len).run(exec, &x, &mut out);
+                    for (y, w) in out.iter().zip(&want) {
+                        assert!((f64::from(*y) - w).abs() <= 3e-6 * w.abs().max(1.0), "{kind:?} {x:?}: {y} {w}");
+                    }
+                });
+            }
+        }
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@ use crate::makers::maker;
 use crate::plan::{Action, Layout};
 use crate::run::plannable;
 use crate::steps::{BuildCx, Built, Port, Site, Work, build, reorder};
-use carafe_graph::{NodeId, Result};
+use carafe_graph::{NodeId, Result, normalize_axis};
 use carafe_kernels::MAX_PARTS;
+use carafe_ops::movement::Concat;
 use carafe_tensor::{ElementType, Tensor};
 use std::collections::HashMap;
 
@@ -104,6 +105,9 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn unit(&mut self, unit: &Unit) -> Result<()> {
+        if let Some((size, parts)) = self.parts_of_concat(unit) {
+            return self.join_by_parts(unit, size, &parts);
+        }
         match self.build(unit)? {
             Some(built) => match built.taken {
                 Some(taken) if taken < unit.post.len() => {
@@ -223,6 +227,39 @@ impl Walk<'_> {
             over: None,
         });
         Ok(())
+    }
+
+    // Where a concatenation has more inputs than a step may have: how many make a part, and the shapes of the parts.
+    fn parts_of_concat(&self, unit: &Unit) -> Option<(usize, Vec<Vec<usize>>)> {
+        let (op, count) = (unit.op.get::<Concat>()?, unit.inputs.len());
+        let bare = !unit.group && unit.post.is_empty() && unit.orders.is_empty() && unit.out_order.is_none();
+        if count < MAX_PARTS || !bare || !plannable(self.out.values[unit.outputs[0]].ty) {
+            return None;
+        }
+        let shapes: Vec<&[usize]> =
+            unit.inputs.iter().map(|&v| self.out.values[v].shape.as_deref()).collect::<Option<_>>()?;
+        let axis = normalize_axis(op.axis, shapes[0].len()).ok()?;
+        let size = count.div_ceil(count.div_ceil(MAX_PARTS - 1));
+        let joined = |part: &[&[usize]]| {
+            let mut shape = part[0].to_vec();
+            shape[axis] = part.iter().map(|s| s[axis]).sum();
+            shape
+        };
+        Some((size, shapes.chunks(size).map(joined).collect()))
+    }
+
+    fn join_by_parts(&mut self, unit: &Unit, size: usize, shapes: &[Vec<usize>]) -> Result<()> {
+        let ty = self.out.values[unit.outputs[0]].ty;
+        let mut whole = vec![];
+        for (inputs, shape) in unit.inputs.chunks(size).zip(shapes) {
+            let part = self.out.values.len();
+            let shape = Some(shape.clone());
+            self.out.values.push(Chosen { ty, shape, layout: Layout::Plain, source: Origin::Eval });
+            let inputs = inputs.to_vec();
+            self.unit(&Unit { own_inputs: inputs.len(), inputs, outputs: vec![part], fused: vec![], ..unit.clone() })?;
+            whole.push(part);
+        }
+        self.unit(&Unit { own_inputs: whole.len(), inputs: whole, ..unit.clone() })
     }
 
     // What comes before is a step of its own after all.

@@ -143,9 +143,8 @@ impl Step for Put {
     fn scratch_floats(&self) -> usize {
         match &self.kernel {
             _ if self.how == kernels::Reduction::None => 0,
-            PutKernel::Slices(_) => 0,
+            PutKernel::Slices(_) | PutKernel::Tuples(_) => 0,
             PutKernel::Elements(k) => k.scratch_floats(),
-            PutKernel::Tuples(k) => k.scratch_floats(),
         }
     }
     fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
@@ -162,10 +161,15 @@ impl Step for Put {
         }
         with_type!(self.ty, T => {
             let (data, updates) = (io.input::<T>(0), io.input::<T>(2));
+            let workspace = std::mem::take(&mut io.workspace);
             let out = io.output::<T>(0);
             match &self.kernel {
                 PutKernel::Elements(k) => k.run_joined(exec, data, list, updates, self.how, self.keep_initial, out),
-                PutKernel::Tuples(k) => k.run_joined(exec, data, list, updates, self.how, out),
+                PutKernel::Tuples(k) => {
+                    // Nothing at all has no address to speak of.
+                    let words = if workspace.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(workspace) };
+                    k.run_joined(exec, data, list, updates, self.how, words, out)
+                }
                 PutKernel::Slices(_) => Ok(()),
             }
         })
@@ -217,8 +221,10 @@ fn scatter_elements(site: &Site<'_>, how: Reduction, keep_initial: bool) -> Opti
 fn scatter_nd(site: &Site<'_>, how: Reduction) -> Option<Built> {
     let (data, list) = (&site.inputs[0], &site.inputs[1]);
     let kernel = kernels::ScatterNd::new(&data.shape, &list.shape, size_of(data));
+    let words = if how == Reduction::None { 0 } else { kernel.workspace_words()? };
     let step = Put::new(site, PutKernel::Tuples(kernel), how, true)?;
-    Some(Built::step(step, (0..3).map(|i| (i, Layout::Plain)).collect(), Layout::Plain))
+    let built = Built::step(step, (0..3).map(|i| (i, Layout::Plain)).collect(), Layout::Plain);
+    Some(built.with_workspace(words.checked_mul(4)?))
 }
 
 fn scatter_update(site: &Site<'_>) -> Option<Built> {

@@ -21,6 +21,7 @@ mod rows;
 mod select;
 mod separable;
 mod spatial;
+mod trees;
 mod typed;
 mod typed_unary;
 mod types;
@@ -269,6 +270,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     gather::build,
     bags::build,
     embedding::build,
+    trees::build,
     select::build,
     convert::build,
     typed::build,

@@ -6,7 +6,7 @@ use crate::lower::elements::{Binary, Elt};
 use crate::lower::post::Source;
 use crate::plan::Layout;
 use carafe_graph::{Error, Op, Result, normalize_axis};
-use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, RowNorm};
+use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, PartedNorm, RowNorm};
 use carafe_kernels::reduce::{Reduce, Reduction};
 use carafe_kernels::softmax::Softmax;
 use carafe_ops::activation as act;
@@ -29,6 +29,7 @@ enum Rows {
     /// With the places of a factor and a term among the reads.
     Norm(RowNorm, Option<usize>, Option<usize>),
     Groups(GroupNorm, usize, Option<usize>, Option<usize>),
+    Parted(PartedNorm),
     Lrn(Lrn),
 }
 
@@ -39,6 +40,7 @@ impl Step for Rows {
             Rows::Reduce(_) => "reduce".into(),
             Rows::Norm(..) => "row_norm".into(),
             Rows::Groups(..) => "group_norm".into(),
+            Rows::Parted(_) => "parted_norm".into(),
             Rows::Lrn(_) => "lrn".into(),
         }
     }
@@ -68,6 +70,7 @@ impl Step for Rows {
             Rows::Reduce(kernel) => kernel.run(exec, x, out),
             Rows::Norm(kernel, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
             Rows::Groups(kernel, _, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
+            Rows::Parted(kernel) => kernel.run(exec, x, out),
             Rows::Lrn(kernel) => kernel.run(exec, x, out),
         }
         Ok(())
@@ -150,7 +153,13 @@ fn normalize(site: &Site<'_>) -> Option<Built> {
         let axes: Vec<usize> = match (&n.reduction_axes[..], n.across_channels) {
             ([], true) => (1..rank).collect(),
             ([], false) => (2..rank).collect(),
-            _ => return None,
+            (given, _) => {
+                let mut axes: Vec<usize> =
+                    given.iter().map(|&a| normalize_axis(a, rank).ok()).collect::<Option<_>>()?;
+                axes.sort_unstable();
+                axes.dedup();
+                axes
+            }
         };
         return over(site, kind, &axes, None);
     }
@@ -195,8 +204,7 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
     let whole = axes.iter().copied().eq(first..rank);
     let spatial = rank > 2 && whole && (first == 2 || first == 1);
     let by_groups = spatial && x.layout == Layout::ChannelsLast && gamma.is_none();
-    let mean = !matches!(kind, NormKind::Rms { .. } | NormKind::L2Add { .. } | NormKind::L2Max { .. });
-    if by_groups && mean {
+    if by_groups && has_mean(kind) {
         let pixels = x.shape[2..].iter().product();
         let groups = if first == 2 { x.shape[1] } else { 1 };
         let kernel = GroupNorm::new(kind, x.shape[0], pixels, x.shape[1], groups);
@@ -207,7 +215,8 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
         [1] if rank > 2 && x.layout == Layout::ChannelsLast => Layout::ChannelsLast,
         _ if whole => Layout::Plain,
         [1] if rank > 2 => Layout::ChannelsLast,
-        _ => return None,
+        _ if gamma.is_some() => return None,
+        _ => return [x.layout, Layout::Plain].into_iter().find_map(|layout| anywhere(site, kind, axes, layout)),
     };
     let len: usize = axes.iter().map(|&a| x.shape[a]).product();
     let mut reads = vec![(0, layout)];
@@ -244,4 +253,39 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
     }
     let kernel = RowNorm::new(kind, x.len() / len, len);
     Some(Built::step(Rows::Norm(kernel, factor, term), reads, layout).taking(taken))
+}
+
+// A normalisation over any axes, as they lie: those next to each other that are kept, or not, count as one.
+fn anywhere(site: &Site<'_>, kind: NormKind, axes: &[usize], layout: Layout) -> Option<Built> {
+    let x = &site.inputs[0];
+    let rank = x.rank();
+    if x.len() == 0 {
+        return None;
+    }
+    let places: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
+    // Sizes that are kept and folded by turns, kept ones first.
+    let mut sizes = vec![1];
+    for (place, &n) in layout.dims(&x.shape).iter().enumerate().filter(|(_, n)| **n != 1) {
+        if places.contains(&place) == sizes.len().is_multiple_of(2) {
+            *sizes.last_mut()? *= n;
+        } else {
+            sizes.push(n);
+        }
+    }
+    let groups = |batch: usize, folded: usize, kept: usize| {
+        Rows::Groups(GroupNorm::new(kind, batch, folded, kept, kept), site.cx.threads, None, None)
+    };
+    let step = match sizes[..] {
+        [rows] => Rows::Norm(RowNorm::new(kind, rows, 1), None, None),
+        [rows, len] => Rows::Norm(RowNorm::new(kind, rows, len), None, None),
+        [batch, folded, kept] if has_mean(kind) => groups(batch, folded, kept),
+        [outer, parts, rows] => Rows::Parted(PartedNorm::new(kind, outer, parts, rows, 1)),
+        [outer, parts, rows, len] => Rows::Parted(PartedNorm::new(kind, outer, parts, rows, len)),
+        _ => return None,
+    };
+    Some(Built::step(step, vec![(0, layout)], layout).taking(0))
+}
+
+fn has_mean(kind: NormKind) -> bool {
+    !matches!(kind, NormKind::Rms { .. } | NormKind::L2Add { .. } | NormKind::L2Max { .. })
 }

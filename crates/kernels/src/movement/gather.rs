@@ -258,16 +258,22 @@ impl Tuples {
         product(&[product(&self.dims), self.row])
     }
 
-    /// Where the row of tuple `t` begins, in bytes; `None` where it lies outside.
+    /// The number of the row of tuple `t`; `None` where it lies outside.
     #[inline(always)]
-    pub(super) fn start<I: Index>(&self, list: &[I], t: usize) -> Option<usize> {
+    pub(super) fn place<I: Index>(&self, list: &[I], t: usize) -> Option<usize> {
         let width = self.dims.len();
         let tuple = &list[t * width..(t + 1) * width];
-        let mut start = 0;
+        let mut place = 0;
         for (index, &n) in tuple.iter().zip(&self.dims) {
-            start = start * n + index.in_axis(n)?;
+            place = place * n + index.in_axis(n)?;
         }
-        Some(start * self.row)
+        Some(place)
+    }
+
+    /// Where that row begins, in bytes.
+    #[inline(always)]
+    pub(super) fn start<I: Index>(&self, list: &[I], t: usize) -> Option<usize> {
+        Some(self.place(list, t)? * self.row)
     }
 
     pub(super) fn check<I: Index>(&self, list: &[I], n_tuples: usize) -> Result<(), BadIndex> {

@@ -1,5 +1,6 @@
 //! Scatters of whole slices: the data with some rows replaced, or joined with updates. Updates count in row-major order, so
-//! the last one stays where several meet; threads own ranges of the output and each looks at all updates for its own.
+//! the last one stays where several meet. Where updates are replaced threads own ranges of the output, and each looks at all
+//! updates for its own; where they are joined, each row has a list of its updates first.
 
 use super::gather::Tuples;
 use super::indices::{BadIndex, Indices, check_all, with_indices};
@@ -35,8 +36,11 @@ pub struct ScatterNd {
     elem_size: usize,
 }
 
-/// Elements of the output that a chunk holds in double width while it joins.
-const JOINED: usize = 1 << 13;
+/// Elements of a row that are held in double width while its updates are joined.
+const JOINED: usize = 256;
+
+/// No tuple.
+const NOBODY: u32 = u32::MAX;
 
 impl ScatterNd {
     /// The last axis of the indices holds the tuples.
@@ -45,9 +49,11 @@ impl ScatterNd {
         ScatterNd { tuples: Tuples::new(data, tuple, elem_size), n_tuples: product(places), elem_size }
     }
 
-    /// Floats of scratch a thread needs for [`ScatterNd::run_joined`].
-    pub fn scratch_floats(&self) -> usize {
-        2 * JOINED
+    /// Numbers of workspace that [`ScatterNd::run_joined`] needs: the first tuple of each row, and for each tuple the next
+    /// one. `None` where there are more tuples than it can number.
+    pub fn workspace_words(&self) -> Option<usize> {
+        let numbered = self.n_tuples < NOBODY as usize;
+        numbered.then(|| product(&self.tuples.dims).saturating_add(self.n_tuples))
     }
 
     /// Replaces slices; any type.
@@ -105,6 +111,7 @@ impl ScatterNd {
     }
 
     /// Joins slices of numbers with what is there. Floats are joined in double precision and rounded once.
+    #[expect(clippy::too_many_arguments, reason = "the operation's own, and where it notes down")]
     pub fn run_joined<T: Number>(
         &self,
         exec: &Exec<'_>,
@@ -112,6 +119,7 @@ impl ScatterNd {
         indices: Indices<'_>,
         updates: &[T],
         how: Reduction,
+        workspace: &mut [u32],
         out: &mut [T],
     ) -> Result<(), BadIndex> {
         let bytes = bytemuck::cast_slice::<T, u8>;
@@ -122,30 +130,51 @@ impl ScatterNd {
         assert!(how != Reduction::Mean, "slices have no mean");
         assert_eq!(data.len(), out.len(), "elements of the data");
         self.door(indices, size_of_val(updates), size_of_val(out))?;
+        if updates.is_empty() {
+            copy_all(exec, bytes(data), bytemuck::cast_slice_mut(out));
+            return Ok(());
+        }
+        let words = self.workspace_words().expect("tuples that can be numbered");
+        assert!(workspace.len() >= words, "workspace of {} numbers, {words} are needed", workspace.len());
         let inner = self.tuples.row / size_of::<T>();
-        let chunks = data.len().div_ceil(JOINED);
-        let total = data.len();
-        let out = SharedMut::new(out);
-        with_indices!(indices, list => exec.each(chunks, |c, thread| {
-            let mine = part_of(total, chunks, c);
-            // SAFETY: ranges of different chunks differ.
-            let target = unsafe { out.part(mine.clone()) };
-            let mut scratch = exec.scratch.of(thread);
-            let wide: &mut [T::Wide] = bytemuck::cast_slice_mut(&mut scratch[..2 * JOINED]);
-            let wide = &mut wide[..mine.len()];
-            wide.iter_mut().zip(&data[mine.clone()]).for_each(|(w, x)| *w = x.wide());
-            for t in 0..self.n_tuples {
-                let start = self.tuples.start(list, t).expect("checked at the door") / size_of::<T>();
-                let (low, high) = (start.max(mine.start), (start + inner).min(mine.end));
-                if low < high {
-                    let from = &updates[t * inner + (low - start)..][..high - low];
-                    let to = &mut wide[low - mine.start..high - mine.start];
-                    to.iter_mut().zip(from).for_each(|(w, u)| *w = join::<T>(how, *w, u.wide()));
+        let (first, next) = workspace[..words].split_at_mut(data.len() / inner);
+        self.list(exec, indices, first, next);
+        let lists = Lists { first, next };
+        macro_rules! joined {
+            ($($kind:ident)*) => {
+                match how {
+                    $(Reduction::$kind => {
+                        lists.join(exec, data, updates, inner, out, |w, u| join::<T>(Reduction::$kind, w, u))
+                    })*
+                    Reduction::None | Reduction::Mean => {}
+                }
+            };
+        }
+        joined!(Sum Sub Prod Min Max Or And Xor);
+        Ok(())
+    }
+
+    // For each row the first tuple that points to it, and for each tuple the next one of its row.
+    fn list(&self, exec: &Exec<'_>, indices: Indices<'_>, first: &mut [u32], next: &mut [u32]) {
+        let rows = first.len();
+        // Every chunk walks all tuples, so there are few of them.
+        let chunks = if rows.max(self.n_tuples) < 1 << 14 { 1 } else { exec.threads().min(rows) };
+        let (first, next) = (SharedMut::new(first), SharedMut::new(next));
+        with_indices!(indices, list => exec.each(chunks, |c, _| {
+            let mine = part_of(rows, chunks, c);
+            // SAFETY: rows of different chunks differ.
+            let first = unsafe { first.part(mine.clone()) };
+            first.fill(NOBODY);
+            for t in (0..self.n_tuples).rev() {
+                let row = self.tuples.place(list, t).expect("checked at the door");
+                if mine.contains(&row) {
+                    // SAFETY: a tuple has one row, and that is this chunk's.
+                    let after = unsafe { next.part(t..t + 1) };
+                    after[0] = first[row - mine.start];
+                    first[row - mine.start] = t as u32;
                 }
             }
-            target.iter_mut().zip(wide.iter()).for_each(|(x, w)| *x = T::narrow(*w));
         }));
-        Ok(())
     }
 
     fn door(&self, indices: Indices<'_>, updates: usize, out: usize) -> Result<(), BadIndex> {
@@ -153,6 +182,86 @@ impl ScatterNd {
         assert_eq!(updates, product(&[self.n_tuples, self.tuples.row]), "bytes of the updates");
         assert_eq!(indices.len(), product(&[self.n_tuples, self.tuples.dims.len()]), "number of indices");
         with_indices!(indices, list => self.tuples.check(list, self.n_tuples))
+    }
+}
+
+/// Which updates each row gets, in order.
+struct Lists<'a> {
+    first: &'a [u32],
+    next: &'a [u32],
+}
+
+impl Lists<'_> {
+    fn join<T: Number>(
+        &self,
+        exec: &Exec<'_>,
+        data: &[T],
+        updates: &[T],
+        inner: usize,
+        out: &mut [T],
+        join: impl Fn(T::Wide, T::Wide) -> T::Wide + Sync,
+    ) {
+        // Cut without regard to rows, of which there may be few and long ones.
+        let (total, chunks) = (data.len(), chunks_of(exec, size_of_val(data)));
+        let out = SharedMut::new(out);
+        exec.each(chunks, |c, _| {
+            let mine = part_of(total, chunks, c);
+            if mine.is_empty() {
+                return;
+            }
+            // SAFETY: ranges of different chunks differ.
+            let target = unsafe { out.part(mine.clone()) };
+            target.copy_from_slice(&data[mine.clone()]);
+            for row in mine.start / inner..=(mine.end - 1) / inner {
+                let t = self.first[row];
+                if t == NOBODY {
+                    continue;
+                }
+                // The part of the row that is this chunk's.
+                let columns = mine.start.max(row * inner) - row * inner..mine.end.min((row + 1) * inner) - row * inner;
+                let to = &mut target[row * inner + columns.start - mine.start..][..columns.len()];
+                self.join_row(t, inner, columns.start, updates, to, &join);
+            }
+        });
+    }
+
+    // Joins columns from `column` on of the updates from `t` on.
+    #[inline(always)]
+    fn join_row<T: Number>(
+        &self,
+        t: u32,
+        inner: usize,
+        column: usize,
+        updates: &[T],
+        to: &mut [T],
+        join: &impl Fn(T::Wide, T::Wide) -> T::Wide,
+    ) {
+        if self.next[t as usize] == NOBODY {
+            let from = &updates[t as usize * inner + column..][..to.len()];
+            to.iter_mut().zip(from).for_each(|(x, u)| *x = T::narrow(join(x.wide(), u.wide())));
+            return;
+        }
+        if let [x] = to {
+            let (mut t, mut w) = (t, x.wide());
+            while t != NOBODY {
+                w = join(w, updates[t as usize * inner + column].wide());
+                t = self.next[t as usize];
+            }
+            *x = T::narrow(w);
+            return;
+        }
+        let mut wide = [T::ZERO; JOINED];
+        for (piece, to) in to.chunks_mut(JOINED).enumerate() {
+            let wide = &mut wide[..to.len()];
+            wide.iter_mut().zip(&*to).for_each(|(w, x)| *w = x.wide());
+            let mut t = t;
+            while t != NOBODY {
+                let from = &updates[t as usize * inner + column + piece * JOINED..][..wide.len()];
+                wide.iter_mut().zip(from).for_each(|(w, u)| *w = join(*w, u.wide()));
+                t = self.next[t as usize];
+            }
+            to.iter_mut().zip(&*wide).for_each(|(x, w)| *x = T::narrow(*w));
+        }
     }
 }
 

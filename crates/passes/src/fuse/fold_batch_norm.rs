@@ -46,7 +46,8 @@ impl Rewrite for FoldBatchNorm {
     }
 }
 
-fn parts(model: &Model, root: NodeId) -> Option<(Value, [Value; 4], f64)> {
+/// Data, statistics (gamma, beta, mean, variance) and epsilon of a normalization.
+pub(super) fn parts(model: &Model, root: NodeId) -> Option<(Value, [Value; 4], f64)> {
     let inputs = model.get(root)?.inputs();
     if let (Some(op), &[x, gamma, beta, mean, variance]) = (model.op_at::<BatchNormInference>(root), inputs) {
         return Some((x, [gamma, beta, mean, variance], f64::from(op.epsilon)));
@@ -67,8 +68,11 @@ pub(super) mod tests {
         Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData,
     };
     use carafe_ops::linear::MatMul;
+    use carafe_ops::movement::Reshape;
+    use carafe_ops::shape::ShapeOf;
+    use carafe_tensor::ElementType;
 
-    fn norm(g: &mut Sketch, x: Value, channels: usize) -> Value {
+    pub(in super::super) fn norm(g: &mut Sketch, x: Value, channels: usize) -> Value {
         let (gamma, beta, mean) = (g.noise(&[channels], 1.0), g.noise(&[channels], 0.0), g.noise(&[channels], 0.2));
         let variance = g.noise(&[channels], 1.0);
         g.op(BatchNormInference { epsilon: 1e-3 }, &[x, gamma, beta, mean, variance])
@@ -127,6 +131,24 @@ pub(super) mod tests {
                 let w = g.noise(if transpose_b { &[6, 4] } else { &[4, 6] }, 0.1);
                 let y = g.op(MatMul { transpose_a: false, transpose_b }, &[x, w]);
                 norm(g, y, 6)
+            });
+        }
+    }
+
+    #[test]
+    fn the_shape_of_the_layer_may_be_asked_for() {
+        for bias in [false, true] {
+            fires(&FoldBatchNorm, "Convolution Add ShapeOf Reshape", |g| {
+                let x = g.input(&[2, 4, 3, 3]);
+                let mut y = layer(g, 0, x);
+                let mut shape = g.op(ShapeOf { output_type: ElementType::I64 }, &[y]);
+                if bias {
+                    let b = g.noise(&[1, 6, 1, 1], 0.0);
+                    y = g.op(Add::default(), &[b, y]);
+                    shape = g.op(ShapeOf { output_type: ElementType::I64 }, &[y]);
+                }
+                let z = norm(g, y, 6);
+                g.op(Reshape { special_zero: false }, &[z, shape])
             });
         }
     }

@@ -31,6 +31,8 @@ mod fuse_shuffle;
 mod fuse_silu;
 mod fuse_softmax;
 mod fuse_softplus;
+mod fuse_tree_walk;
+mod spell_batch_norm;
 
 pub use fold_batch_norm::FoldBatchNorm;
 pub use fold_scale::FoldScale;
@@ -54,6 +56,8 @@ pub use fuse_shuffle::{FuseDepthToSpace, FuseShuffleChannels};
 pub use fuse_silu::FuseSilu;
 pub use fuse_softmax::FuseSoftmax;
 pub use fuse_softplus::FuseSoftPlus;
+pub use fuse_tree_walk::FuseTreeWalk;
+pub use spell_batch_norm::SpellBatchNorm;
 
 use carafe_graph::Pass;
 
@@ -80,8 +84,8 @@ pub const FUSE: &[&dyn Pass] = &[
     &FoldScale,
 ];
 
-/// Recognisers whose results have no place in a file; for devices that have kernels for them.
-pub const DEVICE_FUSE: &[&dyn Pass] = &[&FuseRmsNorm, &FuseRotary, &FuseEmbeddings];
+/// Rewrites whose results have no place in a file; for devices that have kernels for them.
+pub const DEVICE_FUSE: &[&dyn Pass] = &[&SpellBatchNorm, &FuseRmsNorm, &FuseRotary, &FuseEmbeddings, &FuseTreeWalk];
 
 #[cfg(test)]
 mod tests {

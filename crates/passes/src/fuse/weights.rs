@@ -126,6 +126,16 @@ impl Layer {
         if large(&scale) || shift.as_ref().is_some_and(large) {
             return Ok(Outcome::skip("the numbers are not finite or too large to be folded"));
         }
+        // Who asks for the shape alone may ask the result, which has the same.
+        let inside = [Some(self.id), self.shift.as_ref().map(|(id, _)| *id)];
+        for id in inside.into_iter().flatten() {
+            let askers: Vec<NodeId> = model.users(id.into()).iter().map(|u| u.node).collect();
+            for asker in askers {
+                if crate::shared::kind(model, asker) == "ShapeOf" {
+                    model.set_input(asker, 0, root.into());
+                }
+            }
+        }
         let leaves: Vec<Value> = model.node(self.id).inputs().to_vec();
         if let Some(skip) = read_outside(model, root, &leaves) {
             return Ok(skip);
