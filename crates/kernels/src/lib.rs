@@ -26,6 +26,7 @@ mod recurrent;
 pub mod reduce;
 mod roi;
 mod rope;
+mod sample;
 pub mod select;
 mod separable;
 mod shared;
@@ -54,6 +55,7 @@ pub use recurrent::{
 };
 pub use roi::{RoiGrid, RoiMap, RoiMode, RoiRegion};
 pub use rope::{Rope, RopeForm, RopeParams};
+pub use sample::{Deformable, DeformableShape, GridSample, Moves, SampleMode, SamplePadding};
 pub use separable::Separable;
 pub use shared::{SharedMut, part_of};
 pub use spatial_pool::{PoolKind, PoolShape, SpatialPool};
