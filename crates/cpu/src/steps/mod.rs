@@ -9,6 +9,7 @@ mod convert;
 mod elements;
 mod embedding;
 mod ending;
+mod fold;
 mod gather;
 mod looks;
 mod matmul;
@@ -266,6 +267,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     spatial::build,
     regions::build,
     sampling::build,
+    fold::build,
     looks::build,
     movement::build,
     gather::build,
