@@ -2,7 +2,7 @@
 
 mod spatial_common;
 
-use carafe_kernels::{Exec, Isa, MaxPlaces, Pool, PoolOptions, PoolShape, Scratch};
+use carafe_kernels::{Exec, Isa, MaxPlaces, Places, Pool, PoolOptions, PoolShape, Scratch};
 use spatial_common::Random;
 
 #[test]
@@ -49,10 +49,10 @@ fn the_first_of_the_largest_numbers_is_told() {
                     let exec = Exec::new(&pool, isa, &scratch);
                     let kernel = MaxPlaces::new(s, counted);
                     let (mut out, mut places) = (vec![f32::NAN; wanted.len()], vec![-1i64; wanted.len()]);
-                    kernel.run(&exec, &data, &mut out, &mut places);
+                    kernel.run(&exec, &data, &mut out, Places::I64(&mut places));
                     assert_eq!((&out, &places), (&wanted, &wanted_places), "{isa:?} {s:?}");
                     let mut narrow = vec![-1i32; wanted.len()];
-                    kernel.run(&exec, &data, &mut out, &mut narrow);
+                    kernel.run(&exec, &data, &mut out, Places::I32(&mut narrow));
                     assert!(narrow.iter().zip(&wanted_places).all(|(a, b)| i64::from(*a) == *b), "{isa:?} {s:?}");
                 }
             }

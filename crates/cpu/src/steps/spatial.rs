@@ -7,7 +7,7 @@ use super::{Built, Io, Site, Step, Work};
 use crate::plan::Layout;
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Result, normalize_axis};
-use carafe_kernels::{Deconv, DeconvShape, MaxPlaces, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
+use carafe_kernels::{Deconv, DeconvShape, MaxPlaces, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropData};
 use carafe_ops::pooling as pool;
@@ -162,10 +162,11 @@ impl Step for PlacesStep {
         let input = io.input(0);
         let [out, places] = &mut *io.outputs else { return Ok(()) };
         let out = bytemuck::cast_slice_mut(out);
-        match self.index {
-            ElementType::I32 => self.kernel.run::<i32>(io.exec, input, out, bytemuck::cast_slice_mut(places)),
-            _ => self.kernel.run::<i64>(io.exec, input, out, bytemuck::cast_slice_mut(places)),
-        }
+        let places = match self.index {
+            ElementType::I32 => Places::I32(bytemuck::cast_slice_mut(places)),
+            _ => Places::I64(bytemuck::cast_slice_mut(places)),
+        };
+        self.kernel.run(io.exec, input, out, places);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 mod places;
 mod row;
 
-pub use places::{MaxPlaces, PlaceNumber};
+pub use places::{MaxPlaces, Places};
 
 use crate::split::Split;
 use crate::vector::Entry;

@@ -6,8 +6,15 @@ use crate::vmath::simd::level;
 use crate::{Exec, SharedMut, part_of};
 use std::ops::Range;
 
+/// Places as they are stored.
+#[derive(Debug)]
+pub enum Places<'a> {
+    I32(&'a mut [i32]),
+    I64(&'a mut [i64]),
+}
+
 /// A place as it is stored.
-pub trait PlaceNumber: Copy + Send + Sync {
+trait PlaceNumber: Copy + Send + Sync {
     fn of(place: usize) -> Self;
 }
 impl PlaceNumber for i32 {
@@ -47,7 +54,14 @@ impl MaxPlaces {
     }
 
     /// From planes to planes, and their places.
-    pub fn run<I: PlaceNumber>(&self, exec: &Exec<'_>, input: &[f32], out: &mut [f32], places: &mut [I]) {
+    pub fn run(&self, exec: &Exec<'_>, input: &[f32], out: &mut [f32], places: Places<'_>) {
+        match places {
+            Places::I32(places) => self.run_as(exec, input, out, places),
+            Places::I64(places) => self.run_as(exec, input, out, places),
+        }
+    }
+
+    fn run_as<I: PlaceNumber>(&self, exec: &Exec<'_>, input: &[f32], out: &mut [f32], places: &mut [I]) {
         let s = &self.shape;
         let planes = s.batch * s.channels;
         let [depth, height, width] = s.out_spatial;
