@@ -1,7 +1,8 @@
 //! Speed of the spatial kernels on shapes of well-known networks: `cargo bench --bench spatial -- [part of a name]`.
 
 use carafe_kernels::{
-    Act, Buffer, Conv, ConvShape, Depthwise, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch, Winograd,
+    Act, Buffer, Conv, ConvShape, Deformable, DeformableShape, Depthwise, Epilogue, Exec, Fold, GridSample, Isa,
+    MaxPlaces, Moves, Places, Pool, PoolOptions, PoolShape, SampleMode, SamplePadding, Scratch, Winograd,
 };
 use std::time::Instant;
 
@@ -17,6 +18,18 @@ fn main() {
     }
     if wants("winograd") {
         winograd(&exec);
+    }
+    if wants("grid") {
+        grid(&exec);
+    }
+    if wants("deformable") {
+        deformable(&exec);
+    }
+    if wants("fold") {
+        fold(&exec);
+    }
+    if wants("places") {
+        places(&exec);
     }
 }
 
@@ -145,5 +158,85 @@ fn winograd(exec: &Exec<'_>) {
             });
             println!("winograd 4 {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s", flops / us / 1e3);
         }
+    }
+}
+
+fn grid(exec: &Exec<'_>) {
+    for (size, channels) in [(64, 64), (512, 3), (64, 8), (64, 16), (64, 32), (128, 256)] {
+        for mode in [SampleMode::Nearest, SampleMode::Bilinear, SampleMode::Bicubic] {
+            let kernel = GridSample {
+                batch: 1,
+                channels,
+                height: size,
+                width: size,
+                points: size * size,
+                mode,
+                padding: SamplePadding::Zeros,
+                align_corners: false,
+            };
+            let (input, mut out) = (floats(size * size * channels), floats(size * size * channels));
+            let mut points = floats(2 * size * size);
+            points.as_floats_mut().iter_mut().for_each(|x| *x *= 2.0);
+            let (from, at) = (input.as_floats(), points.as_floats());
+            let planes = best(|| kernel.run_planes(exec, from, at, out.as_floats_mut()));
+            let pixels = best(|| kernel.run_pixels(exec, from, at, out.as_floats_mut()));
+            println!("grid {mode:?} {size}x{size}x{channels}: planes {planes:8.2} us, pixels {pixels:8.2} us");
+        }
+    }
+}
+
+fn deformable(exec: &Exec<'_>) {
+    for (size, ins, outs) in [(32, 64, 64), (56, 128, 128), (28, 256, 256), (14, 512, 512)] {
+        let conv = square(size, ins, outs, 3, 1, 1);
+        let kernel = Deformable::new(exec.isa, exec.threads(), DeformableShape { conv, moves: 1, fades: true });
+        let (input, mut out) = (floats(size * size * ins), floats(size * size * outs));
+        let (offsets, mask) = (floats(18 * size * size), floats(9 * size * size));
+        let mut packed = floats(kernel.packed_floats());
+        kernel.pack(Some(exec), floats(conv.weights()).as_floats(), packed.as_floats_mut());
+        let moves =
+            Moves { offsets: offsets.as_floats(), offsets_last: true, mask: Some(mask.as_floats()), mask_last: true };
+        let (from, packed, end) = (input.as_floats(), packed.as_floats(), Epilogue::default());
+        let us = best(|| kernel.run(exec, from, ins, moves, packed, out.as_floats_mut(), outs, &end));
+        let flops = (size * size * ins * outs * 18) as f64;
+        println!("deformable {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s", flops / us / 1e3);
+    }
+}
+
+fn fold(exec: &Exec<'_>) {
+    for (size, planes, stride) in [(64, 32, 1), (64, 32, 2), (224, 3, 1)] {
+        let (pair, steps) = ([1; 2], [size / stride; 2]);
+        let kernel = Fold {
+            planes,
+            size: [size; 2],
+            kernel: [3; 2],
+            positions: steps,
+            stride: [stride; 2],
+            dilation: pair,
+            pad_begin: pair,
+        };
+        let (columns, mut image) = (floats(planes * 9 * steps[0] * steps[1]), floats(planes * size * size));
+        let us = best(|| kernel.run(exec, columns.as_floats(), image.as_floats_mut()));
+        println!("fold s{stride} {size}x{size}x{planes}: {us:8.2} us");
+    }
+}
+
+fn places(exec: &Exec<'_>) {
+    for (size, channels, k) in [(56, 64, 2), (112, 64, 3), (224, 64, 2)] {
+        let out = size / 2;
+        let shape = PoolShape {
+            batch: 1,
+            channels,
+            in_spatial: [1, size, size],
+            out_spatial: [1, out, out],
+            kernel: [1, k, k],
+            stride: [1, 2, 2],
+            dilation: [1; 3],
+            pad_begin: [0, (k - 1) / 2, (k - 1) / 2],
+        };
+        let kernel = MaxPlaces::new(shape, channels * size * size);
+        let (input, mut largest) = (floats(channels * size * size), floats(channels * out * out));
+        let mut at = vec![0i64; channels * out * out];
+        let us = best(|| kernel.run(exec, input.as_floats(), largest.as_floats_mut(), Places::I64(&mut at)));
+        println!("places {k}x{k} s2 {size}x{size}x{channels}: {us:8.2} us");
     }
 }

@@ -9,6 +9,7 @@ mod convert;
 mod elements;
 mod embedding;
 mod ending;
+mod fold;
 mod gather;
 mod looks;
 mod matmul;
@@ -18,6 +19,7 @@ mod regions;
 pub(crate) mod reorder;
 mod rope;
 mod rows;
+mod sampling;
 mod select;
 mod separable;
 mod spatial;
@@ -265,6 +267,8 @@ pub(crate) const BUILDERS: &[Builder] = &[
     rows::build,
     spatial::build,
     regions::build,
+    sampling::build,
+    fold::build,
     looks::build,
     movement::build,
     gather::build,
@@ -299,7 +303,8 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 /// The axis along which the step of an operation keeps its columns, when elementwise work can follow inside the step.
 pub(crate) fn column_axis(op: &dyn Op, rank: usize) -> Option<usize> {
     use carafe_ops::convolution::{
-        Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData,
+        Convolution, ConvolutionBackpropData, DeformableConvolution, DeformableConvolutionV1, GroupConvolution,
+        GroupConvolutionBackpropData,
     };
     use carafe_ops::normalization::Mvn;
     if op.is::<carafe_ops::linear::MatMul>() || op.is::<Mvn>() || op.is::<carafe_ops::own::RmsNorm>() {
@@ -307,5 +312,6 @@ pub(crate) fn column_axis(op: &dyn Op, rank: usize) -> Option<usize> {
     }
     let forward = op.is::<Convolution>() || op.is::<GroupConvolution>();
     let backward = op.is::<ConvolutionBackpropData>() || op.is::<GroupConvolutionBackpropData>();
-    (forward || backward).then_some(1)
+    let moved = op.is::<DeformableConvolution>() || op.is::<DeformableConvolutionV1>();
+    (forward || backward || moved).then_some(1)
 }

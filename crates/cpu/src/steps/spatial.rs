@@ -2,16 +2,18 @@
 
 use super::apart::{Apart, Operand};
 use super::ending::Ending;
-use super::{Built, Io, Site, Step};
+use super::types::is_index;
+use super::{Built, Io, Site, Step, Work};
 use crate::plan::Layout;
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Result, normalize_axis};
-use carafe_kernels::{Deconv, DeconvShape, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
+use carafe_kernels::{Deconv, DeconvShape, MaxPlaces, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropData};
 use carafe_ops::pooling as pool;
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{AxisPlan, Interpolate, InterpolateV4, Mode, plan_axis};
+use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
@@ -108,8 +110,7 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
         let p = op.get::<pool::AvgPoolV1>()?;
         (window!(p, &[]), Some(p.exclude_pad))
     };
-    // Places of the largest are not told by the kernel.
-    if site.wanted.iter().skip(1).any(|w| *w) || !site.post.is_empty() {
+    if !site.post.is_empty() {
         return None;
     }
     let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
@@ -138,9 +139,53 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
     };
     let (batch, channels) = (data[0], data[1]);
     let shape = PoolShape { batch, channels, in_spatial, out_spatial, kernel, stride, dilation, pad_begin };
+    if site.wanted.iter().skip(1).any(|w| *w) {
+        return with_places(site, shape);
+    }
     let kernel = SpatialPool::new(site.cx.isa, site.cx.threads, shape, kind);
     let name = if kind == PoolKind::Max { "pool_max" } else { "pool_mean" };
     Some(Built::step(PoolStep { kernel, channels, strides: [channels; 2], name }, vec![(0, LAST)], LAST))
+}
+
+/// The largest number and its place, of planes.
+#[derive(Debug)]
+struct PlacesStep {
+    kernel: MaxPlaces,
+    index: ElementType,
+}
+
+impl Step for PlacesStep {
+    fn kernel(&self) -> String {
+        "pool_max_places".into()
+    }
+    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+        let input = io.input(0);
+        let [out, places] = &mut *io.outputs else { return Ok(()) };
+        let out = bytemuck::cast_slice_mut(out);
+        let places = match self.index {
+            ElementType::I32 => Places::I32(bytemuck::cast_slice_mut(places)),
+            _ => Places::I64(bytemuck::cast_slice_mut(places)),
+        };
+        self.kernel.run(io.exec, input, out, places);
+        Ok(())
+    }
+}
+
+fn with_places(site: &Site<'_>, shape: PoolShape) -> Option<Built> {
+    let axis = match (site.op.get::<pool::MaxPool>(), site.op.get::<pool::MaxPoolV8>()) {
+        (Some(p), _) => p.axis,
+        (_, Some(p)) => p.axis,
+        _ => return None,
+    };
+    let (data, index) = (&site.inputs[0].shape, site.outputs.get(1)?.ty);
+    let counted: usize = data[normalize_axis(axis, data.len()).ok()?..].iter().product();
+    if counted == 0 || !is_index(index) || !MaxPlaces::fits(shape.in_spatial) {
+        return None;
+    }
+    let step = PlacesStep { kernel: MaxPlaces::new(shape, counted), index };
+    let outputs = vec![Layout::Plain; 2];
+    let reads = vec![(0, Layout::Plain)];
+    Some(Built { work: Work::Step(Arc::new(step)), reads, outputs, workspace: 0, taken: None })
 }
 
 #[derive(Clone, Debug)]

@@ -49,6 +49,10 @@ impl Simd for F8 {
         unsafe { _mm256_maskstore_ps(to, first(n), self.0) }
     }
     #[inline(always)]
+    unsafe fn gather(from: *const f32, places: Self::Int) -> Self {
+        F8(unsafe { _mm256_i32gather_ps::<4>(from, places) })
+    }
+    #[inline(always)]
     fn fma(self, by: Self, plus: Self) -> Self {
         F8(unsafe { _mm256_fmadd_ps(self.0, by.0, plus.0) })
     }

@@ -47,6 +47,10 @@ impl Simd for F16 {
         unsafe { _mm512_mask_storeu_ps(to, first(n), self.0) }
     }
     #[inline(always)]
+    unsafe fn gather(from: *const f32, places: Self::Int) -> Self {
+        F16(unsafe { _mm512_i32gather_ps::<4>(places, from) })
+    }
+    #[inline(always)]
     fn fma(self, by: Self, plus: Self) -> Self {
         F16(unsafe { _mm512_fmadd_ps(self.0, by.0, plus.0) })
     }

@@ -26,6 +26,10 @@ pub(crate) trait Simd:
     /// # Safety
     /// `n <= N` floats can be written.
     unsafe fn store_part(self, to: *mut f32, n: usize);
+    /// A float from each place, counted from `from`.
+    /// # Safety
+    /// Each of them can be read.
+    unsafe fn gather(from: *const f32, places: Self::Int) -> Self;
 
     /// `self * by + plus`, rounded once.
     fn fma(self, by: Self, plus: Self) -> Self;
@@ -200,6 +204,11 @@ impl Simd for Plain {
             // SAFETY: the caller's promise.
             unsafe { self.store(to) }
         }
+    }
+    #[inline(always)]
+    unsafe fn gather(from: *const f32, places: i32) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(from.offset(places as isize)) }
     }
     // The product is exact in f64, so only the sum rounds, and then the result: as good as one rounding here, and far
     // quicker than the library's exact one.
