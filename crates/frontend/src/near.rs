@@ -1,5 +1,7 @@
 //! Names that one may have meant.
 
+use carafe_graph::edit_distance;
+
 /// Whether one name is the other with a few slips; short names must be the same but for their case.
 pub fn is_near(a: &str, b: &str) -> bool {
     slips(a, b).is_some()
@@ -17,23 +19,7 @@ fn slips(a: &str, b: &str) -> Option<usize> {
         4..6 => 1,
         n => n * 3 / 8,
     };
-    Some(distance(&a, &b)).filter(|n| *n <= most)
-}
-
-// How many letters must be added, taken away or changed.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let next = (diagonal + usize::from(ca != *cb)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[b.len()]
+    Some(edit_distance(&a, &b)).filter(|n| *n <= most)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub use item_type::ItemType;
 pub use model::{Model, Node, NodeId, Output, Use, Value};
 pub use op::{Op, OpDecl, OpInfo, OpNew, OpRef, PortInfo};
 pub use pass::{Notes, Pass, PassChoice, Phase, PhasedPass, order_passes, run_passes};
-pub use registry::{NEWEST_OPSET, OpFactory, Registry};
+pub use registry::{NEWEST_OPSET, OpFactory, Registry, edit_distance};
 pub use replacement::{Match, REPLACEMENT, Replacement};
 pub use rewrite::{Outcome, Rewrite, in_bodies};
 pub use rt_info::{RtAttribute, RtInfo, RtTree};

@@ -106,7 +106,8 @@ impl Registry {
     }
 }
 
-fn edit_distance(a: &str, b: &str) -> usize {
+/// How many letters must be added, taken away or changed to make one name of the other. Looks at the first 64.
+pub fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().take(64).enumerate() {

@@ -1,7 +1,7 @@
 //! A model in f16 or bf16 is computed in f32: for devices whose kernels have no smaller type. Inputs, outputs and variables
 //! keep their types, with a Convert beside them; constants are widened. Operations that look at bits or know the least number
-//! of a type, those with bodies and those that come from extensions see what they always saw. Roundings between two operations are left out on the way, so
-//! results are nearer to the exact ones.
+//! of a type, those with bodies and those that come from extensions see what they always saw. Roundings between two operations
+//! are left out on the way, so results are nearer to the exact ones.
 
 use carafe_graph::{AttrValue, Constant, Model, NodeId, Notes, Op, Parameter, Pass, Result, ResultOp, Value};
 use carafe_ops::convert::Convert;

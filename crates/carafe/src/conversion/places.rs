@@ -1,7 +1,7 @@
 //! Finds what a user names: a tensor, a node, `port:node` (an input port) or `node:port` (an output port). A tensor name
 //! wins over a node name, and the whole text over a split at the colon, since framework names hold colons themselves.
 
-use carafe_graph::{Error, Model, NodeId, Parameter, Result, ResultOp, Use, Value};
+use carafe_graph::{Error, Model, NodeId, Parameter, Result, ResultOp, Use, Value, edit_distance};
 
 /// What a text names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,19 +143,4 @@ pub(super) fn some_of(names: &[String]) -> String {
         text += &format!(" and {} more", names.len() - SHOWN);
     }
     text
-}
-
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let next = (diagonal + usize::from(ca != *cb)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[b.len()]
 }
