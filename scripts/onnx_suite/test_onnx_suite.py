@@ -7,7 +7,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from . import judge, models, reasons, values
+from . import cpp_tests, judge, models, reasons, values
 
 
 class Values(unittest.TestCase):
@@ -32,6 +32,38 @@ class Values(unittest.TestCase):
     def test_sequences_are_flattened_with_numbered_names(self):
         one = values.tensor(np.float32(1))
         self.assertEqual([n for n, _, _ in values.flat("y", [one, [one, None]])], ["y/0", "y/1/0"])
+
+
+class CppTests(unittest.TestCase):
+    @staticmethod
+    def runs(body, before=""):
+        head = "OPENVINO_TEST(${BACKEND_NAME}, t) {\n auto model = convert_model(\"m.onnx\");\n auto c = ov::test::TestCase(model, s_device);\n"
+        return cpp_tests.tests(f"{before}\n{head}{body}\n}}\n")["t"]
+
+    def test_inputs_outputs_and_tolerance_of_a_run_are_read(self):
+        run, = self.runs("c.add_input<float>(Shape{2}, {1, -2.5f}); c.add_expected_output<int64_t>({7}); c.run_with_tolerance_as_fp(1e-3f);")
+        self.assertEqual(run.model, "m.onnx")
+        self.assertEqual(run.inputs, [cpp_tests.Given("f32", [2], [1.0, -2.5])])
+        self.assertEqual(run.outputs, [cpp_tests.Given("i64", None, [7])])
+        self.assertEqual(run.tolerance, 1e-3)
+
+    def test_vectors_are_computed(self):
+        run, = self.runs("std::vector<float> x(3); std::iota(x.begin(), x.end(), 1.f); for (size_t i = 0; i < 2; ++i) x.push_back(i * 10);"
+                         "c.add_input(x); c.add_expected_output<float>({1}); c.run();")
+        self.assertEqual(run.inputs[0], cpp_tests.Given("f32", None, [1.0, 2.0, 3.0, 0, 10]))
+
+    def test_functions_of_the_file_are_called(self):
+        run, = self.runs("c.add_input<float>(twice(2.f)); c.add_expected_output<float>({1}); c.run();",
+                         "std::vector<float> twice(float v) {\n    return {v, v};\n}\n")
+        self.assertEqual(run.inputs[0].values, [2.0, 2.0])
+
+    def test_what_cannot_be_read_is_told_and_not_guessed(self):
+        self.assertIsInstance(self.runs("auto x = mystery(3); c.add_input<float>(x); c.run();"), str)
+        self.assertIsInstance(self.runs("c.add_input<float>(mystery(3)); c.run();"), str)
+        self.assertIsInstance(self.runs("std::vector<float> x; mystery(x); c.add_input<float>(x); c.run();"), str)
+
+    def test_a_case_that_is_filled_and_never_run_is_run(self):
+        self.assertEqual(len(self.runs("c.add_input<float>({1}); c.add_expected_output<float>({1});")), 1)
 
 
 class Judging(unittest.TestCase):
