@@ -160,7 +160,7 @@ fn look_at(path: &Path) -> Result<(), LoadError> {
         return Ok(());
     }
     let mut head = [0u8; 20];
-    let mut file = std::fs::File::open(path).map_err(|e| LoadError::Other(e.to_string()))?;
+    let mut file = carafe_tensor::files::open(path).map_err(|e| LoadError::Other(e.to_string()))?;
     if file.read_exact(&mut head).is_err() {
         return Err(LoadError::NotALibrary("the file is too short".into()));
     }

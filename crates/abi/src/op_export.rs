@@ -298,9 +298,7 @@ pub(crate) unsafe fn eval_through(op: &dyn Op, cx: *mut CarafeEval) -> Result<()
             env.variables.insert(id.clone(), unsafe { tensor_of(&code)? });
         }
     }
-    let mut own = EvalCx::new(name, op.info(), inputs, &facts, &mut env);
-    let result = op.eval(&mut own);
-    let outputs = result.and_then(|()| own.finish());
+    let outputs = EvalCx::new(name, op.info(), inputs, &facts, &mut env).evaluate(op);
     for (i, output) in outputs?.into_iter().enumerate() {
         // SAFETY: as above.
         from_host(unsafe { hand_over(fns, cx, i, output, lent)? })?;

@@ -59,7 +59,7 @@ pub use carafe_runtime::{
 };
 pub use carafe_tensor::{
     Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
-    pack_sequence, unpack_sequence,
+    files, memory, pack_sequence, unpack_sequence,
 };
 pub use summary::{Summary, summarize};
 

@@ -1,6 +1,7 @@
 //! PNG and JPEG into image-shaped inputs: decoded, made grey or RGB as the input has channels, resized bilinearly to
 //! its height and width, values 0..255.
 
+use carafe::memory::ensure_memory;
 use carafe::{Error, Port, Result, Tensor};
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
@@ -28,6 +29,9 @@ pub(crate) fn to_tensor(bytes: &[u8], port: &Port, layout: &str) -> Result<Tenso
     let pixels = with_channels(pixels, place.channels)?;
     let height = place.height.unwrap_or(pixels.height);
     let width = place.width.unwrap_or(pixels.width);
+    // Floats of the resized picture, the values of the tensor, and the tensor.
+    let count = height.saturating_mul(width).saturating_mul(place.channels);
+    ensure_memory(count.saturating_mul(4 + 8 + 8))?;
     let pixels = resize(pixels, height, width);
     let mut shape = vec![1usize; place.rank];
     shape[place.h] = height;
@@ -36,7 +40,7 @@ pub(crate) fn to_tensor(bytes: &[u8], port: &Port, layout: &str) -> Result<Tenso
         shape[c] = place.channels;
     }
     let strides = strides(&shape);
-    let mut values = vec![0f64; shape.iter().product()];
+    let mut values = vec![0f64; count];
     for y in 0..height {
         for x in 0..width {
             for c in 0..place.channels {
@@ -108,15 +112,25 @@ fn decode(bytes: &[u8]) -> Result<Pixels> {
         DecoderOptions::default().set_max_width(MAX_SIDE).set_max_height(MAX_SIDE).png_set_strip_to_8bit(true);
     if bytes.starts_with(b"\x89PNG") {
         let mut decoder = zune_png::PngDecoder::new_with_options(ZCursor::new(bytes), options);
+        decoder.decode_headers().map_err(|e| bad(&e))?;
+        ensure_memory(picture_bytes(decoder.dimensions()))?;
         let data = decoder.decode_raw().map_err(|e| bad(&e))?;
         let (width, height) = decoder.dimensions().ok_or_else(|| bad(&"no size"))?;
         return pixels(width, height, data);
     }
     let options = options.jpeg_set_out_colorspace(ColorSpace::RGB);
     let mut decoder = zune_jpeg::JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    decoder.decode_headers().map_err(|e| bad(&e))?;
+    ensure_memory(picture_bytes(decoder.dimensions()))?;
     let data = decoder.decode().map_err(|e| bad(&e))?;
     let (width, height) = decoder.dimensions().ok_or_else(|| bad(&"no size"))?;
     pixels(width, height, data)
+}
+
+// Of samples of up to 16 bits with alpha, and of the coefficients that a progressive JPEG is decoded from.
+fn picture_bytes(size: Option<(usize, usize)>) -> usize {
+    let (width, height) = size.unwrap_or((0, 0));
+    width.saturating_mul(height).saturating_mul(4 * 4)
 }
 
 fn pixels(width: usize, height: usize, data: Vec<u8>) -> Result<Pixels> {
@@ -124,6 +138,8 @@ fn pixels(width: usize, height: usize, data: Vec<u8>) -> Result<Pixels> {
     let channels = area.filter(|a| data.len().is_multiple_of(*a)).map(|a| data.len() / a);
     match channels {
         Some(channels @ 1..=4) => {
+            // As floats, before and after the channels are those of the input.
+            ensure_memory(data.len().saturating_mul(4 + 12))?;
             Ok(Pixels { width, height, channels, data: data.into_iter().map(f32::from).collect() })
         }
         _ => Err(Error::invalid(format!("the image has {} bytes for {width} x {height} pixels", data.len()))),

@@ -2,7 +2,8 @@
 //! sequence; an optional without a file has no content.
 
 use crate::image;
-use carafe::{ElementType, Error, ItemType, Model, Port, Result, Tensor};
+use carafe::memory::ensure_memory;
+use carafe::{ElementType, Error, ItemType, Model, Port, Result, Tensor, files};
 use std::path::{Path, PathBuf};
 
 /// Fills inputs that got no file.
@@ -22,11 +23,12 @@ pub(crate) fn bind(
     let mut tensors: Vec<Option<Tensor>> = vec![None; ports.len()];
     let packed: Vec<Option<ItemType>> = (0..ports.len()).map(|i| packed_type(model, i)).collect();
     for (name, path) in given {
-        let bytes =
-            std::fs::read(path).map_err(|e| Error::io(format!("cannot read input file `{}`", path.display()), &e))?;
+        let bytes = files::read(path, most_file_bytes(ports))
+            .map_err(|e| Error::io(format!("cannot read input file `{}`", path.display()), &e))?;
         let single_list = matches!(packed.as_slice(), [Some(_)]);
         if name.is_none() && is_npz(&bytes) && !single_list {
-            for (key, tensor) in npz(path, &bytes)? {
+            let most = |key: &str| find(ports, model, key).ok().and_then(|i| most_bytes(&ports[i]));
+            for (key, tensor) in npz(path, &bytes, most)? {
                 let i = find(ports, model, &key)?;
                 let tensor = match &packed[i] {
                     Some(ty) => list(vec![tensor], ty),
@@ -80,8 +82,23 @@ fn the_only(ports: &[Port], path: &Path) -> Result<usize> {
     )))
 }
 
-fn npz(path: &Path, bytes: &[u8]) -> Result<Vec<(String, Tensor)>> {
-    carafe_npy::read_npz(bytes).map_err(|e| Error::invalid(e.to_string()).at(shown(path)))
+// Bytes of the largest array that fits an input, in the widest of NumPy's numbers; `None` where the model sets no bound.
+fn most_bytes(port: &Port) -> Option<u64> {
+    if port.ty == ElementType::String {
+        return None;
+    }
+    port.shape.dims()?.iter().try_fold(8u64, |n, d| n.checked_mul(d.max()?.try_into().ok()?))
+}
+
+// Bytes of the largest file for one input or for all of them. Pictures are scaled, so they may be larger than their input.
+fn most_file_bytes(ports: &[Port]) -> u64 {
+    const PICTURE: u64 = 256 << 20;
+    let all = ports.iter().try_fold(1 << 20, |n: u64, p| n.checked_add(most_bytes(p)?));
+    all.map_or(u64::MAX, |n| n.max(PICTURE))
+}
+
+fn npz(path: &Path, bytes: &[u8], most: impl Fn(&str) -> Option<u64>) -> Result<Vec<(String, Tensor)>> {
+    carafe_npy::read_npz_within(bytes, most).map_err(|e| Error::invalid(e.to_string()).at(shown(path)))
 }
 
 fn is_npz(bytes: &[u8]) -> bool {
@@ -95,7 +112,7 @@ fn packed_type(model: &Model, index: usize) -> Option<ItemType> {
 
 fn decode_list(path: &Path, bytes: &[u8], ty: &ItemType) -> Result<Tensor> {
     if is_npz(bytes) {
-        return list(npz(path, bytes)?.into_iter().map(|(_, tensor)| tensor).collect(), ty);
+        return list(npz(path, bytes, |_| None)?.into_iter().map(|(_, tensor)| tensor).collect(), ty);
     }
     if bytes.starts_with(b"\x93NUMPY") {
         return list(vec![carafe_npy::read_npy(bytes).map_err(|e| Error::invalid(e.to_string()))?], ty);
@@ -118,7 +135,7 @@ fn decode(path: &Path, bytes: &[u8], port: &Port, model: &Model, index: usize) -
         return fit(tensor, port.ty);
     }
     if is_npz(bytes) {
-        let mut arrays = npz(path, bytes)?;
+        let mut arrays = npz(path, bytes, |_| most_bytes(port))?;
         return match arrays.len() {
             1 => fit(arrays.remove(0).1, port.ty),
             n => Err(Error::invalid(format!("holds {n} arrays for one input; leave NAME= out to bind them by name"))),
@@ -191,6 +208,7 @@ impl Filler {
             (z ^ (z >> 31)) >> 11
         };
         let unit = (1u64 << 53) as f64;
+        ensure_memory(zeros.len().saturating_mul(size_of::<f64>()))?;
         let values: Vec<f64> = (0..zeros.len())
             .map(|_| match port.ty {
                 ElementType::Boolean => (next() % 2) as f64,

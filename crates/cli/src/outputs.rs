@@ -1,9 +1,14 @@
 //! From output tensors to files, tables and JSON. A sequence or an optional is one output, whatever the model has as results.
 
-use carafe::{CompiledModel, ElementType, Error, InferRequest, ItemType, Model, PartialShape, Port, Result, Tensor};
+use carafe::memory::ensure_memory;
+use carafe::{
+    CompiledModel, ElementType, Error, InferRequest, ItemType, Model, PartialShape, Port, Result, Tensor, files,
+};
+use carafe_npy::NpyError;
 use serde_json::json;
 use std::collections::{BTreeSet, HashSet};
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,17 +81,29 @@ impl Output {
         }
     }
 
-    // Ending and content of the file for this output.
-    fn file(&self) -> Result<(&'static str, Vec<u8>)> {
+    // Ending of the file for this output.
+    fn ending(&self) -> &'static str {
+        if matches!(self.value, Value::Tensor(_)) { "npy" } else { "npz" }
+    }
+
+    fn write_file(&self, path: &Path) -> Result<()> {
+        let bad = |e: NpyError| Error::invalid(e.to_string()).at(format!("output `{}`", self.name));
         let written = match &self.value {
-            Value::Tensor(t) => carafe_npy::write_npy(t).map(|bytes| ("npy", bytes)),
+            Value::Tensor(t) => {
+                let parts = carafe_npy::npy_parts(t).map_err(bad)?;
+                files::Beside::create(path).and_then(|mut beside| {
+                    beside.file().write_all(&parts.header)?;
+                    beside.file().write_all(parts.data.bytes())?;
+                    beside.finish()
+                })
+            }
             Value::List { items, .. } => {
                 let items = items.iter().flatten().enumerate();
                 let arrays: Vec<(String, Tensor)> = items.map(|(i, t)| (format!("arr_{i}"), t.clone())).collect();
-                carafe_npy::write_npz(&arrays).map(|bytes| ("npz", bytes))
+                files::write(path, &carafe_npy::write_npz(&arrays).map_err(bad)?)
             }
         };
-        written.map_err(|e| Error::invalid(e.to_string()).at(format!("output `{}`", self.name)))
+        written.map_err(|e| Error::io(format!("cannot write `{}`", path.display()), &e))
     }
 
     // The line above the tensors of a list.
@@ -107,15 +124,13 @@ pub(crate) fn write(dir: &Path, outputs: &[Output]) -> Result<Vec<String>> {
     let (mut files, mut rows) = (Vec::new(), Vec::new());
     let mut taken = HashSet::new();
     for o in outputs {
-        let (ending, bytes) = o.file()?;
-        let file = format!("{}.{ending}", unique(&file_safe(&o.name), &mut taken));
-        let path = dir.join(&file);
-        std::fs::write(&path, bytes).map_err(|e| failed(&path, &e))?;
+        let file = format!("{}.{}", unique(&file_safe(&o.name), &mut taken), o.ending());
+        o.write_file(&dir.join(&file))?;
         rows.push(result_json(o, Some(&file)));
         files.push(file);
     }
     let path = dir.join("outputs.json");
-    std::fs::write(&path, format!("{:#}\n", json!({"outputs": rows}))).map_err(|e| failed(&path, &e))?;
+    files::write(&path, format!("{:#}\n", json!({"outputs": rows})).as_bytes()).map_err(|e| failed(&path, &e))?;
     Ok(files)
 }
 
@@ -181,19 +196,19 @@ fn tensor_text(out: &mut String, name: &str, t: &Tensor) -> Result<()> {
         let _ = writeln!(out, " {}", first.join(" "));
         return Ok(());
     }
-    let values = t.to_vec::<f64>()?;
-    if !values.is_empty() {
-        let nan = values.iter().filter(|x| x.is_nan()).count();
-        if nan < values.len() {
-            let (min, max) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)));
-            let _ = write!(out, " min {min} max {max}");
-        }
-        if nan > 0 {
-            let _ = write!(out, " NaN {nan} of {}", values.len());
-        }
+    let (mut nan, mut min, mut max) = (0usize, f64::INFINITY, f64::NEG_INFINITY);
+    t.for_each(|x: f64| {
+        nan += usize::from(x.is_nan());
+        (min, max) = (min.min(x), max.max(x));
+    })?;
+    if nan < t.len() {
+        let _ = write!(out, " min {min} max {max}");
     }
-    let first: Vec<String> = values.iter().take(8).map(|x| x.to_string()).collect();
-    let more = if values.len() > 8 { " ..." } else { "" };
+    if nan > 0 {
+        let _ = write!(out, " NaN {nan} of {}", t.len());
+    }
+    let first: Vec<String> = t.first::<f64>(8)?.iter().map(|x| x.to_string()).collect();
+    let more = if t.len() > 8 { " ..." } else { "" };
     let _ = writeln!(out, "  {}{more}", first.join(" "));
     Ok(())
 }
@@ -202,6 +217,7 @@ fn tensor_text(out: &mut String, name: &str, t: &Tensor) -> Result<()> {
 fn top(tensor: &Tensor, k: usize) -> Result<Vec<Vec<(usize, f64)>>> {
     let classes = tensor.shape().iter().rev().copied().find(|n| *n > 1).unwrap_or(1);
     let values = tensor.to_vec::<f64>()?;
+    ensure_memory(values.len().saturating_mul(size_of::<(usize, f64)>()))?;
     let mut rows = Vec::new();
     for row in values.chunks(classes.max(1)) {
         let mut order: Vec<usize> = (0..row.len()).collect();

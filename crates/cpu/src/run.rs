@@ -235,9 +235,8 @@ fn eval(plan: &Plan, step: &PlanStep, op: &dyn carafe_graph::Op, cx: &mut RunCx<
     let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
     let facts: Vec<&Fact> = facts.iter().collect();
     let outputs = infer_op(&step.name, step.node, op, &facts, true)?;
-    let mut eval = EvalCx::new(&step.name, op.info(), inputs, &outputs, cx.env);
-    with_parallel(cx.lent.clone(), || op.eval(&mut eval))?;
-    let made = eval.finish()?;
+    let eval = EvalCx::new(&step.name, op.info(), inputs, &outputs, cx.env);
+    let made = with_parallel(cx.lent.clone(), || eval.evaluate(op))?;
     hold(plan, step, made, cx);
     Ok(())
 }

@@ -4,9 +4,8 @@
 
 use crate::wire::{Content, Fields, packed_varints};
 use carafe_graph::{Error, Result};
-use carafe_tensor::{ElementType, SharedBytes, Tensor, f16};
+use carafe_tensor::{ElementType, SharedBytes, Tensor, f16, files};
 use carafe_textproto::{Message, Value};
-use std::fs::File;
 use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
@@ -209,8 +208,7 @@ fn dims(bytes: &[u8], base: usize) -> Result<Vec<i64>> {
 /// The mean image of a `.binaryproto` file: channels, height and width, and the values.
 pub fn read_mean(path: &Path) -> Result<(Vec<usize>, Vec<f32>)> {
     let failed = |e: &std::io::Error| Error::io(format!("cannot open `{}`", path.display()), e);
-    let file = File::open(path).map_err(|e| failed(&e))?;
-    let store = SharedBytes::map_file(&file).map_err(|e| failed(&e))?;
+    let store = files::map(path).map_err(|e| failed(&e))?;
     mean(&store).map_err(|e| e.at(format!("mean file `{}`", path.display())))
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 impl CustomLayers {
     pub fn read_file(path: &Path, log: &Log<'_>) -> Result<CustomLayers> {
         let place = || format!("custom layers `{}`", path.display());
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io("cannot read", &e).at(place()))?;
+        let text = carafe_tensor::files::read_text(path).map_err(|e| Error::io("cannot read", &e).at(place()))?;
         let named = CustomLayers { file: path.display().to_string(), ..CustomLayers::default() };
         named.parsed(&text, log).map_err(|e| e.at(place()))
     }

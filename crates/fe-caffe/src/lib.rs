@@ -32,13 +32,12 @@ mod wire;
 use binary::Decoded;
 use carafe_frontend::{Missing, ReadOptions, RuleSet, send_error};
 use carafe_graph::{Error, Model, Result};
-use carafe_tensor::{PartialShape, SharedBytes};
+use carafe_tensor::{PartialShape, SharedBytes, files};
 use lookup::Lookup;
 use net::{Layer, Net};
 use scope::{Context, Scope};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub use blob::{read_mean, read_mean_bytes};
@@ -147,7 +146,7 @@ pub fn read_bytes_with(
 }
 
 fn own_schema(path: &Path) -> Result<Schema> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io(format!("cannot read `{}`", path.display()), &e))?;
+    let text = files::read_text(path).map_err(|e| Error::io(format!("cannot read `{}`", path.display()), &e))?;
     let own = Schema::parse(&text).map_err(|e| e.at(format!("`{}`", path.display())))?;
     if own.message("LayerParameter").is_none() {
         return Err(Error::invalid(format!(
@@ -160,8 +159,7 @@ fn own_schema(path: &Path) -> Result<Schema> {
 
 fn map(path: &Path) -> Result<SharedBytes> {
     let failed = |e: &std::io::Error| Error::io(format!("cannot open `{}`", path.display()), e);
-    let file = File::open(path).map_err(|e| failed(&e))?;
-    SharedBytes::map_file(&file).map_err(|e| failed(&e))
+    files::map(path).map_err(|e| failed(&e))
 }
 
 fn head(bytes: &SharedBytes) -> &[u8] {

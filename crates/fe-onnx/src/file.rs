@@ -4,10 +4,9 @@
 use crate::wire::StringStringEntryProto;
 use bytes::Bytes;
 use carafe_graph::{Error, Result};
-use carafe_tensor::SharedBytes;
+use carafe_tensor::{SharedBytes, files};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,8 +38,7 @@ impl AsRef<[u8]> for Owner {
 
 fn map(path: &Path) -> Result<SharedBytes> {
     let failed = |e: &std::io::Error| Error::io(format!("cannot open `{}`", path.display()), e);
-    let file = File::open(path).map_err(|e| failed(&e))?;
-    SharedBytes::map_file(&file).map_err(|e| failed(&e))
+    files::map(path).map_err(|e| failed(&e))
 }
 
 impl Source {

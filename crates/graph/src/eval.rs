@@ -5,9 +5,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fact::Fact;
 use crate::infer::infer_op;
 use crate::model::{Model, NodeId, place_of};
-use crate::op::OpInfo;
+use crate::op::{Op, OpInfo};
 use crate::structural::{Parameter, ResultOp};
-use carafe_tensor::{ElementType, Number, Tensor};
+use carafe_tensor::memory::{ensure_address_space, ensure_memory};
+use carafe_tensor::{ElementType, Number, Tensor, elements};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,6 +57,12 @@ impl<'a> EvalCx<'a> {
         env: &'a mut EvalEnv,
     ) -> EvalCx<'a> {
         EvalCx { name, info, inputs, facts, outputs: vec![None; facts.len()], env }
+    }
+    /// Evaluates `op` and gives its outputs. That there is memory for them is looked at first.
+    pub fn evaluate(mut self, op: &dyn Op) -> Result<Vec<Tensor>> {
+        ensure_room(self.facts)?;
+        op.eval(&mut self)?;
+        self.finish()
     }
     /// The outputs, once all of them were set.
     pub fn finish(self) -> Result<Vec<Tensor>> {
@@ -145,6 +152,11 @@ impl<'a> EvalCx<'a> {
         }
         self.outputs[output] = Some(tensor);
         Ok(())
+    }
+    /// For operations that work with more than their inputs and outputs: an error unless `count` items of `size` bytes can
+    /// be had. Memory for the outputs themselves is asked for before every evaluation.
+    pub fn ensure_memory(&self, count: usize, size: usize) -> Result<()> {
+        Ok(ensure_memory(count.saturating_mul(size))?)
     }
     pub fn fail(&self, message: impl Into<String>) -> Error {
         Error::invalid(message)
@@ -277,13 +289,31 @@ fn check_inputs(model: &Model, inputs: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
+/// An evaluation collects its results in vectors, which end the process when memory is missing: so it is asked for before.
+/// They may be computed in wider numbers than they are stored in. Where the data decides about a shape, the operation has to
+/// look after itself.
+fn ensure_room(outputs: &[Fact]) -> Result<()> {
+    let (mut stored, mut computed) = (0usize, 0usize);
+    for fact in outputs {
+        let Some(shape) = fact.shape.to_static() else { continue };
+        let count = elements(&shape).unwrap_or(usize::MAX);
+        let bytes = match fact.ty {
+            ElementType::String => count.checked_mul(size_of::<String>()),
+            ty => ty.byte_len(count),
+        };
+        stored = stored.saturating_add(bytes.unwrap_or(usize::MAX));
+        computed = computed.saturating_add(count.saturating_mul(size_of::<f64>()));
+    }
+    ensure_memory(stored)?;
+    Ok(ensure_address_space(computed)?)
+}
+
 /// Evaluates one node with exact inputs.
 pub fn eval_node(model: &Model, id: NodeId, inputs: Vec<Tensor>, env: &mut EvalEnv) -> Result<Vec<Tensor>> {
     let node = model.node(id);
     let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
     let facts: Vec<&Fact> = facts.iter().collect();
     let outputs = infer_op(node.name(), id, node.op(), &facts, true)?;
-    let mut cx = EvalCx::new(node.name(), node.op().info(), inputs, &outputs, env);
-    let result = node.op().eval(&mut cx).and_then(|()| cx.finish());
+    let result = EvalCx::new(node.name(), node.op().info(), inputs, &outputs, env).evaluate(node.op());
     result.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(place_of(node.name(), node.op())) })
 }

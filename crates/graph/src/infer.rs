@@ -148,9 +148,7 @@ fn partial_content(ty: ElementType, shape: &[usize], dims: Vec<Dim>) -> Content 
 
 fn evaluate(op: &dyn Op, tensors: Vec<Tensor>, outputs: &[Fact]) -> Result<Vec<Tensor>> {
     let mut env = EvalEnv::default();
-    let mut cx = EvalCx::new("", op.info(), tensors, outputs, &mut env);
-    op.eval(&mut cx)?;
-    cx.finish()
+    EvalCx::new("", op.info(), tensors, outputs, &mut env).evaluate(op)
 }
 
 impl<'a> InferCx<'a> {

@@ -3,6 +3,7 @@
 
 use crate::NpyError;
 use crate::header::{self, Header, Kind};
+use carafe_tensor::memory::ensure_memory;
 use carafe_tensor::{ElementType, Tensor, elements};
 
 /// A text array takes the width of its longest string for each one; past this size it is refused.
@@ -21,6 +22,9 @@ pub fn read_npy(bytes: &[u8]) -> Result<Tensor, NpyError> {
         return Err(NpyError::Header { reason: format!("shape {shape:?} of elements without bytes") });
     }
     let (data, _) = header::take(data, needed, "the array")?;
+    if matches!(kind, Kind::Unicode(_) | Kind::Bytes(_)) {
+        ensure_memory(count.saturating_mul(size_of::<String>()).saturating_add(needed))?;
+    }
     // Column-major data is row-major data of the mirrored shape.
     let stored: Vec<usize> = if fortran_order { shape.iter().rev().copied().collect() } else { shape.clone() };
     let tensor = match kind {
@@ -38,14 +42,28 @@ pub fn read_npy(bytes: &[u8]) -> Result<Tensor, NpyError> {
 
 /// Writes an .npy file of version 1. Types that NumPy lacks are written as f32.
 pub fn write_npy(tensor: &Tensor) -> Result<Vec<u8>, NpyError> {
+    let NpyParts { header, data } = npy_parts(tensor)?;
+    let data = data.bytes();
+    ensure_memory(header.len().saturating_add(data.len()))?;
+    Ok([&header, data].concat())
+}
+
+/// An .npy file in two parts, so that numbers go to a file from where they lie.
+#[derive(Debug)]
+pub struct NpyParts {
+    pub header: Vec<u8>,
+    /// What follows the header, whose bytes are those of the file.
+    pub data: Tensor,
+}
+
+/// The parts of an .npy file of version 1, as [`write_npy`] joins them.
+pub fn npy_parts(tensor: &Tensor) -> Result<NpyParts, NpyError> {
     let ty = tensor.element_type();
     if ty == ElementType::String {
-        return write_texts(tensor);
+        return text_parts(tensor);
     }
-    let Some(descr) = descriptor(ty) else { return write_npy(&tensor.cast(ElementType::F32)?) };
-    let mut out = header::write(descr, tensor.shape())?;
-    out.extend_from_slice(tensor.bytes());
-    Ok(out)
+    let Some(descr) = descriptor(ty) else { return npy_parts(&tensor.cast(ElementType::F32)?) };
+    Ok(NpyParts { header: header::write(descr, tensor.shape())?, data: tensor.clone() })
 }
 
 fn element_type(kind: Kind) -> ElementType {
@@ -121,21 +139,23 @@ fn utf32(bytes: &[u8], big_endian: bool) -> Result<String, String> {
     chars.map(|c| char::from_u32(c).ok_or_else(|| format!("{c:#x} is not a character"))).collect()
 }
 
-fn write_texts(tensor: &Tensor) -> Result<Vec<u8>, NpyError> {
+fn text_parts(tensor: &Tensor) -> Result<NpyParts, NpyError> {
     let strings = tensor.strings()?;
     let width = strings.iter().map(|s| s.chars().count()).max().unwrap_or(0).max(1);
     let bytes = width as u128 * 4 * strings.len() as u128;
     if bytes > u128::from(MOST_TEXT_BYTES) {
         return Err(NpyError::TooLarge { what: "a text array".into(), bytes, limit: MOST_TEXT_BYTES });
     }
-    let mut out = header::write(&format!("<U{width}"), tensor.shape())?;
-    out.reserve_exact(bytes as usize);
+    let header = header::write(&format!("<U{width}"), tensor.shape())?;
+    ensure_memory(bytes as usize)?;
+    let mut out = Vec::with_capacity(bytes as usize);
     for s in strings {
         let end = out.len() + width * 4;
         out.extend(s.chars().flat_map(|c| u32::from(c).to_le_bytes()));
         out.resize(end, 0);
     }
-    Ok(out)
+    let shape = [out.len()];
+    Ok(NpyParts { header, data: Tensor::from_vec(&shape, out)? })
 }
 
 /// Reorders a tensor stored under the mirrored shape so that it is row-major in `shape`.

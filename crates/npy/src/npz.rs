@@ -6,14 +6,27 @@ use std::collections::HashSet;
 
 const ENDING: &str = ".npy";
 
+/// Room for the header of an array, which is a few hundred bytes at most.
+const HEADER_BYTES: u64 = 1 << 16;
+
 /// Reads every array of an archive, stored or deflated, in its order.
 pub fn read_npz(bytes: &[u8]) -> Result<Vec<(String, Tensor)>, NpyError> {
+    read_npz_within(bytes, |_| None)
+}
+
+/// As [`read_npz`], but an array that is larger than `most` says for its name is an error before it is inflated. `None` bounds
+/// it by memory alone.
+pub fn read_npz_within(bytes: &[u8], most: impl Fn(&str) -> Option<u64>) -> Result<Vec<(String, Tensor)>, NpyError> {
     let mut arrays = Vec::new();
     for member in zip::members(bytes)? {
         let Some(name) = member.name.strip_suffix(ENDING) else {
             let what = format!("member `{}`", member.name);
             return Err(NpyError::Unsupported { what, expected: "arrays, whose names end with .npy" });
         };
+        if let Some(limit) = most(name).filter(|limit| member.size > limit.saturating_add(HEADER_BYTES)) {
+            let what = format!("array `{name}`");
+            return Err(NpyError::TooLarge { what, bytes: u128::from(member.size), limit });
+        }
         let tensor = member.contents(bytes).and_then(|c| read_npy(&c)).map_err(|e| e.of_member(name))?;
         arrays.push((name.to_string(), tensor));
     }
@@ -74,6 +87,15 @@ mod tests {
         let npy = write_npy(&t).unwrap();
         let found = read_npz(&deflated(&npy, npy.len() as u32)).unwrap();
         assert!(same(&found, &[("x".into(), t)]));
+    }
+
+    #[test]
+    fn an_array_larger_than_wanted_is_refused_before_it_is_inflated() {
+        let npy = write_npy(&Tensor::zeros(ElementType::F32, &[100_000]).unwrap()).unwrap();
+        let file = deflated(&npy, npy.len() as u32);
+        let e = read_npz_within(&file, |name| (name == "x").then_some(1000)).unwrap_err();
+        assert_eq!(e.to_string(), "array `x` is too large: 400128 bytes, at most 1000 are possible");
+        assert!(read_npz_within(&file, |_| Some(400_000)).is_ok());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::NpyError;
 use crate::crc32::crc32;
+use carafe_tensor::memory::ensure_memory;
 use std::borrow::Cow;
 
 const LOCAL: u32 = 0x0403_4B50;
@@ -23,11 +24,12 @@ const UTF8_NAME: u16 = 1 << 11;
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) name: String,
+    /// Bytes of the contents, as the directory says; checked when they are read.
+    pub(crate) size: u64,
     flags: u16,
     method: u16,
     crc: u32,
     packed: u64,
-    size: u64,
     offset: u64,
 }
 
@@ -172,7 +174,8 @@ impl Member {
         let most = (data.len() as u64).saturating_mul(BEST_RATIO);
         let size = usize::try_from(self.size).ok().filter(|_| self.size <= most);
         let size = size.ok_or_else(|| bad(format!("a member cannot grow to {} bytes", self.size)))?;
-        // The output grows as it comes, so a false size costs nothing.
+        // The output grows as it comes, so a false size costs nothing; twice the size may be there while it grows.
+        ensure_memory(size.saturating_mul(2))?;
         miniz_oxide::inflate::decompress_to_vec_with_limit(data, size)
             .map_err(|e| bad(format!("a deflated member is damaged: {:?}", e.status)))
     }

@@ -147,7 +147,7 @@ impl Core {
 
     fn reader_of(&self, path: &Path) -> Result<Arc<dyn Reader>> {
         let shown = path.display();
-        let file = std::fs::File::open(path).map_err(|e| Error::io(format!("cannot open `{shown}`"), &e))?;
+        let file = carafe_tensor::files::open(path).map_err(|e| Error::io(format!("cannot open `{shown}`"), &e))?;
         let mut head = Vec::new();
         file.take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
         let state = self.state();

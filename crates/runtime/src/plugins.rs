@@ -38,7 +38,7 @@ impl Core {
     pub fn register_plugins(&self, file: impl AsRef<Path>) -> Result<()> {
         let file = file.as_ref();
         let read = || -> Result<Vec<(String, PluginEntry)>> {
-            let text = std::fs::read_to_string(file).map_err(|e| Error::io("cannot read", &e))?;
+            let text = carafe_tensor::files::read_text(file).map_err(|e| Error::io("cannot read", &e))?;
             entries(&text, file.parent().unwrap_or(Path::new("")))
         };
         let list = read().map_err(|e| e.at(format!("plugins file `{}`", file.display())))?;

@@ -6,7 +6,8 @@ use std::ops::{Add, Div, Mul, Rem, Sub};
 
 use half::{bf16, f16};
 
-use crate::{ElementType, float8, pack};
+use crate::memory::try_collect;
+use crate::{ElementType, TensorError, float8, pack};
 
 /// A Rust type that is the storage of an element type.
 pub trait Element: bytemuck::Pod + Send + Sync {
@@ -290,9 +291,9 @@ pub(crate) fn encode_code<T: Number>(ty: ElementType, value: T) -> u8 {
 }
 
 /// The numbers behind `count` raw codes packed in `bytes`.
-pub(crate) fn decode_all<T: Number>(ty: ElementType, bytes: &[u8], count: usize) -> Vec<T> {
+pub(crate) fn decode_all<T: Number>(ty: ElementType, bytes: &[u8], count: usize) -> Result<Vec<T>, TensorError> {
     let values: Vec<T> = (0..1usize << ty.bits()).map(|code| decode_code(ty, code as u8)).collect();
-    (0..count).map(|i| values[usize::from(pack::get(ty, bytes, i))]).collect()
+    try_collect((0..count).map(|i| values[usize::from(pack::get(ty, bytes, i))]))
 }
 
 #[cfg(test)]

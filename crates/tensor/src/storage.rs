@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::TensorError;
+use crate::memory::ensure_pages;
 
 /// Alignment of buffers allocated here: a cache line, and the widest vector register.
 pub(crate) const ALIGNMENT: usize = 64;
@@ -169,7 +170,7 @@ unsafe impl Sync for AlignedBuffer {}
 impl AlignedBuffer {
     fn zeroed(len: usize) -> Result<Self, TensorError> {
         let failed = TensorError::OutOfMemory { bytes: len };
-        if len > MAX_BYTES {
+        if len > MAX_BYTES || ensure_pages(len).is_err() {
             return Err(failed);
         }
         let layout = Self::layout(len);

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::cast::{decode_all, encode_code, is_coded, with_storage_type};
+use crate::cast::{decode_all, decode_code, encode_code, is_coded, with_storage_type};
+use crate::memory::{ensure_memory, try_collect};
 use crate::{Element, ElementType, Number, SharedBytes, TensorError, decode_strings, elements, pack, string_payload};
 
 #[derive(Clone)]
@@ -34,6 +35,7 @@ impl Tensor {
         if ty == ElementType::String {
             let mut strings = Vec::new();
             let bytes = count.saturating_mul(size_of::<String>());
+            ensure_memory(bytes)?;
             strings.try_reserve_exact(count).map_err(|_| TensorError::OutOfMemory { bytes })?;
             strings.resize(count, String::new());
             return Tensor::from_strings(shape, strings);
@@ -272,11 +274,40 @@ impl Tensor {
                 .map_err(|_| TensorError::Misaligned { ty: self.ty });
         }
         if is_coded(self.ty) {
-            return Ok(Cow::Owned(decode_all(self.ty, self.bytes(), self.len())));
+            return decode_all(self.ty, self.bytes(), self.len()).map(Cow::Owned);
         }
         with_storage_type!(self.ty,
-            S => Ok(Cow::Owned(self.as_slice::<S>()?.iter().map(|v| v.cast::<T>()).collect())),
+            S => try_collect(self.as_slice::<S>()?.iter().map(|v| v.cast::<T>())).map(Cow::Owned),
             _ => Err(TensorError::NoStorage { ty: self.ty }))
+    }
+
+    /// Calls `f` with every element as a number, in order; nothing is copied. For those who only look.
+    pub fn for_each<T: Number>(&self, mut f: impl FnMut(T)) -> Result<(), TensorError> {
+        const PART: usize = 4096;
+        if self.ty == ElementType::String {
+            return Err(TensorError::NoCast { from: self.ty, to: T::TYPE });
+        }
+        if is_coded(self.ty) {
+            let bytes = self.bytes();
+            (0..self.len()).for_each(|i| f(decode_code(self.ty, pack::get(self.ty, bytes, i))));
+            return Ok(());
+        }
+        with_storage_type!(self.ty, S => {
+            // Bytes at an odd address would be copied as a whole to be looked at as elements.
+            let mut part = [<S as bytemuck::Zeroable>::zeroed(); PART];
+            for bytes in self.bytes().chunks(PART * size_of::<S>()) {
+                let part = &mut part[..bytes.len() / size_of::<S>()];
+                bytemuck::cast_slice_mut::<S, u8>(part).copy_from_slice(bytes);
+                part.iter().for_each(|v| f(v.cast::<T>()));
+            }
+            Ok(())
+        }, _ => Err(TensorError::NoStorage { ty: self.ty }))
+    }
+
+    /// The first `n` elements as numbers, or all when there are fewer.
+    pub fn first<T: Number>(&self, n: usize) -> Result<Vec<T>, TensorError> {
+        let n = n.min(self.len());
+        Ok(self.select(&[n], Some)?.to_vec::<T>()?.into_owned())
     }
 
     /// True when type, shape and elements are equal bit by bit, so -0.0 differs from 0.0 and a NaN equals itself.
@@ -353,6 +384,7 @@ impl Tensor {
             from => Ok(from),
         };
         if let Data::Strings(strings) = &self.data {
+            ensure_memory(count.saturating_mul(size_of::<String>()))?;
             let picked = (0..count)
                 .map(|i| Ok(source(i)?.map(|from| strings[from].clone()).unwrap_or_default()))
                 .collect::<Result<Vec<_>, TensorError>>()?;

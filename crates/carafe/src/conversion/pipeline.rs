@@ -195,7 +195,7 @@ fn place(path: &Path) -> String {
 
 fn read_config(core: &Core, path: &Path) -> Result<ReplacementFile> {
     let read = || {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io("cannot read", &e))?;
+        let text = carafe_tensor::files::read_text(path).map_err(|e| Error::io("cannot read", &e))?;
         let file = ReplacementFile::parse(&text)?;
         for library in file.libraries() {
             core.add_extension(library)?;

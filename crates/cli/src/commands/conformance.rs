@@ -2,7 +2,7 @@
 
 use super::print;
 use crate::args::ConformanceArgs;
-use carafe::{Core, Error, Properties, Result};
+use carafe::{Core, Error, Properties, Result, files};
 use carafe_conformance::Target;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -51,5 +51,5 @@ fn properties(list: &[String]) -> Result<Properties> {
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {
-    std::fs::write(file, text).map_err(|e| Error::io(format!("cannot write `{}`", file.display()), &e))
+    files::write(file, text.as_bytes()).map_err(|e| Error::io(format!("cannot write `{}`", file.display()), &e))
 }

@@ -5,7 +5,7 @@ use crate::args::{ConvertArgs, LogLevel};
 use crate::explain;
 use crate::progress::ProgressLine;
 use carafe::conversion::{self, Conversion, ConversionOptions};
-use carafe::{Core, Error, Level, Log, Progress, ReadRequest, Result};
+use carafe::{Core, Error, Level, Log, Progress, ReadRequest, Result, files};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -71,16 +71,13 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
 // Fills in the scopes of a replacement file.
 fn update(core: &Core, request: &ReadRequest<'_>, config: &Path) -> Result<()> {
     let place = || format!("transformations config `{}`", config.display());
-    let text = std::fs::read_to_string(config).map_err(|e| Error::io("cannot read", &e).at(place()))?;
+    let text = files::read_text(config).map_err(|e| Error::io("cannot read", &e).at(place()))?;
     let model = match core.read_decoded(request)? {
         Some(model) => model,
         None => core.read(request)?,
     };
     let text = conversion::update_config(&model, &text).map_err(|e| e.at(place()))?;
-    let beside = config.with_extension("json.new");
-    std::fs::write(&beside, text)
-        .and_then(|()| std::fs::rename(&beside, config))
-        .map_err(|e| Error::io("cannot write", &e).at(place()))?;
+    files::write(config, text.as_bytes()).map_err(|e| Error::io("cannot write", &e).at(place()))?;
     print(&format!("{}\n", config.display()))
 }
 

@@ -6,7 +6,9 @@ use crate::explain;
 use crate::inputs::{Filler, bind};
 use crate::outputs;
 use carafe::conversion::{self, Conversion, print_line};
-use carafe::{CompiledModel, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result};
+use carafe::{
+    CompiledModel, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result, files,
+};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -128,8 +130,7 @@ fn split_input(text: &str) -> (Option<String>, PathBuf) {
 }
 
 fn read_labels(path: &Path) -> Result<Vec<String>> {
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Error::io(format!("cannot read labels `{}`", path.display()), &e))?;
+    let text = files::read_text(path).map_err(|e| Error::io(format!("cannot read labels `{}`", path.display()), &e))?;
     Ok(text.lines().map(str::to_string).collect())
 }
 
@@ -180,7 +181,7 @@ fn once() -> usize {
 
 fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) -> Result<()> {
     let shown = list.display();
-    let text = std::fs::read_to_string(list).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
+    let text = files::read_text(list).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
     let items: Vec<BatchItem> =
         serde_json::from_str(&text).map_err(|e| Error::invalid(format!("batch list `{shown}`: {e}")))?;
     let (total, mut failed) = (items.len(), 0);
@@ -189,7 +190,7 @@ fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) 
             failed += 1;
             let file = item.out.join("error.txt");
             std::fs::create_dir_all(&item.out)
-                .and_then(|()| std::fs::write(&file, format!("{e}\n")))
+                .and_then(|()| files::write(&file, format!("{e}\n").as_bytes()))
                 .map_err(|e| Error::io(format!("cannot write `{}`", file.display()), &e))?;
         }
     }

@@ -16,10 +16,9 @@ pub(crate) use net::MAX_BODY_DEPTH;
 use crate::ReadOptions;
 use crate::xml::{self, Xml, child, required, shorten};
 use carafe_graph::{Error, Model, Registry, Result};
-use carafe_tensor::SharedBytes;
+use carafe_tensor::{SharedBytes, files};
 use lookup::Problems;
 use net::Net;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// What every step of reading needs.
@@ -112,11 +111,7 @@ pub fn problems(xml: &str, registry: &Registry) -> Result<Vec<Problem>> {
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    let size = fs::metadata(path).map_err(|e| Error::io("cannot read", &e))?.len();
-    if size > xml::MAX_BYTES {
-        return Err(Error::invalid(format!("the XML has {size} bytes, more than {} are not read", xml::MAX_BYTES)));
-    }
-    let bytes = fs::read(path).map_err(|e| Error::io("cannot read", &e))?;
+    let bytes = files::read(path, xml::MAX_BYTES).map_err(|e| Error::io("cannot read", &e))?;
     String::from_utf8(bytes)
         .map_err(|e| Error::invalid(format!("not UTF-8 text: byte {} is wrong", e.utf8_error().valid_up_to())))
 }
@@ -125,17 +120,13 @@ fn map_weights(path: &Path, options: &ReadOptions) -> Result<(SharedBytes, Optio
     let beside = path.with_extension("bin");
     let weights = options.weights.as_ref().unwrap_or(&beside);
     let failed = |e: &std::io::Error| Error::io(format!("cannot read weights `{}`", weights.display()), e);
-    let file = match File::open(weights) {
-        Ok(file) => file,
+    match files::map(weights) {
+        Ok(bytes) => Ok((bytes, None)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && options.weights.is_none() => {
-            return Ok((SharedBytes::from_vec(vec![]), Some(beside)));
+            Ok((SharedBytes::from_vec(vec![]), Some(beside)))
         }
-        Err(e) => return Err(failed(&e)),
-    };
-    if file.metadata().map_err(|e| failed(&e))?.len() == 0 {
-        return Ok((SharedBytes::from_vec(vec![]), None));
+        Err(e) => Err(failed(&e)),
     }
-    Ok((SharedBytes::map_file(&file).map_err(|e| failed(&e))?, None))
 }
 
 fn read_model(

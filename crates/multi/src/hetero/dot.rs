@@ -25,7 +25,8 @@ pub(crate) fn write(folder: &Path, model: &Model, report: &Report) -> Result<()>
     let name: String = model.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     for (kind, text) in [("affinity", affinity(model, report)), ("subgraphs", report.to_dot())] {
         let path = folder.join(format!("hetero_{kind}_{name}.dot"));
-        std::fs::write(&path, text).map_err(|e| Error::io(format!("cannot write `{}`", path.display()), &e))?;
+        carafe_tensor::files::write(&path, text.as_bytes())
+            .map_err(|e| Error::io(format!("cannot write `{}`", path.display()), &e))?;
     }
     Ok(())
 }

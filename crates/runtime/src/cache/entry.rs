@@ -3,7 +3,7 @@
 
 use super::hash::Hash128;
 use carafe_graph::{Error, Result};
-use carafe_tensor::SharedBytes;
+use carafe_tensor::{SharedBytes, files};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -93,7 +93,7 @@ fn cut(text: &str) -> &str {
 /// Reads the header of a file; `None` when the file is not an entry.
 pub(super) fn read_info(path: &Path) -> Option<EntryInfo> {
     let mut head = Vec::new();
-    let file = File::open(path).ok()?;
+    let file = files::open(path).ok()?;
     let len = file.metadata().ok()?.len();
     file.take(MOST as u64).read_to_end(&mut head).ok()?;
     let header = parse(&head).ok()?;
@@ -128,13 +128,13 @@ fn parse(bytes: &[u8]) -> Result<Header> {
     Ok(Header { info, key, payload: start..end, sum })
 }
 
-/// The payload of an entry, checked: it stays where the file is mapped.
+/// The payload of an entry, checked. It is read, not mapped: another process may cut the file short at any time, and a mapping
+/// would then end this one.
 pub(super) fn payload(file: &File, key: u128) -> Result<SharedBytes> {
-    // An empty file cannot be mapped everywhere.
     if file.metadata().is_ok_and(|m| m.len() == 0) {
         return Err(Error::invalid("it is empty"));
     }
-    let bytes = SharedBytes::map_file(file).map_err(|e| Error::io("it cannot be mapped", &e))?;
+    let bytes = files::read_aligned(file).map_err(|e| Error::io("it cannot be read", &e))?;
     let header = parse(bytes.as_slice())?;
     if header.key != key {
         return Err(Error::invalid("it is the entry of another model under this name"));

@@ -3,7 +3,7 @@
 
 use super::entry::{self, EntryInfo};
 use carafe_graph::{Error, Result};
-use carafe_tensor::SharedBytes;
+use carafe_tensor::{SharedBytes, files};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
@@ -62,7 +62,7 @@ impl CacheStore {
     /// The payload of an entry and its file; `None` when there is no entry. A bad one is removed and told as an error.
     pub(crate) fn load(&self, key: u128) -> Result<Option<SharedBytes>> {
         let path = self.path(key);
-        let file = match File::open(&path) {
+        let file = match files::open(&path) {
             Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::io(format!("cannot open `{}`", path.display()), &e)),
