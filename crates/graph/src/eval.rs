@@ -60,7 +60,7 @@ impl<'a> EvalCx<'a> {
     }
     /// Evaluates `op` and gives its outputs. That there is memory for them is looked at first.
     pub fn evaluate(mut self, op: &dyn Op) -> Result<Vec<Tensor>> {
-        ensure_room(self.facts)?;
+        ensure_room(&self.inputs, self.facts)?;
         op.eval(&mut self)?;
         self.finish()
     }
@@ -290,22 +290,27 @@ fn check_inputs(model: &Model, inputs: &[Tensor]) -> Result<()> {
 }
 
 /// An evaluation collects its results in vectors, which end the process when memory is missing: so it is asked for before.
-/// They may be computed in wider numbers than they are stored in. Where the data decides about a shape, the operation has to
-/// look after itself.
-fn ensure_room(outputs: &[Fact]) -> Result<()> {
-    let (mut stored, mut computed) = (0usize, 0usize);
+/// Beside the outputs there may be copies of inputs and outputs in wider numbers, two of each at the most; who works with
+/// more, or whose output has a shape that the data decides, asks by itself ([`EvalCx::ensure_memory`]).
+fn ensure_room(inputs: &[Tensor], outputs: &[Fact]) -> Result<()> {
+    /// A string and a short text on the heap.
+    const TEXT_BYTES: usize = size_of::<String>() + 32;
+    let wide = |ty: ElementType| if ty == ElementType::String { TEXT_BYTES } else { size_of::<f64>() };
+    let mut stored = 0usize;
+    let mut copies =
+        inputs.iter().map(|t| t.len().saturating_mul(wide(t.element_type()))).fold(0, usize::saturating_add);
     for fact in outputs {
         let Some(shape) = fact.shape.to_static() else { continue };
         let count = elements(&shape).unwrap_or(usize::MAX);
         let bytes = match fact.ty {
-            ElementType::String => count.checked_mul(size_of::<String>()),
+            ElementType::String => count.checked_mul(TEXT_BYTES),
             ty => ty.byte_len(count),
         };
         stored = stored.saturating_add(bytes.unwrap_or(usize::MAX));
-        computed = computed.saturating_add(count.saturating_mul(size_of::<f64>()));
+        copies = copies.saturating_add(count.saturating_mul(wide(fact.ty)));
     }
     ensure_memory(stored)?;
-    Ok(ensure_address_space(computed)?)
+    Ok(ensure_address_space(copies.saturating_mul(2))?)
 }
 
 /// Evaluates one node with exact inputs.

@@ -37,12 +37,16 @@ impl Core {
     /// with a folder is relative to it.
     pub fn register_plugins(&self, file: impl AsRef<Path>) -> Result<()> {
         let file = file.as_ref();
-        let read = || -> Result<Vec<(String, PluginEntry)>> {
+        let read = || -> Result<()> {
             let text = carafe_tensor::files::read_text(file).map_err(|e| Error::io("cannot read", &e))?;
-            entries(&text, file.parent().unwrap_or(Path::new("")))
+            self.register_plugins_of(&text, file.parent().unwrap_or(Path::new("")))
         };
-        let list = read().map_err(|e| e.at(format!("plugins file `{}`", file.display())))?;
-        for (name, entry) in list {
+        read().map_err(|e| e.at(format!("plugins file `{}`", file.display())))
+    }
+
+    /// As [`Core::register_plugins`], from the text of such a file; locations are relative to `folder`.
+    pub fn register_plugins_of(&self, text: &str, folder: &Path) -> Result<()> {
+        for (name, entry) in entries(text, folder)? {
             self.register(entry.path, &name, entry.properties)?;
         }
         Ok(())

@@ -34,14 +34,14 @@ impl Op for NonZero {
         Ok(())
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        let flat: Vec<usize> = if cx.ty(0).is_float() {
+        let shape = if cx.shape(0).is_empty() { vec![1] } else { cx.shape(0).to_vec() };
+        let flat = if cx.ty(0).is_float() {
             let x = cx.get::<f64>(0)?;
-            (0..x.len()).filter(|&i| x[i] != 0.0).collect()
+            positions(cx, shape.len(), x.len(), |i| x[i] != 0.0)?
         } else {
             let x = cx.get::<i64>(0)?;
-            (0..x.len()).filter(|&i| x[i] != 0).collect()
+            positions(cx, shape.len(), x.len(), |i| x[i] != 0)?
         };
-        let shape = if cx.shape(0).is_empty() { vec![1] } else { cx.shape(0).to_vec() };
         let n = flat.len();
         let mut coordinates = vec![0i64; shape.len() * n];
         for (column, &position) in flat.iter().enumerate() {
@@ -51,4 +51,13 @@ impl Op for NonZero {
         }
         cx.put(0, &[shape.len(), n], coordinates)
     }
+}
+
+/// Where `is` holds. They are counted first: only then is it known how much memory they and their coordinates take.
+fn positions(cx: &EvalCx<'_>, rank: usize, len: usize, is: impl Fn(usize) -> bool) -> Result<Vec<usize>> {
+    let n = (0..len).filter(|&i| is(i)).count();
+    cx.ensure_memory(n, (1 + 2 * rank) * size_of::<i64>())?;
+    let mut found = Vec::with_capacity(n);
+    found.extend((0..len).filter(|&i| is(i)));
+    Ok(found)
 }

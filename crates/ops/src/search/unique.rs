@@ -62,6 +62,8 @@ impl Op for Unique {
             (vec![cx.input(0).len()], 0)
         };
         let (outer, n, inner) = around(&shape, axis);
+        // The order, room to sort it, the runs, and the three outputs twice.
+        cx.ensure_memory(n, 16 * size_of::<usize>())?;
         let found = {
             // Compares two slices by their elements in order.
             let at = |slice: usize, e: usize| (e / inner * n + slice) * inner + e % inner;
@@ -111,22 +113,18 @@ impl Found {
     fn new(n: usize, sorted: bool, compare: impl Fn(usize, usize) -> Ordering) -> Found {
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| compare(a, b));
-        // Runs of equal slices; the sort is stable, so each begins with its first occurrence.
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        for slice in order {
-            match groups.last_mut() {
-                Some(group) if compare(group[0], slice).is_eq() => group.push(slice),
-                _ => groups.push(vec![slice]),
-            }
-        }
+        // Runs of equal slices, by where each begins; the sort is stable, so it begins with its first occurrence.
+        let begins: Vec<usize> = (0..n).filter(|&i| i == 0 || compare(order[i - 1], order[i]).is_ne()).collect();
+        let ends = begins.iter().skip(1).copied().chain([n]);
+        let mut runs: Vec<(usize, usize)> = begins.iter().copied().zip(ends).collect();
         if !sorted {
-            groups.sort_by_key(|group| group[0]);
+            runs.sort_by_key(|&(begin, _)| order[begin]);
         }
         let mut inverse = vec![0; n];
-        for (number, group) in groups.iter().enumerate() {
-            group.iter().for_each(|&slice| inverse[slice] = number);
+        for (number, &(begin, end)) in runs.iter().enumerate() {
+            order[begin..end].iter().for_each(|&slice| inverse[slice] = number);
         }
-        let first = groups.iter().map(|group| group[0]).collect();
-        Found { first, inverse, counts: groups.iter().map(Vec::len).collect() }
+        let first = runs.iter().map(|&(begin, _)| order[begin]).collect();
+        Found { first, inverse, counts: runs.iter().map(|(begin, end)| end - begin).collect() }
     }
 }

@@ -26,6 +26,13 @@ pub struct EntryInfo {
     pub model: String,
 }
 
+impl EntryInfo {
+    /// What the header of an entry says; `bytes` begin as its file does.
+    pub fn of(bytes: &[u8]) -> Result<EntryInfo> {
+        Ok(parse(bytes)?.info)
+    }
+}
+
 pub(super) struct Header {
     pub(super) info: EntryInfo,
     key: u128,
