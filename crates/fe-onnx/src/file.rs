@@ -6,7 +6,7 @@ use bytes::Bytes;
 use carafe_graph::{Error, Result};
 use carafe_tensor::{SharedBytes, files};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,13 +18,15 @@ pub(crate) struct Source {
     /// The model itself, where it is a mapped file.
     whole: Option<SharedBytes>,
     mapped: RefCell<HashMap<PathBuf, SharedBytes>>,
+    /// What was noticed about tensors, for the log.
+    notes: RefCell<BTreeSet<String>>,
 }
 
 /// Bytes of the model as `prost` slices them, and the place of external data.
 pub(crate) fn open(path: &Path) -> Result<(Bytes, Source)> {
     let bytes = map(path)?;
     let folder = path.parent().map(|p| if p.as_os_str().is_empty() { PathBuf::from(".") } else { p.to_path_buf() });
-    let source = Source { folder, whole: Some(bytes.clone()), mapped: RefCell::default() };
+    let source = Source { folder, whole: Some(bytes.clone()), ..Source::default() };
     Ok((Bytes::from_owner(Owner(bytes)), source))
 }
 
@@ -53,8 +55,22 @@ impl Source {
         (SharedBytes::from_owner(Arc::new(slice.clone())), 0)
     }
 
-    /// Bytes, offset and length of an external tensor.
-    pub(crate) fn external(&self, entries: &[StringStringEntryProto]) -> Result<(SharedBytes, usize, usize)> {
+    /// Keeps a warning about a tensor for the log.
+    pub(crate) fn note(&self, text: String) {
+        self.notes.borrow_mut().insert(text);
+    }
+    /// The warnings so far, each once.
+    pub(crate) fn take_notes(&self) -> BTreeSet<String> {
+        self.notes.take()
+    }
+
+    /// Bytes, offset and length of an external tensor. Without a length the rest of the file belongs to it, as far as it
+    /// needs that.
+    pub(crate) fn external(
+        &self,
+        entries: &[StringStringEntryProto],
+        needed: Option<usize>,
+    ) -> Result<(SharedBytes, usize, usize)> {
         let get = |key: &str| entries.iter().find(|e| e.key.as_deref() == Some(key)).and_then(|e| e.value.as_deref());
         let location = get("location").ok_or_else(|| Error::invalid("external data has no `location`"))?;
         let number = |key: &str| match get(key) {
@@ -71,7 +87,19 @@ impl Source {
                 bytes.len()
             ))
         })?;
-        let length = number("length")?.filter(|n| *n > 0).unwrap_or(left);
+        let length = match number("length")?.filter(|n| *n > 0) {
+            Some(length) => length,
+            None => {
+                let length = needed.filter(|n| *n < left).unwrap_or(left);
+                if length < left && needed != Some(0) {
+                    let more = left - length;
+                    self.note(format!(
+                        "external data `{location}`: a tensor without length leaves {more} bytes behind it"
+                    ));
+                }
+                length
+            }
+        };
         if length > left {
             return Err(Error::invalid(format!(
                 "external data `{location}` is too short: {length} bytes at {offset} needed, the file has {}",

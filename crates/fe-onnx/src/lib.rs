@@ -30,7 +30,7 @@ use functions::Functions;
 use imports::{Imports, NEWEST};
 use prost::Message;
 use scope::{Context, Scope};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use wire::{GraphProto, ModelProto, NodeProto};
 
@@ -127,8 +127,11 @@ fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: 
     let imports = Imports::of(&proto.opset_import);
     let newest = imports.version("");
     let functions = Functions::of(&proto.functions);
-    let cx = Context { source, rules, functions: &functions, budget, options, kept: Cell::new(false) };
-    translate(&proto, imports, &cx).map_err(|e| match newest {
+    let (kept, newer) = (Cell::new(false), RefCell::default());
+    let cx = Context { source, rules, functions: &functions, budget, options, kept, newer };
+    let done = translate(&proto, imports, &cx);
+    source.take_notes().iter().for_each(|note| options.log.warn(note));
+    done.map_err(|e| match newest {
         n if n > NEWEST => e.at(format!("the model was written for opset {n}, the newest known here is {NEWEST}")),
         _ => e,
     })

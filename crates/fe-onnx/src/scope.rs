@@ -11,7 +11,7 @@ use crate::order::in_order;
 use crate::tensor::{dense, element_type, tensor};
 use crate::types;
 use crate::unknown;
-use crate::wire::{AttributeProto, GraphProto, NodeProto};
+use crate::wire::{AttributeProto, GraphProto, NodeProto, ValueInfoProto};
 use carafe_frontend::{
     Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack, trace_inputs,
     trace_outputs,
@@ -19,8 +19,8 @@ use carafe_frontend::{
 use carafe_graph::{AttrValue, Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
 use carafe_tensor::ElementType;
 use prost::Message;
-use std::cell::Cell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
 
 /// Functions and sub-graphs inside of each other deeper than this are refused; a recursive function would never end.
 const MAX_DEPTH: usize = 64;
@@ -37,6 +37,20 @@ pub(crate) struct Context<'f> {
     pub options: &'f ReadOptions<'f>,
     /// Whether any node was kept for want of a rule.
     pub kept: Cell<bool>,
+    /// Operations that are newer than the opset the model imports, as far as they were warned of.
+    pub newer: RefCell<BTreeSet<String>>,
+}
+
+impl Context<'_> {
+    // Once for each operation.
+    fn warn_of_newer(&self, node: &str, source: &SourceNode, first: i64) {
+        if self.newer.borrow_mut().insert(shown_type(source)) {
+            let (ty, version) = (shown_type(source), source.version);
+            self.options.log.warn(format!(
+                "node `{node}`: {ty} exists from opset {first} on, the model imports {version}; it is taken as of opset {first}"
+            ));
+        }
+    }
 }
 
 /// One graph being translated.
@@ -78,7 +92,11 @@ impl<'f, 'o> Scope<'f, 'o> {
         self.model.name = graph.name.clone().unwrap_or_default();
         self.initializers(graph)?;
         let free = graph.input.iter().filter(|i| !self.names.contains_key(i.name.as_deref().unwrap_or("")));
-        for (i, input) in free.collect::<Vec<_>>().into_iter().enumerate() {
+        let mut free: Vec<_> = free.collect();
+        if self.outer.is_none() {
+            free.retain(|input| !self.is_hidden(input, &graph.node));
+        }
+        for (i, input) in free.into_iter().enumerate() {
             let name = input.name.as_deref().unwrap_or("");
             let ty = match given.get(i) {
                 Some(ty) if ty.is_packed() => types::refine(ty, &types::of_value("input", input)?),
@@ -111,6 +129,16 @@ impl<'f, 'o> Scope<'f, 'o> {
             }
         }
         Ok(SubModel { model: self.model, captured: self.captured, outputs })
+    }
+
+    // A node that makes what an input is named like: everybody reads the node, so the input has no effect.
+    fn is_hidden(&self, input: &ValueInfoProto, nodes: &[NodeProto]) -> bool {
+        let name = input.name.as_deref().unwrap_or("");
+        let hidden = !name.is_empty() && nodes.iter().any(|n| n.output.iter().any(|o| o == name));
+        if hidden {
+            self.cx.options.log.warn(format!("input `{name}` is produced by a node as well; the input is left out"));
+        }
+        hidden
     }
 
     fn initializers(&mut self, graph: &GraphProto) -> Result<()> {
@@ -154,11 +182,15 @@ impl<'f, 'o> Scope<'f, 'o> {
     fn node(&mut self, node: &NodeProto) -> Result<()> {
         // Names grow with every call around them.
         self.cx.budget.spend_bytes(64 + node.name.as_deref().map_or(0, str::len))?;
-        let source = self.source_node(node)?;
+        let mut source = self.source_node(node)?;
         let found = self.cx.rules.find(&source.domain, &source.op_type, source.version);
         // A user's rule stands in front of the model's own function of that name, a built-in rule behind it.
         if self.cx.functions.get(node).is_some() && !self.cx.rules.is_user(&source.domain, &source.op_type) {
             return self.call(node, &source);
+        }
+        if let Some(first) = found.as_ref().and_then(|f| f.newer) {
+            self.cx.warn_of_newer(&node_name(node), &source, first);
+            source.version = first;
         }
         let before = self.model.slots();
         let origin = found.as_ref().map(|f| f.origin);
@@ -166,7 +198,12 @@ impl<'f, 'o> Scope<'f, 'o> {
         let outputs = match found {
             Some(found) => {
                 let mut cx = NodeCx::new(self, &source);
-                (found.translate)(&mut cx).and_then(|outputs| cx.finish(&outputs).map(|()| outputs))
+                (found.translate)(&mut cx).and_then(|outputs| {
+                    if found.origin == Origin::BuiltIn {
+                        cx.check_inputs()?;
+                    }
+                    cx.finish(&outputs).map(|()| outputs)
+                })
             }
             None => Err(Error::unsupported("there is no rule for this operation")),
         };
@@ -398,6 +435,13 @@ impl Host for Scope<'_, '_> {
         let done = inner.graph(&graph, parameters);
         self.graphs = graphs;
         done.map_err(|e| e.at(format!("`{attribute}`")))
+    }
+    fn warn(&self, text: &str) {
+        self.cx.options.log.warn(text);
+    }
+    fn declared_input(&self, attribute: &str, input: usize) -> Option<ItemType> {
+        let (_, graph) = self.graphs.iter().find(|(n, _)| n == attribute)?;
+        types::of_value("input", graph.input.get(input)?).ok()
     }
     fn registry(&self) -> Option<&Registry> {
         self.cx.options.registry

@@ -51,9 +51,10 @@ fn read(proto: &TensorProto, source: &Source) -> Result<Tensor> {
     if ty.is_dynamic() {
         return Err(Error::invalid("the tensor has no element type"));
     }
-    let shape = shape(&proto.dims)?;
+    let mut shape = shape(&proto.dims)?;
     if proto.data_location == Some(1) {
-        let (bytes, offset, length) = source.external(&proto.external_data)?;
+        let needed = carafe_tensor::elements(&shape).and_then(|n| ty.least_byte_len(n));
+        let (bytes, offset, length) = source.external(&proto.external_data, needed)?;
         return sized(ty, &shape, length).and_then(|()| Ok(Tensor::view(ty, &shape, &bytes, offset, length)?));
     }
     if let Some(raw) = proto.raw_data.as_ref().filter(|_| ty != ElementType::String) {
@@ -61,7 +62,16 @@ fn read(proto: &TensorProto, source: &Source) -> Result<Tensor> {
         let (store, start) = source.store_of(raw);
         return Ok(Tensor::view(ty, &shape, &store, start, raw.len())?);
     }
+    if shape == [0] && single_value(proto) {
+        source.note(format!("tensor `{}` has no elements and one value; it is taken as a scalar", proto.name()));
+        shape.clear();
+    }
     typed(proto, ty, &shape)
+}
+
+fn single_value(proto: &TensorProto) -> bool {
+    let counts = [proto.float_data.len(), proto.int32_data.len(), proto.int64_data.len(), proto.double_data.len()];
+    counts.iter().sum::<usize>() == 1
 }
 
 fn shape(dims: &[i64]) -> Result<Vec<usize>> {

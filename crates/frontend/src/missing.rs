@@ -39,14 +39,14 @@ impl Missing {
         }
         let total: usize = self.found.values().map(Vec::len).sum();
         let mut parts = Vec::new();
-        for ((domain, op_type, version), nodes) in &self.found {
+        for ((domain, op_type, _), nodes) in &self.found {
             let shown: Vec<String> = nodes.iter().take(SHOWN_NODES).map(|n| format!("`{n}`")).collect();
             let more = match nodes.len().saturating_sub(SHOWN_NODES) {
                 0 => String::new(),
                 n => format!(" and {n} more, which `carafe convert --log_level DEBUG` names"),
             };
             let domain_text = if domain.is_empty() { String::new() } else { format!(" of domain `{domain}`") };
-            let half = half(domain, op_type, *version, format, rules, registry);
+            let half = half(domain, op_type, format, rules, registry);
             let s = if nodes.len() == 1 { "" } else { "s" };
             parts.push(format!(
                 "{} x `{op_type}`{domain_text} ({half}; node{s} {}{more})",
@@ -68,17 +68,7 @@ impl Missing {
 }
 
 // Which half of an operation is missing, and what to write.
-fn half(
-    domain: &str,
-    op_type: &str,
-    version: i64,
-    format: &str,
-    rules: &RuleSet,
-    registry: Option<&Registry>,
-) -> String {
-    if let Some(first) = rules.first_version(domain, op_type) {
-        return format!("there is a rule from version {first} on, the model imports {version}");
-    }
+fn half(domain: &str, op_type: &str, format: &str, rules: &RuleSet, registry: Option<&Registry>) -> String {
     let elsewhere = rules.elsewhere(op_type);
     if !elsewhere.is_empty() {
         return format!("no rule here: there is one for {}", elsewhere.join(" and "));

@@ -1,5 +1,6 @@
 //! What a rule sees: one source node with its inputs and attributes, and the means to emit operations. Shapes are inferred
-//! as nodes are emitted. An attribute that no rule reads is an error, so that nothing is dropped in silence.
+//! as nodes are emitted. An attribute that no rule reads and an input behind the last one that it asks for are errors, so
+//! that nothing is dropped in silence.
 
 use crate::item::{Item, pack};
 use crate::mapping::split_name;
@@ -10,7 +11,7 @@ use carafe_ops::convert::{Convert, ConvertLike};
 use carafe_ops::movement::{Concat, Reshape, Squeeze, Transpose, Unsqueeze};
 use carafe_ops::shape::ShapeOf;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
 /// A node as the source file has it.
@@ -79,6 +80,12 @@ pub trait Host {
         let facts: Vec<Fact> = parameters.iter().map(ItemType::fact).collect();
         self.body(attribute, &facts)
     }
+    /// Tells the user of something in the source that has been overlooked on purpose.
+    fn warn(&self, _text: &str) {}
+    /// The type that a sub-graph attribute declares for one of its inputs.
+    fn declared_input(&self, _attribute: &str, _input: usize) -> Option<ItemType> {
+        None
+    }
     /// Every operation that can be emitted by name.
     fn registry(&self) -> Option<&Registry> {
         None
@@ -94,6 +101,8 @@ pub struct NodeCx<'a> {
     host: &'a mut dyn Host,
     node: &'a SourceNode,
     read: RefCell<BTreeSet<String>>,
+    /// How many inputs the rule has asked for, those left out included.
+    asked: Cell<usize>,
     emitted: Vec<NodeId>,
 }
 
@@ -105,7 +114,21 @@ impl std::fmt::Debug for NodeCx<'_> {
 
 impl<'a> NodeCx<'a> {
     pub fn new(host: &'a mut dyn Host, node: &'a SourceNode) -> NodeCx<'a> {
-        NodeCx { host, node, read: RefCell::default(), emitted: vec![] }
+        NodeCx { host, node, read: RefCell::default(), asked: Cell::new(0), emitted: vec![] }
+    }
+
+    /// Refuses inputs behind the last one that the rule asked for; empty names are no inputs.
+    pub fn check_inputs(&self) -> Result<()> {
+        let given = self.node.inputs.iter().rposition(|n| !n.is_empty()).map_or(0, |i| i + 1);
+        let asked = self.asked.get();
+        if given <= asked {
+            return Ok(());
+        }
+        let more: Vec<String> = self.node.inputs[asked..given].iter().map(|n| format!("`{n}`")).collect();
+        let (more, s) = (more.join(", "), if asked == 1 { "" } else { "s" });
+        Err(Error::invalid(format!(
+            "has {given} inputs, the operation takes {asked} input{s}: {more} would have no effect"
+        )))
     }
 
     /// Ends the translation: refuses unread attributes, and gives the node's name to what makes its first output.
@@ -164,11 +187,17 @@ impl<'a> NodeCx<'a> {
     pub fn n_inputs(&self) -> usize {
         self.node.inputs.len()
     }
+    /// Says that inputs up to this one may be there and have no effect on the result.
+    pub fn ignore_inputs(&self, last: usize) {
+        self.asked.set(self.asked.get().max(last + 1));
+    }
     pub fn has(&self, input: usize) -> bool {
+        self.ignore_inputs(input);
         self.node.inputs.get(input).is_some_and(|n| !n.is_empty())
     }
     /// Any kind of input; `None` when it was left out.
     pub fn item(&mut self, input: usize) -> Result<Option<Item>> {
+        self.ignore_inputs(input);
         let Some(name) = self.node.inputs.get(input).filter(|n| !n.is_empty()) else { return Ok(None) };
         match self.host.resolve(name)? {
             Some(item) => Ok(Some(item)),
@@ -256,6 +285,17 @@ impl<'a> NodeCx<'a> {
     pub fn ignore(&self, names: &[&str]) {
         self.read.borrow_mut().extend(names.iter().map(|n| n.to_string()));
     }
+    /// Attributes that the operation does not have, but that peers overlook: a warning where one is there.
+    pub fn overlook(&self, names: &[&str]) {
+        for name in names.iter().filter(|n| self.node.attrs.get(n).is_some()) {
+            self.warn(&format!("{} has no attribute `{name}`, it is not looked at", self.node.op_type));
+        }
+        self.ignore(names);
+    }
+    /// Tells the user of something in the node that is wrong and was understood all the same.
+    pub fn warn(&self, text: &str) {
+        self.host.warn(&format!("node `{}`: {text}", self.base_name()));
+    }
     /// Translates a sub-graph attribute whose parameters are tensors.
     pub fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel> {
         let types: Vec<ItemType> = parameters.iter().map(ItemType::of).collect();
@@ -267,6 +307,10 @@ impl<'a> NodeCx<'a> {
             return Err(self.fail(format!("attribute `{attribute}` is required and missing")));
         }
         self.host.body_of(attribute, parameters)
+    }
+    /// The type that a sub-graph attribute declares for one of its inputs, where it declares one.
+    pub fn declared_input(&self, attribute: &str, input: usize) -> Option<ItemType> {
+        self.host.declared_input(attribute, input)
     }
     /// Puts the operations of a translated sub-graph into the model itself, with these values for its own parameters.
     pub fn inline(&mut self, sub: &SubModel, arguments: &[Value]) -> Result<Vec<Item>> {

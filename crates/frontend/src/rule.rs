@@ -1,5 +1,6 @@
 //! Rules: which translator handles a source operation. The user's stand in front of the built-in ones; among rules of one
-//! layer the greatest `since` not above the model's version wins.
+//! layer the greatest `since` not above the model's version wins. A built-in rule that is only for later versions serves an
+//! older model too, as the first version it knows: converters write such models.
 
 use crate::node_cx::{NodeCx, Outputs};
 use carafe_graph::{REPLACEMENT, Result};
@@ -150,6 +151,8 @@ impl Origin<'_> {
 pub struct Found<'r> {
     pub translate: Arc<Translate>,
     pub origin: Origin<'r>,
+    /// The first version of the operation, where the model imports an older one.
+    pub newer: Option<i64>,
 }
 
 impl std::fmt::Debug for Found<'_> {
@@ -186,7 +189,7 @@ impl RuleSet {
     /// The rule for an operation of a domain at a version, and whose it is.
     pub fn find(&self, domain: &str, op_type: &str, version: i64) -> Option<Found<'_>> {
         if domain == REPLACEMENT {
-            return Some(Found { translate: Arc::new(as_it_is), origin: Origin::Replacement });
+            return Some(Found { translate: Arc::new(as_it_is), origin: Origin::Replacement, newer: None });
         }
         // The latest stands first, and `max_by_key` gives the last of equals.
         let user = self
@@ -203,14 +206,18 @@ impl RuleSet {
         if let Some(r) = user {
             let hides = built_in.map(|_| "the built-in one");
             let origin = Origin::User { extension: r.origin.as_deref(), hides };
-            return Some(Found { translate: r.translate.clone(), origin });
+            return Some(Found { translate: r.translate.clone(), origin, newer: None });
         }
         if let Some(r) = built_in {
-            return Some(Found { translate: Arc::new(r.translate), origin: Origin::BuiltIn });
+            return Some(Found { translate: Arc::new(r.translate), origin: Origin::BuiltIn, newer: None });
         }
-        let r = self.fallback.iter().find(|r| r.op_type == op_type)?;
-        let origin = Origin::EqualName { extension: r.origin.as_deref() };
-        Some(Found { translate: r.translate.clone(), origin })
+        if let Some(r) = self.fallback.iter().find(|r| r.op_type == op_type) {
+            let origin = Origin::EqualName { extension: r.origin.as_deref() };
+            return Some(Found { translate: r.translate.clone(), origin, newer: None });
+        }
+        let later = self.built_in.iter().filter(|r| r.op_type == op_type && r.domain == domain);
+        let first = later.min_by_key(|r| r.since)?;
+        Some(Found { translate: Arc::new(first.translate), origin: Origin::BuiltIn, newer: Some(first.since) })
     }
     /// Rules of this name that do not fit: for other domains or formats, in words.
     pub fn elsewhere(&self, op_type: &str) -> Vec<String> {
@@ -237,9 +244,5 @@ impl RuleSet {
             .chain(self.built_in.iter().map(|r| r.op_type))
             .chain(self.fallback.iter().map(|r| r.op_type.as_str()))
             .collect()
-    }
-    /// The lowest version that a rule of this name needs, when there is one at all.
-    pub fn first_version(&self, domain: &str, op_type: &str) -> Option<i64> {
-        self.built_in.iter().filter(|r| r.op_type == op_type && r.domain == domain).map(|r| r.since).min()
     }
 }
