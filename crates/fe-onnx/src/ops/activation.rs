@@ -9,6 +9,7 @@ use carafe_ops::activation::{self, gelu::GeluApproximation};
 use carafe_ops::arithmetic::{Add, Divide, Maximum, Minimum, Multiply, Subtract};
 use carafe_ops::compare::{Greater, Less};
 use carafe_ops::indexing::{Gather, OneHot, Select, one_hot::NegativeIndices};
+use carafe_ops::math::Exp;
 use carafe_ops::movement::Reshape;
 use carafe_ops::search::{
     TopK,
@@ -49,10 +50,19 @@ pub(crate) const RULES: &[StaticRule] = &[
 fn celu(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let alpha: f64 = n.attr("alpha", 1.0)?;
     let x = n.input(0)?;
-    let alpha = n.scalar_like(x, alpha)?;
-    let scaled = n.emit(Divide::default(), &[x, alpha])?;
-    let bent = n.emit(activation::Elu { alpha: 1.0 }, &[scaled])?;
-    Ok(n.emit(Multiply::default(), &[bent, alpha])?.into())
+    let factor = n.scalar_like(x, alpha)?;
+    let scaled = n.emit(Divide::default(), &[x, factor])?;
+    if alpha > 0.0 {
+        let bent = n.emit(activation::Elu { alpha: 1.0 }, &[scaled])?;
+        return Ok(n.emit(Multiply::default(), &[bent, factor])?.into());
+    }
+    // max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); an Elu would bend the other side.
+    let (zero, one) = (n.scalar_like(x, 0.0)?, n.scalar_like(x, 1.0)?);
+    let power = n.emit(Exp, &[scaled])?;
+    let power = n.emit(Subtract::default(), &[power, one])?;
+    let bent = n.emit(Multiply::default(), &[power, factor])?;
+    let (above, below) = (n.emit(Maximum::default(), &[x, zero])?, n.emit(Minimum::default(), &[bent, zero])?);
+    Ok(n.emit(Add::default(), &[above, below])?.into())
 }
 
 fn elu(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -163,28 +173,44 @@ fn clip_attributes(n: &mut NodeCx<'_>) -> Result<Outputs> {
     same(n, activation::Clamp { min, max })
 }
 
+// The largest finite number of a float type, which bounds a Clip that is given no bounds.
+fn largest(ty: ElementType) -> Option<f64> {
+    Some(match ty {
+        ElementType::F16 => 65504.0,
+        ElementType::Bf16 => f64::from(f32::from_bits(0x7f7f_0000)),
+        ElementType::F32 => f64::from(f32::MAX),
+        ElementType::F64 => f64::MAX,
+        _ => return None,
+    })
+}
+
 // Limits in the wrong order give the upper one, which Clamp would refuse.
 fn clip_inputs(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
     let (min, max) = (n.opt(1)?, n.opt(2)?);
-    if n.ty(x).is_float() {
+    let largest = largest(n.ty(x));
+    if let Some(largest) = largest {
         let limit = |v: Option<Value>, open: f64| match v {
             Some(v) => n.tensor(v).filter(|t| t.len() == 1)?.to_vec::<f64>().ok()?.first().copied(),
             None => Some(open),
         };
-        if let (Some(min), Some(max)) = (limit(min, f64::MIN), limit(max, f64::MAX))
+        if let (Some(min), Some(max)) = (limit(min, -largest), limit(max, largest))
             && min <= max
         {
             return Ok(n.emit(activation::Clamp { min, max }, &[x])?.into());
         }
     }
+    let mut bound = |given: Option<Value>, open: Option<f64>| match (given, open) {
+        (Some(v), _) => scalar(n, v).map(Some),
+        (None, Some(open)) => n.scalar_like(x, open).map(Some),
+        (None, None) => Ok(None),
+    };
+    let (min, max) = (bound(min, largest.map(|l| -l))?, bound(max, largest)?);
     let mut y = x;
     if let Some(min) = min {
-        let min = scalar(n, min)?;
         y = n.emit(Maximum::default(), &[y, min])?;
     }
     if let Some(max) = max {
-        let max = scalar(n, max)?;
         y = n.emit(Minimum::default(), &[y, max])?;
     }
     Ok(y.into())
@@ -199,12 +225,25 @@ type AlongAxis = fn(&mut NodeCx<'_>, Value, i64) -> Result<Value>;
 fn on_axis(n: &mut NodeCx<'_>, along: AlongAxis) -> Result<Outputs> {
     let axis: i64 = n.attr("axis", -1)?;
     let x = n.input(0)?;
-    Ok(along(n, x, axis)?.into())
+    match n.rank(x) {
+        Some(0) => of_scalar(n, x, along),
+        _ => Ok(along(n, x, axis)?.into()),
+    }
+}
+
+// A scalar is a row of one element.
+fn of_scalar(n: &mut NodeCx<'_>, x: Value, along: AlongAxis) -> Result<Outputs> {
+    let row = n.unsqueeze(x, &[0])?;
+    let y = along(n, row, 0)?;
+    Ok(n.squeeze(y, &[0])?.into())
 }
 
 fn on_rows(n: &mut NodeCx<'_>, along: AlongAxis) -> Result<Outputs> {
     let axis: i64 = n.attr("axis", 1)?;
     let x = n.input(0)?;
+    if n.rank(x) == Some(0) {
+        return of_scalar(n, x, along);
+    }
     if let Some(rank) = n.rank(x)
         && rank > 0
         && n.axis(axis, rank)? == rank - 1

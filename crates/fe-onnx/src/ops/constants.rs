@@ -52,8 +52,11 @@ fn constant_of_shape(n: &mut NodeCx<'_>) -> Result<Outputs> {
         Some(TensorAttr(t)) => return Err(n.fail(format!("attribute `value` must have one element, found {}", t.len()))),
         None => Tensor::scalar(0f32),
     };
-    let target = n.input(0)?;
     let value = n.constant(value)?;
+    let Some(target) = n.opt(0)? else {
+        n.warn("ConstantOfShape has no shape, it gives a scalar");
+        return Ok(value.into());
+    };
     Ok(n.emit(Broadcast { mode: BroadcastMode::Numpy }, &[value, target])?.into())
 }
 

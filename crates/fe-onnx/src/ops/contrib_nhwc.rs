@@ -3,7 +3,7 @@
 
 use super::compose::Compose;
 use super::contrib::{MS, activated};
-use super::convolution::{Windows, groups, spatial_rank, with_bias};
+use super::convolution::{Windows, groups, with_bias};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 
@@ -22,7 +22,7 @@ pub(crate) const RULES: &[StaticRule] = &[
 fn convolved(n: &mut NodeCx<'_>, w: Value) -> Result<Outputs> {
     let (x, bias, sum) = (n.input(0)?, n.opt(2)?, n.opt(3)?);
     let x = channels_second(n, x)?;
-    let windows = Windows::read(n, spatial_rank(n, w, x))?;
+    let windows = Windows::of_filters(n, w, x)?;
     let (groups, axes) = (groups(n)?, windows.n_spatial());
     let y = windows.convolve(n, x, w, groups)?;
     let mut y = with_bias(n, y, bias, axes)?;

@@ -161,7 +161,17 @@ fn q_softmax(n: &mut NodeCx<'_>) -> Result<Outputs> {
     } else {
         n.emit(Softmax { axis }, &[x])?
     };
-    q_output(n, y, 3)
+    // The steps in 1 are a whole number, as the operation is defined by its one implementation.
+    let (scale, zero) = (n.input(3)?, n.opt(4)?);
+    let one = n.scalar_like(scale, 1.0)?;
+    let steps = n.over(one, scale)?;
+    let steps = n.floor(steps)?;
+    let y = n.times(y, steps)?;
+    let zero = match zero {
+        Some(zero) => zero,
+        None => n.scalar(ElementType::U8, 0.0)?,
+    };
+    Ok(super::quantized::to_integer(n, y, zero)?.into())
 }
 
 fn q_concat(n: &mut NodeCx<'_>) -> Result<Outputs> {

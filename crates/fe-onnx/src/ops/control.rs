@@ -87,7 +87,10 @@ fn loop_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
         None => n.constant(Tensor::from_f64(ElementType::Boolean, &[], &[1.0])?)?,
     };
     let starts = (2..n.n_inputs()).map(|i| Ok(n.item(i)?.unwrap_or(Item::Nothing))).collect::<Result<Vec<_>>>()?;
-    let head = [Fact::new(ElementType::I64, PartialShape::scalar()), plain(n.fact(condition))];
+    // Some bodies declare the number of the iteration as a vector of one, and compute with it as such.
+    let is_vector = matches!(n.declared_input("body", 0), Some(ItemType::Tensor(_, s)) if s.rank() == Some(1));
+    let counter = if is_vector { PartialShape::new([Dim::known(1)]) } else { PartialShape::scalar() };
+    let head = [Fact::new(ElementType::I64, counter), plain(n.fact(condition))];
     let head = head.each_ref().map(ItemType::of);
     let states = starts.iter().map(|item| start_type(n, item)).collect::<Result<Vec<_>>>()?;
     let carried = starts.len();

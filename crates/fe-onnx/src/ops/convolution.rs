@@ -76,6 +76,21 @@ impl Windows {
         Ok(Windows { kernel, strides, dilations, pads_begin, pads_end, auto_pad })
     }
 
+    /// As `read`, for filters, which the kernel must fit.
+    pub(super) fn of_filters(n: &NodeCx<'_>, filters: Value, x: Value) -> Result<Windows> {
+        let windows = Windows::read(n, spatial_rank(n, filters, x))?;
+        if let Some(dims) = n.shape(filters).dims().filter(|_| !windows.kernel.is_empty()) {
+            let sizes = dims.get(2..).unwrap_or(&[]);
+            let fits = sizes.len() == windows.kernel.len()
+                && sizes.iter().zip(&windows.kernel).all(|(size, &k)| size.contains(k));
+            if !fits {
+                let (kernel, shape) = (&windows.kernel, n.shape(filters));
+                return Err(n.fail(format!("attribute `kernel_shape` is {kernel:?}, the weights are [{shape}]")));
+            }
+        }
+        Ok(windows)
+    }
+
     pub(super) fn n_spatial(&self) -> usize {
         self.strides.len()
     }
@@ -90,8 +105,8 @@ impl Windows {
     }
 }
 
-/// The number of spatial axes as filters or data tell it.
-pub(super) fn spatial_rank(n: &NodeCx<'_>, filters: Value, x: Value) -> Option<usize> {
+// The number of spatial axes as filters or data tell it.
+fn spatial_rank(n: &NodeCx<'_>, filters: Value, x: Value) -> Option<usize> {
     n.rank(filters).or(n.rank(x)).and_then(|r| r.checked_sub(2))
 }
 
@@ -146,7 +161,7 @@ pub(super) fn with_bias(n: &mut NodeCx<'_>, y: Value, bias: Option<Value>, n_spa
 
 fn conv(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, w, bias) = (n.input(0)?, n.input(1)?, n.opt(2)?);
-    let windows = Windows::read(n, spatial_rank(n, w, x))?;
+    let windows = Windows::of_filters(n, w, x)?;
     let (groups, n_spatial) = (groups(n)?, windows.n_spatial());
     let y = windows.convolve(n, x, w, groups)?;
     Ok(with_bias(n, y, bias, n_spatial)?.into())
@@ -154,7 +169,7 @@ fn conv(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn conv_transpose(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, w, bias) = (n.input(0)?, n.input(1)?, n.opt(2)?);
-    let windows = Windows::read(n, spatial_rank(n, w, x))?;
+    let windows = Windows::of_filters(n, w, x)?;
     let (groups, axes) = (groups(n)?, windows.n_spatial());
     let mut output_padding: Vec<i64> = n.attr("output_padding", vec![])?;
     if output_padding.is_empty() {
@@ -198,7 +213,7 @@ fn conv_transpose(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn deform_conv(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, w, offsets) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let (bias, mask) = (n.opt(3)?, n.opt(4)?);
-    let windows = Windows::read(n, spatial_rank(n, w, x))?;
+    let windows = Windows::of_filters(n, w, x)?;
     let axes = windows.n_spatial();
     let Windows { strides, dilations, pads_begin, pads_end, auto_pad, .. } = windows;
     let op = DeformableConvolution {
@@ -227,7 +242,7 @@ pub(super) fn centred(n: &mut NodeCx<'_>, v: Value, zero_point: Option<Value>, t
 
 fn conv_integer(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, w, x_zero, w_zero) = (n.input(0)?, n.input(1)?, n.opt(2)?, n.opt(3)?);
-    let windows = Windows::read(n, spatial_rank(n, w, x))?;
+    let windows = Windows::of_filters(n, w, x)?;
     let w_zero = w_zero.map(|z| per_filter(n, z, windows.n_spatial())).transpose()?;
     let x = centred(n, x, x_zero, ElementType::I32)?;
     let w = centred(n, w, w_zero, ElementType::I32)?;
@@ -239,7 +254,7 @@ fn q_linear_conv(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, x_scale, x_zero) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let (w, w_scale, w_zero) = (n.input(3)?, n.input(4)?, n.input(5)?);
     let (y_scale, y_zero, bias) = (n.input(6)?, n.input(7)?, n.opt(8)?);
-    let windows = Windows::read(n, spatial_rank(n, w, x))?;
+    let windows = Windows::of_filters(n, w, x)?;
     let (groups, axes) = (groups(n)?, windows.n_spatial());
     let w_zero = per_filter(n, w_zero, axes)?;
     // The scales come last, so that sums of products stay whole numbers.

@@ -8,7 +8,7 @@ use carafe_ops::indexing::{
     Gather, GatherElements, GatherND, NonZero, OneHot, Reduction, ScatterElementsUpdate, ScatterNDUpdate,
     one_hot::NegativeIndices,
 };
-use carafe_ops::movement::{Broadcast, Split, broadcast::BroadcastMode};
+use carafe_ops::movement::{Broadcast, Slice, Split, broadcast::BroadcastMode};
 use carafe_ops::search::{
     TopK, Unique,
     topk::{TopKMode, TopKSort},
@@ -55,13 +55,54 @@ fn gather(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn gather_elements(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let axis: i64 = n.attr("axis", 0)?;
     let (x, indices) = (n.input(0)?, n.input(1)?);
+    let x = cut_to(n, x, indices, axis)?;
     Ok(n.emit(GatherElements { axis }, &[x, indices])?.into())
+}
+
+// Indices may be fewer than the data off the axis; then only the first of the data count.
+fn cut_to(n: &mut NodeCx<'_>, x: Value, indices: Value, axis: i64) -> Result<Value> {
+    let (Some(data), Some(wanted)) = (n.shape(x).dims(), n.shape(indices).dims()) else { return Ok(x) };
+    if data.len() != wanted.len() || data.is_empty() {
+        return Ok(x);
+    }
+    let axis = n.axis(axis, data.len())?;
+    let shorter = data.iter().zip(wanted).enumerate().filter_map(|(i, (have, want))| {
+        let (have, want) = (have.get()?, want.get()?);
+        (i != axis && want < have).then_some((i as i64, want))
+    });
+    let (axes, stops): (Vec<i64>, Vec<i64>) = shorter.unzip();
+    if axes.is_empty() {
+        return Ok(x);
+    }
+    let (starts, steps) = (n.i64s(&vec![0; axes.len()])?, n.i64s(&vec![1; axes.len()])?);
+    let (stops, axes) = (n.i64s(&stops)?, n.i64s(&axes)?);
+    n.emit(Slice, &[x, starts, stops, steps, axes])
 }
 
 fn gather_nd(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let batch_dims: usize = n.attr("batch_dims", 0)?;
     let (x, indices) = (n.input(0)?, n.input(1)?);
+    let (x, indices) = (broadcast_batch(n, x, indices, batch_dims)?, broadcast_batch(n, indices, x, batch_dims)?);
     Ok(n.emit(GatherND { batch_dims }, &[x, indices])?.into())
+}
+
+// Batch axes of 1 are repeated as often as the other side has rows, as ONNX Runtime has it.
+fn broadcast_batch(n: &mut NodeCx<'_>, v: Value, other: Value, batch_dims: usize) -> Result<Value> {
+    let (Some(own), Some(others)) = (n.shape(v).dims(), n.shape(other).dims()) else { return Ok(v) };
+    if batch_dims > own.len().min(others.len()) {
+        return Ok(v);
+    }
+    let mut target: Vec<i64> = vec![1; own.len()];
+    for (i, (a, b)) in own.iter().zip(others).take(batch_dims).enumerate() {
+        if let (Some(1), Some(rows)) = (a.get(), b.get()) {
+            target[i] = rows;
+        }
+    }
+    if target.iter().all(|&rows| rows == 1) {
+        return Ok(v);
+    }
+    let target = n.i64s(&target)?;
+    n.emit(Broadcast { mode: BroadcastMode::Bidirectional }, &[v, target])
 }
 
 fn non_zero(n: &mut NodeCx<'_>) -> Result<Outputs> {

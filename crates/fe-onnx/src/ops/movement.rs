@@ -95,12 +95,17 @@ fn identity(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn reshape_attribute(n: &mut NodeCx<'_>) -> Result<Outputs> {
     n.ignore(&["consumed_inputs"]);
+    if n.attr_value("shape").is_none() && n.has(1) {
+        n.warn("Reshape of version 1 has its shape as an attribute; the input is taken");
+        return reshape(n);
+    }
     let shape: Vec<i64> = n.required("shape")?;
     let x = n.input(0)?;
     Ok(n.reshape(x, &shape)?.into())
 }
 
 fn reshape(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    n.overlook(&["special_zero"]);
     let zero_is_zero: bool = n.attr("allowzero", false)?;
     let (x, shape) = (n.input(0)?, n.input(1)?);
     Ok(n.emit(Reshape { special_zero: !zero_is_zero }, &[x, shape])?.into())
@@ -150,6 +155,9 @@ fn tile_axis(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn tile(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, repeats) = (n.input(0)?, n.input(1)?);
     let repeats = vector(n, repeats)?;
+    if let Some(bad) = n.ints(repeats).unwrap_or_default().iter().find(|r| **r < 0) {
+        return Err(n.fail(format!("data cannot be repeated {bad} times")));
+    }
     Ok(n.emit(Tile, &[x, repeats])?.into())
 }
 

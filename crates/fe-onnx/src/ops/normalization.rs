@@ -38,36 +38,43 @@ fn batch_normalization(n: &mut NodeCx<'_>, training: Training) -> Result<Outputs
     let epsilon: f32 = n.attr("epsilon", 1e-5)?;
     let momentum: f64 = n.attr("momentum", 0.9)?;
     let spatial: bool = n.attr("spatial", true)?;
-    let x = n.input(0)?;
-    let mut parameters = vec![];
-    for i in 1..5 {
-        let v = n.input(i)?;
-        parameters.push(n.convert_like(v, x)?);
-    }
-    let [scale, bias, mean, variance] = parameters[..] else { return Err(n.fail("four parameters are needed")) };
     let train = match training {
         Training::ByAttribute => n.attr("training_mode", false)?,
         Training::ByOutputs => (1..5).any(|i| n.wants_output(i)),
     };
+    let data = n.input(0)?;
+    // Statistics of f16 data may be f32: all of it is computed so, and only the result is rounded. Sums over a batch
+    // need it in any case.
+    let small = |ty: ElementType| matches!(ty, ElementType::F16 | ElementType::Bf16);
+    let given = (1..5).map(|i| n.input(i)).collect::<Result<Vec<_>>>()?;
+    let wide = small(n.ty(data)) && (train || given.iter().any(|&v| !small(n.ty(v))));
+    let x = if wide { n.convert(data, ElementType::F32)? } else { data };
+    let mut parameters = vec![];
+    for v in given {
+        parameters.push(n.convert_like(v, x)?);
+    }
+    let [scale, bias, mean, variance] = parameters[..] else { return Err(n.fail("four parameters are needed")) };
     if !spatial {
         if train {
             return Err(n.unsupported("training with `spatial` = 0 is not supported"));
         }
-        return Ok(normalized(n, x, [scale, bias, mean, variance], epsilon)?.into());
+        let y = normalized(n, x, [scale, bias, mean, variance], epsilon)?;
+        return Ok(n.convert_like(y, data)?.into());
     }
     if !train {
-        return Ok(n.emit(BatchNormInference { epsilon }, &[x, scale, bias, mean, variance])?.into());
+        let y = n.emit(BatchNormInference { epsilon }, &[x, scale, bias, mean, variance])?;
+        return Ok(n.convert_like(y, data)?.into());
     }
-    let rank = n.known_rank(x)?;
-    let others: Vec<i64> = (0..rank as i64).filter(|&a| a != 1).collect();
-    let axes = n.i64s(&others)?;
+    // All axes but that of the channels.
+    let (batch, spatial) = (n.i64s(&[0])?, axes_from(n, x, 2)?);
+    let axes = n.concat(&[batch, spatial], 0)?;
     let batch_mean = n.put(ReduceMean { keep_dims: true }, &[x, axes])?;
     let centred = n.minus(x, batch_mean)?;
     let squares = n.times(centred, centred)?;
     let batch_variance = n.put(ReduceMean { keep_dims: true }, &[squares, axes])?;
     let (batch_mean, batch_variance) = (n.reshape(batch_mean, &[-1])?, n.reshape(batch_variance, &[-1])?);
     let y = n.emit(BatchNormInference { epsilon }, &[x, scale, bias, batch_mean, batch_variance])?;
-    let mut outputs: Vec<Item> = vec![y.into()];
+    let mut outputs: Vec<Item> = vec![n.convert_like(y, data)?.into()];
     for (i, (running, now)) in [(mean, batch_mean), (variance, batch_variance)].into_iter().enumerate() {
         let old = n.times_number(running, momentum)?;
         let new = n.times_number(now, 1.0 - momentum)?;
@@ -76,7 +83,7 @@ fn batch_normalization(n: &mut NodeCx<'_>, training: Training) -> Result<Outputs
         outputs.push(n.convert_like(v, given)?.into());
     }
     if training == Training::ByOutputs {
-        outputs.extend([batch_mean.into(), batch_variance.into()]);
+        outputs.extend([n.convert_like(batch_mean, data)?.into(), n.convert_like(batch_variance, data)?.into()]);
     }
     outputs.truncate(n.n_outputs().max(1));
     Ok(Outputs(outputs))

@@ -128,11 +128,12 @@ fn generate_proposals(n: &mut NodeCx<'_>) -> Result<Outputs> {
         ("nms_threshold", float(0.7)),
         ("pre_nms_count", int(6000)),
         ("post_nms_count", int(300)),
-        ("normalized", AttrValue::Bool(false)),
+        // A box of one pixel is 1 long by the older reckoning, 0 by the newer one.
+        ("normalized", AttrValue::Bool(n.attr("legacy_plus_one", 1i64)? == 0)),
     ];
     let renamed =
         [("nms_thresh", "nms_threshold"), ("pre_nms_topN", "pre_nms_count"), ("post_nms_topN", "post_nms_count")];
-    n.ignore(&["spatial_scale", "legacy_plus_one", "angle_bound_on", "angle_bound_hi", "angle_bound_lo", "clip_angle_thresh"]);
+    n.ignore(&["spatial_scale", "angle_bound_on", "angle_bound_hi", "angle_bound_lo", "clip_angle_thresh"]);
     let op: GenerateProposals = op(n, &defaults, &renamed)?;
     let (scores, deltas, sizes, anchors) = (n.input(0)?, n.input(1)?, n.input(2)?, n.input(3)?);
     // Anchors come as [anchors, 4] and hold for every place.
@@ -193,7 +194,7 @@ fn prior_box_clustered(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let defaults = [
         ("width", AttrValue::Floats(vec![1.0])),
         ("height", AttrValue::Floats(vec![1.0])),
-        ("clip", AttrValue::Bool(true)),
+        ("clip", AttrValue::Bool(false)),
         ("offset", float(0.0)),
         ("variance", AttrValue::Floats(vec![0.1])),
     ];

@@ -158,6 +158,7 @@ pub(super) fn axes_from(n: &mut NodeCx<'_>, v: Value, first: usize) -> Result<Va
 }
 
 fn global<O: Op>(n: &mut NodeCx<'_>, op: O) -> Result<Outputs> {
+    n.overlook(&["auto_pad", "dilations", "kernel_shape", "pads", "strides"]);
     let x = n.input(0)?;
     let axes = axes_from(n, x, 2)?;
     Ok(n.emit(op, &[x, axes])?.into())
@@ -170,6 +171,9 @@ fn exponent(n: &NodeCx<'_>) -> Result<f64> {
 }
 
 fn global_lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    if n.attr::<f64>("p", 2.0)? == 0.0 {
+        return count_nonzero(n);
+    }
     let p = exponent(n)?;
     if p == 1.0 {
         return global(n, ReduceL1 { keep_dims: true });
@@ -183,6 +187,16 @@ fn global_lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.power_number(x, p)?;
     let y = n.put(ReduceSum { keep_dims: true }, &[x, axes])?;
     Ok(n.power_number(y, 1.0 / p)?.into())
+}
+
+// What the norms tend to for an exponent of 0.
+fn count_nonzero(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let x = n.input(0)?;
+    let axes = axes_from(n, x, 2)?;
+    let zero = n.equal_number(x, 0.0)?;
+    let (none, one) = (n.number(x, 0.0)?, n.number(x, 1.0)?);
+    let counted = n.choose(zero, none, one)?;
+    Ok(n.put(ReduceSum { keep_dims: true }, &[counted, axes])?.into())
 }
 
 fn lp_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {

@@ -74,6 +74,8 @@ pub(super) struct Inputs {
     pub b: Value,
     /// `[direction, 3 * hidden]`, gates i, o, f.
     pub peepholes: Option<Value>,
+    /// Weights came without the axis of directions, so results have none either.
+    pub bare: bool,
 }
 
 // How a node holds W and R.
@@ -123,6 +125,10 @@ fn recurrent(n: &mut NodeCx<'_>, kind: Kind, weights: Weights) -> Result<Outputs
     for &state in &outputs[1..] {
         values.push(if batch_first { state } else { n.transpose(state, &[1, 0, 2])? });
     }
+    if inputs.bare {
+        let axes = if batch_first { [2, 1, 1] } else { [1, 0, 0] };
+        values = values.into_iter().zip(axes).map(|(v, axis)| n.squeeze(v, &[axis])).collect::<Result<_>>()?;
+    }
     Ok(values.into())
 }
 
@@ -160,19 +166,23 @@ fn inputs(
     let kind = settings.kind;
     let x = n.input(0)?;
     let [w, r] = weights(n)?;
-    for v in [x, w, r] {
-        if let Some(rank) = n.rank(v).filter(|&rank| rank != 3) {
-            return Err(n.fail(format!("X, W and R must have 3 axes, found {rank}")));
-        }
-    }
+    let bare = directions == 1 && n.rank(w) == Some(2) && n.rank(r) == Some(2);
+    let (x, w, r) = (of_rank(n, x, 3, "X")?, of_rank(n, w, 3, "W")?, of_rank(n, r, 3, "R")?);
     let x = if batch_first { x } else { n.transpose(x, &[1, 0, 2])? };
     let hidden = match n.shape(r).dim(2).size() {
         Some(h) if n.rank(r).is_some() => h,
         _ if settings.hidden > 0 => settings.hidden,
         _ => return Err(n.fail("hidden_size is required: the shape of R does not tell it")),
     };
+    if settings.hidden > 0 && settings.hidden != hidden {
+        let (given, shape) = (settings.hidden, n.shape(r));
+        return Err(n.fail(format!("attribute `hidden_size` is {given}, R is [{shape}]")));
+    }
     let b = match n.opt(3)? {
-        Some(b) => bias(n, settings, b)?,
+        Some(b) => {
+            let b = of_rank(n, b, 2, "B")?;
+            bias(n, settings, b)?
+        }
         None => {
             let blocks = kind.gates() + usize::from(settings.linear_before_reset);
             zeros(n, x, &[directions, blocks * hidden])?
@@ -188,7 +198,11 @@ fn inputs(
     };
     let mut states = vec![];
     for i in 0..if kind == Kind::Lstm { 2 } else { 1 } {
-        states.push(match n.opt(5 + i)? {
+        let given = match n.opt(5 + i)? {
+            Some(s) => Some(of_rank(n, s, 3, "a state")?),
+            None => None,
+        };
+        states.push(match given {
             Some(s) if batch_first => s,
             Some(s) => n.transpose(s, &[1, 0, 2])?,
             None => {
@@ -202,7 +216,22 @@ fn inputs(
     let peepholes = if kind == Kind::Lstm { n.opt(7)? } else { None };
     let peepholes = peepholes.filter(|&p| !is_zero(n, p));
     let (w, r) = (reorder(n, w, kind)?, reorder(n, r, kind)?);
-    Ok(Inputs { x, states, lengths, w, r, b, peepholes })
+    Ok(Inputs { x, states, lengths, w, r, b, peepholes, bare })
+}
+
+// Leading axes of 1 that are too many are dropped, and the axis of a single direction may be missing: OpenVINO takes both.
+fn of_rank(n: &mut NodeCx<'_>, v: Value, rank: usize, what: &str) -> Result<Value> {
+    let Some(found) = n.rank(v).filter(|&found| found != rank) else { return Ok(v) };
+    let ones = n.shape(v).dims().is_some_and(|d| d.iter().take(found.saturating_sub(rank)).all(|d| d.contains(1)));
+    let lacks_direction = found + 1 == rank && what != "X";
+    if !lacks_direction && (found < rank || !ones) {
+        return Err(n.fail(format!("{what} must have {rank} axes, found [{}]", n.shape(v))));
+    }
+    n.warn(&format!("{what} must have {rank} axes, found {found}: axes of 1 are added or dropped in front"));
+    match found.checked_sub(rank) {
+        Some(more) => n.squeeze(v, &(0..more as i64).collect::<Vec<_>>()),
+        None => n.unsqueeze(v, &[0]),
+    }
 }
 
 fn is_zero(n: &NodeCx<'_>, v: Value) -> bool {

@@ -212,8 +212,14 @@ fn arg(n: &mut NodeCx<'_>, mode: TopKMode) -> Result<Outputs> {
 
 fn cum_sum(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (exclusive, reverse) = (n.attr("exclusive", false)?, n.attr("reverse", false)?);
-    let (x, axis) = (n.input(0)?, n.input(1)?);
-    let axis = scalar(n, axis)?;
+    let x = n.input(0)?;
+    let axis = match n.opt(1)? {
+        Some(axis) => scalar(n, axis)?,
+        None => {
+            n.warn("CumSum has no axis, it runs along the first one");
+            n.i64(0)?
+        }
+    };
     Ok(n.emit(CumSum { exclusive, reverse }, &[x, axis])?.into())
 }
 

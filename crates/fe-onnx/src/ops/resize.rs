@@ -189,7 +189,9 @@ fn direct(n: &NodeCx<'_>, x: Value, axes: &[i64], target: &Target, s: &Sampling)
         Place::PytorchHalfPixel => Some(Coordinates::PytorchHalfPixel),
         Place::Asymmetric => Some(Coordinates::Asymmetric),
         Place::TfHalfPixelForNn => Some(Coordinates::TfHalfPixelForNn),
-        Place::AlignCorners if exact => Some(Coordinates::AlignCorners),
+        // A blend follows the product, as ONNX's own tests have it; they say nothing of the nearest pixel, which peers find
+        // by the rounded size.
+        Place::AlignCorners if exact || matches!(s.kernel, Kernel::Nearest(_)) => Some(Coordinates::AlignCorners),
         _ => None,
     }
 }

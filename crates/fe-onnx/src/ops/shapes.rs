@@ -63,7 +63,7 @@ pub(super) fn flatten(n: &mut NodeCx<'_>, v: Value, axis: i64) -> Result<Value> 
         Some(r) if axis == r as i64 => r,
         Some(r) => n.axis(axis, r)?,
         None if axis >= 0 => axis as usize,
-        None => return Err(n.unsupported(format!("axis {axis} needs an input of known rank"))),
+        None => return flatten_before(n, v, axis),
     };
     let dims = n.shape(v).dims().unwrap_or(&[]);
     let known = |part: Option<&[carafe_tensor::Dim]>| -> Option<i64> {
@@ -80,16 +80,19 @@ pub(super) fn flatten(n: &mut NodeCx<'_>, v: Value, axis: i64) -> Result<Value> 
         (Some(a), None) if a > 0 => [a, -1],
         (None, Some(b)) if b > 0 => [-1, b],
         _ if split == 1 => return n.reshape(v, &[0, -1]),
-        _ => {
-            let shape = n.shape_of(v)?;
-            let (start, stop, step) = (n.i64s(&[0])?, n.i64s(&[split as i64])?, n.i64s(&[1])?);
-            let front = n.emit(Slice, &[shape, start, stop, step])?;
-            let (axis, rest) = (n.i64s(&[0])?, n.i64s(&[-1])?);
-            let rows = n.emit(ReduceProd { keep_dims: true }, &[front, axis])?;
-            let pattern = n.concat(&[rows, rest], 0)?;
-            return n.emit(Reshape { special_zero: false }, &[v, pattern]);
-        }
+        _ => return flatten_before(n, v, split as i64),
     };
     let pattern = n.i64s(&pattern)?;
+    n.emit(Reshape { special_zero: false }, &[v, pattern])
+}
+
+// As many rows as the axes before `axis` have elements, which only a run may know; negative counts from the end.
+fn flatten_before(n: &mut NodeCx<'_>, v: Value, axis: i64) -> Result<Value> {
+    let shape = n.shape_of(v)?;
+    let (start, stop, step) = (n.i64s(&[0])?, n.i64s(&[axis])?, n.i64s(&[1])?);
+    let front = n.emit(Slice, &[shape, start, stop, step])?;
+    let (first, rest) = (n.i64s(&[0])?, n.i64s(&[-1])?);
+    let rows = n.emit(ReduceProd { keep_dims: true }, &[front, first])?;
+    let pattern = n.concat(&[rows, rest], 0)?;
     n.emit(Reshape { special_zero: false }, &[v, pattern])
 }

@@ -97,7 +97,11 @@ fn stft(n: &mut NodeCx<'_>) -> Result<Outputs> {
             n.reshape(length, &[])?
         }
         (None, Some(w)) => n.length(w, 0)?,
-        (None, None) => return Err(n.fail("STFT needs a window or a frame_length")),
+        (None, None) => {
+            n.warn("STFT has neither a window nor a frame_length; frames are as long as there are steps in the signal");
+            let total = n.length(signal, 1)?;
+            n.over(total, step)?
+        }
     };
     let window = match window {
         Some(w) => w,

@@ -192,6 +192,13 @@ fn wrap(n: &mut NodeCx<'_>, x: Value, begins: Value, ends: Value) -> Result<Outp
         if untouched(&known_begins) && untouched(&known_ends) {
             continue;
         }
+        let entry = |v: &Option<Vec<i64>>| v.as_ref().and_then(|v| v.get(axis).copied());
+        if let (Some(begin), Some(end), Some(size)) =
+            (entry(&known_begins), entry(&known_ends), n.shape(x).dim(axis).get())
+            && begin.min(0).saturating_add(end.min(0)).saturating_add(size) <= 0
+        {
+            return Err(n.fail(format!("pads {begin} and {end} leave nothing of axis {axis}, which is {size} long")));
+        }
         let (place, zero, one) = (n.i64(axis as i64)?, n.i64(0)?, n.i64(1)?);
         let begin = n.emit(Gather { batch_dims: 0 }, &[begins, place, zero])?;
         let end = n.emit(Gather { batch_dims: 0 }, &[ends, place, zero])?;

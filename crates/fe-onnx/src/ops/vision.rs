@@ -89,6 +89,17 @@ fn non_max_suppression(n: &mut NodeCx<'_>) -> Result<Outputs> {
             None => n.scalar(ElementType::F32, default)?,
         });
     }
+    // A negative number is no bound to the operation; one that only the run knows counts as 0, as in ONNX Runtime.
+    match n.ints(limits[0]).as_deref() {
+        Some(&[count]) if count < 0 => {
+            return Err(n.fail(format!("max_output_boxes_per_class must not be negative, found {count}")));
+        }
+        Some(_) => {}
+        None => {
+            let zero = n.scalar_like(limits[0], 0.0)?;
+            limits[0] = n.max(limits[0], zero)?;
+        }
+    }
     let op = NonMaxSuppression {
         box_encoding: if centre { BoxEncoding::Center } else { BoxEncoding::Corner },
         sort_result_descending: false,
