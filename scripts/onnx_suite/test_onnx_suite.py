@@ -62,6 +62,10 @@ class CppTests(unittest.TestCase):
         self.assertIsInstance(self.runs("c.add_input<float>(mystery(3)); c.run();"), str)
         self.assertIsInstance(self.runs("std::vector<float> x; mystery(x); c.add_input<float>(x); c.run();"), str)
 
+    def test_a_model_that_must_be_refused_has_no_outputs(self):
+        text = 'TEST(a, t) {\n try {\n convert_model("bad.onnx");\n FAIL() << "no";\n } catch (const ov::Exception& e) {\n }\n}\n'
+        self.assertEqual([(r.model, r.outputs) for r in cpp_tests.tests(text)["t"]], [("bad.onnx", None)])
+
     def test_a_case_that_is_filled_and_never_run_is_run(self):
         self.assertEqual(len(self.runs("c.add_input<float>({1}); c.add_expected_output<float>({1});")), 1)
 
