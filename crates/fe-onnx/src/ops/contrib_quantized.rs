@@ -169,7 +169,10 @@ fn q_softmax(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let y = n.times(y, steps)?;
     let zero = match zero {
         Some(zero) => zero,
-        None => n.scalar(ElementType::U8, 0.0)?,
+        None => {
+            let x = n.input(0)?;
+            n.scalar_like(x, 0.0)?
+        }
     };
     Ok(super::quantized::to_integer(n, y, zero)?.into())
 }
