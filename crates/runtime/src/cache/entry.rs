@@ -1,9 +1,8 @@
 //! One file of the cache: a header, then what the device exported, from a 64-byte boundary on. The header is written last,
 //! so that a file whose writing was broken off has none.
 
-use super::hash::Hash128;
 use carafe_graph::{Error, Result};
-use carafe_tensor::{SharedBytes, files};
+use carafe_tensor::{Hash128, SharedBytes, files};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;

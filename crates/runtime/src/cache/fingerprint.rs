@@ -1,10 +1,9 @@
 //! What makes two compilations the same: everything a file of the model would hold, with the contents of its weights, and
 //! who compiles it with what properties. Node ids are left out; nodes count by their place in topological order.
 
-use super::hash::Hash128;
 use carafe_device::{Device, Properties};
 use carafe_graph::{AttrValue, Body, Model, Op, Result, RtInfo, RtTree};
-use carafe_tensor::{ElementType, Tensor};
+use carafe_tensor::{ElementType, Hash128, Tensor};
 use std::collections::HashMap;
 use std::path::Path;
 

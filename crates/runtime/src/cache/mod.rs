@@ -3,7 +3,6 @@
 
 mod entry;
 mod fingerprint;
-mod hash;
 mod store;
 
 pub use entry::EntryInfo;

@@ -3,7 +3,7 @@
 
 /// MurmurHash3, the variant of 128 bits for machines of 64, without a seed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hash128 {
+pub struct Hash128 {
     a: u64,
     b: u64,
     len: u64,
@@ -17,7 +17,8 @@ const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
 impl Hash128 {
-    pub(crate) fn bytes(&mut self, mut bytes: &[u8]) {
+    /// Goes on with these bytes.
+    pub fn bytes(&mut self, mut bytes: &[u8]) {
         self.len = self.len.wrapping_add(bytes.len() as u64);
         if self.n_rest > 0 {
             let n = bytes.len().min(BLOCK - self.n_rest);
@@ -37,16 +38,18 @@ impl Hash128 {
     }
 
     /// A text and where it ends.
-    pub(crate) fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.number(text.len() as u64);
         self.bytes(text.as_bytes());
     }
 
-    pub(crate) fn number(&mut self, n: u64) {
+    /// A number, as eight bytes.
+    pub fn number(&mut self, n: u64) {
         self.bytes(&n.to_le_bytes());
     }
 
-    pub(crate) fn finish(mut self) -> u128 {
+    /// The hash of all that was given.
+    pub fn finish(mut self) -> u128 {
         self.rest[self.n_rest..].fill(0);
         let (low, high) = halves(&self.rest);
         // Lanes without bytes stay as they are, and zeros leave them so.
