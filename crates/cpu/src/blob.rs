@@ -1,13 +1,12 @@
 //! Exported models: IR text, its weights, and the packed weights behind them, each at a multiple of 64 so that they are used
 //! where they lie when the file is mapped.
 
-use crate::compiled::{BODY, Compiled};
-use crate::weights::{Packed, Weights};
+use crate::compiled::Compiled;
+use crate::weights::{Exported, Weights};
 use carafe_device::{BlobHeader, Kernel, Port, Properties, read_blob, use_kernels, write_blob};
 use carafe_graph::{Error, Notes, Registry, Result};
 use carafe_kernels::Isa;
 use carafe_tensor::SharedBytes;
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -25,12 +24,12 @@ pub(crate) fn export(compiled: &Compiled, to: &mut dyn Write) -> Result<()> {
         put(&mut payload, port.name.as_bytes());
         put(&mut payload, port.names.iter().map(String::as_str).collect::<Vec<_>>().join("\n").as_bytes());
     }
-    let mut all = compiled.engine.weights.all();
-    all.retain(|key, _| !key.starts_with(BODY));
+    let mut all = compiled.engine.weights.exported(&compiled.engine.model);
+    all.retain(|e| !e.constants.iter().any(|name| name.contains('\n')));
     put(&mut payload, &(all.len() as u64).to_le_bytes());
-    for (key, packed) in all {
-        put(&mut payload, key.as_bytes());
-        put(&mut payload, packed.bytes());
+    for Exported { form, constants, bytes } in all {
+        put(&mut payload, format!("{form}\n{}", constants.join("\n")).as_bytes());
+        put(&mut payload, bytes.bytes());
     }
     write_blob(&BlobHeader { device: crate::NAME.into(), version: VERSION.into() }, &payload, to)
 }
@@ -92,14 +91,17 @@ pub(crate) fn import(
     let count = reader.take()?;
     let count = count.as_slice().try_into().map(u64::from_le_bytes);
     let count = count.map_err(|_| Error::invalid("the exported model is cut short"))?;
-    let mut packed = BTreeMap::new();
+    let mut found = vec![];
     for _ in 0..count {
         let (key, bytes) = (reader.text()?, reader.take()?);
         // Bytes that do not lie on a boundary, or belong to other instructions, are packed anew.
         if isa == Isa::best().name() && (bytes.as_slice().as_ptr() as usize).is_multiple_of(64) {
-            packed.insert(key, Packed::Found(bytes));
+            let mut parts = key.split('\n').map(str::to_string);
+            let form = parts.next().unwrap_or_default();
+            found.push(Exported { form, constants: parts.collect(), bytes });
         }
     }
     use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
-    Compiled::of(model, inputs, outputs, Weights::with(packed), properties)
+    let weights = Weights::with(&model, found);
+    Compiled::of(model, inputs, outputs, weights, properties)
 }

@@ -19,9 +19,6 @@ use std::sync::{Arc, Mutex};
 /// Plans of one model that are kept; the oldest goes when another is made.
 const MOST_PLANS: usize = 64;
 
-/// Begins the keys of packed weights of bodies, which stay out of exported models: an address means nothing there.
-pub(crate) const BODY: char = '@';
-
 /// What makes plans, for the model and for the bodies in it.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -58,13 +55,18 @@ impl PlanCache {
     pub(crate) fn get(&self, key: &PlanKey) -> Option<Arc<Plan>> {
         self.by_shapes.get(key).cloned()
     }
-    pub(crate) fn put(&mut self, key: PlanKey, plan: Arc<Plan>) {
+    /// Keeps a plan, or gives the one that another inference put there meanwhile.
+    pub(crate) fn put(&mut self, key: PlanKey, plan: Arc<Plan>) -> Arc<Plan> {
+        if let Some(there) = self.get(&key) {
+            return there;
+        }
         if self.order.len() >= MOST_PLANS {
             let oldest = self.order.remove(0);
             self.by_shapes.remove(&oldest);
         }
         self.order.push(key.clone());
-        self.by_shapes.insert(key, plan);
+        self.by_shapes.insert(key, plan.clone());
+        plan
     }
     /// The last plan of a model.
     pub(crate) fn latest(&self, which: usize) -> Option<Arc<Plan>> {
@@ -101,15 +103,13 @@ impl Engine {
         if let Some(plan) = plans().get(&key) {
             return Ok(plan);
         }
-        let scope = if which == 0 { String::new() } else { format!("{BODY}{which:x}/") };
-        let plan = Arc::new(self.make_plan(model, inputs, &scope, 0)?);
+        let plan = Arc::new(self.make_plan(model, inputs, 0)?);
         self.hold_bodies(&plan);
-        plans().put(key, plan.clone());
-        Ok(plan)
+        Ok(plans().put(key, plan))
     }
 
     /// A plan for these inputs; `depth` pieces come before it.
-    pub(crate) fn make_plan(&self, model: &Model, inputs: &[Tensor], scope: &str, depth: usize) -> Result<Plan> {
+    pub(crate) fn make_plan(&self, model: &Model, inputs: &[Tensor], depth: usize) -> Result<Plan> {
         let known = |&p: &carafe_graph::NodeId| model.fact(p.into()).shape.is_static();
         if model.parameters().iter().all(known)
             && !model
@@ -118,7 +118,7 @@ impl Engine {
                 .zip(inputs)
                 .any(|(&p, t)| model.fact(p.into()).shape.to_static().as_deref() != Some(t.shape()))
         {
-            return self.lower(model, scope, depth);
+            return self.lower(model, depth);
         }
         let shapes = inputs.iter().enumerate().map(|(i, t)| (i, PartialShape::of(t.shape()))).collect();
         let open = |&p: &carafe_graph::NodeId| model.fact(p.into()).ty.is_dynamic();
@@ -127,21 +127,21 @@ impl Engine {
             false => model.reshaped(&shapes),
         };
         // A branch that is never taken may not fit these shapes; then nodes are inferred as they come.
-        let Ok(mut model) = reshaped else { return self.lower(model, scope, depth) };
+        let Ok(mut model) = reshaped else { return self.lower(model, depth) };
         // With the shapes known, what computes shapes is constant.
         run_passes(&mut model, SHAPED, &mut Notes::default())?;
-        self.lower(&model, scope, depth)
+        self.lower(&model, depth)
     }
 
     /// The plan of a model whose shapes are what they are, up to where they depend on data.
-    fn lower(&self, model: &Model, scope: &str, depth: usize) -> Result<Plan> {
-        let Some(split) = split(model, scope, depth)? else { return self.lower_whole(model, scope) };
-        let mut plan = self.lower_whole(&split.head, scope)?;
+    fn lower(&self, model: &Model, depth: usize) -> Result<Plan> {
+        let Some(split) = split(model, depth)? else { return self.lower_whole(model) };
+        let mut plan = self.lower_whole(&split.head)?;
         plan.tail = Some(Arc::new(split.tail));
         Ok(plan)
     }
 
-    fn lower_whole(&self, model: &Model, scope: &str) -> Result<Plan> {
+    fn lower_whole(&self, model: &Model) -> Result<Plan> {
         lower(
             model,
             &BuildCx {
@@ -149,7 +149,6 @@ impl Engine {
                 threads: self.threads,
                 exact: self.exact,
                 weights: &self.weights,
-                scope: scope.to_string(),
                 packers: Packers::new(self.threads),
             },
         )
@@ -211,7 +210,8 @@ impl Compiled {
         run_passes(&mut model, carafe_passes::DEVICE_FUSE, &mut Notes::default())?;
         run_passes(&mut model, SHAPED, &mut Notes::default())?;
         model.infer()?;
-        Compiled::of(model, inputs, outputs, Weights::default(), properties)
+        let weights = Weights::of(&model);
+        Compiled::of(model, inputs, outputs, weights, properties)
     }
 
     /// Of a model that went through the passes.
@@ -244,7 +244,7 @@ impl Compiled {
         let plans = self.last_plans();
         let arena: usize = plans.iter().map(|p| p.arena).sum();
         let constants: usize = plans.iter().flat_map(|p| &p.constants).map(Tensor::byte_len).sum();
-        let packed: usize = self.engine.weights.all().values().map(|p| p.bytes().len()).sum();
+        let packed = self.engine.weights.bytes();
         format!("arena {arena} packed {packed} constants {constants}")
     }
 
@@ -263,7 +263,8 @@ impl Compiled {
         let settings = self.settings.paired();
         let Some(engine) = Arc::get_mut(&mut self.engine) else { return Ok(()) };
         engine.threads = settings.threads_each;
-        engine.plans = Mutex::default();
+        // The plans for fewer threads go after those for more are made: they hold the packed weights.
+        let _before = std::mem::take(&mut engine.plans);
         self.streams = Streams::new(&settings);
         self.settings = settings;
         self.prepare()
@@ -275,7 +276,7 @@ impl Compiled {
         let shape = |&p: &carafe_graph::NodeId| engine.model.fact(p.into()).shape.to_static();
         let shapes: Option<Vec<Vec<usize>>> = engine.model.parameters().iter().map(shape).collect();
         if let Some(shapes) = shapes {
-            let plan = Arc::new(engine.lower(&engine.model, "", 0)?);
+            let plan = Arc::new(engine.lower(&engine.model, 0)?);
             engine.hold_bodies(&plan);
             let key = (0, shapes);
             engine.plans.lock().unwrap_or_else(|e| e.into_inner()).put(key, plan);

@@ -40,7 +40,6 @@ pub(crate) struct Tail {
     heavy: bool,
     /// How many pieces came before.
     depth: usize,
-    scope: String,
     plans: Mutex<PlanCache>,
     seen: Mutex<Vec<Vec<Vec<usize>>>>,
 }
@@ -66,7 +65,7 @@ fn is_heavy(type_name: &str) -> bool {
 }
 
 /// Splits a model behind the first operations whose results have no known shape; `None` when nothing comes behind them.
-pub(crate) fn split(model: &Model, scope: &str, depth: usize) -> Result<Option<Split>> {
+pub(crate) fn split(model: &Model, depth: usize) -> Result<Option<Split>> {
     let is_open = |id: NodeId| model.node(id).outputs().iter().any(|o| !is_known(&o.fact));
     if depth >= MOST_PIECES || model.parameters().iter().any(|&p| is_open(p)) {
         return Ok(None);
@@ -147,8 +146,8 @@ pub(crate) fn split(model: &Model, scope: &str, depth: usize) -> Result<Option<S
         tail.remove(p)?;
     }
     tail.order_parameters(entries);
-    let (plans, seen, scope) = (Mutex::default(), Mutex::default(), scope.to_string());
-    let tail = Tail { model: tail, inputs, outputs, heavy, depth: depth + 1, scope, plans, seen };
+    let (plans, seen) = (Mutex::default(), Mutex::default());
+    let tail = Tail { model: tail, inputs, outputs, heavy, depth: depth + 1, plans, seen };
     Ok(Some(Split { head, tail }))
 }
 
@@ -169,10 +168,9 @@ impl Tail {
                 return Ok(None);
             }
         }
-        let plan = Arc::new(engine.make_plan(&self.model, inputs, &self.scope, self.depth)?);
+        let plan = Arc::new(engine.make_plan(&self.model, inputs, self.depth)?);
         engine.hold_bodies(&plan);
-        self.plans.lock().unwrap_or_else(|e| e.into_inner()).put((0, key), plan.clone());
-        Ok(Some(plan))
+        Ok(Some(self.plans.lock().unwrap_or_else(|e| e.into_inner()).put((0, key), plan)))
     }
 
     /// The plan that was made last.

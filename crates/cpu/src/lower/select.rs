@@ -158,7 +158,6 @@ impl Walk<'_> {
             return Ok(None);
         }
         let site = Site {
-            name: &unit.name,
             op: &*unit.op,
             own_inputs: unit.own_inputs,
             wanted: unit.outputs.iter().map(|&v| self.wanted.get(v).copied().unwrap_or(true)).collect(),

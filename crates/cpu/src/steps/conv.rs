@@ -58,7 +58,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     macro_rules! packed {
         ($name:literal, $kernel:ident, $pack:expr) => {
-            site.packed(&format!("{}|{form}", $name), $kernel.packed_floats(), |to| {
+            site.packed(&format!("{}|{form}", $name), &[tensor], $kernel.packed_floats(), |to| {
                 let floats = floats_of(tensor)?;
                 match shape == whole {
                     true => $pack(&floats, to),

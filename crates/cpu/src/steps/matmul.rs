@@ -80,7 +80,7 @@ fn with_weights(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Result<Opti
     };
     let gemm = Gemm::new(site.cx.isa, n, k);
     let transposed = op.transpose_b && !vector;
-    let weights = site.packed(&format!("gemm|{k}x{n}"), gemm.packed_floats(), |to| {
+    let weights = site.packed(&format!("gemm|{k}x{n}|{transposed}"), &[tensor], gemm.packed_floats(), |to| {
         gemm.pack(site.cx.packers.exec().as_ref(), &floats_of(tensor)?, transposed, to);
         tensor.release();
         Ok(())

@@ -138,7 +138,6 @@ impl Port {
 
 /// A node to find a step for.
 pub(crate) struct Site<'a> {
-    pub(crate) name: &'a str,
     pub(crate) op: &'a dyn Op,
     /// All inputs; those from `own_inputs` on belong to `post`.
     pub(crate) inputs: Vec<Port>,
@@ -166,8 +165,6 @@ pub(crate) struct BuildCx<'a> {
     /// No method whose error is larger than that of a plain sum.
     pub(crate) exact: bool,
     pub(crate) weights: &'a Weights,
-    /// Before the keys of packed weights; empty for the model itself, and each body has its own.
-    pub(crate) scope: String,
     pub(crate) packers: Packers,
 }
 
@@ -213,14 +210,15 @@ impl Built {
 }
 
 impl Site<'_> {
-    /// Packed weights of this node in the given form.
+    /// Packed weights made of these constants. `form` says all else that packing depends on.
     pub(crate) fn packed(
         &self,
         form: &str,
+        constants: &[&Tensor],
         floats: usize,
         fill: impl FnOnce(&mut [f32]) -> Result<()>,
     ) -> Result<Packed> {
-        self.cx.weights.get(&format!("{}{}|{form}", self.cx.scope, self.name), floats, fill)
+        self.cx.weights.get(form, constants, floats, fill)
     }
     /// Whether any operand is read or written in another order of axes.
     pub(crate) fn reordered(&self) -> bool {

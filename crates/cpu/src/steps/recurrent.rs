@@ -8,7 +8,7 @@ use carafe_kernels::{
     Act, CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };
 use carafe_ops::recurrent as ops;
-use carafe_tensor::ElementType;
+use carafe_tensor::{ElementType, Tensor};
 use std::sync::Arc;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
@@ -21,7 +21,8 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let [w, r, b, p] = form.weights.map(|i| i.and_then(|i| site.inputs.get(i)?.constant.as_ref()));
     let (Some(w), Some(r)) = (w, r) else { return Ok(None) };
     let key = form_key(&params, b.is_some(), p.is_some());
-    let weights = site.packed(&key, kernel.packed_floats(), |to| {
+    let constants: Vec<&Tensor> = [Some(w), Some(r), b, p].into_iter().flatten().collect();
+    let weights = site.packed(&key, &constants, kernel.packed_floats(), |to| {
         let (w_floats, r_floats) = (floats_of(w)?, floats_of(r)?);
         let (b, p) = (b.map(floats_of).transpose()?, p.map(floats_of).transpose()?);
         let from = RecurrentWeights { w: &w_floats, r: &r_floats, b: b.as_deref(), peepholes: p.as_deref() };
@@ -280,5 +281,5 @@ fn lengths_role(port: &Port, batch: usize, time: usize) -> Option<Option<Role>> 
 
 // Batch and time do not matter for weights.
 fn form_key(p: &RecurrentParams, bias: bool, peepholes: bool) -> String {
-    format!("{:?}|{}x{}x{}|{bias}|{peepholes}", p.kind, p.directions(), p.input, p.hidden)
+    format!("{:?}|{:?}|{}x{}|{bias}|{peepholes}", p.kind, p.direction, p.input, p.hidden)
 }

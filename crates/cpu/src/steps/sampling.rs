@@ -149,7 +149,7 @@ fn deformable(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(end) = Ending::of(site, 1, LAST, &mut reads) else { return Ok(None) };
     let kernel = Deformable::new(site.cx.isa, site.cx.threads, shape);
     let form = format!("deformable|{:?}|{}", shape.conv.kernel, shape.conv.groups);
-    let weights = site.packed(&form, kernel.packed_floats(), |to| {
+    let weights = site.packed(&form, &[tensor], kernel.packed_floats(), |to| {
         kernel.pack(site.cx.packers.exec().as_ref(), &floats_of(tensor)?, to);
         tensor.release();
         Ok(())

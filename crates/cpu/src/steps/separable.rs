@@ -45,7 +45,6 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(op) = unit.op.get::<GroupConvolution>() else { return Ok(None) };
     // The first of the two as a site of its own.
     let first = Site {
-        name: &unit.name,
         op: &*unit.op,
         inputs: site.inputs[first_input..].to_vec(),
         own_inputs: unit.own_inputs,
@@ -78,10 +77,10 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let (depthwise, pointwise) = (kernel.depthwise(), kernel.pointwise());
     let form = format!("{:?}", shape.kernel);
     let first_packed =
-        first.packed(&format!("depthwise|{form}x{:?}", shape.groups), depthwise.packed_floats(), |to| {
+        first.packed(&format!("depthwise|{form}x{:?}", shape.groups), &[spread], depthwise.packed_floats(), |to| {
             packing(spread, |data| depthwise.pack(data, to))
         })?;
-    let second_packed = site.packed("separable", pointwise.packed_floats(), |to| {
+    let second_packed = site.packed("separable", &[mixed], pointwise.packed_floats(), |to| {
         packing(mixed, |data| pointwise.pack(site.cx.packers.exec().as_ref(), data, true, to))
     })?;
     let step = SeparableStep { weights: [first_packed, second_packed], channels, between, end, kernel };

@@ -335,7 +335,7 @@ fn deconvolved(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(tensor) = &site.inputs[1].constant else { return Ok(None) };
     let kernel = Deconv::new(site.cx.isa, site.cx.threads, shape);
     let form = format!("deconv|{:?}|{}", shape.kernel, shape.groups);
-    let weights = site.packed(&form, kernel.packed_floats(), |to| {
+    let weights = site.packed(&form, &[tensor], kernel.packed_floats(), |to| {
         kernel.pack(&floats_of(tensor)?, to);
         tensor.release();
         Ok(())
