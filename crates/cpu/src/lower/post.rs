@@ -20,12 +20,21 @@ pub(crate) struct Post {
     pub(crate) sources: Vec<Source>,
 }
 
-/// Posts behind the first `taken` as a group of their own: what they follow is now input `result`.
-pub(crate) fn as_group(post: &[Post], taken: usize, result: usize) -> Vec<Post> {
-    let source = |s: &Source| match *s {
-        Source::Result(k) if k <= taken => Source::Input(result),
-        Source::Result(k) => Source::Result(k - taken - 1),
-        input => input,
+/// Posts behind the first `taken` as a group of their own, and the inputs it has: what they follow is input `result`.
+pub(crate) fn as_group(post: &[Post], taken: usize, result: usize) -> (Vec<Post>, Vec<usize>) {
+    let mut used: Vec<usize> = vec![];
+    let mut input = |i: usize| match used.iter().position(|&u| u == i) {
+        Some(at) => Source::Input(at),
+        None => {
+            used.push(i);
+            Source::Input(used.len() - 1)
+        }
     };
-    post.iter().map(|p| Post { elt: p.elt, sources: p.sources.iter().map(source).collect() }).collect()
+    let mut source = |s: &Source| match *s {
+        Source::Result(k) if k <= taken => input(result),
+        Source::Result(k) => Source::Result(k - taken - 1),
+        Source::Input(i) => input(i),
+    };
+    let post = post.iter().map(|p| Post { elt: p.elt, sources: p.sources.iter().map(&mut source).collect() }).collect();
+    (post, used)
 }

@@ -3,11 +3,12 @@
 //! wanted layout right here.
 
 use super::draft::{Draft, Unit};
+use super::post::{Post, Source};
 use crate::makers::maker;
 use crate::plan::{Action, Layout};
 use crate::run::plannable;
 use crate::steps::{BuildCx, Built, Port, Site, Work, build, reorder};
-use carafe_graph::{NodeId, Result, normalize_axis};
+use carafe_graph::{Error, NodeId, Result, normalize_axis};
 use carafe_kernels::MAX_PARTS;
 use carafe_ops::movement::Concat;
 use carafe_tensor::{ElementType, Tensor};
@@ -119,7 +120,8 @@ impl Walk<'_> {
             },
             None if unit.before.is_some() => self.one_by_one(unit),
             None if unit.out_order.is_some() || unit.orders.iter().any(Option::is_some) => self.in_order(unit),
-            None if unit.group || unit.post.is_empty() => self.evaluate(unit),
+            None if unit.group => self.one_post_at_a_time(unit),
+            None if unit.post.is_empty() => self.evaluate(unit),
             // Nobody does it in one go: the operation first, then the rest.
             None => self.apart(unit),
         }
@@ -290,10 +292,12 @@ impl Walk<'_> {
             fused: vec![],
             ..unit.clone()
         };
+        // Inputs of the operation are no business of the group: they may be empty where its operands are not.
+        let (post, used) = super::post::as_group(&unit.post[taken..], taken, unit.inputs.len());
         let rest = Unit {
-            inputs: unit.inputs.iter().copied().chain([between]).collect(),
+            inputs: used.into_iter().map(|i| unit.inputs.get(i).copied().unwrap_or(between)).collect(),
             own_inputs: 0,
-            post: super::post::as_group(&unit.post[taken..], taken, unit.inputs.len()),
+            post,
             group: true,
             orders: vec![],
             out_order: None,
@@ -301,6 +305,34 @@ impl Walk<'_> {
             ..unit.clone()
         };
         (first, rest)
+    }
+
+    // A group that is too much for one step. Every result of a group has the shape of the last.
+    fn one_post_at_a_time(&mut self, unit: &Unit) -> Result<()> {
+        if unit.post.len() < 2 {
+            let shape = &self.out.values[unit.outputs[0]].shape;
+            return Err(Error::invalid(format!("no memory for a value of shape {shape:?}")).at(place_of(unit)));
+        }
+        let mut results = vec![];
+        for (k, post) in unit.post.iter().enumerate() {
+            let last = k + 1 == unit.post.len();
+            let to = if last { unit.outputs[0] } else { self.out.values.len() };
+            if !last {
+                let like = self.out.values[unit.outputs[0]].clone();
+                self.out.values.push(like);
+            }
+            let value = |source: &Source| match *source {
+                Source::Input(i) => unit.inputs[i],
+                Source::Result(r) => results[r],
+            };
+            let inputs: Vec<usize> = post.sources.iter().map(value).collect();
+            let sources = (0..inputs.len()).map(Source::Input).collect();
+            let fused = if last { unit.fused.clone() } else { vec![] };
+            let post = vec![Post { elt: post.elt, sources }];
+            self.unit(&Unit { inputs, outputs: vec![to], post, fused, ..unit.clone() })?;
+            results.push(to);
+        }
+        Ok(())
     }
 
     // Transposes again what was to be read or written in another order.
