@@ -104,3 +104,41 @@ fn channels_have_limits_of_their_own_and_a_convolution_takes_all_along() {
     assert_eq!(kernels.iter().filter(|k| k.contains("conv_")).count(), 1);
     assert!(kernels.len() <= 2 && !kernels.iter().any(|k| k == "reference"), "{kernels:?}");
 }
+
+// Quantized to bytes and back, as models come from ONNX: a tie goes to the even step before the zero point is added.
+fn there_and_back(m: &mut Model, x: Value, scale: (&[usize], &[f32]), zero: f32) -> Value {
+    use carafe_ops::activation::Clamp;
+    use carafe_ops::arithmetic::{Add, Divide, Multiply, Subtract};
+    use carafe_ops::convert::Convert;
+    use carafe_ops::math::Round;
+    use carafe_ops::math::round::RoundMode;
+    let constant = |m: &mut Model, t: Tensor| m.constant(&format!("c{}", m.len()), t).unwrap();
+    let s = constant(m, Tensor::from_slice(scale.0, scale.1).unwrap());
+    let z = constant(m, Tensor::scalar(zero));
+    let name = |m: &Model| format!("n{}", m.len());
+    let y = m.add(name(m), Divide::default(), &[x, s]).unwrap();
+    let y = m.add(name(m), Round { mode: RoundMode::HalfToEven }, &[y.into()]).unwrap();
+    let y = m.add(name(m), Add::default(), &[y.into(), z]).unwrap();
+    let y = m.add(name(m), Clamp { min: 0.0, max: 255.0 }, &[y.into()]).unwrap();
+    let y = m.add(name(m), Convert { destination_type: ElementType::U8 }, &[y.into()]).unwrap();
+    let y = m.add(name(m), Convert { destination_type: ElementType::F32 }, &[y.into()]).unwrap();
+    let y = m.add(name(m), Subtract::default(), &[y.into(), z]).unwrap();
+    m.add(name(m), Multiply::default(), &[y.into(), s]).unwrap().into()
+}
+
+#[test]
+fn values_between_two_steps_stay_on_their_side() {
+    for (scales, zero) in [(vec![1.0], 127.0), (vec![0.1], 3.0), (vec![0.1, 0.2], 128.0), (vec![0.0123, 0.7], 0.0)] {
+        let mut m = Model::new("m");
+        let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 2, 300])).unwrap();
+        let shape: &[usize] = if scales.len() == 1 { &[] } else { &[1, 2, 1] };
+        let y = there_and_back(&mut m, x, (shape, &scales), zero);
+        // A second pair whose steps are half as wide meets ties only.
+        let half: Vec<f32> = scales.iter().map(|s| s * 2.0).collect();
+        let y = there_and_back(&mut m, y, (shape, &half), zero);
+        m.result("y", y).unwrap();
+        let data: Vec<f32> = (0..600).map(|i| (i as f32 - 300.0) * 0.5 * scales[i / 300 % scales.len()]).collect();
+        let kernels = check(&m, Tensor::from_vec(&[1, 2, 300], data).unwrap(), 0.0);
+        assert_eq!(kernels.len(), 1, "one pass over memory: {kernels:?}");
+    }
+}

@@ -1,40 +1,26 @@
-//! Quantizing at once followed by dequantizing becomes FakeQuantize; stored weights keep their integers:
+//! Whole numbers that are stored as integers and read back at once stay floats, which hold them exactly; stored weights keep
+//! their integers:
 //!
 //! ```text
-//! q = Convert(Clamp(Round(x / s) + z, low, high), integer)
-//! (Convert(q, f32) - z) * s                  ->  FakeQuantize(x, (low - z) * s, (high - z) * s, ..) {high - low + 1}
+//! w = Clamp(whole numbers, low, high)             with low and high inside of the integer type
+//! Convert(Convert(w, integer), f32)          ->  w
 //! Convert(stored integers, f32) - 0          ->  Convert(stored integers, f32)
 //! ```
 //!
-//! Other readers of `q` keep it. FakeQuantize rounds after the zero point is added, so a value just between two steps may go
-//! to the other one where the zero point is odd. f32 only: limits in f16 would move the steps.
+//! So quantizing followed by dequantizing is elementwise arithmetic, of the same roundings as before: a FakeQuantize would
+//! divide by another number and put values just between two steps on the other side. Other readers of the integers keep
+//! them. What integers do not have stays as it is: NaN and minus zero. f32 only.
 
-use super::linear::Plain;
-use super::look::{is_stored, made_by, operands, put_in_place, read_outside, stored, sweep, value_of};
-use carafe_graph::{Constant, Model, NodeId, Outcome, Result, Rewrite, Value};
+use super::look::{is_stored, made_by, stored, sweep, value_of};
+use carafe_graph::{Constant, Model, NodeId, Outcome, Result, ResultOp, Rewrite, Value};
 use carafe_ops::activation::Clamp;
-use carafe_ops::arithmetic::{Add, AutoBroadcast, Divide, Multiply, Subtract};
+use carafe_ops::arithmetic::{Add, Multiply, Subtract};
 use carafe_ops::convert::Convert;
-use carafe_ops::math::Round;
-use carafe_ops::math::round::RoundMode;
-use carafe_ops::quantize::FakeQuantize;
-use carafe_tensor::{ElementType, Tensor};
+use carafe_ops::math::{Ceiling, Floor, Round};
+use carafe_tensor::ElementType;
 
 #[derive(Clone, Copy, Debug)]
 pub struct FuseQdq;
-
-/// One half: numbers of steps are `x / scale + zero`.
-struct Grid {
-    scale: Plain,
-    zero: Plain,
-}
-
-struct Quantized {
-    x: Value,
-    grid: Grid,
-    low: f64,
-    high: f64,
-}
 
 impl Rewrite for FuseQdq {
     fn name(&self) -> &'static str {
@@ -46,39 +32,16 @@ impl Rewrite for FuseQdq {
             sweep(model, root)?;
             return Ok(Outcome::Done);
         }
-        let Some((q, out)) = dequantized(model, root) else { return Ok(Outcome::NoMatch) };
-        let Some(Quantized { x, grid, low, high }) = quantized(model, q) else { return Ok(Outcome::NoMatch) };
-        if model.fact(x).ty != ElementType::F32 || model.fact(root.into()).ty != ElementType::F32 {
-            return Ok(Outcome::skip("only f32 is quantized this way"));
+        let Some(whole) = widened_again(model, root) else { return Ok(Outcome::NoMatch) };
+        if model.fact(whole).ty != ElementType::F32 || model.fact(root.into()).ty != ElementType::F32 {
+            return Ok(Outcome::skip("only f32 holds the integers of every type here"));
         }
-        let positive = |p: &Plain| p.values.iter().all(|s| s.is_normal() && *s > 0.0);
-        if !positive(&grid.scale) || !positive(&out.scale) {
-            return Ok(Outcome::skip("a scale is not positive"));
+        if model.users(root.into()).iter().any(|u| model.node(u.node).op().is::<ResultOp>()) {
+            return Ok(Outcome::skip("the numbers are an output of the model"));
         }
-        if let Some(skip) = read_outside(model, root, &[q]) {
-            return Ok(skip);
-        }
-        let limit = |grid: &Grid, bound: f64| grid.zero.zip(&grid.scale, |z, s| (bound - z) * s);
-        let limits = [limit(&grid, low), limit(&grid, high), limit(&out, low), limit(&out, high)];
-        let [Some(a), Some(b), Some(c), Some(d)] = limits else {
-            return Ok(Outcome::skip("scales and zero points do not meet"));
-        };
-        let limits = [a, b, c, d].map(|p| p.tensor(ElementType::F32));
-        let limits: Vec<Tensor> = limits.into_iter().collect::<Result<_>>()?;
-        let levels = (high - low) as u64 + 1;
-        if let Some(twin) = twin(model, x, levels, &limits) {
-            model.replace_value(root.into(), twin);
-            sweep(model, root)?;
-            return Ok(Outcome::Done);
-        }
-        let mut inputs = vec![x];
-        for (tensor, what) in limits.into_iter().zip(["input_low", "input_high", "output_low", "output_high"]) {
-            let name = format!("{}/{what}", model.node(root).name());
-            inputs.push(model.constant(&name, tensor)?);
-        }
-        let op = FakeQuantize { levels, auto_broadcast: AutoBroadcast::Numpy, auto_broadcast_axis: None };
-        let new = model.add(format!("{}/FakeQuantize", model.node(root).name()), op, &inputs)?;
-        put_in_place(model, root, new)
+        model.replace_value(root.into(), whole);
+        sweep(model, root)?;
+        Ok(Outcome::Done)
     }
 }
 
@@ -93,36 +56,32 @@ fn centred_on_zero(model: &Model, root: NodeId) -> Option<Value> {
     (none && same && !weights.element_type().is_float()).then_some(widened)
 }
 
-// The integers that the node gives numbers to.
-fn dequantized(model: &Model, root: NodeId) -> Option<(Value, Grid)> {
-    let constant = |v: Value| Plain::of(stored(model, v)?.as_ref());
-    let (scale, centred) = operands::<Multiply, _>(model, root.into(), constant)?;
-    let (widened, zero) = match made_by::<Subtract>(model, centred) {
-        Some(&[widened, zero]) => (widened, constant(zero)?),
-        _ => (centred, none()),
-    };
-    let (convert, _) = model.producer::<Convert>(widened)?;
-    let q = model.input(convert, 0)?;
-    model.fact(q).ty.is_integer().then_some((q, Grid { scale, zero }))
+// The whole numbers that were made integers right before the node makes them floats.
+fn widened_again(model: &Model, root: NodeId) -> Option<Value> {
+    model.op_at::<Convert>(root)?;
+    let integers = model.input(root, 0)?;
+    let range = value_range(model.fact(integers).ty)?;
+    let (narrow, _) = model.producer::<Convert>(integers)?;
+    let limited = model.input(narrow, 0)?;
+    let (clamp_id, clamp) = model.producer::<Clamp>(limited)?;
+    let limit = |v: f64| v.fract() == 0.0 && range.contains(&v) && v.abs() <= 65535.0;
+    (limit(clamp.min) && limit(clamp.max) && is_whole(model, model.input(clamp_id, 0)?, 2)).then_some(limited)
 }
 
-fn quantized(model: &Model, q: Value) -> Option<Quantized> {
-    let (convert, _) = model.producer::<Convert>(q)?;
-    let (clamp_id, clamp) = model.producer::<Clamp>(model.input(convert, 0)?)?;
-    let (low, high) = (clamp.min, clamp.max);
-    let constant = |v: Value| Plain::of(stored(model, v)?.as_ref());
-    let steps = model.input(clamp_id, 0)?;
-    let (steps, zero) = match made_by::<Add>(model, steps) {
-        Some(&[a, b]) if is_stored(model, b) => (a, constant(b)?),
-        Some(&[a, b]) => (b, constant(a)?),
-        _ => (steps, none()),
-    };
-    let (round_id, round) = model.producer::<Round>(steps)?;
-    let &[x, scale] = made_by::<Divide>(model, model.input(round_id, 0)?)? else { return None };
-    let whole = low.fract() == 0.0 && high.fract() == 0.0 && low < high && high - low <= 65535.0;
-    let fits = whole && round.mode == RoundMode::HalfToEven && value_range(model.fact(q).ty)?.contains(&low);
-    let fits = fits && value_range(model.fact(q).ty)?.contains(&high);
-    fits.then_some(Quantized { x, grid: Grid { scale: constant(scale)?, zero }, low, high })
+// Whether a value has no fraction: rounded, integers before, or a sum of such.
+fn is_whole(model: &Model, v: Value, depth: usize) -> bool {
+    if let Some(t) = stored(model, v) {
+        return t.len() <= 1 << 20 && t.to_vec::<f64>().is_ok_and(|all| all.iter().all(|x| x.fract() == 0.0));
+    }
+    let op = model.node(v.node).op();
+    if op.is::<Round>() || op.is::<Floor>() || op.is::<Ceiling>() {
+        return true;
+    }
+    if op.is::<Convert>() {
+        return model.input(v.node, 0).is_some_and(|v| model.fact(v).ty.is_integer());
+    }
+    let sum = made_by::<Add>(model, v).or_else(|| made_by::<Subtract>(model, v));
+    depth > 0 && sum.is_some_and(|parts| parts.iter().all(|p| is_whole(model, *p, depth - 1)))
 }
 
 fn value_range(ty: ElementType) -> Option<std::ops::RangeInclusive<f64>> {
@@ -130,20 +89,6 @@ fn value_range(ty: ElementType) -> Option<std::ops::RangeInclusive<f64>> {
     ty.is_integer().then(|| match ty.is_signed() {
         true => -(2f64.powi(bits - 1))..=2f64.powi(bits - 1) - 1.0,
         false => 0.0..=2f64.powi(bits) - 1.0,
-    })
-}
-
-fn none() -> Plain {
-    Plain { shape: vec![], values: vec![0.0] }
-}
-
-// A FakeQuantize that does the same already: of several dequantizers behind one quantizer one is enough.
-fn twin(model: &Model, x: Value, levels: u64, limits: &[Tensor]) -> Option<Value> {
-    model.users(x).iter().map(|u| u.node).find_map(|id| {
-        let op = model.op_at::<FakeQuantize>(id)?;
-        let own = &model.node(id).inputs()[1..];
-        let same = own.iter().zip(limits).all(|(v, t)| model.constant_of(*v).is_some_and(|c| c.content_eq(t)));
-        (op.levels == levels && op.auto_broadcast == AutoBroadcast::Numpy && same).then_some(Value::from(id))
     })
 }
 
@@ -191,11 +136,14 @@ fn widens_quantized(model: &Model, id: NodeId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Sketch, kinds};
+    use super::super::testing::kinds;
+    use super::super::{FoldScale, FuseLinear};
     use super::*;
     use crate::{COMMON, COMMON_WIDENED};
     use carafe_graph::{Notes, Pass, run_passes};
-    use carafe_tensor::PartialShape;
+    use carafe_ops::arithmetic::Divide;
+    use carafe_ops::math::round::RoundMode;
+    use carafe_tensor::{PartialShape, Tensor};
 
     // The form in which quantizing comes from files.
     fn quantize(m: &mut Model, x: Value, s: Value, z: Option<f64>, ty: ElementType) -> Value {
@@ -219,9 +167,10 @@ mod tests {
         m.add("times", Multiply::default(), &[s, y]).unwrap().into()
     }
 
+    // Quantized, and dequantized by so many readers, with what the pass makes of it; the results are the same numbers.
     fn check(scale: (&[usize], &[f32]), z: Option<f64>, ty: ElementType, readers: usize) -> Model {
         let mut m = Model::new("m");
-        let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 2, 50])).unwrap();
+        let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 2, 600])).unwrap();
         let s = m.constant("s", Tensor::from_slice(scale.0, scale.1).unwrap()).unwrap();
         let q = quantize(&mut m, x, s, z, ty);
         for i in 0..readers {
@@ -229,14 +178,13 @@ mod tests {
             m.result(&format!("r{i}"), y).unwrap();
         }
         let before = m.clone();
-        FuseQdq.run(&mut m, &mut Notes::default()).unwrap();
-        // None of these lies just between two steps.
-        let data: Vec<f32> = (0..100).map(|i| i as f32 * 0.013713 - 0.6007).collect();
-        let data = [Tensor::from_slice(&[1, 2, 50], &data).unwrap()];
+        run_passes(&mut m, &[&FuseQdq, &FuseLinear, &FoldScale], &mut Notes::default()).unwrap();
+        // Every second one lies just between two steps.
+        let data: Vec<f32> = (0..1200).map(|i| (i as f32 - 600.0) * 0.5 * scale.1[0]).collect();
+        let data = [Tensor::from_slice(&[1, 2, 600], &data).unwrap()];
         for (a, b) in before.evaluate(&data).unwrap().iter().zip(&m.evaluate(&data).unwrap()) {
-            for (a, b) in a.as_slice::<f32>().unwrap().iter().zip(b.as_slice::<f32>().unwrap()) {
-                assert!((a - b).abs() < 1e-5, "{a} {b}");
-            }
+            // As numbers: minus zero, which integers do not have, is equal to zero.
+            assert_eq!(a.as_slice::<f32>().unwrap(), b.as_slice::<f32>().unwrap());
         }
         m
     }
@@ -244,14 +192,33 @@ mod tests {
     #[test]
     fn one_scale_and_scales_of_channels() {
         for (z, ty) in [(Some(128.0), ElementType::U8), (None, ElementType::I8), (Some(3.0), ElementType::I8)] {
-            assert_eq!(kinds(&check((&[], &[0.004]), z, ty, 1)), "FakeQuantize");
-            assert_eq!(kinds(&check((&[1, 2, 1], &[0.004, 0.003]), z, ty, 1)), "FakeQuantize");
+            let wanted = match z {
+                Some(_) => "Divide Round Add Clamp Subtract Multiply",
+                None => "Divide Round Clamp Multiply",
+            };
+            assert_eq!(kinds(&check((&[], &[0.004]), z, ty, 1)), wanted);
+            assert_eq!(kinds(&check((&[1, 2, 1], &[0.1, 0.3]), z, ty, 1)), wanted);
         }
     }
 
     #[test]
-    fn several_dequantizers_share_one_node() {
-        assert_eq!(kinds(&check((&[], &[0.004]), Some(9.0), ElementType::U8, 3)), "FakeQuantize");
+    fn a_tie_goes_to_the_even_step_before_the_zero_point_is_added() {
+        let mut m = Model::new("m");
+        let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1])).unwrap();
+        let s = m.constant("s", Tensor::scalar(1f32)).unwrap();
+        let q = quantize(&mut m, x, s, Some(127.0), ElementType::U8);
+        let y = dequantize(&mut m, q, s, Some(0.0));
+        m.result("r", y).unwrap();
+        assert_eq!(FuseQdq.run(&mut m, &mut Notes::default()).unwrap(), 1);
+        let y = m.evaluate(&[Tensor::from_slice(&[1], &[0.5f32]).unwrap()]).unwrap();
+        assert_eq!(y[0].as_slice::<f32>().unwrap(), [127.0]);
+    }
+
+    #[test]
+    fn several_dequantizers_share_the_numbers() {
+        let m = check((&[], &[0.004]), Some(9.0), ElementType::U8, 3);
+        assert_eq!(kinds(&m).matches("Clamp").count(), 1);
+        assert!(!kinds(&m).contains("Convert"));
     }
 
     #[test]
@@ -264,24 +231,35 @@ mod tests {
         m.result("integers", q).unwrap();
         m.result("floats", y).unwrap();
         assert_eq!(FuseQdq.run(&mut m, &mut Notes::default()).unwrap(), 1);
-        assert_eq!(kinds(&m), "Divide Round Clamp Convert FakeQuantize");
+        assert_eq!(kinds(&m), "Divide Round Clamp Convert Multiply");
     }
 
     #[test]
-    fn scales_that_are_computed_and_halves_stay() {
+    fn a_scale_may_be_computed() {
         let mut m = Model::new("m");
         let x = m.parameter("x", ElementType::F32, PartialShape::of(&[4])).unwrap();
         let s = m.parameter("s", ElementType::F32, PartialShape::scalar()).unwrap();
         let q = quantize(&mut m, x, s, None, ElementType::U8);
         let y = dequantize(&mut m, q, s, None);
         m.result("r", y).unwrap();
-        assert_eq!(FuseQdq.run(&mut m, &mut Notes::default()).unwrap(), 0);
-        super::super::testing::stays(&FuseQdq, "a scale is not positive", |g: &mut Sketch| {
-            let x = g.input(&[4]);
-            let s = g.c(-0.5);
-            let q = quantize(&mut g.model, x, s, None, ElementType::U8);
-            dequantize(&mut g.model, q, s, None)
-        });
+        assert_eq!(FuseQdq.run(&mut m, &mut Notes::default()).unwrap(), 1);
+        assert_eq!(kinds(&m), "Divide Round Clamp Multiply");
+    }
+
+    #[test]
+    fn numbers_with_a_fraction_or_beyond_the_type_stay_integers() {
+        for (z, clamp) in [(0.5, [0.0, 255.0]), (0.0, [0.0, 256.0]), (0.0, [-0.5, 255.0])] {
+            let mut m = Model::new("m");
+            let x = m.parameter("x", ElementType::F32, PartialShape::of(&[4])).unwrap();
+            let z = m.constant("z", Tensor::scalar(z as f32)).unwrap();
+            let mut y = m.add("round", Round { mode: RoundMode::HalfToEven }, &[x]).unwrap().into();
+            y = m.add("plus", Add::default(), &[y, z]).unwrap().into();
+            y = m.add("limit", Clamp { min: clamp[0], max: clamp[1] }, &[y]).unwrap().into();
+            y = m.add("narrow", Convert { destination_type: ElementType::U8 }, &[y]).unwrap().into();
+            y = dequantize(&mut m, y, z, None);
+            m.result("r", y).unwrap();
+            assert_eq!(FuseQdq.run(&mut m, &mut Notes::default()).unwrap(), 0);
+        }
     }
 
     #[test]

@@ -3,8 +3,12 @@
 
 use super::look::{is_float, is_stored, made_by, stored};
 use carafe_graph::{Model, NodeId, Result, Value};
-use carafe_ops::arithmetic::{Add, Divide, Multiply, Subtract};
+use carafe_ops::activation::{Clamp, Relu};
+use carafe_ops::arithmetic::{Add, Divide, Maximum, Minimum, Multiply, Subtract};
+use carafe_ops::convert::Convert;
 use carafe_ops::index::{broadcast_strides, offsets};
+use carafe_ops::math::{Ceiling, Floor, Round};
+use carafe_ops::quantize::FakeQuantize;
 use carafe_tensor::{ElementType, Tensor};
 
 /// A constant to compute with.
@@ -65,10 +69,11 @@ pub(super) enum Step {
     Plus(Plain),
 }
 
-/// What the node does to its data, if that is a step with a constant on floats.
+/// What the node does to its data, if that is a step with a constant on floats. Numbers that are rounded to whole ones stay as
+/// they are computed: joined constants differ in the last bit, which puts ties on the other side.
 pub(super) fn step(model: &Model, id: NodeId) -> Option<(Value, Step)> {
     let v = Value::from(id);
-    if model.get(id)?.outputs().len() != 1 || !is_float(model, v) {
+    if model.get(id)?.outputs().len() != 1 || !is_float(model, v) || is_rounded(model, v, 4) {
         return None;
     }
     let apart = |inputs: &[Value]| {
@@ -90,4 +95,16 @@ pub(super) fn step(model: &Model, id: NodeId) -> Option<(Value, Step)> {
     }
     let inputs = made_by::<Divide>(model, v).filter(|i| second(i))?;
     apart(inputs).map(|(x, c)| (x, Step::Times(c.map(|c| 1.0 / c))))
+}
+
+// Whether something rounds the value, maybe behind further arithmetic.
+fn is_rounded(model: &Model, v: Value, depth: usize) -> bool {
+    model.users(v).iter().any(|user| {
+        let op = model.node(user.node).op();
+        let to_integer = op.get::<Convert>().is_some_and(|c| c.destination_type.is_integer());
+        let rounds = op.is::<Round>() || op.is::<Floor>() || op.is::<Ceiling>() || op.is::<FakeQuantize>();
+        let linear = op.is::<Add>() || op.is::<Subtract>() || op.is::<Multiply>() || op.is::<Divide>();
+        let limit = op.is::<Clamp>() || op.is::<Relu>() || op.is::<Maximum>() || op.is::<Minimum>();
+        rounds || to_integer || (depth > 0 && (linear || limit) && is_rounded(model, user.node.into(), depth - 1))
+    })
 }
