@@ -8,7 +8,9 @@ use crate::request::Request;
 use crate::steps::BuildCx;
 use crate::threads::Streams;
 use crate::weights::{Packers, Weights};
-use carafe_device::{CompiledModel, InferRequest, Kernel, Port, Properties, use_kernels};
+use carafe_device::{
+    CompiledModel, InferRequest, Kernel, Port, Properties, settle_kernels, tell_kernel_troubles, use_kernels,
+};
 use carafe_graph::{Error, FrameworkNode, Model, Notes, OpRef, Parameter, Result, run_passes};
 use carafe_kernels::Isa;
 use carafe_tensor::{PartialShape, Tensor};
@@ -130,6 +132,7 @@ impl Engine {
         let Ok(mut model) = reshaped else { return self.lower(model, depth) };
         // With the shapes known, what computes shapes is constant.
         run_passes(&mut model, SHAPED, &mut Notes::default())?;
+        settle_kernels(&mut model)?;
         self.lower(&model, depth)
     }
 
@@ -315,6 +318,7 @@ impl CompiledModel for Compiled {
     }
     fn runtime_model(&self) -> Model {
         let mut model = self.engine.model.clone();
+        tell_kernel_troubles(&mut model);
         let plans = self.last_plans();
         let mut rows: HashMap<String, (usize, String)> = HashMap::new();
         for (place, step) in plans.iter().flat_map(|p| &p.steps).enumerate() {

@@ -56,6 +56,9 @@ pub trait Kernel: Send + Sync {
     fn configs(&self, site: &Site) -> Result<Vec<Config>>;
     /// The kernel of a node for one of the configurations.
     fn init(&self, site: &Site, config: usize) -> Result<Box<dyn PreparedKernel>>;
+    /// Told by a device that the kernel should run this node and cannot: it failed, panicked or offered no usable layout. For
+    /// whoever wraps a kernel to tell the user; the node is run by something else.
+    fn report(&self, _site: &Site, _trouble: &str) {}
 }
 
 /// A kernel ready to run one node.

@@ -1,100 +1,197 @@
-//! Puts extensions' kernels into a model: a node that a kernel takes keeps its operation for inference and gets the kernel
-//! for evaluation. Layouts and precisions are changed at the borders of the node.
+//! Puts extensions' kernels into a model: a node that a kernel may take keeps its operation for inference and gets the kernel
+//! for evaluation. Kernels are asked once where all shapes are known, and again for each set of shapes where they are not.
+//! Layouts and precisions are changed at the borders of the node.
 
-use crate::kernel::{Config, Kernel, PortLayout, PreparedKernel, Site};
-use carafe_graph::{AttrValue, Body, EvalCx, InferCx, Model, NodeId, Notes, Op, OpDecl, OpInfo, OpRef, Result};
-use carafe_tensor::Tensor;
+use crate::kernel::{Kernel, Site};
+use crate::kernel_choice::{Asked, Chosen, ask};
+use carafe_graph::{AttrValue, Body, EvalCx, Fact, InferCx, Model, NodeId, Notes, Op, OpDecl, OpInfo, OpRef, Result};
+use carafe_tensor::{PartialShape, Tensor};
 use std::any::Any;
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-/// An operation that a kernel evaluates.
+/// Runtime information of a node that a kernel should run and cannot: why.
+pub const KERNEL_TROUBLE: &str = "kernelTrouble";
+
+/// Answers for sets of shapes that one node keeps.
+const MOST_SHAPES: usize = 64;
+
+/// Name in reports where no kernel runs a node.
+const REFERENCE: &str = "reference";
+
+/// An operation that a kernel evaluates, for the shapes at which one takes it.
 #[derive(Clone)]
 pub struct KernelOp {
     inner: OpRef,
-    name: String,
-    config: Config,
-    prepared: Arc<Mutex<Box<dyn PreparedKernel>>>,
+    node: String,
+    /// Those that are for the operation, the one to ask first in front.
+    kernels: Arc<[Arc<dyn Kernel>]>,
+    /// What was known of the inputs when the kernels were put in, constants with their values.
+    inputs: Vec<Fact>,
+    /// The answer for the shapes of `inputs`, where they are known.
+    settled: Option<Chosen>,
+    shared: Arc<Shared>,
+}
+
+/// What all copies of a node share, so that reports of a compiled model tell of its plans.
+#[derive(Default)]
+struct Shared {
+    answers: Mutex<Vec<(Vec<Vec<usize>>, Option<Chosen>)>>,
+    last: Mutex<Last>,
+}
+
+#[derive(Default)]
+struct Last {
+    kernel: Option<String>,
+    trouble: Option<String>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 impl KernelOp {
-    /// Name of the kernel.
-    pub fn kernel(&self) -> &str {
-        &self.name
+    /// Name of the kernel that runs it, or ran it last where that depends on shapes; `reference` when none does.
+    pub fn kernel(&self) -> String {
+        let settled = self.settled.as_ref().map(|c| c.name.clone());
+        settled.or_else(|| lock(&self.shared.last).kernel.clone()).unwrap_or_else(|| REFERENCE.into())
+    }
+
+    /// Why a kernel that is for it did not run it the last time one was asked.
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.shared.last).trouble.clone()
+    }
+
+    fn ask(&self, site: &Site) -> Option<Chosen> {
+        let Asked { chosen, trouble } = ask(&self.kernels, site);
+        *lock(&self.shared.last) = Last { kernel: chosen.as_ref().map(|c| c.name.clone()), trouble };
+        chosen
+    }
+
+    // The answer for these inputs.
+    fn answer(&self, cx: &EvalCx<'_>) -> Option<Chosen> {
+        if let Some(chosen) = &self.settled {
+            return Some(chosen.clone());
+        }
+        let shapes: Vec<Vec<usize>> = (0..cx.n_inputs()).map(|i| cx.input(i).shape().to_vec()).collect();
+        let known = lock(&self.shared.answers).iter().find(|(s, _)| *s == shapes).map(|(_, answer)| answer.clone());
+        if let Some(answer) = known {
+            return answer;
+        }
+        let exact = |(i, fact): (usize, &Fact)| match fact.tensor() {
+            Some(_) => fact.clone(),
+            None => Fact::new(cx.input(i).element_type(), PartialShape::of(&shapes[i])),
+        };
+        let inputs = self.inputs.iter().enumerate().map(exact).collect();
+        let outputs = (0..cx.n_outputs()).map(|i| cx.out_fact(i).clone()).collect();
+        let answer = self.ask(&site(&self.node, &*self.inner, inputs, outputs));
+        let mut answers = lock(&self.shared.answers);
+        if answers.len() >= MOST_SHAPES {
+            answers.remove(0);
+        }
+        answers.push((shapes, answer.clone()));
+        answer
     }
 }
 
 impl std::fmt::Debug for KernelOp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} by {}", self.inner.type_name(), self.name)
+        write!(f, "{} by {}", self.inner.type_name(), self.kernel())
     }
 }
 
+fn site(name: &str, op: &dyn Op, inputs: Vec<Fact>, outputs: Vec<Fact>) -> Site {
+    Site {
+        name: name.to_string(),
+        op_type: op.type_name().to_string(),
+        opset: op.opset().to_string(),
+        attrs: op.attrs().into_iter().map(|(n, v)| (n.into_owned(), v)).collect(),
+        inputs,
+        outputs,
+    }
+}
+
+fn site_at(model: &Model, id: NodeId, op: &dyn Op) -> Site {
+    let node = model.node(id);
+    let inputs = node.inputs().iter().map(|v| model.fact(*v).clone()).collect();
+    site(node.name(), op, inputs, node.outputs().iter().map(|o| o.fact.clone()).collect())
+}
+
+fn is_known(site: &Site) -> bool {
+    site.inputs.iter().chain(&site.outputs).all(|f| f.shape.is_static() && !f.ty.is_dynamic())
+}
+
 /// Gives every node that a kernel for `device` takes to it; how many. Among several kernels the one registered last is
-/// asked first. A kernel that fails to answer or to start is told of in the notes, and its node stays as it was.
+/// asked first. Where shapes are open the node is given to the kernels too, and each set of shapes asks them again. A kernel
+/// that fails to answer or to start, or offers no usable layout, hears of it ([`Kernel::report`]); the node has the text as
+/// [`KERNEL_TROUBLE`] and stays as it was.
 pub fn use_kernels(model: &mut Model, device: &str, kernels: &[Arc<dyn Kernel>], notes: &mut Notes) -> Result<usize> {
     let wanted: Vec<&Arc<dyn Kernel>> = kernels.iter().rev().filter(|k| k.device() == device).collect();
     let mut taken = 0;
-    if wanted.is_empty() {
-        return Ok(0);
-    }
     for id in model.topological_order()? {
-        let op = model.node(id).op();
+        // An exported model may tell of the kernels of another time.
+        if model.node(id).rt_info.has(KERNEL_TROUBLE) {
+            model.rt_info_mut(id).remove(KERNEL_TROUBLE);
+        }
+        let op = model.node(id).op_ref().clone();
         let fits = |k: &&&Arc<dyn Kernel>| {
             k.op().eq_ignore_ascii_case(op.type_name()) && k.opset().is_none_or(|opset| opset == op.opset())
         };
-        let candidates: Vec<Arc<dyn Kernel>> = wanted.iter().filter(fits).map(|k| (**k).clone()).collect();
-        for kernel in candidates {
-            match prepare(model, id, &kernel) {
-                Ok(Some(op)) => {
-                    model.set_op(id, Arc::new(op))?;
-                    taken += 1;
-                    break;
-                }
-                Ok(None) => notes.add(|| format!("kernel `{}` declines {}", kernel.name(), model.node(id).place())),
-                Err(e) => notes.add(|| format!("kernel `{}` for {}: {e}", kernel.name(), model.node(id).place())),
-            }
+        let candidates: Arc<[Arc<dyn Kernel>]> = wanted.iter().filter(fits).map(|k| (**k).clone()).collect();
+        if candidates.is_empty() {
+            continue;
         }
+        let site = site_at(model, id, &*op);
+        let known = is_known(&site);
+        let node = site.name.clone();
+        let inputs = site.inputs.clone();
+        let kernel = KernelOp { inner: op, node, kernels: candidates, inputs, settled: None, shared: Arc::default() };
+        let chosen = kernel.ask(&site);
+        if known && chosen.is_none() {
+            match kernel.trouble() {
+                Some(trouble) => {
+                    notes.add(|| format!("{}: {trouble}", model.node(id).place()));
+                    set_trouble(model, id, trouble);
+                }
+                None => notes.add(|| format!("every kernel declines {}", model.node(id).place())),
+            }
+            continue;
+        }
+        taken += usize::from(chosen.is_some());
+        model.set_op(id, Arc::new(KernelOp { settled: chosen.filter(|_| known), ..kernel }))?;
     }
     Ok(taken)
 }
 
-fn prepare(model: &Model, id: NodeId, kernel: &Arc<dyn Kernel>) -> Result<Option<KernelOp>> {
-    let node = model.node(id);
-    let site = Site {
-        name: node.name().to_string(),
-        op_type: node.op().type_name().to_string(),
-        opset: node.op().opset().to_string(),
-        attrs: node.op().attrs().into_iter().map(|(n, v)| (n.into_owned(), v)).collect(),
-        inputs: node.inputs().iter().map(|v| model.fact(*v).clone()).collect(),
-        outputs: node.outputs().iter().map(|o| o.fact.clone()).collect(),
-    };
-    let configs = kernel.configs(&site)?;
-    let Some(chosen) = configs.iter().position(|c| can_serve(c, &site)) else { return Ok(None) };
-    let prepared = kernel.init(&site, chosen)?;
-    Ok(Some(KernelOp {
-        inner: node.op_ref().clone(),
-        name: kernel.name().to_string(),
-        config: configs[chosen].clone(),
-        prepared: Arc::new(Mutex::new(prepared)),
-    }))
+/// Asks kernels again in a model whose shapes became known: nodes that one takes have it from then on, others become the
+/// operation they were, for the device to run like any other.
+pub fn settle_kernels(model: &mut Model) -> Result<()> {
+    for id in model.topological_order()? {
+        let Some(op) = model.op_at::<KernelOp>(id).filter(|op| op.settled.is_none()).cloned() else { continue };
+        let site = site_at(model, id, &*op.inner);
+        if !is_known(&site) {
+            continue;
+        }
+        match op.ask(&site) {
+            Some(chosen) => {
+                let settled = KernelOp { settled: Some(chosen), inputs: site.inputs, ..op };
+                model.set_op(id, Arc::new(settled))?;
+            }
+            None => model.set_op(id, op.inner.clone())?,
+        }
+    }
+    Ok(())
 }
 
-// Plain memory always can be had; a blocked form needs to know the shape, a constant must be one.
-fn can_serve(config: &Config, site: &Site) -> bool {
-    let fits = |layout: &PortLayout, fact: &carafe_graph::Fact| {
-        let holds = match &layout.blocked {
-            None => true,
-            Some(b) => fact.shape.to_static().is_some_and(|shape| b.fits(&shape)),
-        };
-        let number = |ty: carafe_tensor::ElementType| ty.is_float() || ty.is_integer();
-        let converts = layout.ty == fact.ty || (number(layout.ty) && number(fact.ty));
-        holds && converts && (!layout.constant || fact.tensor().is_some())
-    };
-    config.inputs.len() == site.inputs.len()
-        && config.outputs.len() == site.outputs.len()
-        && config.inputs.iter().zip(&site.inputs).all(|(l, f)| fits(l, f))
-        && config.outputs.iter().zip(&site.outputs).all(|(l, f)| fits(l, f))
+fn set_trouble(model: &mut Model, id: NodeId, trouble: String) {
+    model.rt_info_mut(id).set(KERNEL_TROUBLE, "0", vec![("value".into(), trouble)]);
+}
+
+/// Writes into a model what its kernels said last, for reports.
+pub fn tell_kernel_troubles(model: &mut Model) {
+    let troubles: Vec<(NodeId, String)> =
+        model.nodes().filter_map(|(id, n)| Some((id, n.op().get::<KernelOp>()?.trouble()?))).collect();
+    troubles.into_iter().for_each(|(id, trouble)| set_trouble(model, id, trouble));
 }
 
 impl Op for KernelOp {
@@ -102,38 +199,11 @@ impl Op for KernelOp {
         self.inner.infer(cx)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        let mut inputs = Vec::with_capacity(cx.n_inputs());
-        for (i, layout) in self.config.inputs.iter().enumerate() {
-            let mut t: Tensor = cx.input(i).clone();
-            if t.element_type() != layout.ty {
-                t = t.cast(layout.ty)?;
-            }
-            inputs.push(match &layout.blocked {
-                Some(b) => b.pack(&t)?,
-                None => t,
-            });
-        }
-        let facts: Vec<_> = (0..cx.n_outputs())
-            .map(|i| {
-                let mut fact = cx.out_fact(i).clone();
-                fact.ty = self.config.outputs.get(i).map_or(fact.ty, |l| l.ty);
-                fact
-            })
-            .collect();
-        let outputs = {
-            let mut kernel = self.prepared.lock().unwrap_or_else(|e| e.into_inner());
-            kernel.execute(&inputs, &facts)?
-        };
-        for (i, output) in outputs.into_iter().enumerate() {
-            let layout = &self.config.outputs[i];
-            let plain = match &layout.blocked {
-                Some(b) => b.unpack(&output, &cx.out_shape(i)?)?,
-                None => output,
-            };
-            let wanted = cx.out_ty(i);
-            let plain =
-                if wanted.is_dynamic() || plain.element_type() == wanted { plain } else { plain.cast(wanted)? };
-            cx.set(i, plain)?;
+        let Some(chosen) = self.answer(cx) else { return self.inner.eval(cx) };
+        let inputs: Vec<Tensor> = (0..cx.n_inputs()).map(|i| cx.input(i).clone()).collect();
+        let facts: Vec<Fact> = (0..cx.n_outputs()).map(|i| cx.out_fact(i).clone()).collect();
+        for (i, output) in chosen.execute(&inputs, &facts)?.into_iter().enumerate() {
+            cx.set(i, output)?;
         }
         Ok(())
     }
@@ -156,7 +226,11 @@ impl OpDecl for KernelOp {
         self
     }
     fn eq_op(&self, other: &dyn Op) -> bool {
-        other.get::<KernelOp>().is_some_and(|o| self.name == o.name && self.inner.eq_op(&*o.inner))
+        let same = |o: &KernelOp| {
+            let names = |op: &KernelOp| op.kernels.iter().map(|k| k.name().to_string()).collect::<Vec<_>>();
+            names(self) == names(o) && self.kernel() == o.kernel() && self.inner.eq_op(&*o.inner)
+        };
+        other.get::<KernelOp>().is_some_and(same)
     }
     fn bodies(&self) -> Vec<(&'static str, &Body)> {
         self.inner.bodies()

@@ -7,6 +7,7 @@ mod async_request;
 mod blob;
 mod cancel;
 mod kernel;
+mod kernel_choice;
 mod kernel_op;
 mod parallel;
 mod property;
@@ -17,7 +18,7 @@ pub use async_request::{
 pub use blob::{BlobHeader, read_blob, write_blob};
 pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
-pub use kernel_op::{KernelOp, use_kernels};
+pub use kernel_op::{KERNEL_TROUBLE, KernelOp, settle_kernels, tell_kernel_troubles, use_kernels};
 pub use parallel::{Parallel, parallel, with_parallel};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 

@@ -3,6 +3,7 @@
 use crate::cache;
 use crate::compiled::Compiled;
 use crate::device_name::DeviceName;
+use crate::kernels::{Listener, kernels_of};
 use crate::plugins::PluginEntry;
 use crate::reader::{ReadContext, ReadRequest, Reader};
 use carafe_abi::Extension;
@@ -41,6 +42,7 @@ pub(crate) struct State {
     /// Properties of the cache by device; those under the empty name hold for all.
     cache: BTreeMap<String, Properties>,
     warn: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    pub(crate) kernel_listener: Arc<Listener>,
 }
 
 impl Core {
@@ -77,8 +79,7 @@ impl Core {
         if state.devices.contains_key(name) {
             return Err(Error::usage(format!("device `{name}` is registered already")));
         }
-        let kernels: Vec<_> = state.extensions.iter().flat_map(|e| e.kernels.clone()).collect();
-        device.set_kernels(&kernels);
+        device.set_kernels(&kernels_of(&state.extensions, &state.kernel_listener));
         device.set_registry(&state.registry);
         state.devices.insert(name.to_string(), device);
         Ok(())
@@ -272,7 +273,10 @@ impl Core {
 
     /// Sets who hears of troubles that do not stop the work, such as a cache that cannot be written.
     pub fn set_warning_hook(&self, hook: impl Fn(&str) + Send + Sync + 'static) {
-        self.state_mut().warn = Some(Arc::new(hook));
+        let hook: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(hook);
+        let mut state = self.state_mut();
+        state.kernel_listener.set(hook.clone());
+        state.warn = Some(hook);
     }
 
     fn warn(&self, text: &str) {

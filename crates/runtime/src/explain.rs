@@ -4,7 +4,7 @@
 
 use crate::core::{Core, State};
 use carafe_abi::Extension;
-use carafe_device::{CompiledModel, NodeProfile, Query};
+use carafe_device::{CompiledModel, KERNEL_TROUBLE, NodeProfile, Query};
 use carafe_frontend::Explained;
 use carafe_graph::{Constant, FrameworkNode, Model, Node, OpFactory, OpInfo, Parameter, ResultOp};
 use std::collections::{HashMap, HashSet};
@@ -87,6 +87,7 @@ impl Core {
             let kernel = profiled.get(node.name()).map(|k| k.to_string()).or_else(|| field("primitiveType"));
             row.kernel_from = kernel.as_deref().map(|k| state.library_of_kernel(&on, k));
             (row.device, row.kernel) = (Some(on), kernel);
+            row.why.extend(field(KERNEL_TROUBLE));
         };
         for row in rows.iter_mut() {
             match by_name.get(row.name.as_str()) {

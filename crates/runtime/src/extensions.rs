@@ -2,6 +2,7 @@
 //! written into it, so that whoever reads it elsewhere is told what is missing.
 
 use crate::core::Core;
+use crate::kernels::kernels_of;
 use carafe_abi::{Extension, load_extension};
 use carafe_frontend::{Mapping, Rule};
 use carafe_graph::{
@@ -107,7 +108,7 @@ impl Core {
                 state.extensions.push(e);
             }
         }
-        let kernels: Vec<_> = state.extensions.iter().flat_map(|e| e.kernels.clone()).collect();
+        let kernels = kernels_of(&state.extensions, &state.kernel_listener);
         for device in state.devices.values() {
             device.set_kernels(&kernels);
             device.set_registry(&state.registry);

@@ -9,6 +9,7 @@ mod core;
 mod device_name;
 mod explain;
 mod extensions;
+mod kernels;
 mod plugins;
 mod reader;
 

@@ -3,7 +3,8 @@
 use crate::properties::{TABLE, check, metric};
 use crate::request::Request;
 use carafe_device::{
-    BlobHeader, CompiledModel, InferRequest, Kernel, KernelOp, Port, Properties, read_blob, use_kernels, write_blob,
+    BlobHeader, CompiledModel, InferRequest, Kernel, KernelOp, Port, Properties, read_blob, tell_kernel_troubles,
+    use_kernels, write_blob,
 };
 use carafe_graph::{Error, FrameworkNode, Model, NodeId, Notes, Registry, Result, run_passes};
 use carafe_tensor::SharedBytes;
@@ -59,8 +60,8 @@ impl Compiled {
 }
 
 /// Which kernel runs a node.
-pub(crate) fn kernel_of(model: &Model, id: NodeId) -> &str {
-    model.op_at::<KernelOp>(id).map_or("reference", KernelOp::kernel)
+pub(crate) fn kernel_of(model: &Model, id: NodeId) -> String {
+    model.op_at::<KernelOp>(id).map_or_else(|| "reference".into(), KernelOp::kernel)
 }
 
 // All of them in one list, with counts.
@@ -86,8 +87,9 @@ impl CompiledModel for Compiled {
     }
     fn runtime_model(&self) -> Model {
         let mut model = self.model.clone();
+        tell_kernel_troubles(&mut model);
         for (place, id) in model.topological_order().unwrap_or_default().into_iter().enumerate() {
-            let kernel = kernel_of(&model, id).to_string();
+            let kernel = kernel_of(&model, id);
             let info = model.rt_info_mut(id);
             for (key, value) in [("execOrder", place.to_string()), ("primitiveType", kernel)] {
                 info.set(key, "0", vec![("value".into(), value)]);

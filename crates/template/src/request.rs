@@ -91,7 +91,7 @@ impl InferRequest for Request {
             NodeProfile {
                 name: node.name().to_string(),
                 type_name: op.type_name().to_string(),
-                kernel: kernel_of(model, id).to_string(),
+                kernel: kernel_of(model, id),
                 status,
                 real_time: time,
                 // One thread does the work, so both times are the same.

@@ -210,7 +210,7 @@ impl Walk<'_> {
         let reads = unit.inputs.iter().map(|&v| self.in_layout(v, Layout::Plain)).collect::<Result<Vec<_>>>()?;
         let types: Vec<ElementType> = unit.inputs.iter().map(|&v| self.out.values[v].ty).collect();
         let (kernel, action) = match (unit.op.get::<carafe_device::KernelOp>(), maker(&*unit.op, &types)) {
-            (Some(op), _) => (op.kernel().to_string(), Action::Eval(unit.op.clone())),
+            (Some(op), _) => (op.kernel(), Action::Eval(unit.op.clone())),
             (None, Some(maker)) => (maker.kernel().to_string(), Action::Make(maker)),
             (None, None) => ("reference".to_string(), Action::Eval(unit.op.clone())),
         };

@@ -35,7 +35,7 @@ fn panicked(who: &str, payload: Box<dyn Any + Send>) -> Error {
 
 /// The text of a caught panic. A payload that is no text is not dropped: its drop could panic again, where nobody
 /// catches it.
-fn panic_text(payload: Box<dyn Any + Send>) -> String {
+pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
     let text = payload.downcast::<String>().map(|s| *s).or_else(|p| p.downcast::<&str>().map(|s| s.to_string()));
     text.unwrap_or_else(|payload| {
         std::mem::forget(payload);
