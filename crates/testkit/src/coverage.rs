@@ -34,6 +34,24 @@ pub fn every_op_has_three_cases(files: &[CaseFile]) -> Result<(), String> {
     if lacking.is_empty() { Ok(()) } else { Err(lacking.join("\n")) }
 }
 
+/// The case file of scripts/fixtures/own-opset.
+const OWN_OPSET: &str = "own_opset";
+
+/// Every operation of our own opset, which no other engine has under its name, has a case with numbers from elsewhere.
+pub fn every_own_op_has_an_oracle(files: &[CaseFile]) -> Result<(), String> {
+    let Some(file) = files.iter().find(|f| f.name == OWN_OPSET) else {
+        return Err(format!("no case file `{OWN_OPSET}`; scripts/fixtures/own-opset writes it"));
+    };
+    let judged: Vec<&OpInfo> = file.cases.iter().flat_map(ops_of).collect();
+    let own = registry().all().into_iter().map(|f| f.info).filter(|info| info.opset == "carafe");
+    let lacking: Vec<&str> =
+        own.filter(|info| !judged.iter().any(|j| std::ptr::eq(*j, *info))).map(|i| i.name).collect();
+    match lacking.is_empty() {
+        true => Ok(()),
+        false => Err(format!("add to scripts/fixtures/own-opset: {}", lacking.join(", "))),
+    }
+}
+
 /// The operations a case runs, each once. A model that cannot be read counts for none; its case fails elsewhere.
 fn ops_of(case: &Case) -> Vec<&'static OpInfo> {
     let mut infos = match &case.subject {

@@ -7,8 +7,11 @@ pub mod coverage;
 pub mod dynamic;
 pub mod fake_device;
 pub mod fixture;
+pub mod kernel_coverage;
 pub mod libraries;
 pub mod paths;
+mod reshaped;
+mod side_by_side;
 mod tidy;
 
 pub use carafe_conformance::case::{Case, CaseError, CaseFile, Expect, Expected, Input, Options, Subject};

@@ -4,11 +4,11 @@ use crate::case::{Case, CaseFile};
 use crate::dynamic;
 use crate::guard::caught;
 use crate::runner::{InputsAs, build, check_facts, check_outputs, feed, is_unfoldable, registry, result_facts};
-use crate::tidy;
+use crate::{reshaped, side_by_side, tidy};
 use carafe_graph::{Constant, Error, Model, Notes, Result, run_passes};
 use carafe_passes::{FoldConstants, RemoveUnused};
 use carafe_tensor::{SharedBytes, Tensor};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// Larger outputs may stay unfolded.
 const ALWAYS_FOLDED_BYTES: usize = 1 << 20;
@@ -26,8 +26,10 @@ pub enum Path {
     Template,
     /// Compiled for the CPU device: all inputs as parameters, and all but the first as constants.
     Cpu,
-    /// Compiled for HETERO with TEMPLATE alone.
+    /// Compiled for HETERO with two devices that take turns from node to node: CPU and TEMPLATE, and the other way round.
     Hetero,
+    /// Compiled for the CPU device once and run with several sets of shapes.
+    Reshaped,
     /// Inference with shapes made unknown must agree with the real ones.
     Dynamic,
     /// The tidying passes of a conversion change neither results nor their names.
@@ -35,8 +37,17 @@ pub enum Path {
 }
 
 impl Path {
-    pub const ALL: &[Path] =
-        &[Path::Direct, Path::Folded, Path::Ir, Path::Template, Path::Cpu, Path::Hetero, Path::Dynamic, Path::Tidy];
+    pub const ALL: &[Path] = &[
+        Path::Direct,
+        Path::Folded,
+        Path::Ir,
+        Path::Template,
+        Path::Cpu,
+        Path::Hetero,
+        Path::Reshaped,
+        Path::Dynamic,
+        Path::Tidy,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -46,6 +57,7 @@ impl Path {
             Path::Template => "template",
             Path::Cpu => "cpu",
             Path::Hetero => "hetero",
+            Path::Reshaped => "reshaped",
             Path::Dynamic => "dynamic",
             Path::Tidy => "tidy",
         }
@@ -62,7 +74,11 @@ impl Path {
                 check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
             // Nothing is evaluated, so these paths add nothing.
-            Path::Folded | Path::Template | Path::Cpu | Path::Hetero | Path::Tidy if case.is_inference() => Ok(()),
+            Path::Folded | Path::Template | Path::Cpu | Path::Hetero | Path::Reshaped | Path::Tidy
+                if case.is_inference() =>
+            {
+                Ok(())
+            }
             Path::Direct => check_outputs(case, direct(case)),
             Path::Folded => check_outputs(case, folded(case)),
             Path::Template => check_outputs(case, on_device(case, "TEMPLATE")),
@@ -71,7 +87,8 @@ impl Path {
                 check_outputs(case, on_device_as(case, "CPU", InputsAs::ConstantsButFirst))
                     .map_err(|e| format!("with constants: {e}"))
             }
-            Path::Hetero => check_outputs(case, on_device(case, "HETERO:TEMPLATE")),
+            Path::Hetero => side_by_side::check(case),
+            Path::Reshaped => reshaped::check(case),
             Path::Tidy => tidy::check(case),
             Path::Ir => {
                 check_outputs(case, reread(case, InputsAs::Parameters)).map_err(|e| format!("with parameters: {e}"))?;
@@ -100,13 +117,23 @@ pub fn on_device(case: &Case, device: &str) -> Result<Vec<Tensor>> {
 }
 
 fn on_device_as(case: &Case, device: &str, inputs_as: InputsAs) -> Result<Vec<Tensor>> {
-    static CORE: LazyLock<carafe::Core> = LazyLock::new(carafe::core);
     let model = build(case, inputs_as)?;
-    let compiled = CORE.compile_model(&model, device, &carafe::Properties::new())?;
+    let compiled = core().compile_model(&model, device, &carafe::Properties::new())?;
+    infer(compiled, &feed(case, &model)?)
+}
+
+/// The engine that every path uses.
+pub(crate) fn core() -> &'static carafe::Core {
+    static CORE: LazyLock<carafe::Core> = LazyLock::new(carafe::core);
+    &CORE
+}
+
+/// One inference by a new request.
+pub(crate) fn infer(compiled: Arc<dyn carafe::CompiledModel>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
     let count = compiled.outputs().len();
     let mut request = compiled.create_request();
-    for (index, tensor) in feed(case, &model)?.into_iter().enumerate() {
-        request.set_input(index, tensor)?;
+    for (index, tensor) in inputs.iter().enumerate() {
+        request.set_input(index, tensor.clone())?;
     }
     request.infer()?;
     (0..count).map(|index| request.output(index).cloned()).collect()

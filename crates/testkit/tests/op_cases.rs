@@ -1,7 +1,7 @@
 //! One test per case file and path: `leaky_relu::direct`. Narrow with a filter argument (`-- leaky_relu`), or with the
 //! environment variable `CASES`: a case file, a folder of them, or `file:line` for a single case.
 
-use carafe_testkit::{CaseError, CaseFile, Path as CasePath, coverage};
+use carafe_testkit::{CaseError, CaseFile, Path as CasePath, coverage, kernel_coverage};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,7 +34,13 @@ fn main() -> ExitCode {
         Ok(coverage::every_op_round_trips_its_attributes(&again)?)
     }));
     if wanted.is_none() {
+        let (kernels, own) = (all.clone(), all.clone());
+        trials.push(Trial::test("every_own_op_has_an_oracle", move || Ok(coverage::every_own_op_has_an_oracle(&own)?)));
         trials.push(Trial::test("every_op_has_three_cases", move || Ok(coverage::every_op_has_three_cases(&all)?)));
+        trials.push(Trial::test("cpu_kernels_are_those_of_the_list", move || {
+            let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpu-kernels.txt");
+            Ok(kernel_coverage::cpu_kernels_are_those_of_the_list(&kernels, &list)?)
+        }));
     }
     libtest_mimic::run(&arguments, trials).exit_code()
 }
