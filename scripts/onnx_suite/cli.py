@@ -36,7 +36,7 @@ To look at one test: KEEP/<test>/ has model.onnx, case.json, in_*.npy, out_*.npy
 wrote (outputs.json and tensors, or error.txt), and model.xml with --ir.
 
 Needs Python 3.9 or newer with `pip install onnx numpy`; --peers and --ir need `openvino` and `onnxruntime` too.
-Exit code: 0 every failure is a known one, 1 some are not, 2 wrong usage.
+Exit code: 0 every failure is a known one, 1 some are not or an entry of the list is stale, 2 wrong usage.
 """
 
 
@@ -191,7 +191,7 @@ def report(args, chosen, verdicts, known, banner):
         rows = {n: {"op": c["op"], "kind": c["kind"], "opset": c["opset"],
                     **{e: {"state": v[n][0], "why": v[n][1]} for e, v in verdicts.items() if n in v}} for n, c in chosen.items()}
         args.json.write_text(json.dumps({"banner": banner, "tests": rows}, indent=1) + "\n")
-    return 1 if fresh else 0
+    return 1 if fresh or healed or gone else 0
 
 
 def line_of(title, names, verdicts, others):

@@ -1,5 +1,7 @@
 """Tests of the parts that need neither a binary nor a peer: `python -m unittest onnx_suite.test_onnx_suite` in scripts/."""
 
+import contextlib
+import io
 import tempfile
 import unittest
 from pathlib import Path
@@ -115,22 +117,56 @@ class Reasons(unittest.TestCase):
 
 
 class Models(unittest.TestCase):
+    @staticmethod
+    def told(want, have):
+        return models.errors([("y", "f32", np.float32(want))], [("y", "f32", np.float32(have))])["y"]
+
     def test_relative_error_is_against_the_element_or_a_thousandth_of_the_largest(self):
         def error(want, have):
-            return models.errors([("y", "f32", np.float32(want))], [("y", "f32", np.float32(have))])["y"]
+            return self.told(want, have)["elements"]
         self.assertAlmostEqual(error([1, 10, np.nan], [1.1, 10, np.nan]), 0.1, 6)
         self.assertAlmostEqual(error([0, 1000], [0.1, 1000]), 0.1, 6)
         self.assertEqual(error([np.nan, 1], [1, 1]), np.inf)
         self.assertEqual(error([np.inf, 1], [np.inf, 1]), 0)
         self.assertEqual(error([np.inf, 1], [1, 1]), np.inf)
 
+    def test_the_scale_is_the_largest_element(self):
+        self.assertAlmostEqual(self.told([0, 1000], [20, 1000])["scale"], 0.02, 6)
+        self.assertEqual(self.told([np.nan, 1], [1, 1])["scale"], np.inf)
+
     def test_a_bound_comes_with_its_reason(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "list"
-            file.write_text("a/*: 3e-4: sums cancel: all engines\n")
-            self.assertEqual(models.bounds(file), {"a/*": (3e-4, "sums cancel: all engines")})
+            file.write_text("a/*: 3e-4: sums cancel: all engines\nb: scale 0.02: 8 bits\n")
+            self.assertEqual(models.bounds(file), {"a/*": ("elements", 3e-4, "sums cancel: all engines"),
+                                                   "b": ("scale", 0.02, "8 bits")})
             file.write_text("a/*: 3e-4\n")
             self.assertRaises(ValueError, models.bounds, file)
+
+    def test_a_bound_that_cannot_fail_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "list"
+            for bound in ("20", "2", "0.2", "scale 0.5", "0", "-1", "nan"):
+                file.write_text(f"a: {bound}: 8 bits\n")
+                self.assertRaises(ValueError, models.bounds, file)
+
+    def test_the_widest_bounds_refuse_zeros_and_noise(self):
+        rng = np.random.default_rng(1)
+        want = rng.normal(size=1000)
+        for have in (np.zeros(1000), rng.normal(size=1000), want[::-1], want * 1.2):
+            for kind, widest in models.WIDEST.items():
+                self.assertTrue(models.wrong_of({"y": self.told(want, have)}, kind, widest), kind)
+
+    def test_entries_that_are_needed_no_longer_are_stale(self):
+        known = {"a/x": ("elements", 1e-3, "r"), "a/*": ("elements", 1e-3, "r"), "magika/*": ("scale", 0.01, "r"),
+                 "my_own": ("scale", 0.01, "r")}
+        ran = {"a/x": {"reference": ""}, "a/y": {"reference": ""}, "magika/m": {"reference": "cannot run"}}
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            self.assertTrue(models.print_stale(known, {"a/x"}, ran, False))
+            self.assertIn("`a/*`: every model of it agrees without", printed.getvalue())
+            self.assertIn("`magika/*`: no model that ran matches", printed.getvalue())
+            self.assertNotIn("my_own", printed.getvalue())
+            self.assertFalse(models.print_stale(known, {"a/x", "a/*"}, ran, True))
 
     def test_pictures_may_be_of_any_size(self):
         for height, width in ((24, 24), (48, 320), (33, 7)):
