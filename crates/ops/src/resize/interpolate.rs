@@ -3,7 +3,7 @@
 
 use super::resample::Resize;
 use super::taps::{Coordinates, Mode, NearestMode};
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{Error, EvalCx, InferCx, Op, Result, normalize_axis};
 use carafe_tensor::{Dim, PartialShape};
 
 carafe_graph::attr_enum! {
@@ -331,7 +331,14 @@ impl Ports<'_> {
         let normalized = |axes: &[i64]| axes.iter().map(|&a| normalize_axis(a, rank)).collect::<Result<Vec<_>>>();
         Ok(match self.axes {
             Axes::All => Some((0..rank).collect()),
-            Axes::Input(i) => input(i).map(|axes| normalized(&axes)).transpose()?,
+            Axes::Input(i) => {
+                let axes = input(i).map(|axes| normalized(&axes)).transpose()?;
+                let all = axes.as_deref().unwrap_or_default();
+                if let Some(k) = (1..all.len()).find(|&k| all[..k].contains(&all[k])) {
+                    return Err(Error::invalid(format!("axis {} is listed twice", all[k])));
+                }
+                axes
+            }
             Axes::Attribute(axes) => {
                 let mut axes = normalized(axes)?;
                 axes.sort_unstable();
