@@ -315,6 +315,11 @@ fn ensure_room(inputs: &[Tensor], outputs: &[Fact]) -> Result<()> {
 
 /// Evaluates one node with exact inputs.
 pub fn eval_node(model: &Model, id: NodeId, inputs: Vec<Tensor>, env: &mut EvalEnv) -> Result<Vec<Tensor>> {
+    if env.depth == 0 {
+        // By itself, not within a run: the node is of the outermost model, and its bodies are bodies.
+        let deeper = Deeper::into(env)?;
+        return eval_node(model, id, inputs, deeper.0);
+    }
     let node = model.node(id);
     let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
     let facts: Vec<&Fact> = facts.iter().collect();
