@@ -18,7 +18,7 @@ struct CarafeRegistrar;
 #define CARAFE_ABI_MAJOR 1
 
 // Counts additions at the ends of tables.
-#define CARAFE_ABI_MINOR 1
+#define CARAFE_ABI_MINOR 2
 
 // First word of `carafe_abi`: tells a Carafe library from any other that exports `create_extensions`.
 #define CARAFE_ABI_MAGIC 1179795779
@@ -492,6 +492,9 @@ typedef struct CarafeBuffer {
     size_t bytes;
 } CarafeBuffer;
 
+// Takes text or bytes in parts.
+typedef CarafeStatus (*CarafeWrite)(void *sink, const void *data, size_t bytes);
+
 typedef struct CarafeGraphFns {
     size_t size;
     // Ids of all nodes, producers before consumers.
@@ -529,7 +532,9 @@ typedef struct CarafeGraphFns {
     CarafeStatus (*set_name)(struct CarafeGraph *g, uint32_t id, struct CarafeStr name);
     // Removes a node that nothing uses.
     CarafeStatus (*remove)(struct CarafeGraph *g, uint32_t id);
-    // Computes one node by its reference evaluation; the outputs are filled through `out`.
+    // Computes one node by its reference evaluation; the outputs are filled through `out`: `give_output`, or `set_output`
+    // for strings. A node that reads or writes variables also uses `variable` and `assign` of `out`; without them it
+    // fails. A retained model may be used by several threads at once for this.
     CarafeStatus (*evaluate)(struct CarafeGraph *g,
                              uint32_t id,
                              const struct CarafeTensor *inputs,
@@ -554,6 +559,23 @@ typedef struct CarafeGraphFns {
                                  struct CarafeValue value,
                                  const struct CarafeStr **names,
                                  size_t *n);
+    // Since 1.2. Name of the model.
+    CarafeStatus (*model_name)(struct CarafeGraph *g, struct CarafeStr *name);
+    // Since 1.2. `CARAFE_OK` when `evaluate` can run the node, `CARAFE_UNSUPPORTED` when its operation is unknown or has
+    // no evaluation, with the reason as the text of the failure.
+    CarafeStatus (*can_evaluate)(struct CarafeGraph *g, uint32_t id);
+    // Since 1.2. Reads back what `ir` gave: a model with the operations of `g` at hand, ended by `release`. The text and
+    // the weights are copied. It is shown as a model is to a device: it cannot be changed, but copied.
+    CarafeStatus (*read_ir)(struct CarafeGraph *g,
+                            struct CarafeStr xml,
+                            const struct CarafeBuffer *buffers,
+                            size_t n,
+                            struct CarafeGraph **model);
+    // Since 1.2. A copy of the model that can be changed, ended by `release`; weights are shared.
+    CarafeStatus (*copy)(struct CarafeGraph *g, struct CarafeGraph **model);
+    // Since 1.2. Writes the model as IR text without weights: what `CarafeCompiled::runtime_model` must write. What runs
+    // a node is told by `set_info` of `execOrder` and `primitiveType`.
+    CarafeStatus (*write_text)(struct CarafeGraph *g, CarafeWrite write, void *sink);
 } CarafeGraphFns;
 
 // A model being looked at or rewritten. What it hands out is valid until the callback returns.
@@ -771,9 +793,6 @@ typedef struct CarafeProperty {
     const char *default_value;
     const char *doc;
 } CarafeProperty;
-
-// Takes text or bytes in parts.
-typedef CarafeStatus (*CarafeWrite)(void *sink, const void *data, size_t bytes);
 
 typedef struct CarafeSetting {
     struct CarafeStr name;

@@ -13,8 +13,8 @@ use carafe_device::{
     CancelFlag, CompiledModel, Device, InferRequest, NodeStatus, Port, Properties, PropertyInfo, PropertyKind,
 };
 use carafe_graph::{
-    AttrMap, AttrValue, Body, Constant, Error, EvalCx, Fact, FrameworkNode, InferCx, Model, NodeId, Op, OpDecl,
-    OpFactory, OpInfo, PortInfo, Registry, Result, Value,
+    AttrMap, AttrValue, Body, Error, EvalCx, Fact, InferCx, Model, NodeId, Op, OpDecl, OpFactory, OpInfo, PortInfo,
+    Registry, Result, Value,
 };
 use carafe_tensor::{PartialShape, SharedBytes, Tensor};
 use std::any::Any;
@@ -507,29 +507,10 @@ unsafe extern "C" fn runtime_model(instance: *mut c_void, write: CarafeWrite, si
         || unsafe {
             let mut model = at::<Compiled>(instance).compiled.runtime_model();
             model.name = format!("{} (running)", model.name);
-            without_weights(&mut model)?;
-            let (xml, _) = carafe_ir::write_parts(&model, &carafe_ir::WriteOptions::default())?;
-            write_all(write, sink, xml.as_bytes())
+            write_all(write, sink, crate::graph_ir::text_without_weights(model)?.as_bytes())
         },
         tell,
     )
-}
-
-// Text alone crosses, so constants become nodes that say what they are and hold nothing.
-fn without_weights(model: &mut Model) -> Result<()> {
-    let constants: Vec<_> = model.nodes().filter(|(_, n)| n.op().is::<Constant>()).map(|(id, _)| id).collect();
-    for id in constants {
-        let fact = model.fact(id.into());
-        let op = FrameworkNode {
-            type_name: "Constant".into(),
-            opset: "execution".into(),
-            attrs: AttrMap::default(),
-            outputs: vec![(fact.ty, fact.shape.clone())],
-            rule: None,
-        };
-        model.set_op(id, Arc::new(op))?;
-    }
-    Ok(())
 }
 
 unsafe extern "C" fn export_to(instance: *mut c_void, write: CarafeWrite, sink: *mut c_void) -> CarafeStatus {

@@ -1,15 +1,14 @@
 //! Offers a `Model` of this side to rewrites and devices of the other.
 
 use crate::convert::{Arena, attrs_code, attrs_of, fact_code, tensor_code, tensor_of};
-use crate::op_export::eval_outputs_to;
+use crate::graph_ir;
 use crate::rule_import::value_code;
 use crate::status::guard;
 use crate::tables::*;
 use crate::text::{items, text};
 use carafe_frontend::split_name;
 use carafe_graph::{
-    AttrMap, Constant, Error, EvalEnv, FrameworkNode, Model, NodeId, Op, REPLACEMENT, Registry, Result, ResultOp,
-    RtTree, Value, eval_node,
+    AttrMap, Constant, Error, FrameworkNode, Model, NodeId, Op, REPLACEMENT, Registry, Result, ResultOp, RtTree, Value,
 };
 use carafe_ir::WeightPart;
 use std::sync::Arc;
@@ -61,6 +60,11 @@ static FNS: CarafeGraphFns = CarafeGraphFns {
     scratch,
     ops,
     tensor_names,
+    model_name: graph_ir::model_name,
+    can_evaluate: graph_ir::can_evaluate,
+    read_ir: graph_ir::read_ir,
+    copy: graph_ir::copy,
+    write_text: graph_ir::write_text,
 };
 
 impl<'a> GraphBridge<'a> {
@@ -89,7 +93,14 @@ impl<'a> GraphBridge<'a> {
     pub(crate) fn pointer(&mut self) -> *mut CarafeGraph {
         (&raw mut *self).cast()
     }
-    fn model(&self) -> &Model {
+    /// A copy that can be changed.
+    pub(crate) fn own(model: Model, registry: Arc<Registry>) -> GraphBridge<'static> {
+        GraphBridge::new(Held::Own(Box::new(model)), registry)
+    }
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+    pub(crate) fn model(&self) -> &Model {
         match &self.model {
             Held::Rewritten(m) => m,
             Held::Shown(m) => m,
@@ -103,7 +114,7 @@ impl<'a> GraphBridge<'a> {
             Held::Shown(_) => Err(Error::usage("a model that is shown to a device cannot be changed")),
         }
     }
-    fn live(&self, id: u32) -> Result<NodeId> {
+    pub(crate) fn live(&self, id: u32) -> Result<NodeId> {
         let id = NodeId(id);
         self.model().get(id).map(|_| id).ok_or_else(|| Error::usage(format!("node {} does not exist", id.0)))
     }
@@ -129,7 +140,7 @@ impl<'a> GraphBridge<'a> {
 
 /// # Safety
 /// `g` must be the pointer of a live bridge that nothing else uses now.
-unsafe fn bridge<'x>(g: *mut CarafeGraph) -> &'x mut GraphBridge<'x> {
+pub(crate) unsafe fn bridge<'x>(g: *mut CarafeGraph) -> &'x mut GraphBridge<'x> {
     // SAFETY: the caller promises; `base` is the first field of the `repr(C)` struct.
     unsafe { &mut *g.cast() }
 }
@@ -276,6 +287,10 @@ unsafe extern "C" fn set_info(g: *mut CarafeGraph, id: u32, key: CarafeStr, valu
         // SAFETY: as in `nodes`.
         let (key, value) = unsafe { (text(key, "a key")?, text(value, "a value")?) };
         let info = b.model_mut()?.rt_info_mut(id);
+        if graph_ir::RUNTIME_KEYS.contains(&key) {
+            info.set(key, "0", vec![("value".into(), value.to_string())]);
+            return Ok(());
+        }
         info.user.retain(|t| t.key != key);
         info.user.push(RtTree::leaf(key, value));
         Ok(())
@@ -414,9 +429,8 @@ unsafe extern "C" fn evaluate(
         // SAFETY: as in `nodes`.
         let tensors =
             unsafe { items(inputs, n_inputs, "inputs")?.iter().map(|t| tensor_of(t)).collect::<Result<_>>()? };
-        let outputs = eval_node(b.model(), id, tensors, &mut EvalEnv::default())?;
         // SAFETY: the contract gives a live context.
-        unsafe { eval_outputs_to(out, outputs) }
+        unsafe { graph_ir::evaluate_with(b.model(), id, tensors, out) }
     })
 }
 

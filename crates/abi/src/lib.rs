@@ -14,6 +14,7 @@ mod export;
 mod extension;
 mod graph_export;
 mod graph_import;
+mod graph_ir;
 mod host;
 mod infer_export;
 mod kernel_export;

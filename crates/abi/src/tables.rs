@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 /// Libraries and engines with the same major number understand each other.
 pub const CARAFE_ABI_MAJOR: u32 = 1;
 /// Counts additions at the ends of tables.
-pub const CARAFE_ABI_MINOR: u32 = 1;
+pub const CARAFE_ABI_MINOR: u32 = 2;
 /// First word of `carafe_abi`: tells a Carafe library from any other that exports `create_extensions`.
 pub const CARAFE_ABI_MAGIC: u32 = 0x4652_4143;
 
@@ -523,7 +523,9 @@ pub struct CarafeGraphFns {
     pub set_name: unsafe extern "C" fn(g: *mut CarafeGraph, id: u32, name: CarafeStr) -> CarafeStatus,
     /// Removes a node that nothing uses.
     pub remove: unsafe extern "C" fn(g: *mut CarafeGraph, id: u32) -> CarafeStatus,
-    /// Computes one node by its reference evaluation; the outputs are filled through `out`.
+    /// Computes one node by its reference evaluation; the outputs are filled through `out`: `give_output`, or `set_output`
+    /// for strings. A node that reads or writes variables also uses `variable` and `assign` of `out`; without them it
+    /// fails. A retained model may be used by several threads at once for this.
     pub evaluate: unsafe extern "C" fn(
         g: *mut CarafeGraph,
         id: u32,
@@ -554,6 +556,25 @@ pub struct CarafeGraphFns {
         names: *mut *const CarafeStr,
         n: *mut usize,
     ) -> CarafeStatus,
+    /// Since 1.2. Name of the model.
+    pub model_name: unsafe extern "C" fn(g: *mut CarafeGraph, name: *mut CarafeStr) -> CarafeStatus,
+    /// Since 1.2. `CARAFE_OK` when `evaluate` can run the node, `CARAFE_UNSUPPORTED` when its operation is unknown or has
+    /// no evaluation, with the reason as the text of the failure.
+    pub can_evaluate: unsafe extern "C" fn(g: *mut CarafeGraph, id: u32) -> CarafeStatus,
+    /// Since 1.2. Reads back what `ir` gave: a model with the operations of `g` at hand, ended by `release`. The text and
+    /// the weights are copied. It is shown as a model is to a device: it cannot be changed, but copied.
+    pub read_ir: unsafe extern "C" fn(
+        g: *mut CarafeGraph,
+        xml: CarafeStr,
+        buffers: *const CarafeBuffer,
+        n: usize,
+        model: *mut *mut CarafeGraph,
+    ) -> CarafeStatus,
+    /// Since 1.2. A copy of the model that can be changed, ended by `release`; weights are shared.
+    pub copy: unsafe extern "C" fn(g: *mut CarafeGraph, model: *mut *mut CarafeGraph) -> CarafeStatus,
+    /// Since 1.2. Writes the model as IR text without weights: what `CarafeCompiled::runtime_model` must write. What runs
+    /// a node is told by `set_info` of `execOrder` and `primitiveType`.
+    pub write_text: unsafe extern "C" fn(g: *mut CarafeGraph, write: CarafeWrite, sink: *mut c_void) -> CarafeStatus,
 }
 
 /// Bytes of the weights that begin at `offset`.
