@@ -1,5 +1,5 @@
-/* C++17 over carafe.h, header only: operations and kernels as classes, rules and rewrites as functions, failures as
- * exceptions. Nothing of C++ crosses the boundary: each callback ends in `guard`, which makes a status of whatever is
+/* C++17 over carafe.h, header only: operations, kernels and devices (carafe_device.hpp) as classes, rules and rewrites as
+ * functions, failures as exceptions. Nothing of C++ crosses the boundary: each callback ends in `guard`, which makes a status of whatever is
  * thrown. All names are hidden, so libraries built with different versions of this file live side by side.
  * Apache-2.0. */
 #ifndef CARAFE_HPP
@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -108,10 +109,86 @@ inline std::vector<const char *> texts(const std::vector<std::string> &list) {
     return all;
 }
 
+/* Half precision of IEEE 754: 1 sign, 5 exponent and 10 fraction bits. From a float it is rounded to nearest, ties to
+ * even; every value is a float exactly. */
+struct f16 {
+    uint16_t bits = 0;
+    f16() = default;
+    f16(float value) {
+        uint32_t x;
+        std::memcpy(&x, &value, sizeof x);
+        uint32_t sign = (x >> 16) & 0x8000u, rest = x & 0x7fffffffu;
+        if (rest > 0x7f800000u) { /* stays NaN */
+            bits = static_cast<uint16_t>(sign | 0x7e00u | ((rest >> 13) & 0x3ffu));
+        } else if (rest >= 0x47800000u) { /* 65536 and more, and infinity */
+            bits = static_cast<uint16_t>(sign | 0x7c00u);
+        } else if (rest >= 0x38800000u) { /* normal; what rounds up from 65504 carries into infinity */
+            uint32_t odd = (rest >> 13) & 1u;
+            bits = static_cast<uint16_t>(sign | ((rest - 0x38000000u + 0xfffu + odd) >> 13));
+        } else { /* subnormal: the fraction counts in steps of 2^-24 */
+            uint32_t exponent = rest >> 23, shift = 126u - exponent;
+            if (shift > 24u) {
+                bits = static_cast<uint16_t>(sign);
+            } else {
+                uint32_t fraction = (rest & 0x7fffffu) | 0x800000u, kept = fraction >> shift;
+                uint32_t lost = fraction & ((1u << shift) - 1u), half = 1u << (shift - 1u);
+                bits = static_cast<uint16_t>(sign | (kept + (lost > half || (lost == half && (kept & 1u)))));
+            }
+        }
+    }
+    operator float() const {
+        uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16, exponent = (bits >> 10) & 0x1fu,
+                 fraction = bits & 0x3ffu, x;
+        if (exponent == 0x1fu) {
+            x = sign | 0x7f800000u | (fraction << 13);
+        } else if (exponent) {
+            x = sign | ((exponent + 112u) << 23) | (fraction << 13);
+        } else {
+            float tiny = static_cast<float>(fraction) * 5.9604644775390625e-8f; /* 2^-24 */
+            std::memcpy(&x, &tiny, sizeof x);
+            x |= sign;
+        }
+        float value;
+        std::memcpy(&value, &x, sizeof value);
+        return value;
+    }
+    static f16 from_bits(uint16_t bits) {
+        f16 h;
+        h.bits = bits;
+        return h;
+    }
+};
+
+/* The upper half of a float, rounded to nearest, ties to even. */
+struct bf16 {
+    uint16_t bits = 0;
+    bf16() = default;
+    bf16(float value) {
+        uint32_t x;
+        std::memcpy(&x, &value, sizeof x);
+        if ((x & 0x7fffffffu) > 0x7f800000u) bits = static_cast<uint16_t>((x >> 16) | 0x40u); /* stays NaN */
+        else bits = static_cast<uint16_t>((x + 0x7fffu + ((x >> 16) & 1u)) >> 16);
+    }
+    operator float() const {
+        uint32_t x = static_cast<uint32_t>(bits) << 16;
+        float value;
+        std::memcpy(&value, &x, sizeof value);
+        return value;
+    }
+    static bf16 from_bits(uint16_t bits) {
+        bf16 h;
+        h.bits = bits;
+        return h;
+    }
+};
+static_assert(sizeof(f16) == 2 && sizeof(bf16) == 2, "tensors of halves are read in place");
+
 /* The element type of a C++ type. */
 template <class T>
 constexpr uint32_t type_of() {
     if constexpr (std::is_same_v<T, bool>) return CARAFE_BOOLEAN;
+    else if constexpr (std::is_same_v<T, f16>) return CARAFE_F16;
+    else if constexpr (std::is_same_v<T, bf16>) return CARAFE_BF16;
     else if constexpr (std::is_same_v<T, float>) return CARAFE_F32;
     else if constexpr (std::is_same_v<T, double>) return CARAFE_F64;
     else if constexpr (std::is_same_v<T, int8_t>) return CARAFE_I8;
@@ -145,6 +222,16 @@ public:
                         std::to_string(type_of<T>()));
         return static_cast<const T *>(raw.data);
     }
+    /* All elements as floats, whichever float type they are stored in. */
+    std::vector<float> floats() const {
+        switch (raw.element_type) {
+        case CARAFE_F32: return cast<float>();
+        case CARAFE_F64: return cast<double>();
+        case CARAFE_F16: return cast<f16>();
+        case CARAFE_BF16: return cast<bf16>();
+        default: throw Error("a tensor of element type " + std::to_string(raw.element_type) + " holds no floats");
+        }
+    }
     std::vector<std::string> strings() const {
         if (raw.element_type != CARAFE_STRING) throw Error("the tensor does not hold strings");
         std::vector<std::string> all;
@@ -153,6 +240,15 @@ public:
         return all;
     }
     CarafeTensor raw;
+
+private:
+    template <class T>
+    std::vector<float> cast() const {
+        std::vector<float> all(size());
+        const T *from = data<T>();
+        for (size_t i = 0; i < all.size(); i++) all[i] = static_cast<float>(from[i]);
+        return all;
+    }
 };
 
 /* One dimension: known, within bounds, or any. */
@@ -644,6 +740,38 @@ public:
         check(g->fns->set_info(g, id, str(key), str(value)));
     }
     void remove(uint32_t id) { check(g->fns->remove(g, id)); }
+    /* A text of the node's runtime information. */
+    std::optional<std::string> info(uint32_t id, const std::string &key) const {
+        CarafeStr s{nullptr, 0};
+        CarafeStatus status = g->fns->info(g, id, str(key), &s);
+        if (status == CARAFE_NOT_FOUND) return std::nullopt;
+        check(status);
+        return std::string(view(s));
+    }
+    /* Tensor names of a value; of a result, those of the model's output. */
+    std::vector<std::string> tensor_names(Value v) const {
+        const CarafeStr *list = nullptr;
+        size_t n = 0;
+        check(g->fns->tensor_names(g, v, &list, &n));
+        std::vector<std::string> all;
+        for (size_t i = 0; i < n; i++) all.emplace_back(view(list[i]));
+        return all;
+    }
+    /* Since 1.2. */
+    std::string name() const {
+        CarafeStr s{nullptr, 0};
+        check(g->fns->model_name(g, &s));
+        return std::string(view(s));
+    }
+    /* Since 1.2. Why the engine cannot evaluate a node; nothing when it can. */
+    std::optional<std::string> refusal(uint32_t id) const {
+        CarafeStatus status = g->fns->can_evaluate(g, id);
+        if (status == CARAFE_OK) return std::nullopt;
+        CarafeStr why{nullptr, 0};
+        host()->last_error(&why);
+        if (status != CARAFE_UNSUPPORTED) throw Error(status, std::string(view(why)));
+        return std::string(view(why));
+    }
     CarafeGraph *g;
 
 private:
@@ -977,5 +1105,7 @@ inline CarafeStatus create_extensions(const CarafeHost *table, CarafeRegistrar *
 }
 
 }  // namespace carafe
+
+#include "carafe_device.hpp"
 
 #endif /* CARAFE_HPP */

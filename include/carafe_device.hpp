@@ -1,0 +1,524 @@
+/* Devices in C++: `Device`, `CompiledModel` and `InferRequest` are classes to derive from, and `CARAFE_PLUGIN` makes the
+ * library's entry. Part of carafe.hpp, which includes it. Whatever a member throws becomes a status with its text.
+ * Apache-2.0. */
+#ifndef CARAFE_DEVICE_HPP
+#define CARAFE_DEVICE_HPP
+
+#include "carafe.hpp"
+#include <map>
+
+/* The entry of a plugin library: `CARAFE_PLUGIN("ACME", AcmeDevice)`. */
+#define CARAFE_PLUGIN(name, type)                                                                        \
+    CARAFE_C CARAFE_EXPORT const CarafeAbi carafe_abi;                                                   \
+    const CarafeAbi carafe_abi = {CARAFE_ABI_MAGIC, CARAFE_ABI_MAJOR, CARAFE_ABI_MINOR, sizeof(void *)}; \
+    CARAFE_DEVICE(name, type)
+
+/* The same beside `CARAFE_EXTENSION`, for a library that brings both. */
+#define CARAFE_DEVICE(name, type)                                                                          \
+    CARAFE_C CARAFE_EXPORT CarafeStatus CreatePluginEngine(const CarafeHost *host, CarafeDevice *device) { \
+        return carafe::create_plugin_engine<type>(host, device, name);                                     \
+    }
+
+namespace CARAFE_HIDDEN carafe {
+
+/* Memory of the other side. It is taken over last, when nothing can fail any more: a call that fails takes nothing. */
+class Lease {
+public:
+    Lease() = default;
+    Lease(const Lease &) = delete;
+    Lease &operator=(const Lease &) = delete;
+    ~Lease() {
+        if (release) release(owner);
+    }
+    void take(void *its_owner, CarafeRelease its_release) noexcept {
+        owner = its_owner;
+        release = its_release;
+    }
+
+private:
+    void *owner = nullptr;
+    CarafeRelease release = nullptr;
+};
+
+/* A tensor that keeps its memory as long as any copy of it lives: memory of its own, or lent by the engine. */
+class OwnedTensor {
+public:
+    OwnedTensor() = default;
+    /* Zeroed memory for numbers of a whole number of bytes. */
+    template <class T>
+    static OwnedTensor zeros(const Shape &shape) {
+        OwnedTensor t;
+        t.type_ = type_of<T>();
+        t.shape_ = shape;
+        size_t n = 1;
+        for (size_t d : shape) n *= d;
+        auto memory = std::make_shared<std::vector<T>>(n);
+        t.bytes_ = n * sizeof(T);
+        t.data_ = memory->data();
+        t.keeper = std::move(memory);
+        return t;
+    }
+    static OwnedTensor copy(const CarafeTensor &from) {
+        OwnedTensor t(from);
+        size_t n = carafe_elements(&from);
+        if (from.element_type == CARAFE_STRING) {
+            struct Strings {
+                std::vector<std::string> texts;
+                std::vector<CarafeStr> list;
+            };
+            auto memory = std::make_shared<Strings>();
+            memory->texts = Tensor(from).strings();
+            for (const std::string &s : memory->texts) memory->list.push_back(str(s));
+            t.data_ = memory->list.data();
+            t.bytes_ = n * sizeof(CarafeStr);
+            t.keeper = std::move(memory);
+        } else {
+            auto memory = std::make_shared<std::vector<uint64_t>>((from.bytes + 7) / 8);
+            if (from.bytes) std::memcpy(memory->data(), from.data, from.bytes);
+            t.data_ = memory->data();
+            t.keeper = std::move(memory);
+        }
+        return t;
+    }
+    /* Memory of the other side, which goes back when the last copy goes. */
+    static OwnedTensor lent(const CarafeTensor &from, std::shared_ptr<Lease> lease) {
+        OwnedTensor t(from);
+        t.keeper = std::move(lease);
+        return t;
+    }
+    /* Memory that someone else keeps for long enough. */
+    static OwnedTensor borrowed(const CarafeTensor &from) { return OwnedTensor(from); }
+
+    uint32_t type() const { return type_; }
+    const Shape &shape() const { return shape_; }
+    size_t size() const { return raw().rank ? Tensor(raw()).size() : 1; }
+    template <class T>
+    const T *data() const {
+        return Tensor(raw()).data<T>();
+    }
+    /* Only of a tensor that `zeros` made and nobody else has. */
+    template <class T>
+    T *data_mut() {
+        return const_cast<T *>(data<T>());
+    }
+    /* Borrows from this object. */
+    CarafeTensor raw() const { return CarafeTensor{type_, rank(shape_), shape_.data(), data_, bytes_}; }
+
+private:
+    explicit OwnedTensor(const CarafeTensor &t)
+        : type_(t.element_type), shape_(Tensor(t).shape()), data_(t.data), bytes_(t.bytes) {}
+    uint32_t type_ = CARAFE_DYNAMIC;
+    Shape shape_;
+    const void *data_ = nullptr;
+    size_t bytes_ = 0;
+    std::shared_ptr<void> keeper;
+};
+
+/* Values of variables by id. */
+using Variables = std::map<std::string, OwnedTensor>;
+
+/* A model that a device keeps. Several threads may evaluate nodes of it at once. */
+class Model {
+public:
+    /* Keeps the model that a device is shown, after the call. */
+    explicit Model(const Graph &shown) : Model(shown.g->fns->retain(shown.g)) {
+        if (!graph.g) throw Error(CARAFE_IO, "the model cannot be kept");
+    }
+    /* Reads back what `ir` gave; `ops` is the graph that `Device::import` is called with, or any other. */
+    static Model read(const Graph &ops, std::string_view xml, const std::vector<CarafeBuffer> &weights) {
+        CarafeGraph *g = nullptr;
+        check(ops.g->fns->read_ir(ops.g, str(xml), weights.data(), weights.size(), &g));
+        return Model(g);
+    }
+    /* A copy that can be changed. */
+    Model copy() const {
+        CarafeGraph *made = nullptr;
+        check(graph.g->fns->copy(graph.g, &made));
+        return Model(made);
+    }
+    Model(Model &&other) noexcept : graph(other.graph.g) { other.graph.g = nullptr; }
+    Model(const Model &) = delete;
+    Model &operator=(const Model &) = delete;
+    Model &operator=(Model &&) = delete;
+    ~Model() {
+        if (graph.g) graph.g->fns->release(graph.g);
+    }
+
+    /* IR text, and the weights where they lie; both live as long as the model. */
+    std::pair<std::string_view, std::vector<CarafeBuffer>> ir() const {
+        CarafeStr xml{nullptr, 0};
+        const CarafeBuffer *list = nullptr;
+        size_t n = 0;
+        check(graph.g->fns->ir(graph.g, &xml, &list, &n));
+        return {view(xml), std::vector<CarafeBuffer>(list, list + n)};
+    }
+    /* IR text without weights, for `CompiledModel::runtime_model`. */
+    std::string text() const {
+        std::string all;
+        check(graph.g->fns->write_text(
+            graph.g,
+            [](void *sink, const void *data, size_t bytes) {
+                return guard([&] { static_cast<std::string *>(sink)->append(static_cast<const char *>(data), bytes); });
+            },
+            &all));
+        return all;
+    }
+    /* Computes a node by its reference evaluation. */
+    std::vector<OwnedTensor> evaluate(uint32_t id, const std::vector<OwnedTensor> &inputs, Variables &variables) const {
+        std::vector<CarafeTensor> raws;
+        for (const OwnedTensor &t : inputs) raws.push_back(t.raw());
+        Sink sink{{&sink_fns()}, {}, &variables};
+        check(graph.g->fns->evaluate(graph.g, id, raws.data(), raws.size(), &sink.base));
+        return std::move(sink.outputs);
+    }
+
+    Graph graph;
+
+private:
+    explicit Model(CarafeGraph *owned) : graph(owned) {}
+    struct Sink {
+        CarafeEval base; /* first, so that a pointer to it is one to the whole */
+        std::vector<OwnedTensor> outputs;
+        Variables *variables;
+        OwnedTensor &at(size_t i) {
+            if (outputs.size() <= i) outputs.resize(i + 1);
+            return outputs[i];
+        }
+    };
+    static Sink &of(CarafeEval *cx) { return *reinterpret_cast<Sink *>(cx); }
+    static const CarafeEvalFns &sink_fns() {
+        static const CarafeEvalFns fns = [] {
+            CarafeEvalFns f{};
+            f.size = sizeof f;
+            f.set_output = [](CarafeEval *cx, size_t i, const CarafeTensor *t) {
+                return guard([&] { of(cx).at(i) = OwnedTensor::copy(*t); });
+            };
+            f.give_output = [](CarafeEval *cx, size_t i, const CarafeTensor *t, void *owner, CarafeRelease release) {
+                return guard([&] {
+                    auto lease = std::make_shared<Lease>();
+                    of(cx).at(i) = OwnedTensor::lent(*t, lease);
+                    lease->take(owner, release);
+                });
+            };
+            f.variable = [](CarafeEval *cx, CarafeStr id, CarafeTensor *t) {
+                return guard([&] {
+                    auto found = of(cx).variables->find(std::string(view(id)));
+                    if (found == of(cx).variables->end()) throw Error(CARAFE_NOT_FOUND, "it has no value yet");
+                    *t = found->second.raw();
+                });
+            };
+            f.assign = [](CarafeEval *cx, CarafeStr id, const CarafeTensor *t) {
+                return guard([&] { (*of(cx).variables)[std::string(view(id))] = OwnedTensor::copy(*t); });
+            };
+            return f;
+        }();
+        return fns;
+    }
+};
+
+/* One row of a device's property table. */
+struct Property {
+    enum Kind { text, boolean, integer, word };
+    std::string name;
+    Kind kind = text;
+    bool writable = false;
+    std::string otherwise, doc;
+    int64_t min = 0, max = 0;
+    std::vector<std::string> words = {};
+};
+
+/* Properties that a call was given. The engine has checked them by the table. */
+class Settings {
+public:
+    explicit Settings(CarafeProperties p) {
+        for (size_t i = 0; i < p.n; i++) all[std::string(view(p.list[i].name))] = std::string(view(p.list[i].value));
+    }
+    std::optional<std::string> get(const std::string &name) const {
+        auto found = all.find(name);
+        return found == all.end() ? std::nullopt : std::optional(found->second);
+    }
+    bool is_on(const std::string &name) const {
+        std::string value = get(name).value_or("false");
+        return value == "true" || value == "TRUE" || value == "True" || value == "YES" || value == "yes" || value == "1";
+    }
+    std::map<std::string, std::string> all;
+};
+
+/* An input or output of a compiled model. */
+struct ModelPort {
+    std::string name;
+    std::vector<std::string> names;
+    Fact fact;
+    /* Those of a model, as users see them. */
+    static std::vector<ModelPort> inputs_of(const Graph &g) {
+        std::vector<ModelPort> all;
+        for (uint32_t id : g.parameters()) all.push_back(of(g, Value{id, 0}, Value{id, 0}));
+        return all;
+    }
+    static std::vector<ModelPort> outputs_of(const Graph &g) {
+        std::vector<ModelPort> all;
+        for (uint32_t id : g.results()) all.push_back(of(g, Value{id, 0}, g.input(id, 0)));
+        return all;
+    }
+
+private:
+    static ModelPort of(const Graph &g, Value port, Value value) {
+        ModelPort p{"", g.tensor_names(port), g.fact(value)};
+        p.name = p.names.empty() ? g.node(value.node).name : p.names[0];
+        return p;
+    }
+};
+
+/* What one node did in the last inference. */
+struct Profile {
+    enum Status : uint32_t { not_run, optimized_out, executed };
+    std::string name, op_type, kernel;
+    Status status = not_run;
+    uint64_t real_ns = 0, cpu_ns = 0;
+};
+
+/* One inference at a time, by one thread at a time but for `cancel`. */
+class InferRequest {
+public:
+    virtual ~InferRequest() = default;
+    /* The memory of the tensor is the engine's until the last copy goes. */
+    virtual void set_input(size_t i, OwnedTensor tensor) = 0;
+    virtual void infer() = 0;
+    virtual OwnedTensor output(size_t i) = 0;
+    /* Called by another thread while `infer` runs, which then ends with `Error(CARAFE_CANCELLED, ...)`. */
+    virtual void cancel() noexcept {}
+    virtual std::vector<Profile> profile() { return {}; }
+    virtual std::vector<std::string> variables() { return {}; }
+    /* Nothing before the first assignment and after a reset. */
+    virtual std::optional<OwnedTensor> variable(const std::string &) { return std::nullopt; }
+    virtual void set_variable(const std::string &id, OwnedTensor) {
+        throw Error(CARAFE_NOT_FOUND, "the model has no variable `" + id + "`");
+    }
+    virtual void reset_variables() {}
+};
+
+/* A model made ready. Used by several threads at once; requests end before it. */
+class CompiledModel {
+public:
+    virtual ~CompiledModel() = default;
+    virtual std::vector<ModelPort> inputs() const = 0;
+    virtual std::vector<ModelPort> outputs() const = 0;
+    virtual std::unique_ptr<InferRequest> create_request() = 0;
+    virtual std::string property(const std::string &name) const {
+        throw Error(CARAFE_NOT_FOUND, "the compiled model has no property `" + name + "`");
+    }
+    /* The graph that really runs, as `Model::text` gives it; nothing when the device does not show it. */
+    virtual std::optional<std::string> runtime_model() const { return std::nullopt; }
+    /* Writes what `Device::import` reads, in parts, by `write`. */
+    virtual void export_to(const std::function<void(const void *, size_t)> &) const {
+        throw Error(CARAFE_UNSUPPORTED, "the device cannot export models");
+    }
+};
+
+/* A device. Used by several threads at once. */
+class Device {
+public:
+    virtual ~Device() = default;
+    virtual std::vector<Property> properties() const = 0;
+    /* Value of a property that can only be read. */
+    virtual std::string metric(const std::string &name) const = 0;
+    /* Why the device does not take a node; nothing when it does. */
+    virtual std::optional<std::string> refusal(const Graph &g, uint32_t id, const Settings &settings) const = 0;
+    virtual std::unique_ptr<CompiledModel> compile(const Graph &g, const Settings &settings) = 0;
+    virtual std::unique_ptr<CompiledModel> import(const Graph & /*ops*/, std::string_view /*blob*/, const Settings &) {
+        throw Error(CARAFE_UNSUPPORTED, "the device cannot import models");
+    }
+    virtual std::string version() const { return ""; }
+    virtual std::string description() const { return ""; }
+};
+
+/* The tables behind the classes. */
+namespace tables {
+
+inline void write_all(CarafeWrite write, void *sink, std::string_view text) { check(write(sink, text.data(), text.size())); }
+
+/* Several texts, each ended by a zero byte. */
+inline void write_list(CarafeWrite write, void *sink, const std::vector<std::string> &list) {
+    for (const std::string &s : list) check(write(sink, s.c_str(), s.size() + 1));
+}
+
+struct Request {
+    std::unique_ptr<InferRequest> own;
+    OwnedTensor shown; /* what `variable` handed out last */
+    static InferRequest &of(void *p) { return *static_cast<Request *>(p)->own; }
+};
+
+inline void fill(CarafeRequest *out, std::unique_ptr<InferRequest> request) {
+    if (!request) throw Error("`create_request` gave nothing");
+    auto made = std::make_unique<Request>();
+    made->own = std::move(request);
+    out->set_input = [](void *r, size_t i, const CarafeTensor *t, void *owner, CarafeRelease release) {
+        return guard([&] {
+            auto lease = std::make_shared<Lease>();
+            Request::of(r).set_input(i, OwnedTensor::lent(*t, lease));
+            lease->take(owner, release);
+        });
+    };
+    out->infer = [](void *r) { return guard([&] { Request::of(r).infer(); }); };
+    out->output = [](void *r, size_t i, CarafeTensor *t, void **owner, CarafeRelease *release) {
+        return guard([&] {
+            auto kept = std::make_unique<OwnedTensor>(Request::of(r).output(i));
+            *t = kept->raw();
+            *owner = kept.release();
+            *release = [](void *p) { delete static_cast<OwnedTensor *>(p); };
+        });
+    };
+    out->cancel = [](void *r) { Request::of(r).cancel(); };
+    out->profile = [](void *r, CarafeProfileSink row, void *sink) {
+        return guard([&] {
+            for (const Profile &p : Request::of(r).profile()) {
+                CarafeProfile raw{str(p.name), str(p.op_type), str(p.kernel), p.status, 0, p.real_ns, p.cpu_ns};
+                check(row(sink, &raw));
+            }
+        });
+    };
+    out->variables = [](void *r, CarafeWrite write, void *sink) {
+        return guard([&] { write_list(write, sink, Request::of(r).variables()); });
+    };
+    out->variable = [](void *r, CarafeStr id, CarafeTensor *t) {
+        return guard([&] {
+            auto found = Request::of(r).variable(std::string(view(id)));
+            if (!found) throw Error(CARAFE_NOT_FOUND, "the variable has no value yet");
+            OwnedTensor &shown = static_cast<Request *>(r)->shown;
+            shown = std::move(*found);
+            *t = shown.raw();
+        });
+    };
+    out->set_variable = [](void *r, CarafeStr id, const CarafeTensor *t) {
+        return guard([&] { Request::of(r).set_variable(std::string(view(id)), OwnedTensor::copy(*t)); });
+    };
+    out->reset = [](void *r) { guard([&] { Request::of(r).reset_variables(); }); };
+    out->release = [](void *r) { guard([&] { delete static_cast<Request *>(r); }); };
+    out->instance = made.release();
+}
+
+/* Ports with what their pointers point to. */
+struct Ports {
+    explicit Ports(std::vector<ModelPort> list) : own(std::move(list)) {
+        for (const ModelPort &p : own) {
+            auto &texts = names.emplace_back();
+            for (const std::string &s : p.names) texts.push_back(str(s));
+            auto &sizes = dims.emplace_back();
+            if (p.fact.shape)
+                for (const Dim &d : *p.fact.shape) sizes.push_back(d.raw());
+            CarafeFact fact{p.fact.type, p.fact.shape ? static_cast<int32_t>(sizes.size()) : -1, sizes.data()};
+            raws.push_back({str(p.name), texts.data(), texts.size(), fact});
+        }
+    }
+    std::vector<ModelPort> own;
+    std::deque<std::vector<CarafeStr>> names;
+    std::deque<std::vector<CarafeDim>> dims;
+    std::vector<CarafeModelPort> raws;
+};
+
+struct Compiled {
+    explicit Compiled(std::unique_ptr<CompiledModel> model)
+        : own(std::move(model)), inputs(own->inputs()), outputs(own->outputs()) {}
+    std::unique_ptr<CompiledModel> own;
+    Ports inputs, outputs;
+    static CompiledModel &of(void *p) { return *static_cast<Compiled *>(p)->own; }
+};
+
+inline void fill(CarafeCompiled *out, std::unique_ptr<CompiledModel> model) {
+    if (!model) throw Error("the device made no compiled model");
+    auto made = std::make_unique<Compiled>(std::move(model));
+    out->inputs = made->inputs.raws.data();
+    out->n_inputs = made->inputs.raws.size();
+    out->outputs = made->outputs.raws.data();
+    out->n_outputs = made->outputs.raws.size();
+    out->property = [](void *c, CarafeStr name, CarafeWrite write, void *sink) {
+        return guard([&] { write_all(write, sink, Compiled::of(c).property(std::string(view(name)))); });
+    };
+    out->runtime_model = [](void *c, CarafeWrite write, void *sink) {
+        return guard([&] {
+            auto text = Compiled::of(c).runtime_model();
+            if (!text) throw Error(CARAFE_UNSUPPORTED, "the device does not show what it runs");
+            write_all(write, sink, *text);
+        });
+    };
+    out->export_to = [](void *c, CarafeWrite write, void *sink) {
+        return guard([&] {
+            Compiled::of(c).export_to([&](const void *data, size_t bytes) { check(write(sink, data, bytes)); });
+        });
+    };
+    out->create_request = [](void *c, CarafeRequest *request) {
+        return guard([&] { fill(request, Compiled::of(c).create_request()); });
+    };
+    out->release = [](void *c) { guard([&] { delete static_cast<Compiled *>(c); }); };
+    out->instance = made.release();
+}
+
+/* A device with what its table points to. */
+struct Plugin {
+    Plugin(std::unique_ptr<Device> device, std::string name)
+        : own(std::move(device)), name(std::move(name)), version(own->version()), description(own->description()),
+          properties(own->properties()) {
+        for (const Property &p : properties) {
+            auto &list = words.emplace_back(texts(p.words));
+            rows.push_back({text(p.name), static_cast<uint32_t>(p.kind), p.writable, p.min, p.max, list.data(),
+                            list.size(), text(p.otherwise), text(p.doc)});
+        }
+    }
+    std::unique_ptr<Device> own;
+    std::string name, version, description;
+    std::vector<Property> properties;
+    std::deque<std::vector<const char *>> words;
+    std::vector<CarafeProperty> rows;
+    static Device &of(void *p) { return *static_cast<Plugin *>(p)->own; }
+};
+
+inline void fill(CarafeDevice *out, std::unique_ptr<Plugin> made) {
+    out->name = text(made->name);
+    out->version = text(made->version);
+    out->description = text(made->description);
+    out->properties = made->rows.data();
+    out->n_properties = static_cast<uint32_t>(made->rows.size());
+    out->metric = [](void *d, CarafeStr name, CarafeWrite write, void *sink) {
+        return guard([&] { write_all(write, sink, Plugin::of(d).metric(std::string(view(name)))); });
+    };
+    out->query = [](void *d, CarafeGraph *g, CarafeProperties p, CarafeAnswer answer, void *sink) {
+        return guard([&] {
+            Graph graph(g);
+            Settings settings(p);
+            for (uint32_t id : graph.nodes()) {
+                auto why = Plugin::of(d).refusal(graph, id, settings);
+                if (why && why->empty()) why = "not supported";
+                check(answer(sink, id, str(why.value_or(""))));
+            }
+        });
+    };
+    out->compile = [](void *d, CarafeGraph *g, CarafeProperties p, CarafeCompiled *compiled) {
+        return guard([&] { fill(compiled, Plugin::of(d).compile(Graph(g), Settings(p))); });
+    };
+    out->import = [](void *d, CarafeGraph *ops, const void *data, size_t bytes, CarafeProperties p,
+                     CarafeCompiled *compiled) {
+        return guard([&] {
+            std::string_view blob(static_cast<const char *>(data), bytes);
+            fill(compiled, Plugin::of(d).import(Graph(ops), blob, Settings(p)));
+        });
+    };
+    out->release = [](void *d) { guard([&] { delete static_cast<Plugin *>(d); }); };
+    out->instance = made.release();
+}
+
+}  // namespace tables
+
+template <class T>
+CarafeStatus create_plugin_engine(const CarafeHost *table, CarafeDevice *device, const char *name) noexcept {
+    static_assert(std::is_base_of_v<Device, T>, "derive the device from carafe::Device");
+    if (!table || !device) return CARAFE_USAGE;
+    host() = table;
+    return guard([&] {
+        if (table->minor < 2) throw Error(CARAFE_UNSUPPORTED, "a device of carafe.hpp needs an engine with ABI 1.2");
+        tables::fill(device, std::make_unique<tables::Plugin>(std::make_unique<T>(), name));
+    });
+}
+
+}  // namespace carafe
+
+#endif /* CARAFE_DEVICE_HPP */
