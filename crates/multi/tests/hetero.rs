@@ -3,9 +3,9 @@
 mod common;
 
 use carafe::multi::{HeteroDevice, set_affinity};
-use carafe::{Core, Device, ErrorKind, Model, Properties, SharedBytes};
+use carafe::{Core, Device, ErrorKind, Model, NodeStatus, Properties, SharedBytes};
 use carafe_device::Devices;
-use carafe_testkit::FakeDevice;
+use carafe_testkit::{FakeDevice, Fault};
 use common::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -367,6 +367,65 @@ fn profiles_say_the_sub_graph() {
     request.infer().unwrap();
     let names: Vec<String> = request.profile().into_iter().map(|p| p.name).collect();
     assert!(names.contains(&"subgraph0: a".to_string()) && names.contains(&"subgraph1: b".to_string()), "{names:?}");
+}
+
+#[test]
+fn a_part_without_times_of_its_nodes_is_measured_as_a_whole() {
+    let a = FakeDevice::new("A").refusing(&["Exp"]);
+    let b = FakeDevice::new("B").refusing(&["Relu"]).with_fault(Fault::NeverProfiles);
+    let b = b.inferring_for(Duration::from_millis(20));
+    let core = core_with(&[&a, &b]);
+    let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new().with("PERF_COUNT", true)).unwrap();
+    let mut request = compiled.create_request();
+    assert!(request.profile().iter().all(|p| p.status != NodeStatus::Executed));
+    request.set_input(0, row(2)).unwrap();
+    request.infer().unwrap();
+    let rows = request.profile();
+    assert!(rows.iter().any(|p| p.name == "subgraph0: a"), "{rows:?}");
+    let whole = rows.iter().find(|p| p.name == "subgraph1").expect("a row for the part");
+    assert_eq!((whole.status, whole.kernel.as_str()), (NodeStatus::Executed, "B as a whole"));
+    assert!(whole.real_time >= Duration::from_millis(20), "{whole:?}");
+    let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
+    let mut request = compiled.create_request();
+    request.set_input(0, row(2)).unwrap();
+    request.infer().unwrap();
+    assert_eq!(request.profile(), []);
+}
+
+#[test]
+fn nodes_of_a_device_without_a_runtime_model_say_where_they_run() {
+    let a = FakeDevice::new("A").refusing(&["Exp"]);
+    let b = FakeDevice::new("B").refusing(&["Relu"]).with_fault(Fault::ShowsNothing);
+    let core = core_with(&[&a, &b]);
+    let model = chain();
+    let compiled = core.compile_model(&model, "HETERO:A,B", &Properties::new()).unwrap();
+    let mut rows = core.explain(&model);
+    core.explain_compiled(&mut rows, "HETERO:A,B", &*compiled, &[]);
+    let row = |name: &str| rows.iter().find(|r| r.name == name).unwrap();
+    assert_eq!((row("a").device.as_deref(), row("a").kernel.as_deref()), (Some("A"), Some("reference")));
+    assert_eq!((row("b").device.as_deref(), row("b").kernel.as_deref()), (Some("B"), None));
+    assert_eq!(row("b").why, ["B does not show what runs it"]);
+
+    // Read back from a file only the device has the model, so the part is one node.
+    let mut blob = Vec::new();
+    compiled.export(&mut blob).unwrap();
+    let again = core.import_model(SharedBytes::from_vec(blob), "HETERO:A,B", &Properties::new()).unwrap();
+    let runtime = again.runtime_model();
+    assert_eq!((runtime.parameters().len(), runtime.results().len()), (1, 1));
+    assert!(runtime.nodes().any(|(_, n)| n.op().type_name() == "Subgraph"), "{runtime:?}");
+}
+
+#[test]
+fn a_device_without_a_runtime_model_is_not_said_to_have_dropped_everything() {
+    let core = core_with(&[&FakeDevice::new("A").with_fault(Fault::ShowsNothing)]);
+    let model = chain();
+    let compiled = core.compile_model(&model, "A", &Properties::new()).unwrap();
+    let mut rows = core.explain(&model);
+    core.explain_compiled(&mut rows, "A", &*compiled, &[]);
+    assert!(
+        rows.iter().all(|r| r.device.as_deref() == Some("A") && r.why == ["A does not show what runs it"]),
+        "{rows:?}"
+    );
 }
 
 #[test]

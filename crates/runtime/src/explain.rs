@@ -79,7 +79,7 @@ impl Core {
     ) {
         let runtime = compiled.runtime_model();
         let by_name: HashMap<&str, &Node> = runtime.nodes().map(|(_, n)| (n.name(), n)).collect();
-        let profiled: HashMap<&str, &str> = profile.iter().map(|p| (p.name.as_str(), p.kernel.as_str())).collect();
+        let profiled: HashMap<&str, &str> = profile.iter().map(|p| (node_of(p), p.kernel.as_str())).collect();
         let state = self.state();
         let serve = |row: &mut NodeExplained, node: &Node| {
             let field = |key: &str| node.rt_info.get(key).and_then(|a| a.fields.first()).map(|f| f.1.clone());
@@ -89,10 +89,16 @@ impl Core {
             (row.device, row.kernel) = (Some(on), kernel);
             row.why.extend(field(KERNEL_TROUBLE));
         };
+        if runtime.is_empty() {
+            return unseen(rows, device, &profiled);
+        }
         for row in rows.iter_mut() {
             match by_name.get(row.name.as_str()) {
                 Some(node) => {
                     serve(row, node);
+                    if let (Some(on), None) = (&row.device, &row.kernel) {
+                        row.why.push(format!("{on} does not show what runs it"));
+                    }
                     let op = op_name(node);
                     if op != row.op {
                         row.why.push(format!("a rewrite made it {op}"));
@@ -117,6 +123,25 @@ impl Core {
             serve(&mut row, node);
             rows.push(row);
         }
+    }
+}
+
+// Rows of a device that does not show the graph that runs.
+fn unseen(rows: &mut [NodeExplained], device: &str, profiled: &HashMap<&str, &str>) {
+    for row in rows.iter_mut().filter(|r| !r.op.is_empty()) {
+        row.device = Some(device.to_string());
+        row.kernel = profiled.get(row.name.as_str()).map(|k| k.to_string());
+        if row.kernel.is_none() {
+            row.why.push(format!("{device} does not show what runs it"));
+        }
+    }
+}
+
+// The node a row is about; HETERO names the part in front of it.
+fn node_of(row: &NodeProfile) -> &str {
+    match row.name.split_once(": ") {
+        Some((part, node)) if part.starts_with("subgraph") => node,
+        _ => &row.name,
     }
 }
 

@@ -53,6 +53,10 @@ pub enum Fault {
     /// All nodes of the runtime model have one name.
     OneNameForAll,
     TellsNoOrder,
+    /// Has no runtime model.
+    ShowsNothing,
+    /// Gives no times of nodes.
+    NeverProfiles,
     /// Takes any bytes for the model it compiled last.
     ImportsAnything,
     /// Exports the first half.
@@ -293,6 +297,9 @@ impl CompiledModel for FakeCompiled {
         &self.outputs
     }
     fn runtime_model(&self) -> Model {
+        if self.device.has(Fault::ShowsNothing) {
+            return Model::default();
+        }
         let mut model = self.inner.runtime_model();
         let ids: Vec<_> = model.nodes().map(|(id, _)| id).collect();
         for id in ids {
@@ -418,6 +425,9 @@ impl InferRequest for FakeRequest {
         self.told.get(index).map_or_else(|| self.inner.output(index), Ok)
     }
     fn profile(&self) -> Vec<NodeProfile> {
+        if self.device.has(Fault::NeverProfiles) {
+            return vec![];
+        }
         self.inner.profile()
     }
     fn variables(&self) -> Vec<String> {

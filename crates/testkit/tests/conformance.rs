@@ -164,6 +164,8 @@ fn careless_exports_are_caught() {
 fn a_runtime_model_that_tells_too_little_is_caught() {
     catches(Fault::OneNameForAll, "runtime_model::node_names_are_unique", "two nodes are called");
     catches(Fault::TellsNoOrder, "runtime_model::nodes_tell_their_order", "has no execOrder");
+    catches(Fault::ShowsNothing, "runtime_model::nodes_tell_what_runs_them", "nothing runs in the runtime model");
+    catches(Fault::NeverProfiles, "profiling::something_was_executed", "no row is executed");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::request::Request;
 use super::split::{Source, Split};
 use super::{NAME, TABLE, blob};
 use carafe_device::{CompiledModel, InferRequest, Port, Properties};
-use carafe_graph::{Error, Model, NodeId, Parameter, Result, ResultOp, Value};
+use carafe_graph::{AttrMap, Error, FrameworkNode, Model, NodeId, Parameter, Result, ResultOp, Value};
 use carafe_tensor::Tensor;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -176,6 +176,36 @@ const OWN: &[&str] = &[
     "HETERO_REPORT_JSON",
 ];
 
+/// What a device shows of a sub-model that runs. Where it shows nothing that fits, the sub-model as it was given to it, or one
+/// node in its place when it came from a file: they say on which device they run, but not how.
+fn running(sub: &Sub) -> Result<Model> {
+    let (n_inputs, n_outputs) = (sub.sources.len(), sub.compiled.outputs().len());
+    let shown = sub.compiled.runtime_model();
+    if shown.parameters().len() == n_inputs && shown.results().len() == n_outputs {
+        return Ok(shown);
+    }
+    if let Some(model) = &sub.model {
+        return Ok(model.clone());
+    }
+    let mut model = Model::new(&sub.name);
+    let mut inputs = Vec::new();
+    for port in sub.compiled.inputs() {
+        inputs.push(model.parameter(&port.name, port.ty, port.shape.clone())?);
+    }
+    let whole = FrameworkNode {
+        type_name: "Subgraph".into(),
+        opset: "execution".into(),
+        attrs: AttrMap::default(),
+        outputs: sub.compiled.outputs().iter().map(|p| (p.ty, p.shape.clone())).collect(),
+        rule: None,
+    };
+    let node = model.add(&sub.name, whole, &inputs)?;
+    for port in 0..n_outputs {
+        model.result(&format!("result{port}"), Value { node, port })?;
+    }
+    Ok(model)
+}
+
 fn join(compiled: &Compiled) -> Result<Model> {
     let mut whole = Model::new(&compiled.name);
     let mut names = HashSet::new();
@@ -189,7 +219,7 @@ fn join(compiled: &Compiled) -> Result<Model> {
     }
     let (mut given, mut place): (Vec<Vec<Value>>, usize) = (vec![], 0);
     for (i, sub) in compiled.subs.iter().enumerate() {
-        let model = sub.compiled.runtime_model();
+        let model = running(sub)?;
         let mut here: HashMap<NodeId, NodeId> = HashMap::new();
         let mut bound: HashMap<NodeId, Value> = HashMap::new();
         for (p, source) in model.parameters().iter().zip(&sub.sources) {

@@ -1,13 +1,15 @@
 //! One inference over the sub-models, in order. Tensors between them are handed over, not copied. Whoever runs stages one
 //! by one sees the stages of all parts, each on an executor of its device, so that several requests overlap.
 
+use super::TABLE;
 use super::compiled::Compiled;
 use super::split::Source;
 use crate::bindings::{Bindings, check_cancel, not_inferred};
-use carafe_device::{CancelFlag, InferRequest, NodeProfile, Stage};
+use carafe_device::{CancelFlag, InferRequest, NodeProfile, NodeStatus, Stage};
 use carafe_graph::{Error, ErrorKind, Result};
 use carafe_tensor::Tensor;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub(crate) struct Request {
     compiled: Arc<Compiled>,
@@ -19,6 +21,8 @@ pub(crate) struct Request {
     steps: Vec<Step>,
     cancel: CancelFlag,
     finished: bool,
+    /// What each part took in the last inference.
+    times: Vec<Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +43,7 @@ impl Request {
         steps.push(Step::HandOut);
         let (n_in, n_out) = (compiled.inputs.len(), compiled.outputs.len());
         Request {
+            times: vec![Duration::ZERO; subs.len()],
             subs,
             bound: Bindings::new(n_in, n_out),
             passed: vec![None; n_out],
@@ -51,6 +56,7 @@ impl Request {
 
     fn check(&mut self) -> Result<()> {
         self.finished = false;
+        self.times.fill(Duration::ZERO);
         self.passed.fill(None);
         self.bound.all_inputs(&self.compiled.inputs).map(|_| ())
     }
@@ -75,7 +81,10 @@ impl Request {
             self.subs[sub].cancel_flag().clear();
         }
         let _leading = self.cancel.lead(&self.subs[sub].cancel_flag());
-        self.subs[sub].run_stage(stage).map_err(|e| self.at(sub, e))
+        let start = Instant::now();
+        let done = self.subs[sub].run_stage(stage);
+        self.times[sub] += start.elapsed();
+        done.map_err(|e| self.at(sub, e))
     }
 
     fn hand_out(&mut self) -> Result<()> {
@@ -97,6 +106,22 @@ impl Request {
         }
         let sub = &self.compiled.subs[sub];
         e.at(format!("sub-model `{}` on device `{}`", sub.name, sub.device))
+    }
+
+    // A part on a device that gives no times of its nodes, as one row that was measured here.
+    fn whole_part(&self, sub: usize, device: &str) -> NodeProfile {
+        let (status, time) = match self.finished {
+            true => (NodeStatus::Executed, self.times[sub]),
+            false => (NodeStatus::NotRun, Duration::ZERO),
+        };
+        NodeProfile {
+            name: format!("subgraph{sub}"),
+            type_name: "Subgraph".into(),
+            kernel: format!("{device} as a whole"),
+            status,
+            real_time: time,
+            cpu_time: time,
+        }
     }
 
     fn owner_of(&self, id: &str) -> Result<usize> {
@@ -164,9 +189,14 @@ impl InferRequest for Request {
     }
     fn profile(&self) -> Vec<NodeProfile> {
         let mut rows = Vec::new();
-        for (i, sub) in self.subs.iter().enumerate() {
+        let asked = self.compiled.properties.is_on(TABLE, "PERF_COUNT");
+        for (i, (sub, part)) in self.subs.iter().zip(&self.compiled.subs).enumerate() {
             let named = |p: NodeProfile| NodeProfile { name: format!("subgraph{i}: {}", p.name), ..p };
-            rows.extend(sub.profile().into_iter().map(named));
+            let own = sub.profile();
+            if own.is_empty() && asked {
+                rows.push(self.whole_part(i, &part.device));
+            }
+            rows.extend(own.into_iter().map(named));
         }
         rows
     }
