@@ -1,5 +1,5 @@
 /* An extension in C: an operation, a rule for ONNX, a mapping, a rewrite and a kernel. Build it with
- *     cc -shared -fPIC -I include examples/template-extension-c/extension.c -o libtemplate_extension_c.so
+ *     cc -shared -fPIC -I $CARAFE/include extension.c -o libtemplate_extension_c.so -lm
  * and use it with `carafe run model.onnx --extension ./libtemplate_extension_c.so`. */
 #include "carafe.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 // An extension in C++17: operations, a rule for ONNX, a mapping, a rewrite and a kernel. Exceptions become error texts
 // with this library's name; the standard library stays inside. Build it with
-//     c++ -std=c++17 -shared -fPIC -I include examples/template-extension-cpp/extension.cpp -o libacme_cpp.so
+//     c++ -std=c++17 -shared -fPIC -I $CARAFE/include extension.cpp -o libacme_cpp.so
 // and use it with `carafe run model.onnx --extension ./libacme_cpp.so`.
 #include "carafe.hpp"
 #include <algorithm>
