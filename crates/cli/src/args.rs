@@ -26,7 +26,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     Convert(Box<ConvertArgs>),
     Inspect(InspectArgs),
     Query(QueryArgs),
@@ -179,6 +179,9 @@ pub(crate) struct RunArgs {
     /// Seed of the random fill
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Give up after this time, with exit code 1: an inference is cancelled, and what does not come back then is ended
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<std::time::Duration>,
     /// Run this often with the same inputs; variables keep their state, the last outputs count
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub repeat: usize,
@@ -198,7 +201,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub json: bool,
     /// Run many models in one process: a JSON list of {model, inputs: {NAME: FILE}, out, repeat, convert}
-    #[arg(long, value_name = "LIST.json", conflicts_with_all = ["model", "inputs", "output"])]
+    #[arg(long, value_name = "LIST.json", conflicts_with_all = ["model", "inputs", "output", "timeout"])]
     pub batch: Option<PathBuf>,
 }
 
@@ -356,6 +359,11 @@ pub(crate) enum LogLevel {
     NotSet,
 }
 
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let time = text.parse().ok().and_then(|n| std::time::Duration::try_from_secs_f64(n).ok());
+    time.filter(|t| !t.is_zero()).ok_or_else(|| "expected a number of seconds greater than 0".to_string())
+}
+
 fn boolean(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" => Ok(true),
@@ -391,6 +399,12 @@ pub(crate) struct QueryArgs {
     /// Tell for each node which rule, operation, device and library served it, and why
     #[arg(long)]
     pub explain: bool,
+    /// Ask in a process of its own: a library that crashes, exits or never answers is reported, with exit code 1
+    #[arg(long)]
+    pub isolate: bool,
+    /// Seconds after which a process of --isolate is ended
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "isolate")]
+    pub timeout: u64,
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -412,6 +426,7 @@ pub(crate) struct DevicesArgs {
 #[command(after_help = "Examples:
   carafe conformance -d CPU --html report.html
   carafe conformance --plugin MINE=libmine.so -d MINE --filter tensors::
+  carafe conformance --plugin MINE=libmine.so -d MINE --isolate --timeout 20
 
 A check of something the device says it cannot do (by `query`, by OPTIMIZATION_CAPABILITIES) is skipped, not failed.")]
 pub(crate) struct ConformanceArgs {
@@ -436,6 +451,15 @@ pub(crate) struct ConformanceArgs {
     /// Seconds after which a check has failed
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub timeout: u64,
+    /// Check in processes of their own: a crash, an exit or a loop of the device fails the check at hand, and the others go on
+    #[arg(long)]
+    pub isolate: bool,
+    /// In such a process: the first step to run
+    #[arg(long, hide = true, value_name = "STEP", requires = "journal", conflicts_with = "isolate")]
+    pub first: Option<usize>,
+    /// In such a process: where to write what happens
+    #[arg(long, hide = true, value_name = "FILE", requires = "first")]
+    pub journal: Option<PathBuf>,
 }
 
 /// Look after the folder of compiled models.

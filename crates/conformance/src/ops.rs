@@ -3,48 +3,25 @@
 
 use crate::case::{Case, CaseFile, Expect, Subject};
 use crate::guard::within;
-use crate::report::OpRow;
+use crate::report::Verdict;
 use crate::runner::{InputsAs, build, check_outputs, feed, find_op};
 use crate::target::Target;
 use carafe::{Core, Model, Result, Tensor};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Runs the cases of the operations whose name is wanted.
-pub fn run(
-    target: &Arc<Target>,
-    files: &[CaseFile],
-    wanted: &dyn Fn(&str) -> bool,
-    hear: &mut dyn FnMut(&str),
-) -> Result<Vec<OpRow>> {
-    let core = target.core()?;
-    let mut rows: BTreeMap<(String, u32), OpRow> = BTreeMap::new();
-    for file in files {
-        let mut heard = false;
-        for case in file.cases.iter().filter(|c| !c.is_inference()) {
-            let (name, opset, since) = class(file, case);
-            if !wanted(&name) {
-                continue;
-            }
-            if !std::mem::replace(&mut heard, true) {
-                hear(&format!("ops::{name}"));
-            }
-            let Ok(model) = build(case, InputsAs::Parameters) else { continue };
-            let row = rows.entry((name.clone(), since)).or_default();
-            (row.name, row.opset) = (name, opset);
-            let (target, core, this) = (target.clone(), core.clone(), case.clone());
-            match within(target.patience, &row.name, move || judge(&target, &core, &this, &model)) {
-                Ok(None) => row.passed += 1,
-                Ok(Some(why)) => row.unsupported.push((case.place(), why)),
-                Err(message) => row.failures.push((case.place(), message)),
-            }
-        }
-    }
-    Ok(rows.into_values().collect())
+/// Runs one case; nothing for one whose model cannot be built, which no device would see.
+pub(crate) fn run(target: &Arc<Target>, core: &Core, name: &str, case: &Case) -> Option<Verdict> {
+    let model = build(case, InputsAs::Parameters).ok()?;
+    let (for_case, core, this) = (target.clone(), core.clone(), case.clone());
+    Some(match within(target.patience, name, move || judge(&for_case, &core, &this, &model)) {
+        Ok(None) => Verdict::Passed,
+        Ok(Some(why)) => Verdict::Skipped(why),
+        Err(message) => Verdict::Failed(message),
+    })
 }
 
 // What a case is about. A case with a model file is about the operation that its case file is named after.
-fn class(file: &CaseFile, case: &Case) -> (String, String, u32) {
+pub(crate) fn class(file: &CaseFile, case: &Case) -> (String, String, u32) {
     let found = match &case.subject {
         Subject::Op { name, opset } => find_op(name, opset.as_deref()),
         Subject::Model { .. } => find_op(&file.name, None),

@@ -215,6 +215,7 @@ fn hetero_shares_a_model_between_it_and_another_device() {
 /// Multiplies in f32 and rounds to the type of its input.
 const SCALED: &str = r#"
 #include "carafe.hpp"
+namespace {
 struct Scaled : carafe::Op {
     explicit Scaled(const carafe::Attrs &) {}
     void infer(carafe::Infer &cx) const override { cx.output(0, cx.input(0)); }
@@ -229,6 +230,7 @@ struct Scaled : carafe::Op {
         else run<carafe::bf16>(cx, x);
     }
 };
+} // namespace
 CARAFE_EXTENSION(r) {
     r.describe("halves", "1.0");
     r.op<Scaled>(carafe::Decl("Scaled", "acme").input("x").output("y"));

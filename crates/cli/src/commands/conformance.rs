@@ -3,7 +3,7 @@
 use super::print;
 use crate::args::ConformanceArgs;
 use carafe::{Core, Error, Properties, Result, files};
-use carafe_conformance::Target;
+use carafe_conformance::{Plan, Report, Target, isolate};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,18 +18,45 @@ pub(crate) fn run(
     let mut target = Target::new(&args.device, make_core);
     target.patience = Duration::from_secs(args.timeout);
     target.properties = properties(&args.property)?;
+    let target = Arc::new(target);
+    if let (Some(first), Some(journal)) = (args.first, &args.journal) {
+        isolate::serve(&target, &Plan::new(&args.filter)?, first, journal)?;
+        return Ok(true);
+    }
+    finish(args, watched(|hear| carafe_conformance::run(&target, &args.filter, hear))?)
+}
+
+/// As `run`, with the device in processes of their own.
+pub(crate) fn run_isolated(args: &ConformanceArgs) -> Result<bool> {
+    properties(&args.property)?;
+    let plan = Plan::new(&args.filter)?;
+    let program = super::isolate::program()?;
+    let command = |first: usize, journal: &Path| {
+        let mut command = super::isolate::again(&program);
+        command.arg("--first").arg(first.to_string()).arg("--journal").arg(journal);
+        command
+    };
+    let patience = Duration::from_secs(args.timeout);
+    let children = isolate::Children { device: &args.device, command: &command, patience };
+    finish(args, watched(|hear| isolate::run(&plan, &children, hear))?)
+}
+
+// Shows the name of the check at hand where someone watches.
+fn watched(run: impl FnOnce(&mut dyn FnMut(&str)) -> Result<Report>) -> Result<Report> {
     let bar = std::io::stderr().is_terminal();
-    let mut hear = |name: &str| {
+    let report = run(&mut |name: &str| {
         if bar {
             eprint!("\r\x1b[K{name}");
             let _ = std::io::stderr().flush();
         }
-    };
-    let report = carafe_conformance::run(&Arc::new(target), &args.filter, &mut hear);
+    });
     if bar {
         eprint!("\r\x1b[K");
     }
-    let report = report?;
+    report
+}
+
+fn finish(args: &ConformanceArgs, report: Report) -> Result<bool> {
     if let Some(file) = &args.html {
         write(file, &report.to_html())?;
     }

@@ -5,9 +5,11 @@ mod conformance;
 mod convert;
 mod devices;
 mod inspect;
+mod isolate;
 mod manuals;
 mod query;
 mod run;
+mod time_limit;
 
 use crate::args::{Cli, Command, ModelArgs};
 use carafe::conversion::print_line;
@@ -18,6 +20,12 @@ use std::path::PathBuf;
 /// Runs the command of the line. False when it worked and its answer is no.
 pub(crate) fn run(cli: Cli) -> Result<bool> {
     let (extensions, plugins) = (cli.extension, cli.plugin);
+    match &cli.command {
+        // The libraries are opened by other processes.
+        Command::Conformance(args) if args.isolate => return conformance::run_isolated(args),
+        Command::Query(args) if args.isolate => return isolate::query(args),
+        _ => {}
+    }
     let core = core_of(&extensions, &plugins)?;
     let done = match cli.command {
         Command::Conformance(args) => return conformance::run(move || core_of(&extensions, &plugins), &args),

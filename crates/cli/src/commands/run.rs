@@ -1,5 +1,6 @@
 //! `carafe run`: one model once, or a list of them in one process.
 
+use super::time_limit::TimeLimit;
 use super::{print, print_json};
 use crate::args::{Fill, RunArgs};
 use crate::explain;
@@ -18,9 +19,11 @@ use std::sync::Arc;
 
 pub(crate) fn run(core: &Core, args: &RunArgs) -> Result<()> {
     let properties = properties(args)?;
+    let limit = TimeLimit::start(args.timeout)?;
     match &args.batch {
-        Some(list) => run_batch(core, args, list, &properties),
-        None => run_one(core, args, &properties),
+        Some(list) => run_batch(core, args, list, &properties, &limit),
+        // What failed because it was cancelled is told as what it is: too late.
+        None => run_one(core, args, &properties, &limit).or_else(|e| limit.finish().and(Err(e))),
     }
 }
 
@@ -41,7 +44,7 @@ fn properties(args: &RunArgs) -> Result<Properties> {
     Ok(properties)
 }
 
-fn run_one(core: &Core, args: &RunArgs, properties: &Properties) -> Result<()> {
+fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLimit) -> Result<()> {
     let (path, options) = args.format.model(args.model.as_ref())?;
     let request = ReadRequest { weights: args.weights.as_deref(), explain: args.explain, ..ReadRequest::new(path) };
     let request = ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..request };
@@ -50,7 +53,8 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties) -> Result<()> {
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();
-    let request = infer(&compiled, &model, &given, &filler, args.repeat)?;
+    let request = infer(&compiled, &model, &given, &filler, args.repeat, limit)?;
+    limit.finish()?;
     let results = outputs::collect(&compiled, &model, &*request)?;
     let files = match &args.output {
         Some(dir) => Some(outputs::write(dir, &results)?),
@@ -89,7 +93,7 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties) -> Result<()> {
         });
     }
     if args.perf {
-        out.push_str(&profile_text(&request.profile()));
+        out.push_str(&profile_text(&args.device, &request.profile()));
         // Devices that plan their memory tell how much it is.
         if let Ok(memory) = compiled.property("CPU_MEMORY_STATISTICS") {
             let _ = writeln!(out, "bytes: {memory}");
@@ -110,12 +114,15 @@ fn infer(
     given: &[(Option<String>, PathBuf)],
     filler: &Filler,
     repeat: usize,
+    limit: &TimeLimit,
 ) -> Result<Box<dyn InferRequest>> {
     let mut request = compiled.clone().create_request();
+    limit.cancels(request.cancel_flag());
     for (i, tensor) in bind(compiled.inputs(), model, given, filler)?.into_iter().enumerate() {
         request.set_input(i, tensor)?;
     }
     for _ in 0..repeat.max(1) {
+        limit.check()?;
         request.infer()?;
     }
     Ok(request)
@@ -149,8 +156,12 @@ fn status(s: NodeStatus) -> &'static str {
     }
 }
 
-fn profile_text(profile: &[NodeProfile]) -> String {
+fn profile_text(device: &str, profile: &[NodeProfile]) -> String {
     let mut out = String::new();
+    if profile.is_empty() {
+        let _ = writeln!(out, "{device} gives no times of nodes");
+        return out;
+    }
     for p in profile.iter().filter(|p| p.status == NodeStatus::Executed) {
         let _ = writeln!(out, "{:>10} us  {:<12} {} ({})", p.real_time.as_micros(), p.kernel, p.name, p.type_name);
     }
@@ -179,14 +190,14 @@ fn once() -> usize {
     1
 }
 
-fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) -> Result<()> {
+fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties, limit: &TimeLimit) -> Result<()> {
     let shown = list.display();
     let text = files::read_text(list).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
     let items: Vec<BatchItem> =
         serde_json::from_str(&text).map_err(|e| Error::invalid(format!("batch list `{shown}`: {e}")))?;
     let (total, mut failed) = (items.len(), 0);
     for item in items {
-        if let Err(e) = run_item(core, args, &item, properties) {
+        if let Err(e) = run_item(core, args, &item, properties, limit) {
             failed += 1;
             let file = item.out.join("error.txt");
             std::fs::create_dir_all(&item.out)
@@ -197,7 +208,7 @@ fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties) 
     print(&format!("{} of {total} models ran\n", total - failed))
 }
 
-fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properties) -> Result<()> {
+fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properties, limit: &TimeLimit) -> Result<()> {
     let model = core.read_model(&item.model)?;
     if let Some(to) = &item.convert {
         let converted = Conversion::new(ReadRequest::new(&item.model)).run(core)?;
@@ -206,7 +217,7 @@ fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properti
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
-    let request = infer(&compiled, &model, &given, &filler, item.repeat)?;
+    let request = infer(&compiled, &model, &given, &filler, item.repeat, limit)?;
     outputs::write(&item.out, &outputs::collect(&compiled, &model, &*request)?)?;
     Ok(())
 }

@@ -20,11 +20,10 @@ mod tensors;
 mod version;
 
 use crate::guard::within;
-use crate::report::{Row, Verdict};
+use crate::report::Verdict;
 use crate::target::Target;
 use bench::{Bench, Outcome, Stop};
 use std::sync::Arc;
-use std::time::Instant;
 
 pub(crate) type Check = fn(&Bench) -> Outcome;
 
@@ -73,15 +72,13 @@ macro_rules! ensure {
 pub(crate) use {ensure, suite};
 
 /// Runs one check.
-pub(crate) fn run(target: &Arc<Target>, suite: &'static str, name: &'static str, check: Check) -> Row {
-    let start = Instant::now();
+pub(crate) fn run(target: &Arc<Target>, name: &'static str, check: Check) -> Verdict {
     let for_check = target.clone();
     let outcome = within(target.patience, name, move || Ok(Bench::new(for_check).and_then(|bench| check(&bench))));
     let outcome = outcome.unwrap_or_else(|message| Err(Stop::Failed(message)));
-    let verdict = match outcome {
+    match outcome {
         Ok(()) => Verdict::Passed,
         Err(Stop::Failed(message)) => Verdict::Failed(message),
         Err(Stop::Skipped(why)) => Verdict::Skipped(why),
-    };
-    Row { suite, name, verdict, time: start.elapsed() }
+    }
 }
