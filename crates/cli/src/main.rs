@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {
-            eprintln!("carafe: {e}");
+            eprintln!("carafe: {}", carafe::printable(&e.to_string()));
             ExitCode::from(if e.kind() == ErrorKind::Usage { 2 } else { 1 })
         }
     }

@@ -38,7 +38,7 @@ impl ProgressLine {
         self.next.set(now + PAUSE);
         self.shown.set(true);
         // A terminal that cannot be written to is no reason to stop.
-        let _ = write!(std::io::stderr(), "\r\x1b[K{}", text());
+        let _ = write!(std::io::stderr(), "\r\x1b[K{}", carafe::printable(&text()));
     }
     /// Takes the line away, so that what is printed next starts on a clean one.
     pub(crate) fn clear(&self) {

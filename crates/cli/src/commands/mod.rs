@@ -13,7 +13,7 @@ mod time_limit;
 
 use crate::args::{Cli, Command, ModelArgs};
 use carafe::conversion::print_line;
-use carafe::{Core, Error, Log, Model, ReadRequest, Result};
+use carafe::{Core, Error, Log, Model, ReadRequest, Result, printable};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
 /// All that is built in, and what the line adds.
 fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
     let core = carafe::core();
-    core.set_warning_hook(|text| eprintln!("carafe: warning: {text}"));
+    core.set_warning_hook(|text| eprintln!("carafe: warning: {}", printable(text)));
     core.add_extension(extensions.to_vec())?;
     plugins.iter().try_for_each(|p| core.add_plugin_text(p))?;
     Ok(core)
@@ -57,8 +57,13 @@ fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
     core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown: true, explain, ..request })
 }
 
-/// Prints to standard output; a closed pipe (`| head`) is not an error.
+/// Prints to standard output for people: names out of a model must not steer their terminal.
 fn print(text: &str) -> Result<()> {
+    print_as_it_is(&printable(text))
+}
+
+/// Prints to standard output for programs; a closed pipe (`| head`) is not an error.
+fn print_as_it_is(text: &str) -> Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("cannot print", &e)),
         _ => Ok(()),
@@ -66,5 +71,5 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn print_json(value: &serde_json::Value) -> Result<()> {
-    print(&format!("{value:#}\n"))
+    print_as_it_is(&format!("{value:#}\n"))
 }
