@@ -12,6 +12,8 @@ use std::str::CharIndices;
 /// Expressions inside of others deeper than this are refused.
 const MAX_DEPTH: usize = 64;
 const MAX_DIMS: usize = 32;
+/// Letters of an expression that an error repeats.
+const MOST_SHOWN: usize = 200;
 
 /// The dimensions of every output.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +32,9 @@ enum Expr {
     Dim(usize, i64),
     /// A parameter; of a list its element.
     Parameter(String, Option<usize>),
-    Binary(char, Box<Expr>, Box<Expr>),
+    /// A first value and what is added, taken off or multiplied to it, from left to right. A list, because a sum may have
+    /// any number of terms, and a tree as deep as that is more than the stack holds.
+    Chain(Box<Expr>, Vec<(char, Expr)>),
     Call(Function, Vec<Expr>),
 }
 
@@ -134,19 +138,23 @@ impl Shapes<'_> {
                 dim.get().map(|d| d as f64)
             }
             Expr::Parameter(name, at) => Some(self.parameter(name, *at)?),
-            Expr::Binary(op, a, b) => {
-                let (Some(a), Some(b)) = (self.value(a)?, self.value(b)?) else { return Ok(None) };
-                if b == 0.0 && matches!(op, '/' | '\\' | '%') {
-                    return Err(Error::invalid("division by zero"));
+            Expr::Chain(first, rest) => {
+                let mut all = self.value(first)?;
+                for (op, next) in rest {
+                    let next = self.value(next)?;
+                    if next == Some(0.0) && matches!(op, '/' | '\\' | '%') {
+                        return Err(Error::invalid("division by zero"));
+                    }
+                    all = all.zip(next).map(|(a, b)| match op {
+                        '+' => a + b,
+                        '-' => a - b,
+                        '*' => a * b,
+                        '/' => a / b,
+                        '\\' => (a / b).floor(),
+                        _ => a.rem_euclid(b),
+                    });
                 }
-                Some(match op {
-                    '+' => a + b,
-                    '-' => a - b,
-                    '*' => a * b,
-                    '/' => a / b,
-                    '\\' => (a / b).floor(),
-                    _ => a.rem_euclid(b),
-                })
+                all
             }
             Expr::Call(f, args) => {
                 let Some(args) = args.iter().map(|a| self.value(a)).collect::<Result<Option<Vec<f64>>>>()? else {
@@ -207,7 +215,9 @@ impl Parser<'_> {
     fn wrong(&mut self, what: &str) -> Error {
         let column =
             self.chars.peek().map_or(self.text.chars().count(), |(at, _)| self.text[..*at].chars().count()) + 1;
-        Error::invalid(format!("shape expression `{}`, column {column}: {what}", self.text))
+        let shown: String = self.text.chars().take(MOST_SHOWN).collect();
+        let more = if shown.len() < self.text.len() { "..." } else { "" };
+        Error::invalid(format!("shape expression `{shown}{more}`, column {column}: {what}"))
     }
     fn peek(&mut self) -> Option<char> {
         while self.chars.next_if(|(_, c)| c.is_whitespace()).is_some() {}
@@ -276,22 +286,24 @@ impl Parser<'_> {
         if self.depth > MAX_DEPTH {
             return Err(self.wrong("too many brackets"));
         }
-        let mut left = self.product()?;
+        let first = self.product()?;
+        let mut rest = vec![];
         while let Some(op) = self.peek().filter(|c| matches!(c, '+' | '-')) {
             self.chars.next();
-            left = Expr::Binary(op, Box::new(left), Box::new(self.product()?));
+            rest.push((op, self.product()?));
         }
         self.depth -= 1;
-        Ok(left)
+        Ok(chain(first, rest))
     }
     fn product(&mut self) -> Result<Expr> {
-        let mut left = self.factor()?;
+        let first = self.factor()?;
+        let mut rest = vec![];
         while let Some(op) = self.peek().filter(|c| matches!(c, '*' | '/' | '%')) {
             self.chars.next();
             let op = if op == '/' && self.chars.next_if(|(_, c)| *c == '/').is_some() { '\\' } else { op };
-            left = Expr::Binary(op, Box::new(left), Box::new(self.factor()?));
+            rest.push((op, self.factor()?));
         }
-        Ok(left)
+        Ok(chain(first, rest))
     }
     fn factor(&mut self) -> Result<Expr> {
         if self.eat('(') {
@@ -308,7 +320,7 @@ impl Parser<'_> {
                 }
                 let inner = self.factor()?;
                 self.depth -= 1;
-                Ok(Expr::Binary('-', Box::new(Expr::Number(0.0)), Box::new(inner)))
+                Ok(chain(Expr::Number(0.0), vec![('-', inner)]))
             }
             Some(c) if c.is_ascii_digit() || c == '.' => {
                 let text = self.take(|c| c.is_ascii_digit() || c == '.');
@@ -356,6 +368,10 @@ impl Parser<'_> {
     }
 }
 
+fn chain(first: Expr, rest: Vec<(char, Expr)>) -> Expr {
+    if rest.is_empty() { first } else { Expr::Chain(Box::new(first), rest) }
+}
+
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -393,6 +409,18 @@ mod tests {
         assert_eq!(shapes("in0[0], in0[1]*text, in0[2:]").unwrap(), "[1,6,9,8]");
         assert_eq!(shapes("in0; in1[0], max(1, kernel[1], 2) % 3").unwrap(), "[1,3,9,8];[2,2]");
         assert_eq!(shapes("-(-2) + 1, floor(7/2), round(2.4)").unwrap(), "[3,3,2]");
+    }
+
+    #[test]
+    fn a_sum_may_have_any_number_of_terms() {
+        let on_a_small_stack = std::thread::Builder::new().stack_size(256 * 1024).spawn(|| {
+            let terms = 200_000;
+            assert_eq!(shapes(&vec!["1"; terms].join("+")).unwrap(), "[200000]");
+            assert_eq!(shapes(&vec!["1"; terms].join("*")).unwrap(), "[1]");
+            assert_eq!(shapes(&format!("{}-{}", terms, vec!["1"; terms].join("-"))).unwrap(), "[0]");
+            assert!(shapes(&format!("{}+", vec!["1"; terms].join("+"))).unwrap_err().to_string().len() < 500);
+        });
+        on_a_small_stack.unwrap().join().unwrap();
     }
 
     #[test]
