@@ -78,6 +78,20 @@ fn a_scope_names_its_nodes_by_how_they_begin() {
 }
 
 #[test]
+fn what_replaces_a_scope_is_named_after_what_the_pattern_matched() {
+    for pattern in ["block/", "bl[a-o]+ck?/", "(head2|block)/.*", "b.*k/"] {
+        let config = format!(
+            r#"[{{"id": "Block", "match_kind": "scope", "op": "Grow", "custom_attributes": {{"times": 5}},
+            "instances": ["{pattern}"]}}]"#
+        );
+        let mut m = chain();
+        conversion::apply_config(&mut m, &config, &core(), &mut Notes::default()).unwrap();
+        let names: Vec<&str> = m.nodes().filter(|(_, n)| n.op().is::<Grow>()).map(|(_, n)| n.name()).collect();
+        assert_eq!(names, ["block"], "{pattern}");
+    }
+}
+
+#[test]
 fn a_scope_that_is_not_there_matches_nothing() {
     let config = r#"[{"id": "Block", "match_kind": "scope", "op": "Grow", "custom_attributes": {"times": 5},
         "instances": ["elsewhere/"], "inputs": [], "outputs": []}]"#;

@@ -177,7 +177,21 @@ fn by_scope(
             })
             .collect::<Result<Vec<_>>>()?,
     };
-    Ok(Some(Match { name: instance.trim_end_matches('/').to_string(), inputs, outputs, nodes, ..Match::default() }))
+    Ok(Some(Match { name: scope_name(model, instance, &nodes)?, inputs, outputs, nodes, ..Match::default() }))
+}
+
+// What the pattern matched, not the pattern: the beginning that the names of all matched nodes share as far as it goes.
+fn scope_name(model: &Model, instance: &str, nodes: &[NodeId]) -> Result<String> {
+    let scope = pattern(&format!("^(?:{instance})"))?;
+    let matched = nodes.iter().filter_map(|id| scope.find(model.node(*id).name())).map(|m| m.as_str());
+    let shared = matched.reduce(|a, b| {
+        let same = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b).map(|((at, _), _)| at);
+        &a[..same.unwrap_or(a.len().min(b.len()))]
+    });
+    let name = shared.unwrap_or("").trim_end_matches('/');
+    // Scopes with nothing in common are told by the node that stands first.
+    let first = || nodes.first().map_or(instance, |id| model.node(*id).name());
+    Ok(if name.is_empty() { first().to_string() } else { name.to_string() })
 }
 
 /// Values from outside that nodes read, each with the ports that read it.
