@@ -145,7 +145,8 @@ pub(crate) fn metric(name: &str) -> Result<String> {
         "FULL_DEVICE_NAME" => Machine::name(),
         "DEVICE_ARCHITECTURE" => format!("{} {}", std::env::consts::ARCH, carafe_kernels::Isa::best().name()),
         "DEVICE_TYPE" => "integrated".into(),
-        "OPTIMIZATION_CAPABILITIES" => "FP32 FP16 BF16 INT8 BIN WINOGRAD EXPORT_IMPORT".into(),
+        // What is kept in f16, bf16 or small integers is computed in f32 (`compiled.rs`).
+        "OPTIMIZATION_CAPABILITIES" => "FP32 WINOGRAD EXPORT_IMPORT".into(),
         "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => "1".into(),
         "RANGE_FOR_ASYNC_INFER_REQUESTS" => "1 1 1".into(),
         "RANGE_FOR_STREAMS" => format!("1 {processors}"),

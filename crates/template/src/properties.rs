@@ -40,7 +40,7 @@ pub(crate) fn metric(name: &str) -> Result<String> {
         "AVAILABLE_DEVICES" => "0".into(),
         "FULL_DEVICE_NAME" => "Carafe reference device (plain evaluation on the host)".into(),
         "DEVICE_ARCHITECTURE" => std::env::consts::ARCH.into(),
-        "OPTIMIZATION_CAPABILITIES" => "FP32 FP16 BF16 INT8 BIN EXPORT_IMPORT".into(),
+        "OPTIMIZATION_CAPABILITIES" => "FP32 EXPORT_IMPORT".into(),
         "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => "1".into(),
         "RANGE_FOR_ASYNC_INFER_REQUESTS" => "1 1 1".into(),
         "SUPPORTED_PROPERTIES" => TABLE.iter().map(|p| p.name).collect::<Vec<_>>().join(" "),
