@@ -351,6 +351,8 @@ typedef struct CarafeOp {
     // Inputs whose elements are only moved; lets partial shape values flow through.
     const size_t *moves;
     size_t n_moves;
+    // Whether the instance has an evaluation, where a class that has `eval` may be without; null when all have.
+    uint32_t (*evaluates)(const void *instance);
 } CarafeOp;
 
 // One output of one node.
@@ -379,7 +381,7 @@ typedef struct CarafeNodeFns {
     CarafeStatus (*output_name)(struct CarafeNode *cx, size_t output, struct CarafeStr *text);
     // All attributes; counts as reading them.
     CarafeStatus (*attrs)(struct CarafeNode *cx, struct CarafeAttrs *attrs);
-    // One attribute, or `CARAFE_NOT_FOUND`. An attribute that no rule asks for is an error of the conversion.
+    // One attribute, or `CARAFE_NOT_FOUND`. Attributes that a rule does not ask for have no effect, which a warning says.
     CarafeStatus (*attr)(struct CarafeNode *cx, struct CarafeStr name, struct CarafeAttr *attr);
     // What is known of a value.
     CarafeStatus (*fact)(struct CarafeNode *cx, struct CarafeValue value, struct CarafeFact *fact);
@@ -408,6 +410,9 @@ typedef struct CarafeNodeFns {
                                  size_t n_inputs,
                                  struct CarafeValue *outputs,
                                  size_t *n_outputs);
+    // Says that an attribute was not read after all, for whoever asked for all of them to look for a few. What no rule of
+    // an extension reads is told in a warning.
+    CarafeStatus (*leave_attr)(struct CarafeNode *cx, struct CarafeStr name);
 } CarafeNodeFns;
 
 // A node of a source file being translated. What it hands out is valid until the rule returns.
@@ -918,6 +923,9 @@ typedef struct CarafeDevice {
                            struct CarafeProperties properties,
                            struct CarafeCompiled *compiled);
     void (*release)(void *device);
+    // Takes the kernels that extensions bring for the name of the device, all of them each time that changes; null when
+    // the device has no use for them. The tables and all they point to live until the process ends.
+    CarafeStatus (*set_kernels)(void *device, const struct CarafeKernel *kernels, size_t n);
 } CarafeDevice;
 
 // The symbol `create_extensions` of an extension library.

@@ -5,7 +5,9 @@ use crate::convert::{Arena, fact_code, foreign_tensor, tensor_code, tensor_of};
 use crate::eval_export::EvalBridge;
 use crate::graph_import::Graph;
 use crate::host::{adopt, tell};
+use crate::kernel_import::{Maker, import_kernel};
 use crate::op_export::{c_leak, drop_tensor, from_host};
+use crate::registrar::{table, up_to};
 use crate::status::guard_into;
 use crate::tables::*;
 use crate::text::{items, slice, text};
@@ -76,6 +78,7 @@ fn device_table(name: &str, device: Arc<dyn Device>, registry: Registry) -> Cara
         compile: Some(compile),
         import: Some(import),
         release: Some(release::<Exported>),
+        set_kernels: Some(set_kernels),
     }
 }
 
@@ -131,6 +134,27 @@ unsafe fn properties_of(list: CarafeProperties) -> Result<Properties> {
         }
     }
     Ok(all)
+}
+
+unsafe extern "C" fn set_kernels(instance: *mut c_void, kernels: *const CarafeKernel, n: usize) -> CarafeStatus {
+    guard_into(
+        || {
+            // SAFETY: the contract passes the device that this side made, and whole tables that live for ever.
+            unsafe {
+                let mut list = Vec::with_capacity(n);
+                for i in 0..n {
+                    // An engine may have longer tables than this side.
+                    let size = (*kernels).size;
+                    let at = kernels.cast::<u8>().add(i * size).cast::<CarafeKernel>();
+                    let kernel = table(at, up_to!(CarafeKernel, release), "the table of a kernel")?;
+                    list.push(import_kernel(kernel, Maker::Engine)?);
+                }
+                at::<Exported>(instance).device.set_kernels(&list);
+            }
+            Ok(())
+        },
+        tell,
+    )
 }
 
 unsafe extern "C" fn metric(
@@ -203,7 +227,7 @@ unsafe fn model_of(g: *mut CarafeGraph, registry: &Registry) -> Result<Model> {
             let part = Part { data: bytes.as_ptr(), len: bytes.len(), _model: kept.clone() };
             parts.push((b.offset, SharedBytes::from_owner(Arc::new(part))));
         }
-        let options = carafe_ir::ReadOptions { keep_unknown: true, old_api: false, weights: None };
+        let options = carafe_ir::ReadOptions { keep_unknown: true, old_api: false, ..Default::default() };
         let registry = with_engine_ops(registry, g)?;
         carafe_ir::read_parts(text(xml, "the text of the model")?, parts, &registry, &options)
     }
@@ -224,17 +248,43 @@ unsafe fn with_engine_ops(own: &Registry, g: *mut CarafeGraph) -> Result<Registr
         (Kept(((*(*g).fns).scratch)(g)), names)
     };
     let scratch = Arc::new(Mutex::new(scratch));
+    // SAFETY: passed on from the caller.
+    let without = unsafe { without_evaluation(g)? };
     for name in names {
         let Some((opset, kind)) = name.split_once("::") else { continue };
         if own.find(kind, opset).is_some() {
             continue;
         }
         let (info, scratch) = (engine_info(opset, kind), scratch.clone());
+        let evaluates = !without.iter().any(|op| op == name);
         all.add(OpFactory::from_fn(info, move |attrs| {
-            Ok(Arc::new(EngineOp { info, attrs: attrs.clone(), scratch: scratch.clone() }))
+            Ok(Arc::new(EngineOp { info, attrs: attrs.clone(), scratch: scratch.clone(), evaluates }))
         }));
     }
     Ok(all)
+}
+
+/// Operations of a graph that the engine cannot evaluate, as `opset::Type`.
+///
+/// # Safety
+/// `g` must be a live graph.
+unsafe fn without_evaluation(g: *mut CarafeGraph) -> Result<Vec<String>> {
+    // SAFETY: passed on from the caller; the field is looked at only where the table of the engine has it.
+    unsafe {
+        let fns = (*g).fns;
+        if (*fns).size < up_to!(CarafeGraphFns, can_evaluate) {
+            return Ok(vec![]);
+        }
+        let graph = Graph::new(g);
+        let mut found = vec![];
+        for id in graph.nodes()? {
+            if ((*fns).can_evaluate)(g, id.0) == CARAFE_UNSUPPORTED {
+                let node = graph.node(id)?;
+                found.push(format!("{}::{}", node.opset, node.op_type));
+            }
+        }
+        Ok(found)
+    }
 }
 
 // Declarations live for ever; each is made once.
@@ -262,6 +312,7 @@ fn engine_info(opset: &str, kind: &str) -> &'static OpInfo {
         random: true,
         stateful: false,
         sink: false,
+        any_attrs: false,
     }));
     known.push(info);
     info
@@ -273,6 +324,7 @@ struct EngineOp {
     info: &'static OpInfo,
     attrs: AttrMap,
     scratch: Arc<Mutex<Kept>>,
+    evaluates: bool,
 }
 
 impl std::fmt::Debug for EngineOp {
@@ -339,6 +391,9 @@ impl Op for EngineOp {
             from_host(unsafe { ((*(*g).fns).evaluate)(g, node.0, inputs.as_ptr(), inputs.len(), out) })
         })?;
         bridge.finish()
+    }
+    fn has_eval(&self) -> bool {
+        self.evaluates
     }
 }
 

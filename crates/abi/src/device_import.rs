@@ -3,13 +3,15 @@
 use crate::convert::{Arena, fact_of, foreign_tensor, tensor_code, tensor_of};
 use crate::graph_export::GraphBridge;
 use crate::host::host;
+use crate::kernel_export::kernel_table;
 use crate::library::{Library, LoadError};
+use crate::op_export::c_leak;
 use crate::registrar::{table, up_to};
 use crate::status::{guard, report, set_text};
 use crate::tables::*;
 use crate::text::{c_text, items, opt_c_text, text};
 use carafe_device::{
-    CancelFlag, CompiledModel, Device, InferRequest, Mutability, NodeProfile, NodeStatus, Port, Properties,
+    CancelFlag, CompiledModel, Device, InferRequest, Kernel, Mutability, NodeProfile, NodeStatus, Port, Properties,
     PropertyInfo, PropertyKind, Query, Stage, Unsupported, Version,
 };
 use carafe_graph::{Error, ErrorKind, Model, NodeId, Registry, Result};
@@ -18,6 +20,7 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
@@ -50,6 +53,7 @@ pub fn load_plugin(path: &Path) -> Result<Plugin> {
         compile: None,
         import: None,
         release: None,
+        set_kernels: None,
     };
     set_text("");
     // SAFETY: the library is built for this ABI; host lives for ever, the table until the call returns.
@@ -68,6 +72,8 @@ struct ForeignDevice {
     table: CarafeDevice,
     properties: &'static [PropertyInfo],
     registry: RwLock<Arc<Registry>>,
+    /// Whether the device was ever given kernels.
+    has_kernels: AtomicBool,
     library: Arc<Library>,
 }
 
@@ -118,6 +124,7 @@ impl ForeignDevice {
                 table: t,
                 properties,
                 registry: RwLock::default(),
+                has_kernels: AtomicBool::new(false),
                 library: library.clone(),
             })
         }
@@ -221,6 +228,25 @@ impl Device for ForeignDevice {
     }
     fn set_registry(&self, registry: &Registry) {
         *self.registry.write().unwrap_or_else(|e| e.into_inner()) = Arc::new(registry.clone());
+    }
+    fn set_kernels(&self, kernels: &[Arc<dyn Kernel>]) {
+        let Some(set_kernels) = self.table.set_kernels else { return };
+        // A device that never had any need not hear of none.
+        if kernels.is_empty() && !self.has_kernels.load(Ordering::Acquire) {
+            return;
+        }
+        self.has_kernels.store(true, Ordering::Release);
+        // The name that the device has for itself; it may be registered under another.
+        let made = |k: &Arc<dyn Kernel>| CarafeKernel { device: c_leak(&self.name), ..kernel_table(k.clone()) };
+        let tables: &[CarafeKernel] = kernels.iter().map(made).collect::<Vec<_>>().leak();
+        set_text("");
+        // SAFETY: the table is whole; the kernels and their tables live until the process ends.
+        let done = self.called(unsafe { set_kernels(self.table.instance, tables.as_ptr(), tables.len()) });
+        if let Err(e) = done {
+            let text = format!("device `{}` does not take the kernels of extensions: {e}", self.name);
+            // SAFETY: the table lives for ever, and does not keep the text.
+            unsafe { (host().log)(1, CarafeStr::of(&text)) };
+        }
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
         properties.check(self.properties)?;
@@ -380,7 +406,7 @@ impl CompiledModel for ForeignCompiled {
         let Some(show) = self.table.runtime_model else { return Model::default() };
         // SAFETY: the table is whole; the sink lives until the call returns.
         let text = written_text(&self.library, |write, sink| unsafe { show(self.table.instance, write, sink) });
-        let options = carafe_ir::ReadOptions { keep_unknown: true, old_api: false, weights: None };
+        let options = carafe_ir::ReadOptions { keep_unknown: true, old_api: false, ..Default::default() };
         let none = SharedBytes::from_vec(vec![]);
         text.and_then(|xml| carafe_ir::read(&xml, none, &Registry::new(), &options)).unwrap_or_default()
     }

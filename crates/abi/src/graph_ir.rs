@@ -37,9 +37,12 @@ pub(crate) unsafe extern "C" fn can_evaluate(g: *mut CarafeGraph, id: u32) -> Ca
         // SAFETY: as in `model_name`.
         let b = unsafe { bridge(g) };
         let node = b.model().node(b.live(id)?);
-        match node.op().is::<FrameworkNode>() {
-            true => Err(Error::unsupported(format!("no operation of opset `{}` has this name", node.op().opset()))),
-            false => Ok(()),
+        match node.op() {
+            op if op.is::<FrameworkNode>() => {
+                Err(Error::unsupported(format!("no operation of opset `{}` has this name", op.opset())))
+            }
+            op if !op.has_eval() => Err(Error::unsupported("the operation has no evaluation")),
+            _ => Ok(()),
         }
     })
 }

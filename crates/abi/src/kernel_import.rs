@@ -2,9 +2,10 @@
 
 use crate::convert::{Arena, attrs_code, fact_code, type_of};
 use crate::eval_export::EvalBridge;
+use crate::host::tell;
 use crate::library::Library;
-use crate::op_import::User;
-use crate::status::{guard, report, set_text};
+use crate::op_export::from_host;
+use crate::status::{guard_into, report, set_text};
 use crate::tables::*;
 use crate::text::{c_text, items, opt_c_text};
 use carafe_device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
@@ -13,23 +14,53 @@ use carafe_tensor::{PartialShape, Tensor};
 use std::ffi::c_void;
 use std::sync::Arc;
 
+/// Where a kernel comes from.
+#[derive(Clone)]
+pub(crate) enum Maker {
+    /// A library that this side opened; it stays mapped as long as the kernel.
+    Library(Arc<Library>),
+    /// The engine, which gave it to a device in a library; it lives until the process ends.
+    Engine,
+}
+
+impl Maker {
+    fn report(&self, status: CarafeStatus) -> Result<()> {
+        match self {
+            Maker::Library(library) => report(status, library.name()),
+            Maker::Engine => from_host(status),
+        }
+    }
+    fn name(&self) -> &str {
+        match self {
+            Maker::Library(library) => library.name(),
+            Maker::Engine => "engine",
+        }
+    }
+    fn library(&self) -> Option<Arc<Library>> {
+        match self {
+            Maker::Library(library) => Some(library.clone()),
+            Maker::Engine => None,
+        }
+    }
+}
+
 struct ForeignKernel {
     device: String,
     op: String,
     opset: Option<String>,
     name: String,
     table: CarafeKernel,
-    user: Arc<User>,
+    maker: Maker,
 }
 
-// SAFETY: the contract lets the table's functions be called on any thread; `user` keeps the library mapped.
+// SAFETY: the contract lets the table's functions be called on any thread; `maker` keeps the library mapped.
 unsafe impl Send for ForeignKernel {}
 // SAFETY: as above.
 unsafe impl Sync for ForeignKernel {}
 
 /// # Safety
-/// The table must be whole, as `CarafeRegistrarFns::add_kernel` asks, and live as long as the library.
-pub(crate) unsafe fn import_kernel(table: CarafeKernel, library: &Arc<Library>) -> Result<Arc<dyn Kernel>> {
+/// The table must be whole, as `CarafeRegistrarFns::add_kernel` asks, and live as long as its maker says.
+pub(crate) unsafe fn import_kernel(table: CarafeKernel, maker: Maker) -> Result<Arc<dyn Kernel>> {
     // SAFETY: the caller promises zero-terminated texts, or null; so below.
     let op = unsafe { c_text(table.op, "the operation of a kernel")? }.to_string();
     if table.configs.is_none() || table.init.is_none() || table.execute.is_none() {
@@ -41,8 +72,7 @@ pub(crate) unsafe fn import_kernel(table: CarafeKernel, library: &Arc<Library>) 
     let opset = unsafe { opt_c_text(table.opset, "the opset of a kernel")? }.map(str::to_string);
     // SAFETY: as above.
     let device = unsafe { opt_c_text(table.device, "the device of a kernel")? }.unwrap_or("CPU").to_string();
-    let user = Arc::new(User::new(table.user, library));
-    Ok(Arc::new(ForeignKernel { device, op, opset, name, table, user }))
+    Ok(Arc::new(ForeignKernel { device, op, opset, name, table, maker }))
 }
 
 // The site in crossing form; the arena keeps what it points to.
@@ -64,7 +94,7 @@ fn site_code(site: &Site, arena: &mut Arena) -> Result<CarafeSite> {
 }
 
 unsafe extern "C" fn offer(sink: *mut c_void, config: *const CarafeConfig) -> CarafeStatus {
-    guard(|| {
+    let take = || {
         // SAFETY: `configs` passes on the sink it was given, which is this list; null is refused for the configuration.
         let (list, config) = unsafe { (&mut *sink.cast::<Vec<Config>>(), config.as_ref()) };
         let config = config.ok_or_else(|| Error::usage("a null pointer for a configuration"))?;
@@ -76,7 +106,8 @@ unsafe extern "C" fn offer(sink: *mut c_void, config: *const CarafeConfig) -> Ca
             }
         });
         Ok(())
-    })
+    };
+    guard_into(take, tell)
 }
 
 /// # Safety
@@ -126,8 +157,8 @@ impl Kernel for ForeignKernel {
         let mut list: Vec<Config> = Vec::new();
         set_text("");
         // SAFETY: the table is whole; site and list live until the call returns.
-        let status = unsafe { configs(self.user.pointer(), &code, offer, (&raw mut list).cast()) };
-        report(status, self.user.library().name())?;
+        let status = unsafe { configs(self.table.user, &code, offer, (&raw mut list).cast()) };
+        self.maker.report(status)?;
         let (inputs, outputs) = (site.inputs.len(), site.outputs.len());
         if let Some(c) = list.iter().find(|c| c.inputs.len() != inputs || c.outputs.len() != outputs) {
             return Err(Error::invalid(format!(
@@ -136,7 +167,7 @@ impl Kernel for ForeignKernel {
                 c.inputs.len(),
                 c.outputs.len()
             ))
-            .at(format!("extension `{}`", self.user.library().name())));
+            .at(format!("extension `{}`", self.maker.name())));
         }
         Ok(list)
     }
@@ -147,16 +178,16 @@ impl Kernel for ForeignKernel {
         let mut pointer = std::ptr::null_mut();
         set_text("");
         // SAFETY: the table is whole; the site lives until the call returns.
-        let status = unsafe { init(self.user.pointer(), &code, config, &mut pointer) };
-        report(status, self.user.library().name())?;
-        Ok(Box::new(Prepared { pointer, table: self.table, user: self.user.clone() }))
+        let status = unsafe { init(self.table.user, &code, config, &mut pointer) };
+        self.maker.report(status)?;
+        Ok(Box::new(Prepared { pointer, table: self.table, maker: self.maker.clone() }))
     }
 }
 
 struct Prepared {
     pointer: *mut c_void,
     table: CarafeKernel,
-    user: Arc<User>,
+    maker: Maker,
 }
 
 // SAFETY: the contract lets a kernel be run and released by any thread, one at a time.
@@ -186,6 +217,7 @@ static INFO: OpInfo = OpInfo {
     random: false,
     stateful: false,
     sink: false,
+    any_attrs: false,
 };
 
 impl PreparedKernel for Prepared {
@@ -195,12 +227,12 @@ impl PreparedKernel for Prepared {
         let open: Vec<Fact> = outputs.iter().map(|f| Fact::new(f.ty, PartialShape::dynamic())).collect();
         let mut env = EvalEnv::default();
         let mut cx = EvalCx::new("", &INFO, inputs.to_vec(), &open, &mut env);
-        let mut bridge = EvalBridge::new(&mut cx, Some(self.user.library_arc())).show(outputs);
+        let mut bridge = EvalBridge::new(&mut cx, self.maker.library()).show(outputs);
         let pointer = bridge.pointer();
         set_text("");
         // SAFETY: `init` made the kernel; the bridge lives until the call returns.
         let status = unsafe { execute(self.pointer, pointer) };
-        report(status, self.user.library().name())?;
+        self.maker.report(status)?;
         bridge.finish()?;
         cx.finish()
     }

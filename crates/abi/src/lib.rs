@@ -42,6 +42,6 @@ pub use library::{Library, LoadError};
 pub use op_export::op_table;
 pub use op_import::import_op;
 pub use pass_export::{Matcher, ModelPass};
-pub use registrar::load_extension;
+pub use registrar::{load_extension, load_extension_if_one};
 pub use replacement::Replacer;
 pub use status::{guard, report, take_error};

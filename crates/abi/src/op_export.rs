@@ -62,6 +62,7 @@ pub fn op_table<T: OpNew>() -> CarafeOp {
         instance_attrs: Some(instance_attrs::<T>),
         moves: info.moves.as_ptr(),
         n_moves: info.moves.len(),
+        evaluates: Some(evaluates::<T>),
     }
 }
 
@@ -111,6 +112,19 @@ unsafe extern "C" fn infer<T: OpNew>(instance: *const c_void, cx: *mut CarafeInf
     let made = unsafe { &*instance.cast::<Made<T>>() };
     // SAFETY: the contract passes a live context.
     guard_into(|| unsafe { infer_through(&made.op, cx) }, tell)
+}
+
+unsafe extern "C" fn evaluates<T: OpNew>(instance: *const c_void) -> u32 {
+    let mut has = true;
+    guard_into(
+        || {
+            // SAFETY: the contract passes what `create` made.
+            has = unsafe { &*instance.cast::<Made<T>>() }.op.has_eval();
+            Ok(())
+        },
+        |_| {},
+    );
+    has.into()
 }
 
 unsafe extern "C" fn eval<T: OpNew>(instance: *const c_void, cx: *mut CarafeEval) -> CarafeStatus {

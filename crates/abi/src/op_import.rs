@@ -54,9 +54,6 @@ impl User {
     pub(crate) fn library(&self) -> &Library {
         &self.library
     }
-    pub(crate) fn library_arc(&self) -> Arc<Library> {
-        self.library.clone()
-    }
 }
 
 /// What `create` made for one node.
@@ -176,6 +173,7 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
         random: flag(CARAFE_OP_RANDOM),
         stateful: flag(CARAFE_OP_STATEFUL),
         sink: flag(CARAFE_OP_SINK),
+        any_attrs: flag(CARAFE_OP_ANY_ATTRS),
     });
     Ok((info, defaults))
 }
@@ -251,7 +249,7 @@ fn create(class: &Arc<Class>, given: &AttrMap) -> Result<Arc<dyn Op>> {
         };
         all.set(info.name, value);
     }
-    if class.table.flags & CARAFE_OP_ANY_ATTRS != 0 {
+    if class.info.any_attrs {
         for (name, value) in given.iter().filter(|(n, _)| declared.iter().all(|d| d.name != *n)) {
             all.set(name, value.clone());
         }
@@ -308,6 +306,11 @@ impl Op for ForeignOp {
         // SAFETY: the instance is alive, the bridge lives until the call returns.
         report(unsafe { eval(self.instance.pointer, pointer) }, class.library.name())?;
         bridge.finish().map_err(|e| e.at(format!("extension `{}`", class.library.name())))
+    }
+    fn has_eval(&self) -> bool {
+        let table = &self.instance.class.table;
+        // SAFETY: the instance is alive.
+        table.eval.is_some() && table.evaluates.is_none_or(|has| unsafe { has(self.instance.pointer) } != 0)
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::convert::attrs_of;
 use crate::extension::{ClKernel, Extension};
 use crate::host::host;
-use crate::kernel_import::import_kernel;
+use crate::kernel_import::{Maker, import_kernel};
 use crate::library::{Library, LoadError};
 use crate::op_import::{User, import_op};
 use crate::pass_import::import_pass;
@@ -26,6 +26,16 @@ pub fn load_extension(path: &Path) -> Result<Extension> {
         LoadError::NotAnExtension("it exports no `create_extensions`; a device is registered as a plugin".into())
             .named(path)
     })
+}
+
+/// As `load_extension`, for a file that may be something else: `None` for a library that is not made for Carafe or brings no
+/// extension.
+pub fn load_extension_if_one(path: &Path) -> Result<Option<Extension>> {
+    match Library::open(path) {
+        Ok(library) => extension_of(&Arc::new(library)),
+        Err(LoadError::NotAnExtension(_)) => Ok(None),
+        Err(e) => Err(e.named(path)),
+    }
 }
 
 /// What an open library brings; `None` when it brings no extension.
@@ -208,7 +218,7 @@ unsafe extern "C" fn add_kernel(r: *mut CarafeRegistrar, kernel: *const CarafeKe
         // SAFETY: the contract gives a table; zero is good for all its fields.
         let kernel = unsafe { table(kernel, up_to!(CarafeKernel, execute), "the table of a kernel")? };
         // SAFETY: the contract gives a whole table.
-        r.extension.kernels.push(unsafe { import_kernel(kernel, &r.library)? });
+        r.extension.kernels.push(unsafe { import_kernel(kernel, Maker::Library(r.library.clone()))? });
         Ok(())
     })
 }

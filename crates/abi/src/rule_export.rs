@@ -46,9 +46,12 @@ unsafe extern "C" fn convert(user: *mut c_void, cx: *mut CarafeNode) -> CarafeSt
             let node = std::mem::take(&mut side.node);
             let mut n = NodeCx::new(&mut side, &node);
             let outputs = (rule.translate)(&mut n)?;
-            n.finish(&outputs)?;
+            let unread = n.finish(&outputs);
             // SAFETY: as above.
-            unsafe { side.replay(&outputs) }
+            unsafe {
+                side.leave(&unread)?;
+                side.replay(&outputs)
+            }
         },
         tell,
     )
@@ -139,6 +142,25 @@ impl Side {
             fact_of(&fact)?
         };
         self.model.parameter(&format!("input{i}"), fact.ty, fact.shape)
+    }
+
+    /// Says which attributes the rule did not read; the engine took all of them as read when this side asked for them.
+    ///
+    /// # Safety
+    /// The node must be live.
+    unsafe fn leave(&self, unread: &[String]) -> Result<()> {
+        // SAFETY: passed on from the caller; the field is looked at only where the table of the engine has it.
+        let leave = unsafe {
+            let fns = (*self.cx).fns;
+            let has = (*fns).size >= std::mem::offset_of!(CarafeNodeFns, leave_attr) + size_of::<usize>();
+            if has { (*fns).leave_attr } else { None }
+        };
+        let Some(leave) = leave else { return Ok(()) };
+        for name in unread {
+            // SAFETY: as above.
+            from_host(unsafe { leave(self.cx, CarafeStr::of(name)) })?;
+        }
+        Ok(())
     }
 
     /// Emits what the rule built, and says the outputs.

@@ -63,6 +63,7 @@ static FNS: CarafeNodeFns = CarafeNodeFns {
     n_graphs,
     graph_name,
     inline_graph,
+    leave_attr: Some(leave_attr),
 };
 
 /// # Safety
@@ -192,6 +193,16 @@ unsafe extern "C" fn attr(cx: *mut CarafeNode, name: CarafeStr, out: *mut Carafe
         let code = attr_code(name, &value, &mut b.arena)?;
         // SAFETY: as in `op_type`.
         unsafe { out.write(code) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn leave_attr(cx: *mut CarafeNode, name: CarafeStr) -> CarafeStatus {
+    // SAFETY: as in `op_type`.
+    let b = unsafe { bridge(cx) };
+    guard(|| {
+        // SAFETY: the contract gives a text.
+        b.cx.leave(unsafe { text(name, "the name of an attribute")? });
         Ok(())
     })
 }

@@ -311,6 +311,8 @@ pub struct CarafeOp {
     /// Inputs whose elements are only moved; lets partial shape values flow through.
     pub moves: *const usize,
     pub n_moves: usize,
+    /// Since 1.2. Whether the instance has an evaluation, where a class that has `eval` may be without; null when all have.
+    pub evaluates: Option<unsafe extern "C" fn(instance: *const c_void) -> u32>,
 }
 
 /// One output of one node.
@@ -352,7 +354,7 @@ pub struct CarafeNodeFns {
     pub output_name: unsafe extern "C" fn(cx: *mut CarafeNode, output: usize, text: *mut CarafeStr) -> CarafeStatus,
     /// All attributes; counts as reading them.
     pub attrs: unsafe extern "C" fn(cx: *mut CarafeNode, attrs: *mut CarafeAttrs) -> CarafeStatus,
-    /// One attribute, or `CARAFE_NOT_FOUND`. An attribute that no rule asks for is an error of the conversion.
+    /// One attribute, or `CARAFE_NOT_FOUND`. Attributes that a rule does not ask for have no effect, which a warning says.
     pub attr: unsafe extern "C" fn(cx: *mut CarafeNode, name: CarafeStr, attr: *mut CarafeAttr) -> CarafeStatus,
     /// What is known of a value.
     pub fact: unsafe extern "C" fn(cx: *mut CarafeNode, value: CarafeValue, fact: *mut CarafeFact) -> CarafeStatus,
@@ -385,6 +387,9 @@ pub struct CarafeNodeFns {
         outputs: *mut CarafeValue,
         n_outputs: *mut usize,
     ) -> CarafeStatus,
+    /// Since 1.2. Says that an attribute was not read after all, for whoever asked for all of them to look for a few. What no rule of
+    /// an extension reads is told in a warning.
+    pub leave_attr: Option<unsafe extern "C" fn(cx: *mut CarafeNode, name: CarafeStr) -> CarafeStatus>,
 }
 
 /// A translator from one operation of a source format to nodes: a conversion extension.
@@ -940,6 +945,10 @@ pub struct CarafeDevice {
         ) -> CarafeStatus,
     >,
     pub release: Option<unsafe extern "C" fn(device: *mut c_void)>,
+    /// Since 1.2. Takes the kernels that extensions bring for the name of the device, all of them each time that changes; null when
+    /// the device has no use for them. The tables and all they point to live until the process ends.
+    pub set_kernels:
+        Option<unsafe extern "C" fn(device: *mut c_void, kernels: *const CarafeKernel, n: usize) -> CarafeStatus>,
 }
 
 /// An input or output of a compiled model.

@@ -18,6 +18,7 @@ impl Reader for IrFormat {
         let options = ReadOptions {
             keep_unknown: request.keep_unknown,
             weights: request.weights.map(|p| p.to_path_buf()),
+            loaded: cx.extensions.to_vec(),
             ..ReadOptions::default()
         };
         carafe_ir::read_file(request.path, cx.registry, &options)

@@ -32,6 +32,18 @@ impl Op for Wobble {
     }
 }
 
+/// Another operation of the same name.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(name = "Wobble", opset = "acme")]
+struct OtherWobble {}
+
+impl Op for OtherWobble {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        cx.output_like(0, 0);
+        Ok(())
+    }
+}
+
 fn written(name: &str, graph: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("explain_{name}.onnxtxt"));
     let head = r#"<ir_version: 8, opset_import: ["" : 17, "acme.ai" : 1]>"#;
@@ -49,6 +61,10 @@ fn acme() -> Extension {
         n.emit(carafe::ops::activation::HSwish {}, &[x]).map(Outputs::from)
     };
     Extension::new("acme").op::<Wobble>().rule(Rule::new("Relu", relu).framework("onnx"))
+}
+
+fn acme2() -> Extension {
+    Extension { name: "third".into(), ..acme() }
 }
 
 #[test]
@@ -87,6 +103,70 @@ fn an_operation_in_front_of_a_built_in_one_is_told() {
             "a user's rule stands in front of the built-in one",
             "a user's operation stands in front of the built-in opset1::Abs"
         ]
+    );
+}
+
+#[test]
+fn an_operation_in_a_numbered_opset_stands_in_front_for_onnx_without_a_mapping() {
+    let path = written("front", "g (float[2] x) => (float[2] y) { a = Abs (x) y = Relu (a) }");
+    let core = carafe::core();
+    core.add_extension(Extension::new("own").op::<OwnAbs>()).unwrap();
+    let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
+    assert!(model.nodes().any(|(_, n)| n.op().is::<OwnAbs>()));
+    let rows = core.explain(&model);
+    let a = row(&rows, "a");
+    assert_eq!((a.rule.as_deref(), a.op_from.as_str()), (Some("built-in"), "extension `own`"));
+    assert_eq!(a.why, ["a user's operation stands in front of the built-in opset1::Abs"]);
+    assert_eq!(row(&rows, "y").op_from, "built-in");
+}
+
+#[test]
+fn a_built_in_operation_beside_one_of_a_user_is_told_as_built_in() {
+    let core = carafe::core();
+    let mut model = Model::new("m");
+    let x = model.parameter("x", carafe::ElementType::F32, carafe::PartialShape::of(&[2])).unwrap();
+    let y = model.add("y", carafe::ops::math::Abs {}, &[x]).unwrap();
+    model.result("out", y.into()).unwrap();
+    core.add_extension(Extension::new("own").op::<OwnAbs>()).unwrap();
+    assert_eq!(core.explain(&model)[0].op_from, "built-in");
+}
+
+#[test]
+fn two_extensions_with_one_operation_are_warned_of_and_both_told() {
+    let path = written("both", "g (float[2] x) => (float[2] y) { y = acme.ai.Wobble (x) }");
+    let core = carafe::core();
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(vec![]));
+    let to = heard.clone();
+    core.set_warning_hook(move |text| to.lock().unwrap().push(text.to_string()));
+    core.add_extension(Extension::new("first").op::<Wobble>()).unwrap();
+    core.add_extension(Extension::new("second").op::<OtherWobble>()).unwrap();
+    assert_eq!(
+        *heard.lock().unwrap(),
+        [
+            "operation `acme::Wobble` is in extension `first` and in extension `second`; that of the latter is used, because \
+          it was added later"
+        ]
+    );
+    let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
+    let y = &core.explain(&model)[0];
+    assert_eq!(y.op_from, "extension `second`");
+    let why = "the same operation of extension `first` was added before and is not used";
+    assert!(y.why.iter().any(|w| w == why), "{:?}", y.why);
+}
+
+#[test]
+fn two_extensions_with_rules_for_one_type_are_both_told() {
+    let path = written("rules", "g (float[2] x) => (float[2] y) { y = Relu (x) }");
+    let pass_on = |n: &mut NodeCx<'_>| -> Result<Outputs> { n.input(0).map(Outputs::from) };
+    let core = carafe::core();
+    core.add_extension(acme()).unwrap();
+    core.add_extension(Extension::new("second").rule(Rule::new("Relu", pass_on))).unwrap();
+    core.add_extension(acme2()).unwrap();
+    let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
+    let rows = core.explain(&model);
+    assert_eq!(
+        row(&rows, "y").why,
+        ["a user's rule stands in front of that of extension `second` and the built-in one"]
     );
 }
 

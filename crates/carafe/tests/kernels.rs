@@ -1,11 +1,9 @@
 //! Kernels of extensions on TEMPLATE and CPU: who takes a node, in which memory form, who is told to have run it, and what is
 //! said when one cannot.
 
-use carafe::{
-    Core, ElementType, Error, Extension, Fact, Model, PartialShape, Properties, Result, Tensor,
-    device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site},
-    ops,
-};
+use carafe::device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
+use carafe::prelude::*;
+use carafe::{Core, Extension, Fact, Properties, ops};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -201,4 +199,129 @@ fn a_kernel_that_gives_another_type_than_it_promised_fails_by_name() {
         let error = run_on(device, Form::OtherType, "1,3,2", &[1]).err().expect("an error").to_string();
         assert!(error.contains("kernel `doubling` gave output 0 as f32[1, 3, 2], promised f64[1,3,2]"), "{error}");
     }
+}
+
+/// An operation that only a kernel runs.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(opset = "acme")]
+struct OnlyKernel {}
+
+impl Op for OnlyKernel {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        cx.output_like(0, 0);
+        Ok(())
+    }
+}
+
+/// An evaluation that is written, whatever it does first.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(opset = "acme")]
+struct Evaluated {}
+
+impl Op for Evaluated {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        cx.output_like(0, 0);
+        Ok(())
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        let x = cx.input(0).clone();
+        cx.set(0, x)
+    }
+}
+
+fn only_kernel() -> Model {
+    let mut m = Model::new("m");
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 3, 2])).unwrap();
+    let a = m.add("a", ops::math::Abs {}, &[x]).unwrap();
+    let y = m.add("y", OnlyKernel {}, &[a.into()]).unwrap();
+    let z = m.add("z", ops::math::Negative {}, &[y.into()]).unwrap();
+    m.result("out", z.into()).unwrap();
+    m
+}
+
+/// Doubles for an operation of the extension.
+struct ForAcme(Doubling);
+
+impl Kernel for ForAcme {
+    fn device(&self) -> &str {
+        self.0.device()
+    }
+    fn op(&self) -> &str {
+        "OnlyKernel"
+    }
+    fn opset(&self) -> Option<&str> {
+        Some("acme")
+    }
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn configs(&self, site: &Site) -> Result<Vec<Config>> {
+        self.0.configs(site)
+    }
+    fn init(&self, site: &Site, config: usize) -> Result<Box<dyn PreparedKernel>> {
+        self.0.init(site, config)
+    }
+}
+
+fn core_with(form: Form) -> Core {
+    let core = carafe::core();
+    let kernel = ForAcme(Doubling { device: "TEMPLATE", form, ran: Arc::default() });
+    core.add_extension(Extension::new("acme").op::<OnlyKernel>().kernel(Arc::new(kernel))).unwrap();
+    core
+}
+
+#[test]
+fn a_device_refuses_what_it_neither_evaluates_nor_has_a_kernel_for() {
+    let (core, model) = (core_with(Form::Plain), only_kernel());
+    let query = core.query_model(&model, "CPU", &Properties::new()).unwrap();
+    assert_eq!(query.unsupported.len(), 1);
+    assert_eq!(query.unsupported[0].name, "y");
+    assert_eq!(query.unsupported[0].reason, "the operation has no evaluation, and there is no kernel of it for CPU");
+    assert!(query.supported.contains(&"a".to_string()) && query.supported.contains(&"z".to_string()));
+    assert!(core.query_model(&model, "TEMPLATE", &Properties::new()).unwrap().unsupported.is_empty());
+    // A kernel that declines the node, or fails, runs nothing.
+    for (form, why) in [(Form::Declines, "declines it"), (Form::Fails, "no idea")] {
+        let query = core_with(form).query_model(&model, "TEMPLATE", &Properties::new()).unwrap();
+        assert!(query.unsupported[0].reason.contains(why), "{query:?}");
+    }
+}
+
+#[test]
+fn hetero_gives_a_node_to_the_device_that_has_its_kernel() {
+    let (core, model) = (core_with(Form::Plain), only_kernel());
+    let compiled = core.compile_model(&model, "HETERO:CPU,TEMPLATE", &Properties::new()).unwrap();
+    let mut request = compiled.clone().create_request();
+    request.set_input(0, Tensor::from_slice(&[1, 3, 2], &[-1f32, 2., 3., 4., 5., 6.]).unwrap()).unwrap();
+    request.infer().unwrap();
+    assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [-2., -4., -6., -8., -10., -12.]);
+    let report = compiled.property("HETERO_REPORT").unwrap();
+    assert!(report.contains("TEMPLATE") && report.contains("CPU"), "{report}");
+}
+
+#[test]
+fn an_evaluation_that_is_written_is_seen_without_running_it() {
+    assert!(!OnlyKernel {}.has_eval() && Evaluated {}.has_eval());
+    // Again, now that both are known.
+    assert!(!OnlyKernel {}.has_eval() && Evaluated {}.has_eval());
+    let without: Vec<String> = carafe::core()
+        .registry()
+        .all()
+        .into_iter()
+        .filter_map(|f| f.create(&carafe::AttrMap::new()).ok())
+        .filter(|op| !op.has_eval())
+        .map(|op| format!("{}::{}", op.opset(), op.type_name()))
+        .collect();
+    assert!(without.is_empty(), "built-in operations without evaluation: {without:?}");
+}
+
+#[test]
+fn an_operation_without_evaluation_inside_of_a_body_runs_nowhere() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernel_in_body.onnxtxt");
+    let text = r#"<ir_version: 8, opset_import: ["" : 17, "acme" : 1]> g (bool c, float[2] x) => (float[2] y) { y = If (c) <
+        then_branch = t () => (float[2] z) { z = acme.OnlyKernel (x) }, else_branch = e () => (float[2] z) { z = Abs (x) }> }"#;
+    std::fs::write(&path, text).unwrap();
+    let core = core_with(Form::Plain);
+    let model = core.read_model(&path).unwrap();
+    let query = core.query_model(&model, "TEMPLATE", &Properties::new()).unwrap();
+    assert!(query.unsupported[0].reason.contains("in its body"), "{query:?}");
 }

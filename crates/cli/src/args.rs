@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 Exit codes: 0 success, 1 bad input or model, 2 wrong usage.")]
 pub(crate) struct Cli {
-    /// Library with operations, rules, rewrites or kernels; may be given several times
-    #[arg(long, alias = "extensions", value_name = "LIB", global = true, value_delimiter = ',')]
+    /// Library with operations, rules, rewrites or kernels, or a folder of such libraries; may be given several times
+    #[arg(long, alias = "extensions", value_name = "LIB|DIR", global = true, value_delimiter = ',')]
     pub extension: Vec<PathBuf>,
     /// Library with a device, as LIB or NAME=LIB; may be given several times
     #[arg(long, value_name = "[NAME=]LIB", global = true)]
@@ -240,7 +240,7 @@ pub(crate) struct ConvertArgs {
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// Format the model must have: onnx, ir, tf, tflite, paddle, caffe, mxnet, kaldi
+    /// Format the model must have, one of those that can be read: onnx, caffe, ir
     #[arg(long, value_name = "NAME")]
     pub framework: Option<String>,
     /// Where to write the .xml; the .bin goes beside it

@@ -210,3 +210,58 @@ fn weights_without_a_topology_ask_for_it() {
     let e = fails(&["run", text(&model)]);
     assert!(e.contains("layer `c1` has no `type`") && e.contains("--input_proto"), "{e}");
 }
+
+#[test]
+fn names_out_of_a_model_do_not_steer_the_terminal() {
+    let dir = folder("escapes");
+    let net = dir.join("net.prototxt");
+    let layer = |ty: &str| {
+        let name = "evil\\033]0;title\\007\\033[2J";
+        format!(
+            "input: 'x' input_shape {{ dim: 2 }}\nlayer {{ name: \"{name}\" type: \"{ty}\" bottom: 'x' top: 'y' steep: 1 }}"
+        )
+    };
+    std::fs::write(&net, layer("ReLU")).unwrap();
+    let shown = r"evil\u{1b}]0;title\u{7}\u{1b}[2J";
+    for args in
+        [&["inspect", text(&net), "--graph"][..], &["query", text(&net), "--explain"], &["run", text(&net), "--perf"]]
+    {
+        let (out, err) = ok(args);
+        assert!(!out.contains('\u{1b}') && !err.contains('\u{1b}') && !out.contains('\u{7}'), "{args:?}: {out}{err}");
+        assert!(out.contains(shown) && err.contains(shown), "{args:?}: {out}{err}");
+    }
+    std::fs::write(&net, layer("Fancy\\033[31m")).unwrap();
+    let err = fails(&["run", text(&net)]);
+    assert!(!err.contains('\u{1b}') && err.contains(r"Fancy\u{1b}[31m"), "{err}");
+    std::fs::write(&net, layer("ReLU")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&ok(&["query", text(&net), "--json", "--explain"]).0).unwrap();
+    assert!(json.to_string().contains("\\u001b"), "{json}");
+}
+
+#[test]
+fn a_sum_of_many_terms_in_a_list_of_custom_layers_is_read() {
+    let dir = folder("many_terms");
+    let (net, list) = (dir.join("net.prototxt"), dir.join("custom.xml"));
+    std::fs::write(&net, "input: 'x' input_shape { dim: 2 } layer { name: 'a' type: 'Acme' bottom: 'x' top: 'y' }")
+        .unwrap();
+    let sum = vec!["1"; 40_000].join("+");
+    let entry = format!("<CustomLayer NativeType=\"Acme\" hasParam=\"false\" outputShape=\"{sum}\"/>");
+    std::fs::write(&list, format!("<CustomKernelsMapping>{entry}</CustomKernelsMapping>")).unwrap();
+    let out = dir.join("out.xml");
+    ok(&["convert", text(&net), "-k", text(&list), "-o", text(&out)]);
+    assert!(std::fs::read_to_string(&out).unwrap().contains("<dim>40000</dim>"));
+    // Elements inside of each other, and the same for a list of plugins.
+    let deep = format!("{}{}", "<a>".repeat(100_000), "</a>".repeat(100_000));
+    std::fs::write(&list, &deep).unwrap();
+    assert!(fails(&["convert", text(&net), "-k", text(&list), "-o", text(&out)]).contains("carafe: "));
+    assert!(fails(&["devices", "--plugin", text(&list)]).contains("carafe: "));
+}
+
+#[test]
+fn the_help_of_framework_lists_what_is_read() {
+    let (help, _) = ok(&["convert", "--help"]);
+    assert!(help.contains("one of those that can be read: onnx, caffe, ir"), "{help}");
+    let model = format!("{FIXTURES}/convolution.prototxt");
+    let err = fails(&["convert", &model, "--framework", "mxnet", "-o", "x.xml"]);
+    assert!(err.contains("models of mxnet are not read; onnx, caffe, ir can be"), "{err}");
+}

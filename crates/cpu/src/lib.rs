@@ -17,8 +17,8 @@ mod steps;
 mod threads;
 mod weights;
 
-use carafe_device::{CompiledModel, Device, Kernel, Properties, PropertyInfo, Query, Unsupported};
-use carafe_graph::{FrameworkNode, Model, Registry, Result};
+use carafe_device::{CompiledModel, Device, Kernel, Properties, PropertyInfo, Query, query_runnable};
+use carafe_graph::{Model, Registry, Result};
 use carafe_tensor::SharedBytes;
 use compiled::Compiled;
 use std::sync::{Arc, RwLock};
@@ -52,24 +52,11 @@ impl Device for CpuDevice {
         properties::metric(name)
     }
     fn set_kernels(&self, kernels: &[Arc<dyn Kernel>]) {
-        let own = kernels.iter().filter(|k| k.device() == NAME).cloned().collect();
-        *self.kernels.write().unwrap_or_else(|e| e.into_inner()) = own;
+        *self.kernels.write().unwrap_or_else(|e| e.into_inner()) = kernels.to_vec();
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
         properties::check(properties)?;
-        let mut query = Query::default();
-        for (_, node) in model.nodes() {
-            if node.op().is::<FrameworkNode>() {
-                query.unsupported.push(Unsupported {
-                    name: node.name().to_string(),
-                    type_name: node.op().type_name().to_string(),
-                    reason: format!("no operation of opset `{}` has this name", node.op().opset()),
-                });
-            } else {
-                query.supported.push(node.name().to_string());
-            }
-        }
-        Ok(query)
+        Ok(query_runnable(model, NAME, &self.kernels()))
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
         Ok(Arc::new(Compiled::new(model.clone(), &self.kernels(), properties)?))

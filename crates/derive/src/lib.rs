@@ -228,6 +228,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
                     random: #random,
                     stateful: #stateful,
                     sink: #sink,
+                    any_attrs: false,
                 };
                 &INFO
             };

@@ -111,22 +111,30 @@ fn site(name: &str, op: &dyn Op, inputs: Vec<Fact>, outputs: Vec<Fact>) -> Site 
     }
 }
 
-fn site_at(model: &Model, id: NodeId, op: &dyn Op) -> Site {
+pub(crate) fn site_at(model: &Model, id: NodeId, op: &dyn Op) -> Site {
     let node = model.node(id);
     let inputs = node.inputs().iter().map(|v| model.fact(*v).clone()).collect();
     site(node.name(), op, inputs, node.outputs().iter().map(|o| o.fact.clone()).collect())
 }
 
-fn is_known(site: &Site) -> bool {
+/// Kernels that are for an operation, the one to ask first in front: that which was registered last.
+pub(crate) fn kernels_for(kernels: &[Arc<dyn Kernel>], op: &dyn Op) -> Arc<[Arc<dyn Kernel>]> {
+    let fits = |k: &&Arc<dyn Kernel>| {
+        k.op().eq_ignore_ascii_case(op.type_name()) && k.opset().is_none_or(|opset| opset == op.opset())
+    };
+    kernels.iter().rev().filter(fits).cloned().collect()
+}
+
+/// Whether all types and shapes are known, so that the answer of a kernel is its last.
+pub(crate) fn is_known(site: &Site) -> bool {
     site.inputs.iter().chain(&site.outputs).all(|f| f.shape.is_static() && !f.ty.is_dynamic())
 }
 
-/// Gives every node that a kernel for `device` takes to it; how many. Among several kernels the one registered last is
+/// Gives every node that a kernel of the device takes to it; how many. Among several kernels the one registered last is
 /// asked first. Where shapes are open the node is given to the kernels too, and each set of shapes asks them again. A kernel
 /// that fails to answer or to start, or offers no usable layout, hears of it ([`Kernel::report`]); the node has the text as
 /// [`KERNEL_TROUBLE`] and stays as it was.
 pub fn use_kernels(model: &mut Model, device: &str, kernels: &[Arc<dyn Kernel>], notes: &mut Notes) -> Result<usize> {
-    let wanted: Vec<&Arc<dyn Kernel>> = kernels.iter().rev().filter(|k| k.device() == device).collect();
     let mut taken = 0;
     for id in model.topological_order()? {
         // An exported model may tell of the kernels of another time.
@@ -134,10 +142,7 @@ pub fn use_kernels(model: &mut Model, device: &str, kernels: &[Arc<dyn Kernel>],
             model.rt_info_mut(id).remove(KERNEL_TROUBLE);
         }
         let op = model.node(id).op_ref().clone();
-        let fits = |k: &&&Arc<dyn Kernel>| {
-            k.op().eq_ignore_ascii_case(op.type_name()) && k.opset().is_none_or(|opset| opset == op.opset())
-        };
-        let candidates: Arc<[Arc<dyn Kernel>]> = wanted.iter().filter(fits).map(|k| (**k).clone()).collect();
+        let candidates = kernels_for(kernels, &*op);
         if candidates.is_empty() {
             continue;
         }
@@ -153,7 +158,7 @@ pub fn use_kernels(model: &mut Model, device: &str, kernels: &[Arc<dyn Kernel>],
                     notes.add(|| format!("{}: {trouble}", model.node(id).place()));
                     set_trouble(model, id, trouble);
                 }
-                None => notes.add(|| format!("every kernel declines {}", model.node(id).place())),
+                None => notes.add(|| format!("every kernel of {device} declines {}", model.node(id).place())),
             }
             continue;
         }
@@ -206,6 +211,9 @@ impl Op for KernelOp {
             cx.set(i, output)?;
         }
         Ok(())
+    }
+    fn has_eval(&self) -> bool {
+        true
     }
 }
 

@@ -11,6 +11,7 @@ mod kernel_choice;
 mod kernel_op;
 mod parallel;
 mod property;
+mod runnable;
 
 pub use async_request::{
     AsyncInferQueue, AsyncInferRequest, Executor, Executors, Finished, RequestHandle, Task, async_request,
@@ -21,6 +22,7 @@ pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
 pub use kernel_op::{KERNEL_TROUBLE, KernelOp, settle_kernels, tell_kernel_troubles, use_kernels};
 pub use parallel::{Parallel, parallel, with_parallel};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
+pub use runnable::query_runnable;
 
 use carafe_graph::{Model, NodeId, Registry, Result};
 use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
@@ -42,7 +44,7 @@ pub trait Device: Send + Sync {
         Version { build: env!("CARGO_PKG_VERSION").to_string(), description: String::new() }
     }
 
-    /// Takes the kernels that extensions bring, all of them each time; those for other devices are not its business.
+    /// Takes the kernels that extensions bring for the name it is registered under, all of them each time.
     fn set_kernels(&self, _kernels: &[Arc<dyn Kernel>]) {}
 
     /// Takes every registered operation, each time that changes; for devices that make operations by name.

@@ -13,6 +13,8 @@ pub(crate) struct Blob {
     /// The new shape where there is one, else the old; `None` when neither is given.
     dims: Option<Vec<i64>>,
     values: Values,
+    /// Numbers of fields that no Caffe known here writes.
+    pub(crate) undeclared: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -86,6 +88,7 @@ impl Blob {
         let mut old = [0i64; 4];
         let mut has_old = false;
         let mut values = Values::None;
+        let mut undeclared = vec![];
         let (mut raw_type, mut raw) = (0, None);
         for field in Fields::new(bytes, base) {
             let field = field?;
@@ -114,13 +117,16 @@ impl Blob {
                 (8, Content::Fixed64(b)) => values.own().push(double(&b)),
                 (10, Content::Varint(n)) => raw_type = n,
                 (12, Content::Bytes(data, at)) => raw = Some((data, at)),
+                // Between them lie the differences of training, and the type of raw ones.
+                (1..=13, _) => {}
+                (number, _) if undeclared.len() < 16 && !undeclared.contains(&number) => undeclared.push(number),
                 _ => {}
             }
         }
         if let (0, Some((data, at))) = (values.len(), raw) {
             values = raw_values(raw_type, data, at, store)?;
         }
-        Ok(Blob { dims: shape.or(has_old.then(|| old.to_vec())), values })
+        Ok(Blob { dims: shape.or(has_old.then(|| old.to_vec())), values, undeclared })
     }
 
     /// A blob written as text.
@@ -145,7 +151,7 @@ impl Blob {
                 values.push(v.as_f64().ok_or_else(|| bad(name, v))? as f32);
             }
         }
-        Ok(Blob { dims: shape, values: Values::Own(values) })
+        Ok(Blob { dims: shape, values: Values::Own(values), undeclared: vec![] })
     }
 
     /// Whether two blobs hold the same bits.
@@ -162,7 +168,7 @@ impl Blob {
 
     /// The same values as a vector.
     pub(crate) fn without_shape(&self) -> Blob {
-        Blob { dims: None, values: self.values.clone() }
+        Blob { dims: None, values: self.values.clone(), undeclared: vec![] }
     }
 
     /// How many values are stored.

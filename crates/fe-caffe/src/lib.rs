@@ -27,10 +27,11 @@ mod scope;
 mod shape_rule;
 mod sharing;
 mod telemetry;
+mod undeclared;
 mod wire;
 
 use binary::Decoded;
-use carafe_frontend::{Missing, ReadOptions, RuleSet, send_error};
+use carafe_frontend::{Missing, ReadOptions, RuleSet, Unread, send_error};
 use carafe_graph::{Error, Model, Result};
 use carafe_tensor::{PartialShape, SharedBytes, files};
 use lookup::Lookup;
@@ -217,6 +218,9 @@ fn join_by_name(
     for layer in &mut net.layers {
         let Some(stored) = order.get(&layer.name).map(|i| &all[*i]) else { continue };
         layer.blobs = stored.blobs.clone();
+        for (i, blob) in layer.blobs.iter().enumerate() {
+            blob.undeclared.iter().for_each(|n| layer.undeclared.number(&format!("blobs[{i}]"), *n));
+        }
         joined += 1;
         // Caffe joins by names alone.
         if let Some(ty) = stored.ty.as_ref().filter(|ty| !layer.blobs.is_empty() && !names::same(ty, &layer.ty)) {
@@ -250,10 +254,14 @@ fn translate(
         cut::cut(&mut net, options.wanted);
     }
     telemetry::count(options, &net, &lookup);
+    if !net.undeclared.is_empty() {
+        options.log.warn(format!("the net: {}", net.undeclared.words()));
+    }
     let checked = if options.keep_unknown { Ok(()) } else { check_types(&net, &lookup, rules, options) };
     options.log.debug(|| "stage extract".to_string());
-    let cx = Context { lookup: &lookup, schema, options };
+    let cx = Context { lookup: &lookup, schema, options, unread: Unread::default() };
     let done = checked.and_then(|()| Scope::new(&cx).net(&net));
+    cx.unread.warn(&options.log);
     done.inspect_err(|e| send_error(options, e))
 }
 

@@ -21,6 +21,22 @@ pub(crate) fn told(e: Error, layer: &Layer, schema: &Schema) -> Error {
     }
 }
 
+/// Everything in the messages of a layer that the schema does not have, such messages themselves included.
+pub(crate) fn undeclared(layer: &Layer, schema: &Schema) -> Vec<String> {
+    let mut all = vec![];
+    for field in &layer.tree.fields {
+        let Value::Message(m) = &field.value else { continue };
+        match schema.layer_field(&field.name).map(|f| &f.kind) {
+            Some(FieldKind::Message(ty)) => unknown(m, ty, &field.name, schema, &mut all),
+            Some(_) => {}
+            // Fields of the old form are declared apart from those of today.
+            None if schema.message("V1LayerParameter").is_some_and(|m| m.named(&field.name).is_some()) => {}
+            None => all.push(format!("line {}: a layer has no field `{}`", field.at.line, field.name)),
+        }
+    }
+    all
+}
+
 fn unknown(m: &Message, ty: &str, outer: &str, schema: &Schema, all: &mut Vec<String>) {
     let Some(ty) = schema.message(ty) else { return };
     for field in &m.fields {

@@ -6,6 +6,7 @@ use crate::blob::Blob;
 use crate::input;
 use crate::old_types;
 use crate::phase::State;
+use crate::undeclared::Undeclared;
 use carafe_graph::{AttrMap, Error, Result};
 use carafe_tensor::{PartialShape, Tensor};
 use carafe_textproto::{Field, Message, Position, Value};
@@ -21,6 +22,8 @@ pub(crate) struct Net {
     pub cut_off: HashSet<String>,
     /// Layers of the file that are no part of what is translated.
     pub left_out: Vec<LeftOut>,
+    /// What the net itself says that no schema has.
+    pub undeclared: Undeclared,
 }
 
 /// A layer that is no part of the net.
@@ -52,6 +55,8 @@ pub(crate) struct Layer {
     /// Everything the layer says, its parameter messages among it.
     pub tree: Message,
     pub blobs: Vec<Blob>,
+    /// What its bytes say that no schema has.
+    pub undeclared: Undeclared,
     /// Of a layer that a rewrite made: its attributes, and whose type it has.
     pub made: Option<(AttrMap, String)>,
     /// Of an input: shapes of its tops that take the place of what it says itself.
@@ -77,7 +82,7 @@ impl Layer {
 impl Net {
     /// The net that a tree and its blobs say.
     pub(crate) fn of(decoded: Decoded) -> Result<Net> {
-        let Decoded { tree, layer_blobs, old_layer_blobs } = decoded;
+        let Decoded { tree, layers: new_layers, old_layers, undeclared } = decoded;
         let name = tree.get("name").and_then(Value::as_str).unwrap_or("").to_string();
         let state = State::of(tree.get("state").and_then(Value::as_message))?;
         let mut layers = old_inputs(&tree)?;
@@ -88,8 +93,8 @@ impl Net {
                 "the net has `layer` as well as `layers`, the old form; a net takes one of them, bring all to `layer`",
             ));
         }
-        let (field, blobs) = if has_new { ("layer", layer_blobs) } else { ("layers", old_layer_blobs) };
-        let mut blobs = blobs.into_iter();
+        let (field, beside) = if has_new { ("layer", new_layers) } else { ("layers", old_layers) };
+        let mut beside = beside.into_iter();
         let (mut any, mut after, mut left_out) = (false, String::new(), vec![]);
         for (at, value) in tree.all(field) {
             any = true;
@@ -97,8 +102,8 @@ impl Net {
                 return Err(misplaced(at, format!("`{field}` must be a message, found {}", value.describe())));
             };
             let mut layer = layer(m, at, !has_new)?;
-            if let Some(blobs) = blobs.next() {
-                layer.blobs = blobs;
+            if let Some(beside) = beside.next() {
+                (layer.blobs, layer.undeclared) = (beside.blobs, beside.undeclared);
             }
             let last = after.clone();
             if !input::is_input(&layer.ty) {
@@ -114,7 +119,7 @@ impl Net {
         if !any {
             return Err(no_layers(&tree));
         }
-        Ok(Net { name, layers, left_out, ..Net::default() })
+        Ok(Net { name, layers, left_out, undeclared, ..Net::default() })
     }
 }
 
@@ -128,15 +133,15 @@ pub(crate) struct Stored {
 
 /// Layers and the blobs stored with them, whatever their phases.
 pub(crate) fn stored(decoded: Decoded) -> Result<Vec<Stored>> {
-    let Decoded { tree, layer_blobs, old_layer_blobs } = decoded;
+    let Decoded { tree, layers, old_layers, .. } = decoded;
     let mut all = vec![];
-    for (field, blobs) in [("layer", layer_blobs), ("layers", old_layer_blobs)] {
-        let mut blobs = blobs.into_iter();
+    for (field, beside) in [("layer", layers), ("layers", old_layers)] {
+        let mut beside = beside.into_iter();
         for (_, value) in tree.all(field) {
             let Value::Message(m) = value else { continue };
             let name = strings(m, "name")?.pop().unwrap_or_default();
-            let blobs = match blobs.next() {
-                Some(blobs) => blobs,
+            let blobs = match beside.next() {
+                Some(beside) => beside.blobs,
                 None => blobs_in_text(m, &name)?,
             };
             let ty = match m.get("type") {

@@ -10,9 +10,10 @@ use crate::lookup::{Handler, Lookup};
 use crate::misspelt;
 use crate::net::{Layer, Net};
 use crate::schema::Schema;
+use crate::undeclared;
 use carafe_frontend::{
-    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, mark_cut_off, trace_inputs,
-    trace_outputs,
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, Unread, mark_cut_off,
+    trace_inputs, trace_outputs,
 };
 use carafe_graph::{
     AttrMap, AttrValue, Error, ErrorKind, Fact, FrameworkNode, Model, NodeId, Op, OpRef, Registry, Result, ShapeRule,
@@ -27,6 +28,8 @@ pub(crate) struct Context<'f> {
     pub lookup: &'f Lookup<'f>,
     pub schema: &'f Schema,
     pub options: &'f ReadOptions<'f>,
+    /// Attributes that users' rules left.
+    pub unread: Unread,
 }
 
 pub(crate) struct Scope<'f> {
@@ -143,12 +146,18 @@ impl<'f> Scope<'f> {
         let before = self.model.slots();
         let found = self.cx.lookup.find(layer);
         let origin = found.as_ref().map(Handler::origin);
+        undeclared::judge(layer, self.cx.schema, origin.as_ref(), &self.cx.options.log)?;
+        self.guessed(layer);
         self.trace(&source, origin.as_ref());
+        let unread = &self.cx.unread;
         let outputs = match found {
             Some(Handler::Custom(all, entry)) => self.custom(all, entry, layer, &source),
             Some(Handler::Rule(found)) => {
                 let mut cx = NodeCx::new(self, &source);
-                (found.translate)(&mut cx).and_then(|outputs| cx.finish(&outputs).map(|()| outputs))
+                (found.translate)(&mut cx).and_then(|outputs| {
+                    let left = cx.finish(&outputs);
+                    unread.judge(&source, &found.origin, &left).map(|()| outputs)
+                })
             }
             None => Err(Error::unsupported("there is no rule for this layer type")),
         };
@@ -193,6 +202,19 @@ impl<'f> Scope<'f> {
             self.model.add_tensor_name(v, name);
         }
         Ok(())
+    }
+
+    // With a .proto of the user at hand, what it does not declare is worth a word.
+    fn guessed(&self, layer: &Layer) {
+        if layer.at.line == 0 || std::ptr::eq(self.cx.schema, Schema::built_in()) {
+            return;
+        }
+        let all = misspelt::undeclared(layer, self.cx.schema);
+        if !all.is_empty() {
+            let all = all.join("; ");
+            let text = "the .proto of --caffe_parser_path does not declare it, so its kind is guessed";
+            self.cx.options.log.warn(format!("{}: {all}; {text}", layer.place()));
+        }
     }
 
     fn trace(&mut self, source: &SourceNode, origin: Option<&Origin<'_>>) {

@@ -17,6 +17,8 @@ pub(crate) enum Content<'b> {
     Fixed32([u8; 4]),
     /// A string, a message, or packed numbers; with its offset from the start of the whole file.
     Bytes(&'b [u8], usize),
+    /// A group, which was stepped over.
+    Group,
 }
 
 /// Walks over the fields of a message.
@@ -80,8 +82,8 @@ impl<'b> Fields<'b> {
         }
     }
 
-    fn content(&mut self, wire_type: u64) -> Result<Option<Content<'b>>> {
-        Ok(Some(match wire_type {
+    fn content(&mut self, wire_type: u64) -> Result<Content<'b>> {
+        Ok(match wire_type {
             0 => Content::Varint(self.varint()?),
             1 => Content::Fixed64(self.array()?),
             2 => {
@@ -93,10 +95,10 @@ impl<'b> Fields<'b> {
             5 => Content::Fixed32(self.array()?),
             3 => {
                 self.skip_group()?;
-                return Ok(None);
+                Content::Group
             }
             n => return Err(self.error(&format!("wire type {n} does not exist or stands alone"))),
-        }))
+        })
     }
 
     fn skip_group(&mut self) -> Result<()> {
@@ -113,13 +115,11 @@ impl<'b> Fields<'b> {
     }
 
     fn step(&mut self) -> Result<Option<Field<'b>>> {
-        while self.at < self.bytes.len() {
-            let (number, kind) = self.key()?;
-            if let Some(content) = self.content(kind)? {
-                return Ok(Some(Field { number, content }));
-            }
+        if self.at >= self.bytes.len() {
+            return Ok(None);
         }
-        Ok(None)
+        let (number, kind) = self.key()?;
+        Ok(Some(Field { number, content: self.content(kind)? }))
     }
 }
 
@@ -162,7 +162,8 @@ mod tests {
     fn a_group_is_stepped_over() {
         let bytes = [11, 8, 1, 19, 20, 12, 16, 7];
         let found: Vec<_> = Fields::new(&bytes, 0).collect::<Result<_>>().unwrap();
-        assert_eq!(found, [Field { number: 2, content: Content::Varint(7) }]);
+        let group = Field { number: 1, content: Content::Group };
+        assert_eq!(found, [group, Field { number: 2, content: Content::Varint(7) }]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod unknown;
 mod wire;
 
 use budget::Budget;
-use carafe_frontend::{Missing, ReadOptions, RuleSet, send_error};
+use carafe_frontend::{Missing, ReadOptions, RuleSet, Unread, send_error};
 use carafe_graph::{Error, Model, Result, RtTree};
 use file::Source;
 use functions::Functions;
@@ -127,10 +127,11 @@ fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: 
     let imports = Imports::of(&proto.opset_import);
     let newest = imports.version("");
     let functions = Functions::of(&proto.functions);
-    let (kept, newer) = (Cell::new(false), RefCell::default());
-    let cx = Context { source, rules, functions: &functions, budget, options, kept, newer };
+    let (kept, newer, unread) = (Cell::new(false), RefCell::default(), Unread::default());
+    let cx = Context { source, rules, functions: &functions, budget, options, kept, newer, unread };
     let done = translate(&proto, imports, &cx);
     source.take_notes().iter().for_each(|note| options.log.warn(note));
+    cx.unread.warn(&options.log);
     done.map_err(|e| match newest {
         n if n > NEWEST => e.at(format!("the model was written for opset {n}, the newest known here is {NEWEST}")),
         _ => e,

@@ -13,8 +13,8 @@ use crate::types;
 use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto, ValueInfoProto};
 use carafe_frontend::{
-    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, pack, trace_inputs,
-    trace_outputs,
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, Unread, pack,
+    trace_inputs, trace_outputs,
 };
 use carafe_graph::{AttrValue, Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
 use carafe_tensor::ElementType;
@@ -39,6 +39,8 @@ pub(crate) struct Context<'f> {
     pub kept: Cell<bool>,
     /// Operations that are newer than the opset the model imports, as far as they were warned of.
     pub newer: RefCell<BTreeSet<String>>,
+    /// Attributes that users' rules left.
+    pub unread: Unread,
 }
 
 impl Context<'_> {
@@ -195,6 +197,7 @@ impl<'f, 'o> Scope<'f, 'o> {
         let before = self.model.slots();
         let origin = found.as_ref().map(|f| f.origin);
         trace_inputs(&self.cx.options.log, &self.model, &source, origin.as_ref(), |name| self.names.get(name));
+        let unread = &self.cx.unread;
         let outputs = match found {
             Some(found) => {
                 let mut cx = NodeCx::new(self, &source);
@@ -202,7 +205,8 @@ impl<'f, 'o> Scope<'f, 'o> {
                     if found.origin == Origin::BuiltIn {
                         cx.check_inputs()?;
                     }
-                    cx.finish(&outputs).map(|()| outputs)
+                    let left = cx.finish(&outputs);
+                    unread.judge(&source, &found.origin, &left).map(|()| outputs)
                 })
             }
             None => Err(Error::unsupported("there is no rule for this operation")),

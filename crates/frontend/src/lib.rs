@@ -15,6 +15,7 @@ mod options;
 mod rule;
 mod telemetry;
 mod trace;
+mod unread;
 
 pub use cut_off::{mark_cut_off, take_cut_off};
 pub use explain::Explained;
@@ -27,3 +28,4 @@ pub use options::{FormatOptions, Level, Log, Progress, ReadOptions};
 pub use rule::{Found, Origin, Rule, RuleSet, StaticRule, Translate, rule, rule_in};
 pub use telemetry::{send_error, send_event};
 pub use trace::{describe, trace_inputs, trace_outputs};
+pub use unread::Unread;

@@ -103,6 +103,19 @@ impl Mapping {
                 )));
             }
         }
+        if info.any_attrs {
+            let ours = |theirs: &str| self.attr_names.iter().find(|(_, t)| t == theirs).map(|(ours, _)| ours.clone());
+            for (theirs, value) in n.attrs().iter() {
+                let name = ours(theirs).unwrap_or_else(|| theirs.to_string());
+                if attrs.get(&name).is_none() {
+                    attrs.set(name, value.clone());
+                }
+            }
+            // Fixed values may be of attributes that are not declared.
+            for (name, value) in self.attr_values.iter() {
+                attrs.set(name, value.clone());
+            }
+        }
         let outputs = n.emit_class(&self.op, &attrs, &inputs)?;
         self.arrange(n, outputs)
     }

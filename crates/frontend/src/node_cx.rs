@@ -1,11 +1,12 @@
 //! What a rule sees: one source node with its inputs and attributes, and the means to emit operations. Shapes are inferred
-//! as nodes are emitted. An attribute that no rule reads and an input behind the last one that it asks for are errors, so
-//! that nothing is dropped in silence.
+//! as nodes are emitted. It remembers which attributes were read; what the others mean is for `Unread` to say. An input behind
+//! the last one that a rule of ours asks for is an error, so that nothing is dropped in silence.
 
 use crate::item::{Item, pack};
 use crate::mapping::split_name;
 use carafe_graph::{
-    Attr, AttrMap, AttrValue, Error, Fact, ItemType, Model, NodeId, Op, OpFactory, OpInfo, Registry, Result, Value,
+    Attr, AttrMap, AttrValue, Error, Fact, ItemType, Model, NodeId, Op, OpFactory, OpInfo, OpRef, Registry, Result,
+    Value,
 };
 use carafe_ops::convert::{Convert, ConvertLike};
 use carafe_ops::movement::{Concat, Reshape, Squeeze, Transpose, Unsqueeze};
@@ -131,21 +132,24 @@ impl<'a> NodeCx<'a> {
         )))
     }
 
-    /// Ends the translation: refuses unread attributes, and gives the node's name to what makes its first output.
-    pub fn finish(self, outputs: &Outputs) -> Result<()> {
-        let read = self.read.borrow();
-        let left: Vec<String> =
-            self.node.attrs.iter().filter(|(n, _)| !read.contains(*n)).map(|(n, v)| format!("`{n}` = {v}")).collect();
-        if !left.is_empty() {
-            return Err(Error::unsupported(format!("attributes {} are not understood", left.join(", "))));
-        }
+    /// Ends the translation: gives the node's name to what makes its first output. Answers with the attributes that were
+    /// not read, for [`Unread::judge`](crate::Unread::judge).
+    #[must_use = "attributes that nobody read must not vanish"]
+    pub fn finish(self, outputs: &Outputs) -> Vec<String> {
+        let unread = self.unread();
         if let Some(Item::Tensor(value) | Item::Packed { value, .. }) = outputs.0.first()
             && self.emitted.contains(&value.node)
         {
             let name = self.base_name().to_string();
             self.host.model_mut().set_name(value.node, name);
         }
-        Ok(())
+        unread
+    }
+
+    /// Names of the attributes that were not read so far.
+    pub fn unread(&self) -> Vec<String> {
+        let read = self.read.borrow();
+        self.node.attrs.iter().map(|(n, _)| n).filter(|n| !read.contains(*n)).map(str::to_string).collect()
     }
 
     // The node.
@@ -281,6 +285,10 @@ impl<'a> NodeCx<'a> {
         self.read.borrow_mut().insert(name.to_string());
         self.node.attrs.get(name)
     }
+    /// Says that an attribute was not read after all, for whoever reads through another's eyes.
+    pub fn leave(&self, name: &str) {
+        self.read.borrow_mut().remove(name);
+    }
     /// Says that an attribute has no effect on the result.
     pub fn ignore(&self, names: &[&str]) {
         self.read.borrow_mut().extend(names.iter().map(|n| n.to_string()));
@@ -401,9 +409,20 @@ impl<'a> NodeCx<'a> {
     }
     fn emit_node<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<NodeId> {
         let name = format!("{}/{}_{}", self.base_name(), op.info().name, self.emitted.len());
-        let id = self.host.model_mut().add(name, op, inputs)?;
+        let id = match self.in_front_of(&op)? {
+            Some(users) => self.host.model_mut().add_ref(name, users, inputs)?,
+            None => self.host.model_mut().add(name, op, inputs)?,
+        };
         self.emitted.push(id);
         Ok(id)
+    }
+    // A user's operation in a numbered opset stands in front of ours, as it does when such a model is read from IR.
+    fn in_front_of(&self, op: &dyn Op) -> Result<Option<OpRef>> {
+        let users = self.host.registry().and_then(|r| r.in_front_of(op.info()));
+        let Some(users) = users.filter(|_| !op.has_body()) else { return Ok(None) };
+        let attrs: AttrMap = op.attrs().into_iter().map(|(n, v)| (n.into_owned(), v)).collect();
+        let made = users.create(&attrs);
+        made.map(Some).map_err(|e| e.at(format!("the user's operation `{}::{}`", users.info.opset, users.info.name)))
     }
     // The class behind `Type` or `opset::Type`.
     fn factory(&self, op: &str) -> Result<OpFactory> {

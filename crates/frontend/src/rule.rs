@@ -106,10 +106,11 @@ pub struct RuleSet {
 /// Whose rule answers for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin<'r> {
-    /// A user's; what it stands in front of.
+    /// A user's; what it stands in front of, and the other extension that has a rule for it.
     User {
         extension: Option<&'r str>,
         hides: Option<&'static str>,
+        over: Option<&'r str>,
     },
     BuiltIn,
     /// There is no rule, but a registered operation of the same name.
@@ -129,9 +130,14 @@ impl Origin<'_> {
     pub fn words(&self) -> (String, String) {
         let of = |extension: &Option<&str>| extension.map_or("the program".into(), |e| format!("extension `{e}`"));
         match self {
-            Origin::User { extension, hides: None } => (of(extension), "a user's rule is the only one".into()),
-            Origin::User { extension, hides: Some(what) } => {
-                (of(extension), format!("a user's rule stands in front of {what}"))
+            Origin::User { extension, hides, over } => {
+                let other = over.map(|e| format!("that of extension `{e}`"));
+                let hidden: Vec<String> = other.into_iter().chain(hides.map(str::to_string)).collect();
+                let why = match hidden.is_empty() {
+                    true => "a user's rule is the only one".to_string(),
+                    false => format!("a user's rule stands in front of {}", hidden.join(" and ")),
+                };
+                (of(extension), why)
             }
             Origin::BuiltIn => ("built-in".into(), String::new()),
             Origin::EqualName { extension } => {
@@ -192,12 +198,9 @@ impl RuleSet {
             return Some(Found { translate: Arc::new(as_it_is), origin: Origin::Replacement, newer: None });
         }
         // The latest stands first, and `max_by_key` gives the last of equals.
-        let user = self
-            .user
-            .iter()
-            .rev()
-            .filter(|r| r.op_type == op_type && r.domain.as_deref().is_none_or(|d| d == domain) && r.since <= version)
-            .max_by_key(|r| r.since);
+        let is_for =
+            |r: &&Rule| r.op_type == op_type && r.domain.as_deref().is_none_or(|d| d == domain) && r.since <= version;
+        let user = self.user.iter().rev().filter(is_for).max_by_key(|r| r.since);
         let built_in = self
             .built_in
             .iter()
@@ -205,7 +208,10 @@ impl RuleSet {
             .max_by_key(|r| r.since);
         if let Some(r) = user {
             let hides = built_in.map(|_| "the built-in one");
-            let origin = Origin::User { extension: r.origin.as_deref(), hides };
+            let extension = r.origin.as_deref();
+            let over =
+                self.user.iter().filter(is_for).find_map(|o| o.origin.as_deref().filter(|o| Some(*o) != extension));
+            let origin = Origin::User { extension, hides, over };
             return Some(Found { translate: r.translate.clone(), origin, newer: None });
         }
         if let Some(r) = built_in {

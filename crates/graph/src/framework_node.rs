@@ -76,6 +76,7 @@ static INFO: OpInfo = OpInfo {
     random: true,
     stateful: false,
     sink: false,
+    any_attrs: false,
 };
 
 impl Op for FrameworkNode {

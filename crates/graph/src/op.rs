@@ -10,14 +10,24 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+/// How the error of an evaluation ends that nobody wrote.
+pub(crate) const NO_EVALUATION: &str = "has no reference evaluation";
+
 /// An operation: a plain struct of attributes with two functions.
 pub trait Op: OpDecl + Any + Debug + Send + Sync {
     /// Types and shapes of the outputs, from partial or exact inputs. Also the place where a bad node is refused.
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()>;
 
-    /// The plain specification in code: folds constants, runs TEMPLATE, checks every fast kernel.
+    /// The plain specification in code: folds constants, runs TEMPLATE, checks every fast kernel. Without it only a device
+    /// with a kernel for the operation runs it.
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        Err(Error::unsupported(format!("{} has no reference evaluation", cx.info().name)))
+        Err(Error::unsupported(format!("{} {NO_EVALUATION}", cx.info().name)))
+    }
+
+    /// Whether `eval` is written. It is found out by starting `eval` and stopping at the first thing it asks of its context,
+    /// before anything is computed.
+    fn has_eval(&self) -> bool {
+        EvalCx::asks(self.info(), |cx| self.eval(cx))
     }
 }
 
@@ -83,6 +93,8 @@ pub struct OpInfo {
     pub stateful: bool,
     /// Kept alive although nothing reads its output.
     pub sink: bool,
+    /// Takes attributes beyond the declared ones; readers give it all that a file has.
+    pub any_attrs: bool,
 }
 
 impl OpInfo {

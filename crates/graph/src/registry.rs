@@ -73,6 +73,18 @@ impl Registry {
         let n: u32 = opset.strip_prefix("opset")?.parse().ok()?;
         list.iter().find(|f| f.info.since > 0 && f.info.in_opset(n))
     }
+    /// What was registered in front of a class of the numbered opsets: an operation of its name in one of its opsets.
+    pub fn in_front_of(&self, info: &OpInfo) -> Option<&OpFactory> {
+        if info.since == 0 {
+            return None;
+        }
+        let is_one = |f: &&OpFactory| match f.info.since {
+            0 => f.info.opset.strip_prefix("opset").and_then(|n| n.parse().ok()).is_some_and(|n| info.in_opset(n)),
+            _ => f.info.in_opset(info.since),
+        };
+        let list = self.by_name.get(&info.xml_name.to_ascii_lowercase())?;
+        list.iter().take_while(|f| !std::ptr::eq(f.info, info)).find(is_one)
+    }
     /// The newest class of that name, whatever its opset.
     pub fn newest(&self, type_name: &str) -> Option<&OpFactory> {
         let list = self.by_name.get(&type_name.to_ascii_lowercase())?;

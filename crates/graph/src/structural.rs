@@ -99,6 +99,7 @@ static CONSTANT: OpInfo = OpInfo {
     random: false,
     stateful: false,
     sink: false,
+    any_attrs: false,
 };
 
 // By hand: its one attribute is a tensor, which files keep beside the attributes.

@@ -23,11 +23,13 @@ pub struct ReadOptions {
     pub old_api: bool,
     /// Weights file, where it is not the model's path with the extension `.bin`.
     pub weights: Option<PathBuf>,
+    /// Names of the extensions that are loaded, for advice about layers that nobody knows.
+    pub loaded: Vec<String>,
 }
 
 impl Default for ReadOptions {
     fn default() -> ReadOptions {
-        ReadOptions { keep_unknown: false, old_api: true, weights: None }
+        ReadOptions { keep_unknown: false, old_api: true, weights: None, loaded: vec![] }
     }
 }
 

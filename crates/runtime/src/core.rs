@@ -22,6 +22,9 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// The property that holds the list of `HETERO:A,B` and its kin.
 const PRIORITIES: &str = "MULTI_DEVICE_PRIORITIES";
 
+/// Warnings that are kept for whoever listens later.
+const MOST_UNHEARD: usize = 64;
+
 #[derive(Clone, Default)]
 pub struct Core {
     state: Arc<RwLock<State>>,
@@ -43,6 +46,8 @@ pub(crate) struct State {
     cache: BTreeMap<String, Properties>,
     warn: Option<Arc<dyn Fn(&str) + Send + Sync>>,
     pub(crate) kernel_listener: Arc<Listener>,
+    /// What was to be told before anybody listened.
+    unheard: Vec<String>,
 }
 
 impl Core {
@@ -79,7 +84,7 @@ impl Core {
         if state.devices.contains_key(name) {
             return Err(Error::usage(format!("device `{name}` is registered already")));
         }
-        device.set_kernels(&kernels_of(&state.extensions, &state.kernel_listener));
+        device.set_kernels(&kernels_of(&state.extensions, name, &state.kernel_listener));
         device.set_registry(&state.registry);
         state.devices.insert(name.to_string(), device);
         Ok(())
@@ -105,7 +110,9 @@ impl Core {
             let first = if reader.has_decoded_form() { request.rewrites } else { &[] };
             let decoded: Vec<_> = first.iter().cloned().chain(self.passes_of(Phase::Decoded)?).collect();
             let telemetry = |k: &str, c: &str, a: &str, l: &str, v: i64| self.telemetry(k, c, a, l, v);
+            let extensions: Vec<String> = self.state().extensions.iter().map(|e| e.name.clone()).collect();
             let cx = ReadContext {
+                extensions: &extensions,
                 registry: &registry,
                 rules: &rules,
                 fallback: &fallback,
@@ -274,15 +281,25 @@ impl Core {
     /// Sets who hears of troubles that do not stop the work, such as a cache that cannot be written.
     pub fn set_warning_hook(&self, hook: impl Fn(&str) + Send + Sync + 'static) {
         let hook: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(hook);
-        let mut state = self.state_mut();
-        state.kernel_listener.set(hook.clone());
-        state.warn = Some(hook);
+        let earlier = {
+            let mut state = self.state_mut();
+            state.kernel_listener.set(hook.clone());
+            state.warn = Some(hook);
+            std::mem::take(&mut state.unheard)
+        };
+        earlier.iter().for_each(|text| self.warn(text));
     }
 
-    fn warn(&self, text: &str) {
+    pub(crate) fn warn(&self, text: &str) {
         let hook = self.state().warn.clone();
-        if let Some(hook) = hook {
-            hook(text);
+        match hook {
+            Some(hook) => hook(text),
+            None => {
+                let mut state = self.state_mut();
+                if state.unheard.len() < MOST_UNHEARD {
+                    state.unheard.push(text.to_string());
+                }
+            }
         }
     }
 

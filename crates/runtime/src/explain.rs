@@ -183,7 +183,11 @@ fn row(state: &State, all: &[&OpFactory], node: &Node, prefix: &str) -> NodeExpl
     }
 }
 
-fn shown(e: &Extension) -> String {
+/// An extension as messages speak of it.
+pub(crate) fn shown(e: &Extension) -> String {
+    if e.name.is_empty() && e.path.is_none() {
+        return "the program".to_string();
+    }
     let file = e.path.as_ref().and_then(|p| p.file_name()).map(|f| f.to_string_lossy().into_owned());
     match file {
         Some(file) => format!("extension `{}` ({file})", e.name),
@@ -198,32 +202,37 @@ impl State {
         if op.is::<FrameworkNode>() {
             return ("nobody".into(), "no operation of this name is registered".into());
         }
-        let is_this = |f: &OpFactory| {
-            std::ptr::eq(f.info, op.info()) || (f.info.xml_name == op.type_name() && f.info.opset == op.opset())
-        };
-        let extension = self.extensions.iter().rev().find(|e| e.ops.iter().any(is_this));
-        let from = match extension {
-            Some(e) => shown(e),
-            None if self.loose_ops.iter().any(is_this) => "the program".to_string(),
-            None => return (BUILT_IN.into(), String::new()),
-        };
         let is_users = |info: &OpInfo| {
             let of_extensions = self.extensions.iter().flat_map(|e| &e.ops);
             of_extensions.chain(&self.loose_ops).any(|f| std::ptr::eq(f.info, info))
         };
+        // Of an operation of ours the declaration is known; one of a user may stand beside it under the same name.
+        if all.iter().any(|f| std::ptr::eq(f.info, op.info()) && !is_users(f.info)) {
+            return (BUILT_IN.into(), String::new());
+        }
+        let is_this = |f: &OpFactory| {
+            std::ptr::eq(f.info, op.info()) || (f.info.xml_name == op.type_name() && f.info.opset == op.opset())
+        };
+        let mut extensions = self.extensions.iter().rev().filter(|e| e.ops.iter().any(is_this));
+        let from = match extensions.next() {
+            Some(e) => shown(e),
+            None if self.loose_ops.iter().any(is_this) => "the program".to_string(),
+            None => return (BUILT_IN.into(), String::new()),
+        };
+        let mut why: Vec<String> = extensions
+            .map(|e| format!("the same operation of {} was added before and is not used", shown(e)))
+            .collect();
         let number = op.opset().strip_prefix("opset").and_then(|n| n.parse::<u32>().ok());
         let hidden = all.iter().find(|f| {
             let same_opset =
                 f.info.opset == op.opset() || number.is_some_and(|n| f.info.since > 0 && f.info.in_opset(n));
             f.info.xml_name == op.type_name() && same_opset && !is_users(f.info)
         });
-        let why = match hidden {
-            Some(f) => {
-                format!("a user's operation stands in front of the built-in {}::{}", f.info.opset, f.info.xml_name)
-            }
-            None => String::new(),
-        };
-        (from, why)
+        if let Some(f) = hidden {
+            let built_in = format!("{}::{}", f.info.opset, f.info.xml_name);
+            why.push(format!("a user's operation stands in front of the built-in {built_in}"));
+        }
+        (from, why.join("; "))
     }
 
     fn library_of_kernel(&self, device: &str, kernel: &str) -> String {

@@ -2,12 +2,16 @@
 //! written into it, so that whoever reads it elsewhere is told what is missing.
 
 use crate::core::Core;
+use crate::core::State;
+use crate::explain::shown;
 use crate::kernels::kernels_of;
-use carafe_abi::{Extension, load_extension};
+use carafe_abi::{Extension, load_extension, load_extension_if_one};
 use carafe_frontend::{Mapping, Rule};
 use carafe_graph::{
-    Error, Model, Notes, Pass, PassChoice, Phase, PhasedPass, Replacement, Result, RtTree, order_passes, run_passes,
+    Error, Model, Notes, OpFactory, Pass, PassChoice, Phase, PhasedPass, Replacement, Result, RtTree, order_passes,
+    run_passes,
 };
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +22,7 @@ const ALWAYS: &str = "CARAFE_EXTENSIONS";
 /// Where a model says which extensions it needs.
 const NEEDED: &str = "carafe_extensions";
 
-/// What `Core::add_extension` takes: a path, an object, or a list of either.
+/// What `Core::add_extension` takes: a path of a library or a folder, an extension, a rule, a mapping, or a list of these.
 pub trait IntoExtensions {
     fn into_extensions(self) -> Result<Vec<Extension>>;
 }
@@ -28,9 +32,23 @@ impl IntoExtensions for Extension {
         Ok(vec![self])
     }
 }
+/// One rule, with nothing else; it counts as the program's own.
+impl IntoExtensions for Rule {
+    fn into_extensions(self) -> Result<Vec<Extension>> {
+        Ok(vec![Extension::default().rule(self)])
+    }
+}
+/// One mapping, with nothing else; it counts as the program's own.
+impl IntoExtensions for Mapping {
+    fn into_extensions(self) -> Result<Vec<Extension>> {
+        Ok(vec![Extension::default().mapping(self)])
+    }
+}
+/// A library, or a folder: then every extension in it, by name.
 impl IntoExtensions for &Path {
     fn into_extensions(self) -> Result<Vec<Extension>> {
-        Ok(vec![load_extension(&find(self))?])
+        let found = find(self);
+        if found.is_dir() { in_folder(&found) } else { Ok(vec![load_extension(&found)?]) }
     }
 }
 impl IntoExtensions for PathBuf {
@@ -86,9 +104,65 @@ fn find(given: &Path) -> PathBuf {
     given.to_path_buf()
 }
 
+// Libraries of others may lie in the folder as well, such as those that extensions need; they are passed over.
+fn in_folder(folder: &Path) -> Result<Vec<Extension>> {
+    let failed = |e: std::io::Error| Error::io(format!("cannot list `{}`", folder.display()), &e);
+    let entries = std::fs::read_dir(folder).map_err(failed)?.collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
+    let is_library = |p: &PathBuf| p.to_string_lossy().ends_with(std::env::consts::DLL_SUFFIX) && p.is_file();
+    let mut paths: Vec<PathBuf> = entries.into_iter().map(|e| e.path()).filter(is_library).collect();
+    paths.sort();
+    let mut all = vec![];
+    for path in &paths {
+        all.extend(load_extension_if_one(path)?);
+    }
+    match all.is_empty() {
+        false => Ok(all),
+        true => Err(Error::not_found(format!(
+            "folder `{}` has no extension library in it: {} of its files are dynamic libraries (`*{}`), and none of them exports \
+             `create_extensions`",
+            folder.display(),
+            paths.len(),
+            std::env::consts::DLL_SUFFIX
+        ))),
+    }
+}
+
+// Whether two extensions of the program are one, given twice. Functions are the same when they lie at the same place.
+fn is_same(a: &Extension, b: &Extension) -> bool {
+    fn all<T>(a: &[T], b: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+    }
+    a.version == b.version
+        && all(&a.ops, &b.ops, |a, b| std::ptr::eq(a.info, b.info))
+        && all(&a.rules, &b.rules, |a, b| Arc::ptr_eq(&a.translate, &b.translate))
+        && all(&a.mappings, &b.mappings, |a, b| format!("{a:?}") == format!("{b:?}"))
+        && all(&a.passes, &b.passes, |a, b| Arc::ptr_eq(&a.pass, &b.pass))
+        && all(&a.replacements, &b.replacements, Arc::ptr_eq)
+        && all(&a.kernels, &b.kernels, Arc::ptr_eq)
+        && a.cl_kernels == b.cl_kernels
+        && all(&a.progress, &b.progress, Arc::ptr_eq)
+        && all(&a.telemetry, &b.telemetry, Arc::ptr_eq)
+}
+
+// Whether an extension is among those before it; one of the program with the name of another is refused.
+fn is_known<'e>(e: &Extension, mut others: impl Iterator<Item = &'e Extension>) -> Result<bool> {
+    if let Some(path) = &e.path {
+        return Ok(others.any(|old| old.path.as_ref() == Some(path)));
+    }
+    match others.find(|old| old.path.is_none() && old.name == e.name && !e.name.is_empty()) {
+        None => Ok(false),
+        Some(old) if is_same(old, e) => Ok(true),
+        Some(_) => Err(Error::usage(format!(
+            "two extensions of the program are named `{}` and bring different things; give each a name of its own",
+            e.name
+        ))),
+    }
+}
+
 impl Core {
-    /// Adds extensions: a path, an [`Extension`], or a list of either. One that is here already is passed over. When one
-    /// cannot be loaded, none of the list is added.
+    /// Adds extensions: a path of a library or of a folder of them, an [`Extension`], a [`Rule`], a [`Mapping`], or a list of
+    /// one of these. One that is here already is passed over. When one cannot be loaded, or has the name of another that the
+    /// program made, none of the list is added.
     pub fn add_extension(&self, extensions: impl IntoExtensions) -> Result<()> {
         let new = extensions.into_extensions()?;
         for e in &new {
@@ -96,23 +170,22 @@ impl Core {
                 m.clone().into_rule().map_err(|err| err.at(format!("extension `{}`", e.name)))?;
             }
         }
+        let mut warnings = vec![];
         let mut state = self.state_mut();
-        for e in new {
-            let known = state.extensions.iter().any(|old| match (&old.path, &e.path) {
-                (Some(a), Some(b)) => a == b,
-                (None, None) => old.name == e.name && old.version == e.version && !e.name.is_empty(),
-                _ => false,
-            });
-            if !known {
-                state.registry.add_all(e.ops.iter().cloned());
-                state.extensions.push(e);
-            }
+        let known = (0..new.len()).map(|i| is_known(&new[i], state.extensions.iter().chain(&new[..i])));
+        let known = known.collect::<Result<Vec<_>>>()?;
+        for (e, _) in new.into_iter().zip(known).filter(|(_, known)| !known) {
+            warnings.extend(state.shadowed_by(&e));
+            warnings.extend(unused_cl_kernels(&e));
+            state.registry.add_all(e.ops.iter().cloned());
+            state.extensions.push(e);
         }
-        let kernels = kernels_of(&state.extensions, &state.kernel_listener);
-        for device in state.devices.values() {
-            device.set_kernels(&kernels);
+        for (name, device) in &state.devices {
+            device.set_kernels(&kernels_of(&state.extensions, name, &state.kernel_listener));
             device.set_registry(&state.registry);
         }
+        drop(state);
+        warnings.iter().for_each(|text| self.warn(text));
         Ok(())
     }
 
@@ -134,13 +207,14 @@ impl Core {
         let mut rules = Vec::new();
         let mut fallback = Vec::new();
         for e in &state.extensions {
-            rules.extend(e.rules.iter().map(|r| r.clone().origin(&e.name)));
+            let of = |rule: Rule| if e.name.is_empty() { rule } else { rule.origin(&e.name) };
+            rules.extend(e.rules.iter().map(|r| of(r.clone())));
             for m in &e.mappings {
-                rules.push(m.clone().into_rule()?.origin(&e.name));
+                rules.push(of(m.clone().into_rule()?));
             }
             for op in &e.ops {
                 let mapping = Mapping::new(format!("{}::{}", op.info.opset, op.info.xml_name));
-                fallback.push(mapping.into_rule()?.origin(&e.name));
+                fallback.push(of(mapping.into_rule()?));
             }
         }
         for op in &state.loose_ops {
@@ -189,7 +263,7 @@ impl Core {
         let state = self.state();
         model.rt_info.retain(|t| t.key != NEEDED);
         let mut needed = Vec::new();
-        for e in &state.extensions {
+        for e in state.extensions.iter().filter(|e| !e.name.is_empty()) {
             let used = |ty: &str, opset: &str| e.ops.iter().any(|f| f.info.xml_name == ty && f.info.opset == opset);
             if uses(model, &used) {
                 let library = e.path.as_ref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
@@ -209,6 +283,39 @@ impl Core {
             hear(kind, category, action, label, value);
         }
     }
+}
+
+impl State {
+    // Operations that another extension has as well, in words; that of the latest is used.
+    fn shadowed_by(&self, new: &Extension) -> Vec<String> {
+        let is_one = |a: &OpFactory, b: &OpFactory| a.info.xml_name == b.info.xml_name && a.info.opset == b.info.opset;
+        let mut told = vec![];
+        for op in &new.ops {
+            let old = self.extensions.iter().rev().find(|e| e.ops.iter().any(|o| is_one(o, op)));
+            if let Some(old) = old {
+                told.push(format!(
+                    "operation `{}::{}` is in {} and in {}; that of the latter is used, because it was added later",
+                    op.info.opset,
+                    op.info.xml_name,
+                    shown(old),
+                    shown(new)
+                ));
+            }
+        }
+        told
+    }
+}
+
+// OpenCL kernels, in words: there is no device yet that takes any.
+fn unused_cl_kernels(new: &Extension) -> Vec<String> {
+    let devices: BTreeSet<&str> = new.cl_kernels.iter().map(|k| k.device.as_str()).collect();
+    let told = devices.into_iter().map(|device| {
+        let n = new.cl_kernels.iter().filter(|k| k.device == device).count();
+        let (kernels, them) =
+            if n == 1 { ("an OpenCL kernel".to_string(), "it") } else { (format!("{n} OpenCL kernels"), "them") };
+        format!("{} brings {kernels} for `{device}`; no device takes {them}, so nothing runs {them}", shown(new))
+    });
+    told.collect()
 }
 
 fn uses(model: &Model, used: &dyn Fn(&str, &str) -> bool) -> bool {

@@ -32,12 +32,13 @@ impl Listener {
     }
 }
 
-/// The kernels of these extensions, as devices get them.
-pub(crate) fn kernels_of(extensions: &[Extension], listener: &Arc<Listener>) -> Vec<Arc<dyn Kernel>> {
+/// The kernels of these extensions for the name of a device, as it gets them.
+pub(crate) fn kernels_of(extensions: &[Extension], device: &str, listener: &Arc<Listener>) -> Vec<Arc<dyn Kernel>> {
     let watched = |e: &Extension, kernel: &Arc<dyn Kernel>| -> Arc<dyn Kernel> {
         Arc::new(Watched { extension: e.name.clone(), kernel: kernel.clone(), listener: listener.clone() })
     };
-    extensions.iter().flat_map(|e| e.kernels.iter().map(|k| watched(e, k)).collect::<Vec<_>>()).collect()
+    let all = extensions.iter().flat_map(|e| e.kernels.iter().map(move |k| (e, k)));
+    all.filter(|(_, k)| k.device() == device).map(|(e, k)| watched(e, k)).collect()
 }
 
 struct Watched {

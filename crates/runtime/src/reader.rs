@@ -100,6 +100,8 @@ pub struct ReadContext<'a> {
     pub rules: &'a [Rule],
     /// Rules for operations that were registered without one: they map by equal type name, behind all other rules.
     pub fallback: &'a [Rule],
+    /// Names of the extensions that were added.
+    pub extensions: &'a [String],
     /// Rewrites of the graph as decoded, in order.
     pub decoded: &'a [Arc<dyn Pass>],
     /// Hears of events: kind, category, action, label, value.

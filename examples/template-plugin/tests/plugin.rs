@@ -1,10 +1,10 @@
 //! The reference device behaves the same as a library as it does inside the engine.
 
-use carafe::{
-    AsyncInferRequest, Core, ElementType, ErrorKind, Model, PartialShape, Properties, SharedBytes, Tensor,
-    async_request, ops,
-};
+use carafe::device::{Config, Kernel, PortLayout, PreparedKernel, Site};
+use carafe::prelude::*;
+use carafe::{AsyncInferRequest, Core, ErrorKind, Extension, Fact, Properties, SharedBytes, async_request, ops};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 fn library() -> PathBuf {
     let exe = std::env::current_exe().expect("a test has a path");
@@ -198,4 +198,99 @@ fn the_plugin_passes_every_conformance_check() {
     let report = carafe_conformance::run(&std::sync::Arc::new(target), "::", &mut |_| {}).unwrap();
     assert_eq!(report.failures(), []);
     assert!(report.behaviour_totals().passed > 140 && report.op_totals().passed > 1000);
+}
+
+/// Twice its input, for the operation of an extension that has no evaluation.
+struct Twice;
+
+impl Kernel for Twice {
+    fn device(&self) -> &str {
+        "MINE"
+    }
+    fn op(&self) -> &str {
+        "OnlyKernel"
+    }
+    fn opset(&self) -> Option<&str> {
+        None
+    }
+    fn name(&self) -> &str {
+        "twice"
+    }
+    fn configs(&self, site: &Site) -> Result<Vec<Config>> {
+        if site.attrs.get("refused").is_some_and(|a| a.to_string().contains("true")) {
+            return Err(Error::invalid("refused by its attribute"));
+        }
+        let plain = || PortLayout { ty: ElementType::F32, blocked: None, in_place: None, constant: false };
+        Ok(vec![Config { inputs: vec![plain()], outputs: vec![plain()] }])
+    }
+    fn init(&self, _: &Site, _: usize) -> Result<Box<dyn PreparedKernel>> {
+        Ok(Box::new(Twice))
+    }
+}
+
+impl PreparedKernel for Twice {
+    fn execute(&mut self, inputs: &[Tensor], _: &[Fact]) -> Result<Vec<Tensor>> {
+        let twice = inputs[0].as_slice::<f32>()?.iter().map(|x| x * 2.0).collect();
+        Ok(vec![Tensor::from_vec(inputs[0].shape(), twice)?])
+    }
+}
+
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(opset = "acme")]
+struct OnlyKernel {
+    #[attr(default = false)]
+    refused: bool,
+}
+
+impl Op for OnlyKernel {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        cx.output_like(0, 0);
+        Ok(())
+    }
+}
+
+fn only_kernel(refused: bool) -> Model {
+    let mut m = Model::new("m");
+    let x = m.parameter("x", ElementType::F32, PartialShape::any_of_rank(1)).unwrap();
+    let y = m.add("y", OnlyKernel { refused }, &[x]).unwrap();
+    m.result("out", y.into()).unwrap();
+    m
+}
+
+fn extension() -> Extension {
+    Extension::new("acme").op::<OnlyKernel>().kernel(Arc::new(Twice))
+}
+
+#[test]
+fn kernels_of_extensions_reach_the_device_in_the_library() {
+    // Whichever comes first.
+    for first in [true, false] {
+        let core = core();
+        if first {
+            core.add_extension(extension()).unwrap();
+        }
+        core.device("MINE").unwrap();
+        if !first {
+            core.add_extension(extension()).unwrap();
+        }
+        assert!(core.query_model(&only_kernel(false), "MINE", &Properties::new()).unwrap().unsupported.is_empty());
+        let compiled = core.compile_model(&only_kernel(false), "HETERO:CPU,MINE", &Properties::new()).unwrap();
+        let mut request = compiled.create_request();
+        for values in [&[-1.0f32, 2.0][..], &[3.0, -4.0, 5.0]] {
+            request.set_input(0, floats(values)).unwrap();
+            request.infer().unwrap();
+            let wanted: Vec<f32> = values.iter().map(|x| x * 2.0).collect();
+            assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), wanted);
+        }
+        let query = core.query_model(&only_kernel(true), "MINE", &Properties::new()).unwrap();
+        assert!(query.unsupported[0].reason.contains("refused by its attribute"), "{query:?}");
+    }
+}
+
+#[test]
+fn the_device_in_the_library_knows_what_the_engine_cannot_evaluate() {
+    let core = core();
+    core.add_extension(Extension::new("acme").op::<OnlyKernel>()).unwrap();
+    let query = core.query_model(&only_kernel(false), "MINE", &Properties::new()).unwrap();
+    assert!(query.unsupported[0].reason.contains("no evaluation"), "{query:?}");
 }

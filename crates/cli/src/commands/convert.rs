@@ -128,12 +128,17 @@ const FRAMEWORKS: &[(&str, &str)] = &[
     ("kaldi", "kaldi"),
 ];
 
+/// Those of the names that a reader is there for, as the help of `--framework` has them.
+const READABLE: &str = "onnx, caffe, ir";
+
 fn check_framework(framework: &str, format: &str, path: &Path) -> Result<()> {
     let wanted = framework.to_ascii_lowercase();
     let Some((_, start)) = FRAMEWORKS.iter().find(|(name, _)| *name == wanted) else {
-        let known: Vec<&str> = FRAMEWORKS.iter().map(|(name, _)| *name).collect();
-        return Err(Error::usage(format!("framework `{framework}` is unknown; known: {}", known.join(", "))));
+        return Err(Error::usage(format!("framework `{framework}` is unknown; {READABLE} can be read")));
     };
+    if !READABLE.split(", ").any(|name| name == wanted) {
+        return Err(Error::unsupported(format!("models of {wanted} are not read; {READABLE} can be")));
+    }
     let found = format.to_ascii_lowercase().replace(' ', "");
     let lite = |name: &str| name.contains("lite");
     if found.starts_with(start) && lite(&found) == lite(start) {

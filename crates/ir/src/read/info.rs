@@ -36,14 +36,21 @@ pub(crate) fn of_net(rt_info: Xml<'_>) -> Vec<RtTree> {
     elements(rt_info).map(tree).collect()
 }
 
-/// The extensions that a net says it was made with: name, version and library of each.
-pub(crate) fn needed_extensions(info: &[RtTree]) -> Vec<String> {
+/// An extension that a net says it was made with.
+pub(crate) struct Needed {
+    pub name: String,
+    /// Name, version and library.
+    pub words: String,
+}
+
+/// The extensions that a net says it was made with.
+pub(crate) fn needed_extensions(info: &[RtTree]) -> Vec<Needed> {
     let list = info.iter().filter(|t| t.key == "carafe_extensions").flat_map(|t| &t.children).take(20);
     let part = |t: &RtTree, key: &str| t.child(key).and_then(|c| c.value.clone()).filter(|v| !v.is_empty());
     list.map(|t| {
         let version = part(t, "version").map_or(String::new(), |v| format!(" {}", shorten(&v)));
         let library = part(t, "library").map_or(String::new(), |l| format!(" (`{}`)", shorten(&l)));
-        format!("`{}`{version}{library}", shorten(&t.key))
+        Needed { name: t.key.clone(), words: format!("`{}`{version}{library}", shorten(&t.key)) }
     })
     .collect()
 }

@@ -1,5 +1,6 @@
 //! Finds the class of a layer, and gathers the layers that have none into one error.
 
+use super::info::Needed;
 use crate::xml::shorten;
 use carafe_graph::{Error, NEWEST_OPSET, OpFactory, Registry};
 use std::collections::HashMap;
@@ -114,7 +115,7 @@ impl Problems {
     }
 
     /// All of them in one message, with the extensions that the model says it needs.
-    pub(crate) fn check(&self, needed: &[String]) -> Result<(), Error> {
+    pub(crate) fn check(&self, needed: &[Needed], loaded: &[String]) -> Result<(), Error> {
         if self.list.is_empty() {
             return Ok(());
         }
@@ -131,13 +132,20 @@ impl Problems {
         };
         let list = list.join("; ");
         let them = if layers == 1 { "it" } else { "them" };
-        Err(Error::unsupported(match needed {
-            [] => format!(
-                "{head}: {list}{more}; register {them} with `Core::add_ops`, or load a library with {them} by `Core::add_extension` or `--extension`"
+        let words = |there: bool| {
+            let some = needed.iter().filter(|n| loaded.contains(&n.name) == there).map(|n| n.words.as_str());
+            some.collect::<Vec<_>>().join(", ")
+        };
+        let (missing, there) = (words(false), words(true));
+        Err(Error::unsupported(match (missing.is_empty(), there.is_empty()) {
+            (false, _) => format!(
+                "{head}: {list}{more}; the model was made with the extension {missing}: add it with `Core::add_extension` or `--extension` first"
             ),
-            _ => format!(
-                "{head}: {list}{more}; the model was made with the extension {}: add it with `Core::add_extension` or `--extension` first",
-                needed.join(", ")
+            (true, false) => format!(
+                "{head}: {list}{more}; the model was made with the extension {there}, which is loaded and does not have {them}: is that another version of it?"
+            ),
+            (true, true) => format!(
+                "{head}: {list}{more}; register {them} with `Core::add_ops`, or load a library with {them} by `Core::add_extension` or `--extension`"
             ),
         }))
     }

@@ -145,7 +145,7 @@ fn read_model(
         None => info::of_old_net(root),
     };
     if !options.keep_unknown {
-        reader.problems.check(&info::needed_extensions(&rt_info))?;
+        reader.problems.check(&info::needed_extensions(&rt_info), &options.loaded)?;
     }
     let mut model = build::model(&reader, &net)?;
     model.name = root.attribute("name").unwrap_or("").to_string();

@@ -3,6 +3,7 @@
 
 mod bad_files;
 mod bad_tables;
+mod by_documents;
 mod examples;
 mod growth;
 mod kinds;
