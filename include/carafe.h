@@ -351,7 +351,7 @@ typedef struct CarafeOp {
     // Inputs whose elements are only moved; lets partial shape values flow through.
     const size_t *moves;
     size_t n_moves;
-    // Whether the instance has an evaluation, where a class that has `eval` may be without; null when all have.
+    // Since 1.2. Whether the instance has an evaluation, where a class that has `eval` may be without; null when all have.
     uint32_t (*evaluates)(const void *instance);
 } CarafeOp;
 
@@ -410,7 +410,7 @@ typedef struct CarafeNodeFns {
                                  size_t n_inputs,
                                  struct CarafeValue *outputs,
                                  size_t *n_outputs);
-    // Says that an attribute was not read after all, for whoever asked for all of them to look for a few. What no rule of
+    // Since 1.2. Says that an attribute was not read after all, for whoever asked for all of them to look for a few. What no rule of
     // an extension reads is told in a warning.
     CarafeStatus (*leave_attr)(struct CarafeNode *cx, struct CarafeStr name);
 } CarafeNodeFns;
@@ -923,7 +923,7 @@ typedef struct CarafeDevice {
                            struct CarafeProperties properties,
                            struct CarafeCompiled *compiled);
     void (*release)(void *device);
-    // Takes the kernels that extensions bring for the name of the device, all of them each time that changes; null when
+    // Since 1.2. Takes the kernels that extensions bring for the name of the device, all of them each time that changes; null when
     // the device has no use for them. The tables and all they point to live until the process ends.
     CarafeStatus (*set_kernels)(void *device, const struct CarafeKernel *kernels, size_t n);
 } CarafeDevice;

@@ -174,3 +174,10 @@ fn compressed_weights_are_widened_once_at_compile_time() {
     assert!(compiled.runtime_model().nodes().all(|(_, n)| n.op().type_name() != "Convert"));
     assert_eq!(infer(&mut *compiled.create_request(), &[1.0, 1.0]), [2.0, 3.0]);
 }
+
+#[test]
+fn devices_advertise_what_they_compute_in() {
+    let core = carafe::core();
+    let said = |device: &str| core.get_property(device, "OPTIMIZATION_CAPABILITIES").unwrap();
+    assert_eq!((said("CPU").as_str(), said(DEVICE).as_str()), ("FP32 WINOGRAD EXPORT_IMPORT", "FP32 EXPORT_IMPORT"));
+}

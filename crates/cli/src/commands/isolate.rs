@@ -1,6 +1,6 @@
 //! This program again, in another process that may end in any way.
 
-use super::{print, print_json};
+use super::{print, print_as_it_is, print_json};
 use crate::args::QueryArgs;
 use carafe::{Error, Result};
 use carafe_conformance::process::{End, last_words, wait};
@@ -44,7 +44,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<bool> {
     let [out, err] = [out, err].map(|t| t.join().unwrap_or_default());
     if let End::Code(0..=2) = end {
         eprint!("{err}");
-        print(&out)?;
+        print_as_it_is(&out)?;
         return match end {
             End::Code(2) => std::process::exit(2),
             end => Ok(end.is_success()),

@@ -8,7 +8,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-// `Counting` adds the number of its attributes, declared or not; `Kernelled` has no evaluation.
+// `Counting` adds the number of its attributes, declared or not; `Kernelled` has no evaluation; neither has `Elsewhere`, which
+// a kernel for TEMPLATE runs: it adds 3.
 const LIBRARY: &str = r#"#include "carafe.h"
 #include <stdlib.h>
 CARAFE_LIBRARY
@@ -46,6 +47,20 @@ static CarafeStatus convert(void *user, CarafeNode *cx) {
     if (s == CARAFE_OK) s = cx->fns->emit(cx, carafe_str("opset1::Abs"), &x, 1, none, &y);
     return s ? s : cx->fns->set_output(cx, 0, y);
 }
+static CarafeStatus configs(void *user, const CarafeSite *site, CarafeConfigSink offer, void *sink) {
+    (void)user, (void)site;
+    CarafeLayout plain = {CARAFE_F32, 0, NULL, NULL, -1, 0};
+    CarafeConfig config = {&plain, 1, &plain, 1};
+    return offer(sink, &config);
+}
+static CarafeStatus init(void *user, const CarafeSite *site, size_t config, void **kernel) {
+    (void)user, (void)site, (void)config;
+    size_t *n = malloc(sizeof *n);
+    *n = 3;
+    *kernel = n;
+    return CARAFE_OK;
+}
+static CarafeStatus execute(void *kernel, CarafeEval *cx) { return eval(kernel, cx); }
 CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {
     carafe = host;
     CarafeOp op = {0};
@@ -67,6 +82,19 @@ CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegis
     op.flags = 0;
     op.eval = NULL;
     if (s == CARAFE_OK) s = r->fns->add_op(r, &op);
+    op.name = "Elsewhere";
+    if (s == CARAFE_OK) s = r->fns->add_op(r, &op);
+    CarafeKernel kernel = {0};
+    kernel.size = sizeof kernel;
+    kernel.abi = CARAFE_ABI_MAJOR;
+    kernel.device = "TEMPLATE";
+    kernel.op = "Elsewhere";
+    kernel.name = "plus_three";
+    kernel.configs = configs;
+    kernel.init = init;
+    kernel.execute = execute;
+    kernel.release = destroy;
+    if (s == CARAFE_OK) s = r->fns->add_kernel(r, &kernel);
     CarafeRule rule = {0};
     rule.size = sizeof rule;
     rule.abi = CARAFE_ABI_MAJOR;
@@ -130,6 +158,23 @@ fn an_operation_without_evaluation_is_refused_by_devices_without_a_kernel() {
         }
         let e = core.compile_model(&model, "HETERO:CPU,TEMPLATE", &Properties::new()).err().unwrap().to_string();
         assert!(e.contains("no kernel of it for CPU") && e.contains("no kernel of it for TEMPLATE"), "{e}");
+    });
+}
+
+#[test]
+fn hetero_finds_the_device_that_a_library_has_a_kernel_for() {
+    with_library(|core, shop| {
+        let head = r#"<ir_version: 8, opset_import: ["" : 17, "docs" : 1]>"#;
+        let graph = "g (float[N] x) => (float[N] y) { a = Abs (x) b = docs.Elsewhere (a) y = Neg (b) }";
+        let model = core.read_model(shop.write("m.onnxtxt", format!("{head} {graph}"))).unwrap();
+        let compiled = core.compile_model(&model, "HETERO:CPU,TEMPLATE", &Properties::new()).unwrap();
+        let mut request = compiled.create_request();
+        for x in [&[-1f32, 2.0][..], &[5.0]] {
+            request.set_input(0, carafe::Tensor::from_slice(&[x.len()], x).unwrap()).unwrap();
+            request.infer().unwrap();
+            let wanted: Vec<f32> = x.iter().map(|x| -(x.abs() + 3.0)).collect();
+            assert_eq!(floats(request.output(0).unwrap()), wanted);
+        }
     });
 }
 

@@ -30,6 +30,20 @@ fn a_reader_without_the_extension_is_told_which() {
 }
 
 #[test]
+fn an_extension_that_is_loaded_is_not_what_to_load() {
+    let shop = Workshop::new();
+    let library = &ALL_KINDS[1].1;
+    let core = core_with(library);
+    let path = saved(&core, &ir(&core, "Twice", "kinds", "", "FP32").unwrap(), &shop);
+    // The model of a version that had one operation more.
+    let text = std::fs::read_to_string(&path).unwrap().replace("\"Twice\"", "\"Thrice\"");
+    std::fs::write(&path, text).unwrap();
+    let e = core.read_model(&path).unwrap_err().to_string();
+    assert!(e.contains("`all kinds` 0.1.0") && e.contains("which is loaded and does not have it"), "{e}");
+    assert!(!e.contains("add_extension") && !e.contains("--extension"), "{e}");
+}
+
+#[test]
 fn an_extension_that_is_not_used_is_not_needed() {
     let shop = Workshop::new();
     let core = core_with(&ALL_KINDS[1].1);
