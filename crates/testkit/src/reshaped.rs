@@ -1,8 +1,9 @@
-//! Runs a case in one compiled model with several sets of shapes: those of the case, others, and those of the case again.
+//! Runs a case in one compiled model with several sets of shapes: those of the case, longer and empty ones, and those of the
+//! case again.
 //! Where the case has weights they are also made to depend on the shapes, so that each set needs its own. What the case does
 //! not state is held against evaluating the model.
 
-use crate::case::{Case, Expect};
+use crate::case::{Case, Expect, Subject};
 use crate::compare::compare;
 use crate::paths::core;
 use crate::runner::{InputsAs, any_dims, build, check_outputs, feed, find_op, is_unfoldable};
@@ -35,7 +36,13 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
 
 fn run(case: &Case, model: &Model, inputs: &[Tensor]) -> Result<(), String> {
     let text = |e: carafe_graph::Error| e.to_string();
-    let Some((others, wanted)) = other_shapes(model, inputs) else { return Ok(()) };
+    // What a chain of operations makes of an empty value may depend on how shapes were simplified: a Reshape to -1 has no one
+    // answer there. So only single operations are tried with such.
+    let times: &[usize] = if matches!(case.subject, Subject::Op { .. }) { &[2, 0] } else { &[2] };
+    let others: Vec<_> = times.iter().filter_map(|&times| other_shapes(model, inputs, times)).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
     let compiled = core().compile_model(model, "CPU", &carafe::Properties::new()).map_err(text)?;
     let count = compiled.outputs().len();
     let mut request = compiled.create_request();
@@ -47,13 +54,16 @@ fn run(case: &Case, model: &Model, inputs: &[Tensor]) -> Result<(), String> {
         (0..count).map(|index| request.output(index).cloned()).collect()
     };
     check_outputs(case, infer(inputs)).map_err(|e| format!("at first: {e}"))?;
-    let shapes: Vec<&[usize]> = others.iter().map(Tensor::shape).collect();
-    let found = infer(&others).map_err(|e| format!("with shapes {shapes:?}: {e}"))?;
-    for (i, (wanted, found)) in wanted.iter().zip(&found).enumerate() {
-        compare(wanted, found, case.tolerance(wanted.element_type()))
-            .map_err(|e| format!("with shapes {shapes:?}, output {i}: {e}"))?;
+    for (others, wanted) in others {
+        let shapes: Vec<&[usize]> = others.iter().map(Tensor::shape).collect();
+        let found = infer(&others).map_err(|e| format!("with shapes {shapes:?}: {e}"))?;
+        for (i, (wanted, found)) in wanted.iter().zip(&found).enumerate() {
+            compare(wanted, found, case.tolerance(wanted.element_type()))
+                .map_err(|e| format!("with shapes {shapes:?}, output {i}: {e}"))?;
+        }
+        check_outputs(case, infer(inputs)).map_err(|e| format!("after shapes {shapes:?}: {e}"))?;
     }
-    check_outputs(case, infer(inputs)).map_err(|e| format!("after shapes {shapes:?}: {e}"))
+    Ok(())
 }
 
 // The model with open shapes; `None` where it cannot have them.
@@ -117,11 +127,11 @@ fn scale_constants(model: &mut Model, first: &Tensor) -> Result<bool> {
     Ok(true)
 }
 
-// The tensor with an axis twice as long, its elements repeated.
-fn doubled(tensor: &Tensor, axis: usize) -> Option<Tensor> {
+// The tensor with an axis so many times as long, its elements repeated.
+fn stretched(tensor: &Tensor, axis: usize, times: usize) -> Option<Tensor> {
     let from = tensor.shape().to_vec();
     let mut to = from.clone();
-    *to.get_mut(axis)? *= 2;
+    *to.get_mut(axis)? *= times;
     let inner: usize = from[axis + 1..].iter().product();
     let place = |flat: usize| {
         let (row, column) = (flat / (inner * to[axis]), flat % (inner * to[axis]));
@@ -133,17 +143,19 @@ fn doubled(tensor: &Tensor, axis: usize) -> Option<Tensor> {
     tensor.select(&to, place).ok()
 }
 
-// Inputs of other shapes that the model takes, with what it makes of them.
-fn other_shapes(model: &Model, inputs: &[Tensor]) -> Option<(Vec<Tensor>, Vec<Tensor>)> {
+// Inputs with axes so many times as long that the model takes, with what it makes of them.
+fn other_shapes(model: &Model, inputs: &[Tensor], times: usize) -> Option<(Vec<Tensor>, Vec<Tensor>)> {
     let rank = inputs.iter().map(Tensor::rank).max()?;
-    let axes = (0..rank).chain((0..rank).rev());
     let mut tries: Vec<Vec<Option<usize>>> = vec![];
-    for axis in axes {
+    for axis in 0..rank {
         tries.push(inputs.iter().map(|t| (axis < t.rank()).then_some(axis)).collect());
         tries.push((0..inputs.len()).map(|i| (i == 0 && axis < inputs[0].rank()).then_some(axis)).collect());
     }
     tries.into_iter().find_map(|axes| {
-        let change = |(t, axis): (&Tensor, &Option<usize>)| axis.map_or_else(|| Some(t.clone()), |a| doubled(t, a));
+        let change = |(t, axis): (&Tensor, &Option<usize>)| match axis {
+            Some(axis) => stretched(t, *axis, times),
+            None => Some(t.clone()),
+        };
         let changed: Vec<Tensor> = inputs.iter().zip(&axes).map(change).collect::<Option<_>>()?;
         let same = changed.iter().zip(inputs).all(|(a, b)| a.shape() == b.shape());
         let outputs = if same { None } else { model.evaluate(&changed).ok() };
