@@ -93,8 +93,12 @@ struct Ran {
     warnings: Vec<String>,
 }
 
-// Runs inputs of these batches on one compiled model.
 fn run_on(device: &'static str, form: Form, shape: &str, batches: &[usize]) -> Result<Ran> {
+    run_for(device, device, form, shape, batches)
+}
+
+// Runs inputs of these batches on one model compiled for `name`, with a kernel for `device`.
+fn run_for(name: &str, device: &'static str, form: Form, shape: &str, batches: &[usize]) -> Result<Ran> {
     let ran = Arc::new(AtomicUsize::new(0));
     let core: Core = carafe::core();
     let warnings = Arc::new(Mutex::new(vec![]));
@@ -105,7 +109,7 @@ fn run_on(device: &'static str, form: Form, shape: &str, batches: &[usize]) -> R
     let x = m.parameter("x", ElementType::F32, shape.parse::<PartialShape>()?)?;
     let y = m.add("y", ops::activation::Relu, &[x])?;
     m.result("out", y.into())?;
-    let compiled = core.compile_model(&m, device, &Properties::new().with("PERF_COUNT", true))?;
+    let compiled = core.compile_model(&m, name, &Properties::new().with("PERF_COUNT", true))?;
     let mut request = compiled.clone().create_request();
     let mut outputs = vec![];
     for &batch in batches {
@@ -114,9 +118,9 @@ fn run_on(device: &'static str, form: Form, shape: &str, batches: &[usize]) -> R
         request.infer()?;
         outputs.push(request.output(0)?.as_slice::<f32>()?.to_vec());
     }
-    let kernel = request.profile().into_iter().find(|r| r.name == "y").unwrap().kernel;
+    let kernel = request.profile().into_iter().find(|r| r.name == "y" || r.name.ends_with(": y")).unwrap().kernel;
     let mut rows = core.explain(&m);
-    core.explain_compiled(&mut rows, device, &*compiled, &request.profile());
+    core.explain_compiled(&mut rows, name, &*compiled, &request.profile());
     let why = rows.into_iter().find(|r| r.name == "y").unwrap().why;
     let warnings = warnings.lock().unwrap().clone();
     Ok(Ran { outputs, times: ran.load(Ordering::SeqCst), kernel, why, warnings })
@@ -181,6 +185,17 @@ fn a_kernel_in_trouble_is_warned_of_once_and_explained() {
                 assert_ne!(ran.kernel, "doubling");
             }
         }
+    }
+}
+
+#[test]
+fn trouble_is_told_through_hetero_too() {
+    for shape in ["1,3,2", "?,3,2"] {
+        let ran = run_for("HETERO:CPU,TEMPLATE", "CPU", Form::Fails, shape, &[1]).unwrap();
+        assert_eq!(ran.warnings.len(), 1, "{:?}", ran.warnings);
+        assert!(ran.why.iter().any(|w| w.contains("`configs` failed: no idea")), "{:?} {shape}", ran.why);
+        let ran = run_for("HETERO:CPU,TEMPLATE", "CPU", Form::Blocked, shape, &[2, 1][usize::from(shape == "1,3,2")..]).unwrap();
+        assert_eq!(ran.kernel, "doubling", "{shape}");
     }
 }
 

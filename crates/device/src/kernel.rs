@@ -52,7 +52,8 @@ pub trait Kernel: Send + Sync {
     fn opset(&self) -> Option<&str>;
     /// Shown in reports.
     fn name(&self) -> &str;
-    /// Ways to run the node, the best first; none declines it.
+    /// Ways to run the node, the best first; none declines it. Asked when a model is compiled and, where shapes are open then,
+    /// again for each set of shapes that comes.
     fn configs(&self, site: &Site) -> Result<Vec<Config>>;
     /// The kernel of a node for one of the configurations.
     fn init(&self, site: &Site, config: usize) -> Result<Box<dyn PreparedKernel>>;
