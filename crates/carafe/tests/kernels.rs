@@ -194,7 +194,8 @@ fn trouble_is_told_through_hetero_too() {
         let ran = run_for("HETERO:CPU,TEMPLATE", "CPU", Form::Fails, shape, &[1]).unwrap();
         assert_eq!(ran.warnings.len(), 1, "{:?}", ran.warnings);
         assert!(ran.why.iter().any(|w| w.contains("`configs` failed: no idea")), "{:?} {shape}", ran.why);
-        let ran = run_for("HETERO:CPU,TEMPLATE", "CPU", Form::Blocked, shape, &[2, 1][usize::from(shape == "1,3,2")..]).unwrap();
+        let ran = run_for("HETERO:CPU,TEMPLATE", "CPU", Form::Blocked, shape, &[2, 1][usize::from(shape == "1,3,2")..])
+            .unwrap();
         assert_eq!(ran.kernel, "doubling", "{shape}");
     }
 }
