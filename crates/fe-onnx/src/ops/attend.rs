@@ -9,12 +9,25 @@ use carafe_ops::linear::ScaledDotProductAttention;
 use carafe_ops::math::Tanh;
 use carafe_tensor::ElementType;
 
+/// What attribute `scale` gives; 0 stands for the default.
+pub(super) fn scale(n: &NodeCx<'_>) -> Result<Option<f64>> {
+    let scale: f32 = n.attr("scale", 0.0)?;
+    Ok((scale != 0.0).then_some(f64::from(scale)))
+}
+
+/// An integer attribute that is a switch, off unless given.
+pub(super) fn flag(n: &NodeCx<'_>, name: &str) -> Result<bool> {
+    Ok(n.attr(name, 0i64)? != 0)
+}
+
 /// `[batch, time, heads * size]` with the heads apart.
 pub(super) fn heads(n: &mut NodeCx<'_>, x: Value, heads: i64) -> Result<Value> {
     if heads < 1 {
         return Err(n.fail(format!("the number of heads must be 1 or more, found {heads}")));
     }
-    let apart = n.reshape(x, &[0, 0, heads, -1])?;
+    // A tensor without any time has nothing to tell the size of a head from.
+    let size = n.shape(x).dim(2).get().filter(|width| width % heads == 0).map_or(-1, |width| width / heads);
+    let apart = n.reshape(x, &[0, 0, heads, size])?;
     n.transpose(apart, &[0, 2, 1, 3])
 }
 
@@ -65,6 +78,11 @@ impl Attend {
             }
             return n.emit(ScaledDotProductAttention { causal: false }, &inputs);
         }
+        Ok(self.emit_steps(n, q, k, v)?.output)
+    }
+
+    /// As `emit`, with what lies between the products.
+    pub(super) fn emit_steps(self, n: &mut NodeCx<'_>, q: Value, k: Value, v: Value) -> Result<Attended> {
         let q = match self.scale {
             Some(scale) => n.times_number(q, scale)?,
             None => {
@@ -86,7 +104,7 @@ impl Attend {
         }
         let Some(sink) = self.sink else {
             let weights = n.emit(Softmax { axis: -1 }, &[scores])?;
-            return n.product(weights, v, false);
+            return Ok(Attended { scores, weights, output: n.product(weights, v, false)? });
         };
         let sink = n.convert_like(sink, scores)?;
         let column = n.part(scores, 0, 1, -1)?;
@@ -95,8 +113,18 @@ impl Attend {
         let all = n.concat(&[sink, scores], -1)?;
         let weights = n.emit(Softmax { axis: -1 }, &[all])?;
         let weights = n.part(weights, 1, i64::MAX, -1)?;
-        n.product(weights, v, false)
+        Ok(Attended { scores, weights, output: n.product(weights, v, false)? })
     }
+}
+
+/// The steps of attention.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attended {
+    /// Scaled products of queries and keys with the cap and the bias: what the softmax takes.
+    pub scores: Value,
+    /// What the softmax gives.
+    pub weights: Value,
+    pub output: Value,
 }
 
 /// 0 where a boolean mask is true and `low` elsewhere.
@@ -135,19 +163,20 @@ pub(super) fn causal(n: &mut NodeCx<'_>, q: Value, k: Value) -> Result<Value> {
     n.less_equal(t, i)
 }
 
-/// Which keys a mask of any of its forms leaves: lengths `[batch]`, ends and starts `[2 * batch]`, `[batch, key]`,
-/// `[batch, query, key]` or `[batch, 1, max, max]`.
+/// Which keys a mask of any of its forms leaves: lengths `[batch]`, ends and starts `[2 * batch]`, lengths followed by the
+/// cumulated lengths of queries and keys `[3 * batch + 2]`, `[batch, key]`, `[batch, query, key]` or `[batch, 1, max, max]`.
 pub(super) fn keep(n: &mut NodeCx<'_>, mask: Value, q: Value, k: Value) -> Result<Value> {
     let keys = n.length(k, 2)?;
     let rank = n.known_rank(mask)?;
     if rank == 1 {
-        let mask = n.convert(mask, ElementType::I64)?;
+        let mut mask = n.convert(mask, ElementType::I64)?;
         let t = n.count_to(keys, ElementType::I64)?;
         let (batch, entries) = (n.shape(q).dim(0).get(), n.shape(mask).dim(0).get());
         let ends_only = match (batch, entries) {
             (Some(b), Some(e)) if e == 2 * b => false,
             (Some(b), Some(e)) if e == 3 * b + 2 && b > 0 => {
-                return Err(n.unsupported("masks of cumulated lengths are not supported"));
+                mask = n.part(mask, 0, b, 0)?;
+                true
             }
             _ => true,
         };

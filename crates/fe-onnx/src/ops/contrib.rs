@@ -43,7 +43,7 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule_in(MS, "LayerNormalization", 1, layer_normalization),
     rule_in(MS, "Pad", 1, |n| standard(n, "Pad", 21)),
     rule_in(MS, "QuickGelu", 1, quick_gelu),
-    rule_in(MS, "Range", 1, |n| standard(n, "Range", 11)),
+    rule_in(MS, "Range", 1, range),
     rule_in(MS, "SimplifiedLayerNormalization", 1, simplified_layer_normalization),
     rule_in(MS, "SkipLayerNormalization", 1, skip_layer_normalization),
     rule_in(MS, "SkipSimplifiedLayerNormalization", 1, skip_simplified_layer_normalization),
@@ -103,6 +103,19 @@ fn quick_gelu(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn expand_dims(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, axis) = (n.input(0)?, n.input(1)?);
     Ok(n.emit(Unsqueeze, &[x, axis])?.into())
+}
+
+// Steps of 1 unless given.
+fn range(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let (start, limit) = (n.input(0)?, n.input(1)?);
+    let output_type = n.ty(start);
+    let delta = match n.opt(2)? {
+        Some(delta) => delta,
+        None => n.scalar_like(start, 1.0)?,
+    };
+    // Vectors of one are taken for scalars.
+    let inputs = [n.reshape(start, &[])?, n.reshape(limit, &[])?, n.reshape(delta, &[])?];
+    Ok(n.emit(carafe_ops::shape::Range { output_type }, &inputs)?.into())
 }
 
 // The activation that fused operations name in attributes.

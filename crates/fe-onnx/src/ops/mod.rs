@@ -5,6 +5,7 @@ use carafe_frontend::StaticRule;
 mod attend;
 mod compose;
 mod forest;
+mod kv_cache;
 mod recurrent_steps;
 mod resize_axis;
 mod roi_align_max;
@@ -24,13 +25,18 @@ macro_rules! families {
 
 families! {
     activation,
+    aten,
     attention,
     casts,
     constants,
     contrib,
     contrib_attention,
+    contrib_gather,
+    contrib_group_query,
+    contrib_multi_head,
     contrib_nhwc,
     contrib_quantized,
+    contrib_tokens,
     control,
     convolution,
     elementwise,
@@ -46,6 +52,7 @@ families! {
     ml_labels,
     ml_svm,
     ml_trees,
+    mmdeploy,
     movement,
     normalization,
     optional,

@@ -118,6 +118,8 @@ fn detectron_features(n: &mut NodeCx<'_>) -> Result<Outputs> {
         ("sampling_ratio", int(2)),
         ("pyramid_scales", AttrValue::Ints(vec![4, 8, 16, 32, 64])),
     ];
+    // Written by older converters; the operation never had them.
+    n.ignore(&["distribute_rois_between_levels", "image_id", "preserve_rois_order"]);
     same::<ExperimentalDetectronROIFeatureExtractor>(n, &defaults, &[])
 }
 
