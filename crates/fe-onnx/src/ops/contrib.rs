@@ -47,6 +47,7 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule_in(MS, "SimplifiedLayerNormalization", 1, simplified_layer_normalization),
     rule_in(MS, "SkipLayerNormalization", 1, skip_layer_normalization),
     rule_in(MS, "SkipSimplifiedLayerNormalization", 1, skip_simplified_layer_normalization),
+    rule_in(MS, "TransposeMatMul", 1, fused_mat_mul),
     rule_in(MS, "Trilu", 1, |n| standard(n, "Trilu", 14)),
     rule_in(MS, "Unique", 1, |n| standard(n, "Unique", 11)),
     rule("SimplifiedLayerNormalization", 1, simplified_layer_normalization),

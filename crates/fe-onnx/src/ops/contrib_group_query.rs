@@ -7,6 +7,7 @@ use super::contrib::MS;
 use super::kv_cache::{Append, Quantized, Sliding};
 use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
+use carafe_ops::indexing::Gather;
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::movement::{Pad, VariadicSplit};
 use carafe_tensor::ElementType;
@@ -49,9 +50,10 @@ fn group_query_attention(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let seen = sees.mask(n, keys, rows, kept.end)?;
     let low = lowest(n, q);
     let masked = bias_of(n, seen, q, low)?;
-    let extra = match n.opt(10)? {
-        Some(bias) => Some(as_many_keys(n, bias, kept.keys)?),
-        None => None,
+    let extra = match (n.opt(10)?, kept.dropped) {
+        (Some(bias), Some(dropped)) => Some(of_kept_keys(n, bias, keys, dropped, kept.end)?),
+        (Some(bias), None) => Some(as_many_keys(n, bias, kept.keys)?),
+        (None, _) => None,
     };
     let bias = both(n, Some(masked), extra)?;
     let sink = match n.opt(11)? {
@@ -144,9 +146,6 @@ impl Sees {
         if sees.sliding && (!n.has(3) || !n.has(4)) {
             return Err(n.fail("sliding_window_cache needs past_key and past_value"));
         }
-        if sees.sliding && n.has(10) {
-            return Err(n.unsupported("attention_bias with sliding_window_cache is not supported"));
-        }
         if sees.sliding && n.attr("qk_output", 0i64)? != 0 {
             return Err(n.unsupported("qk_output with sliding_window_cache is not supported"));
         }
@@ -200,6 +199,8 @@ struct Kept {
     first: Value,
     /// Number of keys; `[batch, 1]`.
     end: Value,
+    /// Keys of the sequence that came before the first one and are gone; `[batch, 1]`.
+    dropped: Option<Value>,
 }
 
 impl Tokens {
@@ -252,7 +253,7 @@ impl Tokens {
         let widen = |n: &mut NodeCx<'_>, form: Option<Quantized>, x| form.map_or(Ok(x), |f| f.widened(n, x));
         let store = |n: &mut NodeCx<'_>, form: Option<Quantized>, x| form.map_or(Ok(x), |f| f.stored(n, x));
         let (mut keys, mut values) = (encode(n, k_form, k)?, encode(n, v_form, v)?);
-        let (mut first, mut end) = (self.before, self.ends);
+        let (mut first, mut end, mut dropped) = (self.before, self.ends, None);
         let (mut present_keys, mut present_values) = (keys, values);
         if let (Some(past_k), Some(past_v)) = (past_k, past_v) {
             let (past_k, past_v) = (widen(n, k_form, past_k)?, widen(n, v_form, past_v)?);
@@ -274,14 +275,27 @@ impl Tokens {
                 let left = sliding.in_use(n, self.ends)?;
                 present_keys = sliding.rest(n, keys, filled, left)?;
                 present_values = sliding.rest(n, values, filled, left)?;
-                (first, end) = (stored, filled);
+                (first, end, dropped) = (stored, filled, Some(n.minus(self.ends, filled)?));
             }
         }
         let (present_keys, present_values) = (store(n, k_form, present_keys)?, store(n, v_form, present_values)?);
         let keys = k_form.map_or(Ok(keys), |f| f.decoded(n, keys, k))?;
         let values = v_form.map_or(Ok(values), |f| f.decoded(n, values, v))?;
-        Ok(Kept { keys, values, present_keys, present_values, first, end })
+        Ok(Kept { keys, values, present_keys, present_values, first, end, dropped })
     }
+}
+
+// A bias counts the keys of the sequence, some of which a cache has dropped.
+fn of_kept_keys(n: &mut NodeCx<'_>, bias: Value, keys: Value, dropped: Value, end: Value) -> Result<Value> {
+    let at = n.plus(keys, dropped)?;
+    let last = n.length(bias, 3)?;
+    let last = n.plus_number(last, -1.0)?;
+    let at = n.min(at, last)?;
+    let (batch, ones) = (n.size(end, 0)?, n.i64s(&[1, 1, 1])?);
+    let shape = n.concat(&[batch, ones], 0)?;
+    let bias = n.stretch(bias, shape)?;
+    let axis = n.i64(3)?;
+    n.emit(Gather { batch_dims: 1 }, &[bias, at, axis])
 }
 
 // A bias is as long as the longest row; a cache may have more room.

@@ -1,4 +1,4 @@
-//! Operations of `com.microsoft` over lists of tokens: BifurcationDetector compares what was generated with a source text
+//! Operations of `com.microsoft` over tokens: Tokenizer makes them of texts, BifurcationDetector compares what was generated with a source text
 //! and finds where to go on in it.
 
 use super::compose::Compose;
@@ -6,14 +6,34 @@ use super::contrib::MS;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::logic::LogicalNot;
+use carafe_ops::own::TextTokens;
 use carafe_ops::reduce::{ReduceLogicalAnd, ReduceMin};
 use carafe_ops::search::CumSum;
-use carafe_tensor::ElementType;
+use carafe_tensor::{ElementType, Tensor};
 
-pub(crate) const RULES: &[StaticRule] = &[rule_in(MS, "BifurcationDetector", 1, bifurcation_detector)];
+pub(crate) const RULES: &[StaticRule] =
+    &[rule_in(MS, "BifurcationDetector", 1, bifurcation_detector), rule_in(MS, "Tokenizer", 1, tokenizer)];
 
 // More lengths than any model has; each takes a search of its own.
 const MOST_LENGTHS: i64 = 64;
+
+fn tokenizer(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let (separators, token): (Vec<String>, String) = (n.attr("separators", vec![])?, n.attr("tokenexp", String::new())?);
+    if separators.is_empty() == token.is_empty() {
+        return Err(n.fail("exactly one of separators and tokenexp must be set"));
+    }
+    let op = TextTokens {
+        token,
+        min_letters: n.required("mincharnum")?,
+        mark: n.required::<i64>("mark")? != 0,
+        pad: n.required("pad_value")?,
+    };
+    let mut inputs = vec![n.input(0)?];
+    if !separators.is_empty() {
+        inputs.push(n.constant(Tensor::from_strings(&[separators.len()], separators)?)?);
+    }
+    Ok(n.emit(op, &inputs)?.into())
+}
 
 fn bifurcation_detector(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (min, max): (i64, i64) = (n.attr("min_ngram_size", 1)?, n.attr("max_ngram_size", 3)?);
@@ -39,11 +59,14 @@ fn bifurcation_detector(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 // Predicted tokens as long as they are those of the source, and the first other one.
 fn agreeing(n: &mut NodeCx<'_>, source: Value, matched: Value, predicted: Value) -> Result<Value> {
-    let start = n.reshape(matched, &[1])?;
     let (zero, all) = (n.i64s(&[0])?, n.i64s(&[i64::MAX])?);
+    let start = n.reshape(matched, &[1])?;
+    let start = n.max(start, zero)?;
     let expected = n.cut(source, start, all, 0)?;
-    let count = n.size(expected, 0)?;
-    let same = n.cut(predicted, zero, count, 0)?;
+    // One more is predicted than is left of the source; where it is not so, what both have is compared.
+    let (left, given) = (n.size(expected, 0)?, n.size(predicted, 0)?);
+    let count = n.min(left, given)?;
+    let (expected, same) = (n.cut(expected, zero, count, 0)?, n.cut(predicted, zero, count, 0)?);
     let same = n.equal(same, expected)?;
     let other = n.emit(LogicalNot, &[same])?;
     let other = n.convert(other, ElementType::I64)?;

@@ -207,7 +207,10 @@ impl Quantized {
     /// New rows as they are moved around.
     pub(super) fn encoded(self, n: &mut NodeCx<'_>, rows: Value) -> Result<Value> {
         let rows = n.convert(rows, ElementType::F32)?;
-        let rows = n.over(rows, self.scale)?;
+        // The reciprocal is what decides ties.
+        let one = n.scalar(ElementType::F32, 1.0)?;
+        let inverse = n.over(one, self.scale)?;
+        let rows = n.times(rows, inverse)?;
         match self.form {
             Form::Bytes => {
                 let rows = n.round(rows)?;

@@ -9,6 +9,9 @@ mod kv_cache;
 mod recurrent_steps;
 mod resize_axis;
 mod roi_align_max;
+mod search_beams;
+mod search_loop;
+mod search_scores;
 mod shapes;
 mod svm_probability;
 mod volume_sample;
@@ -35,7 +38,9 @@ families! {
     contrib_group_query,
     contrib_multi_head,
     contrib_nhwc,
+    contrib_products,
     contrib_quantized,
+    contrib_sampling,
     contrib_tokens,
     control,
     convolution,
@@ -64,6 +69,7 @@ families! {
     reduce,
     resize,
     scan,
+    search,
     sequence,
     sequence_map,
     signal,

@@ -12,5 +12,5 @@ opset! {
     sequence_erase::{SequenceErase}, sequence_insert::{SequenceInsert}, sequence_length::{SequenceLength},
     sequence_pack::{SequencePack}, sequence_split::{SequenceSplit}, text_concat::{TextConcat},
     text_index::{TextIndex}, text_matches::{TextMatches},
-    text_normalize::{TextNormalize}, text_split::{TextSplit}, tree_walk::{TreeWalk},
+    text_normalize::{TextNormalize}, text_split::{TextSplit}, text_tokens::{TextTokens}, tree_walk::{TreeWalk},
 }

@@ -49,7 +49,8 @@ fn ascii_class(letter: char) -> Option<&'static str> {
     })
 }
 
-fn rewritten(pattern: &str) -> std::result::Result<String, String> {
+/// The pattern as the matcher reads it.
+pub(super) fn rewritten(pattern: &str) -> std::result::Result<String, String> {
     let mut out = String::new();
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
