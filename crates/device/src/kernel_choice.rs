@@ -1,8 +1,7 @@
 //! Asks kernels of extensions for a node, judges the layouts they offer, and runs the one that was chosen between plain tensors.
 
-use crate::async_request::panic_text;
 use crate::kernel::{Config, Kernel, PortLayout, PreparedKernel, Site};
-use carafe_graph::{Error, Fact, Result};
+use carafe_graph::{Error, Fact, Result, panic_text};
 use carafe_tensor::{ElementType, Tensor};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};

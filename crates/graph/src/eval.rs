@@ -6,6 +6,7 @@ use crate::fact::Fact;
 use crate::infer::infer_op;
 use crate::model::{Model, NodeId, place_of};
 use crate::op::{NO_EVALUATION, Op, OpInfo};
+use crate::panic::caught;
 use crate::structural::{Parameter, ResultOp};
 use carafe_tensor::memory::{ensure_address_space, ensure_memory};
 use carafe_tensor::{ElementType, Number, Tensor, elements};
@@ -22,13 +23,22 @@ pub struct EvalEnv {
     pub variables: HashMap<String, Tensor>,
     /// Position of each random generator in its stream, by node name.
     pub random: HashMap<String, [u64; 2]>,
-    /// Set from another thread to stop between two nodes.
+    /// Set from another thread to stop between two nodes, and inside of those that look at it.
     pub cancel: Option<Arc<AtomicBool>>,
     /// Time of each node of the outermost model, when asked for.
     pub profile: Option<HashMap<NodeId, Duration>>,
     /// Runs bodies in place of the reference engine.
     pub bodies: Option<Arc<dyn RunBody>>,
     depth: usize,
+}
+
+impl EvalEnv {
+    fn check_cancelled(&self) -> Result<()> {
+        match self.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) {
+            true => Err(Error::new(ErrorKind::Cancelled, "the inference was cancelled")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A faster way to run bodies, for devices that have one.
@@ -199,6 +209,10 @@ impl<'a> EvalCx<'a> {
     pub fn fail(&self, message: impl Into<String>) -> Error {
         Error::invalid(message)
     }
+    /// An error of kind `Cancelled` when the inference was cancelled. For evaluations with long loops, which ask now and then.
+    pub fn check_cancelled(&self) -> Result<()> {
+        self.env.check_cancelled()
+    }
 
     // State and bodies.
 
@@ -273,9 +287,7 @@ fn run_nodes(model: &Model, inputs: &[Tensor], env: &mut EvalEnv) -> Result<Vec<
         if node.op().is::<Parameter>() || node.op().is::<ResultOp>() {
             continue;
         }
-        if env.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) {
-            return Err(Error::new(ErrorKind::Cancelled, "the inference was cancelled"));
-        }
+        env.check_cancelled()?;
         let started = env.profile.is_some().then(Instant::now);
         let tensors: Vec<Tensor> = node
             .inputs()
@@ -355,7 +367,7 @@ fn ensure_room(inputs: &[Tensor], outputs: &[Fact]) -> Result<()> {
     Ok(ensure_address_space(copies.saturating_mul(2))?)
 }
 
-/// Evaluates one node with exact inputs.
+/// Evaluates one node with exact inputs. A panic of the operation is an error that names the node.
 pub fn eval_node(model: &Model, id: NodeId, inputs: Vec<Tensor>, env: &mut EvalEnv) -> Result<Vec<Tensor>> {
     if env.depth == 0 {
         // By itself, not within a run: the node is of the outermost model, and its bodies are bodies.
@@ -365,7 +377,9 @@ pub fn eval_node(model: &Model, id: NodeId, inputs: Vec<Tensor>, env: &mut EvalE
     let node = model.node(id);
     let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
     let facts: Vec<&Fact> = facts.iter().collect();
-    let outputs = infer_op(node.name(), id, node.op(), &facts, true)?;
-    let result = EvalCx::new(node.name(), node.op().info(), inputs, &outputs, env).evaluate(node.op());
+    let result = caught("the evaluation", || {
+        let outputs = infer_op(node.name(), id, node.op(), &facts, true)?;
+        EvalCx::new(node.name(), node.op().info(), inputs, &outputs, env).evaluate(node.op())
+    });
     result.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(place_of(node.name(), node.op())) })
 }

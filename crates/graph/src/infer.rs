@@ -7,6 +7,7 @@ use crate::eval::{EvalCx, EvalEnv};
 use crate::fact::{Content, Fact};
 use crate::model::{NodeId, place_of};
 use crate::op::{Op, OpInfo};
+use crate::panic::caught;
 use carafe_tensor::{Dim, ElementType, PartialShape, Symbol, Tensor};
 
 /// Values with more elements than this are not followed; shape arithmetic is tiny, weights are not.
@@ -40,7 +41,7 @@ fn infer_inner(id: NodeId, op: &dyn Op, inputs: &[&Fact], exact: bool) -> Result
         return Err(Error::invalid(format!("takes {wanted} inputs, found {}", inputs.len())));
     }
     let mut cx = InferCx { id, info, inputs, outputs: Vec::new(), exact };
-    op.infer(&mut cx)?;
+    caught("the shape inference", || op.infer(&mut cx))?;
     let mut outputs = cx.outputs;
     for f in &outputs {
         check_dims(&f.shape)?;

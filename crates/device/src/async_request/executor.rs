@@ -2,8 +2,8 @@
 //! queued tasks run and joins the threads, except on a thread of any executor: two executors that drop each other from
 //! their own threads would wait for ever, so there the threads are left to end by themselves.
 
-use super::{lock, panic_text};
-use carafe_graph::{Error, Result};
+use super::lock;
+use carafe_graph::{Error, Result, panic_text};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;

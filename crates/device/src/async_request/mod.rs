@@ -15,7 +15,6 @@ pub use request::{AsyncInferRequest, RequestHandle};
 
 use crate::CompiledModel;
 use carafe_graph::{Error, ErrorKind};
-use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A new asynchronous request of the model, on the executors that all requests of the model share.
@@ -26,21 +25,6 @@ pub fn async_request(compiled: &Arc<dyn CompiledModel>) -> AsyncInferRequest {
 // What is behind these locks is put right before anything that may panic is called, so a poisoned lock is still good.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
-}
-
-/// A caught panic as an error with the text of the panic.
-fn panicked(who: &str, payload: Box<dyn Any + Send>) -> Error {
-    Error::new(ErrorKind::Invalid, format!("{who} panicked: {}", panic_text(payload)))
-}
-
-/// The text of a caught panic. A payload that is no text is not dropped: its drop could panic again, where nobody
-/// catches it.
-pub(crate) fn panic_text(payload: Box<dyn Any + Send>) -> String {
-    let text = payload.downcast::<String>().map(|s| *s).or_else(|p| p.downcast::<&str>().map(|s| s.to_string()));
-    text.unwrap_or_else(|payload| {
-        std::mem::forget(payload);
-        "without a text".to_string()
-    })
 }
 
 fn cancelled() -> Error {

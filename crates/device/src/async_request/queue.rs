@@ -2,9 +2,9 @@
 //! hears of every end, with what the user gave at the start. Errors are also kept for `wait_all`.
 
 use super::executor::Queue;
-use super::{AsyncInferRequest, RequestHandle, lock, panic_text};
+use super::{AsyncInferRequest, RequestHandle, lock};
 use crate::CompiledModel;
-use carafe_graph::{Error, ErrorKind, Result};
+use carafe_graph::{Error, ErrorKind, Result, panic_text};
 use carafe_tensor::Tensor;
 use std::collections::VecDeque;
 use std::fmt;

@@ -5,9 +5,9 @@
 use super::callback::{Callback, Slot};
 use super::executor::{Queue, on_an_executor};
 use super::ticket::Ticket;
-use super::{Executor, Executors, cancelled, lock, panicked};
+use super::{Executor, Executors, cancelled, lock};
 use crate::{CancelFlag, InferRequest, NodeProfile};
-use carafe_graph::{Error, ErrorKind, Result};
+use carafe_graph::{Error, ErrorKind, Result, panicked};
 use carafe_tensor::Tensor;
 use std::fmt;
 use std::ops::Deref;
