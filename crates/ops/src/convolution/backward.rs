@@ -152,6 +152,7 @@ impl Backward<'_> {
             let filters = Rows::new(filters, in_channels);
             image.fill(T::Sum::default());
             for start in (0..n_windows).step_by(block) {
+                cx.check_cancelled()?;
                 let end = n_windows.min(start + block);
                 let columns = &mut columns[..rows * (end - start)];
                 columns.fill(T::Sum::default());

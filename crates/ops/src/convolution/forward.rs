@@ -127,6 +127,7 @@ pub(super) fn convolve<T: Factor>(
         let filters = Rows::new(&filters[i % n_groups * out_channels * products..], products);
         let images = &data[i * group_in..][..group_in];
         for start in (0..n_windows).step_by(block) {
+            cx.check_cancelled()?;
             let end = n_windows.min(start + block);
             let width = end - start;
             let columns = &mut columns[..products * width];

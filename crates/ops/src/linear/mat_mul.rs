@@ -49,6 +49,9 @@ impl Op for MatMul {
     }
 }
 
+/// Rows between two looks at whether the inference was cancelled.
+const ROWS: usize = 32;
+
 impl MatMul {
     fn multiply<T: Factor>(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let (a, b) = (cx.get::<T>(0)?, cx.get::<T>(1)?);
@@ -68,12 +71,16 @@ impl MatMul {
         for (out, (i, j)) in out.chunks_mut(m * n).zip(starts_a.zip(starts_b)) {
             let (a, b) = (&a[i * m * k..][..m * k], &b[j * k * n..][..k * n]);
             let swapped = (self.transpose_a && m > 1).then(|| transposed(a, k, m));
-            let a = Rows::new(swapped.as_deref().unwrap_or(a), k);
+            let a = swapped.as_deref().unwrap_or(a);
             sums.fill(T::Sum::default());
-            if (self.transpose_b && cx.shape(1).len() > 1) || n == 1 {
-                add_product_of_rows(&mut sums, a, Rows::new(b, k), m, k, n);
-            } else {
-                add_product(&mut sums, a, Rows::new(b, n), m, k, n);
+            let by_rows = (self.transpose_b && cx.shape(1).len() > 1) || n == 1;
+            for row in (0..m).step_by(ROWS) {
+                cx.check_cancelled()?;
+                let (a, sums, m) = (Rows::new(&a[row * k..], k), &mut sums[row * n..], ROWS.min(m - row));
+                match by_rows {
+                    true => add_product_of_rows(sums, a, Rows::new(b, k), m, k, n),
+                    false => add_product(sums, a, Rows::new(b, n), m, k, n),
+                }
             }
             for (y, &s) in out.iter_mut().zip(&sums) {
                 *y = T::narrow(s);
@@ -95,6 +102,28 @@ fn matrix_dims<D: Copy + From<usize>>(dims: &[D], transpose: bool, right: bool) 
         &[ref batch @ .., rows, columns] => {
             let (rows, columns) = if transpose { (columns, rows) } else { (rows, columns) };
             (batch, rows, columns)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carafe_graph::{ErrorKind, EvalEnv, Fact, OpDecl};
+    use carafe_tensor::{ElementType, Tensor};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_cancelled_evaluation_ends_without_a_result() {
+        let op = MatMul { transpose_a: false, transpose_b: false };
+        let tensor = Tensor::zeros(ElementType::F32, &[64, 64]).unwrap();
+        for (cancelled, wanted) in [(false, None), (true, Some(ErrorKind::Cancelled))] {
+            let mut env = EvalEnv::default();
+            env.cancel = Some(Arc::new(AtomicBool::new(cancelled)));
+            let facts = [Fact::of(&tensor)];
+            let mut cx = EvalCx::new("node", op.info(), vec![tensor.clone(), tensor.clone()], &facts, &mut env);
+            assert_eq!(op.eval(&mut cx).err().map(|e| e.kind()), wanted);
         }
     }
 }
