@@ -10,6 +10,7 @@ mod buffer;
 pub mod cast;
 mod conv;
 mod deconv;
+mod denormals;
 mod depthwise;
 pub mod eltwise;
 mod embedding;
@@ -44,6 +45,7 @@ pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use buffer::Buffer;
 pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use deconv::{Deconv, DeconvShape};
+pub use denormals::{DenormalsGuard, flush_denormals, flushes_denormals, keep_denormals};
 pub use depthwise::Depthwise;
 pub use embedding::{EmbeddingTerm, embedding_sum};
 pub use epilogue::{Act, Epilogue, Finish, Tile};
@@ -52,7 +54,7 @@ pub use fold::Fold;
 pub use gemm::{BatchMatMul, Gemm, Operand};
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
-pub use pool::{Pool, PoolOptions};
+pub use pool::{Pool, PoolOptions, Stopped};
 pub use recurrent::{
     CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };

@@ -1,8 +1,11 @@
 //! Threads for kernels. A job is a number of chunks; each thread owns a range of them and takes from its own first, then
 //! from those of others, so a thread that is held up by somebody else's work never keeps the caller waiting. Idle threads
 //! spin for a while before they sleep: a fork and join costs well under a microsecond while they do.
+//!
+//! A job may be given up between two chunks. It then unwinds, as if a chunk had panicked, but without a word: whoever waits for
+//! the results of the chunks must not go on.
 
-use crate::part_of;
+use crate::{flush_denormals, keep_denormals, part_of};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,11 +23,29 @@ pub struct PoolOptions {
     pub spin: Duration,
     /// Processor of each thread but the caller's; empty for none.
     pub pin_to: Vec<usize>,
+    /// Whether its threads take denormal numbers as zero; that of the caller is left as it is.
+    pub flush_denormals: bool,
+}
+
+/// What unwinds out of a job that was given up because its flag was set.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopped;
+
+impl Stopped {
+    /// Unwinds with this, past the panic hook.
+    pub(crate) fn unwind() -> ! {
+        resume_unwind(Box::new(Stopped))
+    }
 }
 
 impl PoolOptions {
     pub fn threads(threads: usize) -> PoolOptions {
-        PoolOptions { threads: threads.clamp(1, MAX_THREADS), spin: Duration::from_micros(200), pin_to: vec![] }
+        PoolOptions {
+            threads: threads.clamp(1, MAX_THREADS),
+            spin: Duration::from_micros(200),
+            pin_to: vec![],
+            flush_denormals: false,
+        }
     }
 }
 
@@ -65,6 +86,8 @@ struct Padded(AtomicUsize);
 struct Job {
     call: unsafe fn(*const (), usize, usize),
     closure: *const (),
+    /// Null for a job that cannot be given up; lives as long as the closure.
+    stop: *const AtomicBool,
 }
 
 // SAFETY: `job` is written by the caller only while nobody is inside and the job is closed, and read only by threads that
@@ -97,7 +120,10 @@ impl Pool {
             let inner = inner.clone();
             let cpu = options.pin_to.get(thread - 1).copied();
             let name = format!("carafe-cpu-{thread}");
+            let flush = options.flush_denormals;
             std::thread::Builder::new().name(name).spawn(move || {
+                // A thread begins with the treatment of the one that started it.
+                let _denormals = if flush { flush_denormals() } else { keep_denormals() };
                 if let Some(cpu) = cpu {
                     pin(cpu);
                 }
@@ -117,19 +143,30 @@ impl Pool {
     /// Calls `work(chunk, thread)` once for each chunk and returns when all are done. Within a job it runs in line. A panic
     /// of a chunk is passed on after the others ended.
     pub fn run(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
+        self.run_until(None, chunks, work);
+    }
+
+    /// The same, given up when `stop` is set: no chunk begins after that, and [`Stopped`] unwinds to the caller. A flag that is
+    /// set during the last chunks may come too late; then all of them are done and it returns.
+    pub(crate) fn run_until(&self, stop: Option<&AtomicBool>, chunks: usize, work: impl Fn(usize, usize) + Sync) {
         if chunks == 0 {
             return;
         }
         let within = INSIDE_JOB.get();
         if self.handles.is_empty() || chunks == 1 || within.is_some() {
-            (0..chunks).for_each(|c| work(c, within.unwrap_or(0)));
+            for chunk in 0..chunks {
+                if stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
+                    Stopped::unwind();
+                }
+                work(chunk, within.unwrap_or(0));
+            }
             return;
         }
         let _busy = self.busy.lock().unwrap_or_else(|e| e.into_inner());
-        self.share(chunks, &work);
+        self.share(stop, chunks, &work);
     }
 
-    fn share<F: Fn(usize, usize) + Sync>(&self, chunks: usize, work: &F) {
+    fn share<F: Fn(usize, usize) + Sync>(&self, stop: Option<&AtomicBool>, chunks: usize, work: &F) {
         unsafe fn call<F: Fn(usize, usize)>(closure: *const (), chunk: usize, thread: usize) {
             // SAFETY: `closure` is the `&F` below, which lives until every thread has left the job.
             unsafe { (*closure.cast::<F>())(chunk, thread) }
@@ -140,7 +177,10 @@ impl Pool {
         }
         inner.chunks.store(chunks, Ordering::Relaxed);
         // SAFETY: the last job is closed and empty (`Closing` saw to it), so nobody reads this now.
-        unsafe { *inner.job.get() = Some(Job { call: call::<F>, closure: (work as *const F).cast() }) };
+        unsafe {
+            let stop = stop.map_or(std::ptr::null(), |s| s as *const AtomicBool);
+            *inner.job.get() = Some(Job { call: call::<F>, closure: (work as *const F).cast(), stop });
+        };
         let epoch = inner.state.load(Ordering::Relaxed) >> EPOCH;
         inner.state.store((epoch + 1) << EPOCH | OPEN, Ordering::SeqCst);
         if inner.asleep.load(Ordering::SeqCst) > 0 {
@@ -187,6 +227,10 @@ impl Inner {
                     let chunk = self.next[owner].0.fetch_add(1, Ordering::Relaxed);
                     if chunk >= end {
                         break;
+                    }
+                    // SAFETY: null, or a flag that lives as long as the closure.
+                    if unsafe { job.stop.as_ref() }.is_some_and(|s| s.load(Ordering::Relaxed)) {
+                        Stopped::unwind();
                     }
                     // SAFETY: the closure lives while we are inside, see `Job`.
                     unsafe { (job.call)(job.closure, chunk, thread) };
@@ -309,6 +353,59 @@ mod tests {
         let done = AtomicUsize::new(0);
         pool.run(9, |_, _| add_one(&done));
         assert_eq!(done.into_inner(), 9);
+    }
+
+    #[test]
+    fn panics_of_several_chunks_on_several_threads_are_one() {
+        let pool = Pool::new(PoolOptions::threads(4));
+        for _ in 0..50 {
+            let caught = catch_unwind(AssertUnwindSafe(|| pool.run(64, |c, _| assert!(c % 3 != 0, "chunk"))));
+            assert_eq!(*caught.unwrap_err().downcast::<&str>().unwrap(), "chunk");
+        }
+        let done = AtomicUsize::new(0);
+        pool.run(64, |_, _| add_one(&done));
+        assert_eq!(done.into_inner(), 64);
+    }
+
+    #[test]
+    fn no_chunk_begins_once_the_flag_is_set() {
+        for threads in [1, 3] {
+            let pool = Pool::new(PoolOptions::threads(threads));
+            let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));
+            let job = || {
+                pool.run_until(Some(&stop), 10_000, |_, _| {
+                    add_one(&done);
+                    stop.store(true, Ordering::Relaxed);
+                })
+            };
+            let payload = catch_unwind(AssertUnwindSafe(job)).unwrap_err();
+            assert!(payload.is::<Stopped>());
+            // Each thread may be in one chunk when the flag is set.
+            assert!((1..=threads).contains(&done.load(Ordering::Relaxed)), "{done:?}");
+            stop.store(false, Ordering::Relaxed);
+            let done = AtomicUsize::new(0);
+            pool.run_until(Some(&stop), 100, |_, _| add_one(&done));
+            assert_eq!(done.into_inner(), 100);
+        }
+    }
+
+    #[test]
+    fn a_flag_set_in_the_last_chunk_comes_too_late() {
+        let (pool, stop) = (Pool::new(PoolOptions::threads(1)), AtomicBool::new(false));
+        pool.run_until(Some(&stop), 3, |c, _| stop.store(c == 2, Ordering::Relaxed));
+    }
+
+    #[test]
+    fn threads_treat_denormals_as_the_pool_says() {
+        for flush in [false, true] {
+            let pool = Pool::new(PoolOptions { flush_denormals: flush, ..PoolOptions::threads(3) });
+            let barrier = std::sync::Barrier::new(3);
+            pool.run(3, |_, thread| {
+                barrier.wait();
+                let flushes = crate::flushes_denormals();
+                assert_eq!(flushes, flush && thread > 0 && cfg!(any(target_arch = "x86_64", target_arch = "aarch64")));
+            });
+        }
     }
 
     #[test]

@@ -110,6 +110,7 @@ impl Separable {
                 first_row: pixel,
                 first_column: 0,
                 all_columns: n,
+                stop: exec.stop,
             };
             // SAFETY: the slices were checked above; this thread alone writes these rows.
             unsafe { product.run(0..count, 0..self.panels.count(), None, thread) };

@@ -16,6 +16,8 @@ pub(crate) struct Split {
 const SMALL: usize = 16 << 10;
 /// Multiplications that a piece should have at least.
 const PIECE: usize = 400 << 10;
+/// Multiplications that a piece should have at most: work is given up between pieces.
+const LONG: usize = 256 << 20;
 
 impl Split {
     /// `work` counts multiplications of all things together.
@@ -24,7 +26,8 @@ impl Split {
             return Split { total, threads: 1, pieces: 1 };
         }
         let threads = threads.clamp(1, total);
-        let pieces = (work / threads / PIECE).clamp(1, 4).min(total / threads);
+        let each = work / threads;
+        let pieces = (each / PIECE).clamp(1, 4).max(each / LONG).min(total / threads);
         Split { total, threads, pieces }
     }
     pub(crate) fn chunks(&self) -> usize {

@@ -2,9 +2,11 @@
 
 mod products;
 
-use carafe_kernels::{Act, BatchMatMul, Epilogue, Finish, Gemm, Operand, Tile};
+use carafe_kernels::{Act, BatchMatMul, Epilogue, Finish, Gemm, Operand, Stopped, Tile};
 use products::{ACTS, Random, check, ended, everywhere};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SCRATCH: usize = 1 << 20;
 
@@ -192,5 +194,39 @@ fn nan_and_infinity_pass_through() {
             assert!(c[..40].iter().all(|x| x.is_nan()), "{act:?} {:?}", exec.isa);
             assert!(c[40..].iter().all(|x| *x == 1.0));
         }
+    });
+}
+
+/// Sets the flag at the first finished rectangle and counts them.
+struct StopAtOnce<'a>(&'a AtomicBool, AtomicUsize);
+
+impl Finish for StopAtOnce<'_> {
+    fn finish(&self, _: Tile<'_>, _: usize) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_product_is_given_up_soon_after_the_flag_is_set() {
+    // Fourteen strips or more on each thread.
+    let (m, n, k) = (3000, 64, 1024);
+    everywhere(SCRATCH, |exec| {
+        let (a, b) = (vec![1.0; m * k], vec![1.0; k * n]);
+        let gemm = Gemm::new(exec.isa, n, k);
+        let mut packed = vec![0.0; gemm.packed_floats()];
+        gemm.pack(None, &b, false, &mut packed);
+        let mut c = vec![0.0; m * n];
+        let stop = AtomicBool::new(false);
+        let finish = StopAtOnce(&stop, AtomicUsize::new(0));
+        let epilogue = Epilogue { finish: Some(&finish), ..Epilogue::default() };
+        let exec = exec.until(&stop);
+        let run = catch_unwind(AssertUnwindSafe(|| gemm.run(&exec, m, &a, k, &packed, &mut c, n, &epilogue)));
+        assert!(run.unwrap_err().is::<Stopped>());
+        // Each thread may have been inside of a strip.
+        assert!(finish.1.load(Ordering::Relaxed) <= exec.threads(), "{:?}", finish.1);
+        stop.store(false, Ordering::Relaxed);
+        gemm.run(&exec, m, &a, k, &packed, &mut c, n, &Epilogue::default());
+        assert!(c.iter().all(|x| *x == k as f32));
     });
 }

@@ -3,6 +3,7 @@
 use super::ConvShape;
 use super::direct::{Conv, Path};
 use super::fill::{self, Input, Rows};
+use crate::exec::Stop;
 use crate::gemm::FIRST_ROWS;
 use crate::gemm::region::{Ending, Product};
 use crate::gemm::task::Task;
@@ -20,6 +21,7 @@ pub(super) struct Call<'a> {
     pub(super) ending: Ending<'a>,
     /// The strip each thread has in its scratch, told by its first unit: the next chunk may need the same.
     pub(super) held: [AtomicUsize; HELD],
+    pub(super) stop: Stop<'a>,
 }
 
 /// Threads that remember what they hold.
@@ -115,6 +117,7 @@ impl Call<'_> {
             first_row: pixels.start,
             first_column: group * conv.panels.n,
             all_columns: conv.shape.out_channels,
+            stop: self.stop,
         };
         // SAFETY: the caller's promise; the rows of `a` are those pixels.
         unsafe { product.run(0..pixels.len(), panels, None, thread) }
@@ -149,6 +152,7 @@ impl Call<'_> {
         for (group, panels) in self.by_group(panels) {
             let packed = &self.packed[group * conv.panels.floats(k)..];
             for panel in panels {
+                self.stop.check();
                 let width = conv.panels.width_of(panel);
                 let column = group * conv.panels.n + panel * conv.panels.width;
                 let panel_start = conv.panels.start(panel, k);

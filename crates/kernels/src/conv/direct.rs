@@ -212,7 +212,8 @@ impl Conv {
         }
         assert!(exec.scratch.floats() >= self.scratch_floats(), "scratch of {} floats", exec.scratch.floats());
         let held = [const { AtomicUsize::new(usize::MAX) }; HELD];
-        let call = Call { conv: self, input, packed, out: SharedMut::new(out), out_stride, ending, held };
+        let call =
+            Call { conv: self, input, packed, out: SharedMut::new(out), out_stride, ending, held, stop: exec.stop };
         let panels = self.groups() * self.panels.count();
         let units = match self.path {
             Path::Rows { .. } => pixels / shape.out_spatial()[2],

@@ -22,6 +22,7 @@ pub(crate) fn pieces(exec: &crate::Exec<'_>, work: usize) -> usize {
     match work {
         0..16_384 => 1,
         16_384..524_288 => exec.threads(),
-        _ => exec.threads() * 4,
+        // Long ones in more pieces: work is given up between two of them.
+        _ => (exec.threads() * 4).max(work >> 26),
     }
 }

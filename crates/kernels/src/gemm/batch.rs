@@ -119,6 +119,7 @@ impl BatchMatMul {
                     first_row: item * m,
                     first_column: 0,
                     all_columns: self.c.stride,
+                    stop: exec.stop,
                 };
                 // SAFETY: the slices hold the matrices (checked above), and parts are disjoint rectangles of matrices that
                 // do not overlap (checked when this was made).
@@ -210,6 +211,7 @@ impl BatchMatMul {
     ) {
         let tap = 0usize;
         for panel in panels.clone() {
+            whole.stop.check();
             let (width, columns) = (self.panels.width_of(panel), self.panels.columns(panel));
             let column = panel * self.panels.width;
             let mut task = Task {

@@ -121,6 +121,7 @@ impl Gemm {
             first_row: 0,
             first_column: 0,
             all_columns: n,
+            stop: exec.stop,
         };
         let panels = self.panels.count();
         let moved = (lda * 4).is_multiple_of(ALIASED) && m > SKINNY && exec.scratch.floats() > 0;

@@ -5,6 +5,7 @@
 use super::panels::Panels;
 use super::task::{Post, Task};
 use super::{FIRST_ROWS, Micro, SKINNY};
+use crate::exec::Stop;
 use crate::{Act, Epilogue, Finish, Isa, Tile, part_of, vmath};
 use std::ops::Range;
 
@@ -150,6 +151,8 @@ pub(crate) struct Product<'a> {
     pub(crate) first_column: usize,
     /// Columns of the whole output.
     pub(crate) all_columns: usize,
+    /// Looked at before each panel of a strip.
+    pub(crate) stop: Stop<'a>,
 }
 
 // SAFETY: the pointers stand for slices that outlive the job; each thread writes its own rectangle.
@@ -275,9 +278,13 @@ impl Product<'_> {
             }
         };
         if panels.len() * self.panels.width * block.len() <= NEAR {
+            self.stop.check();
             (0..tiles).for_each(|t| panels.clone().for_each(|panel| one(panel, t)));
         } else {
-            panels.clone().for_each(|panel| (0..tiles).for_each(|t| one(panel, t)));
+            for panel in panels.clone() {
+                self.stop.check();
+                (0..tiles).for_each(|t| one(panel, t));
+            }
         }
     }
 }

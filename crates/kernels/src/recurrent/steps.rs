@@ -53,6 +53,7 @@ pub(super) fn run(
         let whole = |d: usize| {
             begin(d, 0);
             for step in 0..time {
+                exec.stop.check();
                 for (which, product) in weights.layout.products.iter().flatten().enumerate() {
                     job.part(d, step, which, product, 0..product.panels);
                 }
@@ -71,6 +72,7 @@ pub(super) fn run(
         exec.each(directions * parts, |chunk, _| {
             let d = chunk / parts;
             teams[d].join(time * products, parts, chunk % parts, |round, part| {
+                exec.stop.check();
                 let which = round % products;
                 if let Some(product) = &weights.layout.products[which] {
                     job.part(d, round / products, which, product, part_of(product.panels, parts, part));

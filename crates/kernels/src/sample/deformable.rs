@@ -196,6 +196,7 @@ impl Deformable {
                     first_row: strip.start,
                     first_column: group * self.panels.n,
                     all_columns: conv.out_channels,
+                    stop: exec.stop,
                 };
                 // SAFETY: the samples are there, the lengths were checked above, and strips are disjoint.
                 unsafe { product.run(0..strip.len(), 0..self.panels.count(), None, thread) };

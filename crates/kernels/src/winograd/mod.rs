@@ -7,6 +7,7 @@ mod transform;
 
 use crate::ConvShape;
 use crate::after::After;
+use crate::exec::Stop;
 use crate::vector::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
 use transform::{A, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
@@ -203,7 +204,8 @@ impl Winograd {
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
         let after = After::new(epilogue);
         after.check(pixels, s.out_channels);
-        let job = Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, after };
+        let job =
+            Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, after, stop: exec.stop };
         exec.each(self.parts * self.blocks, |chunk, thread| {
             let tiles = part_of(self.tiles, self.blocks, chunk % self.blocks);
             let panels = part_of(s.out_channels.div_ceil(self.panel()), self.parts, chunk / self.blocks);
@@ -234,6 +236,7 @@ struct Job<'a> {
     out: SharedMut<'a, f32>,
     out_stride: usize,
     after: After<'a>,
+    stop: Stop<'a>,
 }
 
 impl Job<'_> {
@@ -261,6 +264,7 @@ impl Job<'_> {
         unsafe { (this.kernels.gather)(&gather) };
         let row_tiles = count.div_ceil(2 * this.kernels.products.len());
         for panel in panels.clone() {
+            self.stop.check();
             let c = panel * this.panel();
             let width = this.panel_width(panel);
             let weights = &self.packed[c * MATRICES * ins..][..width * MATRICES * ins];
