@@ -50,7 +50,9 @@ impl RunBody for Bodies {
                 .ok_or_else(|| carafe_graph::Error::invalid("no memory for the scratch of a body"))?,
         };
         let lent = carafe_device::parallel().unwrap_or_else(|| crate::threads::lent(&pool));
+        let cancel = env.cancel.clone();
         let exec = Exec::new(&pool, Isa::best(), &scratch);
+        let exec = cancel.as_deref().map_or(exec, |cancel| exec.until(cancel));
         let mut cx = RunCx {
             exec: &exec,
             engine: &self.engine,

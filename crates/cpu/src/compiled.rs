@@ -28,6 +28,8 @@ pub(crate) struct Engine {
     pub(crate) weights: Weights,
     pub(crate) threads: usize,
     exact: bool,
+    /// Whether kernels take denormal numbers as zero.
+    pub(crate) flush_denormals: bool,
     plans: Mutex<PlanCache>,
     bodies: Mutex<KnownBodies>,
 }
@@ -231,6 +233,7 @@ impl Compiled {
             weights,
             threads: settings.threads_each,
             exact: settings.exact,
+            flush_denormals: settings.flush_denormals,
             plans: Mutex::default(),
             bodies: Mutex::default(),
             model,

@@ -6,6 +6,8 @@
 mod blob;
 mod bodies;
 mod compiled;
+#[cfg(test)]
+mod faults;
 mod lower;
 mod makers;
 mod pieces;

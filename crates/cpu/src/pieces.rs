@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::run::{Memory, RunCx, run};
 use carafe_device::with_parallel;
 use carafe_graph::{Constant, Error, Fact, Model, NodeId, Parameter, Result, ResultOp, Value};
-use carafe_kernels::{Exec, Isa, Scratch};
+use carafe_kernels::{Scratch, keep_denormals};
 use carafe_tensor::Tensor;
 use std::sync::{Arc, Mutex};
 
@@ -186,7 +186,10 @@ impl Tail {
         own.plan = plan.clone();
         let done = match &plan {
             Some(plan) => self.run_plan(plan, &inputs, &mut own, cx).map(|()| own.memory.outputs.clone()),
-            None => with_parallel(cx.lent.clone(), || carafe_graph::run(&self.model, &inputs, cx.env)),
+            None => {
+                let _denormals = keep_denormals();
+                with_parallel(cx.lent.clone(), || carafe_graph::run(&self.model, &inputs, cx.env))
+            }
         };
         if let Ok(outputs) = &done {
             for &(to, from) in &self.outputs {
@@ -198,7 +201,7 @@ impl Tail {
     }
 
     fn run_plan(&self, plan: &Plan, inputs: &[Tensor], own: &mut TailMemory, cx: &mut RunCx<'_>) -> Result<()> {
-        let (pool, threads) = (cx.exec.pool, cx.exec.threads());
+        let threads = cx.exec.threads();
         let large = |s: &Scratch| s.floats() >= plan.scratch && s.threads() >= threads;
         if !large(cx.exec.scratch) && !own.scratch.as_ref().is_some_and(large) {
             let refused = || Error::invalid(format!("no memory for {} floats of scratch", plan.scratch));
@@ -208,7 +211,7 @@ impl Tail {
             Some(scratch) if !large(cx.exec.scratch) => scratch,
             _ => cx.exec.scratch,
         };
-        let exec = Exec::new(pool, Isa::best(), scratch);
+        let exec = cx.exec.with_scratch(scratch);
         run(
             plan,
             &mut RunCx {

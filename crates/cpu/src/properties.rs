@@ -39,6 +39,13 @@ pub(crate) const TABLE: &[PropertyInfo] = &[
         "ACCURACY leaves out convolution by Winograd's method.",
     ),
     writable(
+        "CPU_DENORMALS_OPTIMIZATION",
+        PropertyKind::Bool,
+        "true",
+        "Kernels take numbers below 1.2e-38 as zero, which many processors are slow with. Evaluations, constants and \
+         extensions keep them.",
+    ),
+    writable(
         "CPU_REPRODUCIBLE",
         PropertyKind::Bool,
         "true",
@@ -86,6 +93,7 @@ pub(crate) struct Settings {
     pub(crate) spin_us: u64,
     pub(crate) profiled: bool,
     pub(crate) exact: bool,
+    pub(crate) flush_denormals: bool,
 }
 
 impl Settings {
@@ -124,6 +132,7 @@ impl Settings {
             spin_us: number("CPU_SPIN_MICROSECONDS") as u64,
             profiled: properties.is_on(TABLE, "PERF_COUNT"),
             exact: text("EXECUTION_MODE_HINT") == "ACCURACY",
+            flush_denormals: properties.is_on(TABLE, "CPU_DENORMALS_OPTIMIZATION"),
         })
     }
 }

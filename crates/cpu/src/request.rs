@@ -51,9 +51,10 @@ impl Request {
         self.bound.extend(self.inputs.iter().flatten().cloned());
         self.take_targets();
         let plan = self.plan_now()?;
-        let mut lease = self.compiled.streams.lease();
+        let cancel = self.cancel.plain();
+        let mut lease = self.compiled.streams.lease(&cancel)?;
         let stream = lease.stream(plan.scratch)?;
-        let exec = Exec::new(&stream.pool, Isa::best(), &stream.scratch);
+        let exec = Exec::new(&stream.pool, Isa::best(), &stream.scratch).until(&cancel);
         self.bodies.use_threads(&stream.pool);
         let mut cx = RunCx {
             exec: &exec,

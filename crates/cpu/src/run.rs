@@ -1,4 +1,7 @@
 //! Runs a plan once over a request's memory. Kernels take no memory from the system here; evaluated steps do.
+//!
+//! Kernels flush denormal numbers where the model was compiled to; evaluations, those of extensions among them, never do. A
+//! step that panics is an error of this run, and one that was given up ends it as cancelled; the memory stays good for the next.
 
 use crate::compiled::Engine;
 use crate::makers::Make;
@@ -6,9 +9,10 @@ use crate::pieces::TailMemory;
 use crate::plan::{Action, Place, Plan, PlanStep};
 use crate::steps::Io;
 use carafe_device::{Parallel, with_parallel};
-use carafe_graph::{Error, ErrorKind, EvalCx, EvalEnv, Fact, Result, infer_op};
-use carafe_kernels::{Arena, Exec, MAX_PARTS, Part};
+use carafe_graph::{Error, ErrorKind, EvalCx, EvalEnv, Fact, Result, infer_op, panicked};
+use carafe_kernels::{Arena, Exec, MAX_PARTS, Part, Stopped, flush_denormals, keep_denormals};
 use carafe_tensor::{ElementType, Tensor};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -66,13 +70,19 @@ pub(crate) struct RunCx<'a> {
 
 /// Runs all steps; the outputs are then in `memory.outputs`.
 pub(crate) fn run(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
+    run_steps(plan, cx)?;
+    plan.tail.as_ref().map_or(Ok(()), |tail| tail.run(cx))
+}
+
+fn run_steps(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
     cx.memory.fit(plan)?;
+    let _denormals = if cx.engine.flush_denormals { flush_denormals() } else { keep_denormals() };
     if cx.profiled {
         cx.memory.times.clear();
     }
     for step in &plan.steps {
         if cx.env.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) {
-            return Err(Error::new(ErrorKind::Cancelled, "the inference was cancelled"));
+            return Err(cancelled());
         }
         let started = cx.profiled.then(Instant::now);
         let done = match &step.action {
@@ -88,8 +98,19 @@ pub(crate) fn run(plan: &Plan, cx: &mut RunCx<'_>) -> Result<()> {
             cx.memory.times.push(started.elapsed());
         }
     }
-    hand_out(plan, cx)?;
-    plan.tail.as_ref().map_or(Ok(()), |tail| tail.run(cx))
+    hand_out(plan, cx)
+}
+
+pub(crate) fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the inference was cancelled")
+}
+
+/// Runs the code of a step. What it throws goes no further.
+fn guarded<R>(who: &str, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| match payload.is::<Stopped>() {
+        true => Err(cancelled()),
+        false => Err(panicked(who, payload)),
+    })
 }
 
 /// Bytes of a value outside the arena.
@@ -168,12 +189,14 @@ fn fast(plan: &Plan, step: &PlanStep, cx: &mut RunCx<'_>) -> Result<()> {
             };
         }
         let workspace = given.next().map(|s| &mut **s).unwrap_or_default();
-        kernel.run(&mut Io {
-            exec: cx.exec,
-            inputs: &inputs[..step.reads.len()],
-            outputs: &mut out[..step.writes.len()],
-            workspace,
-            over: step.over,
+        guarded("the kernel", || {
+            kernel.run(&mut Io {
+                exec: cx.exec,
+                inputs: &inputs[..step.reads.len()],
+                outputs: &mut out[..step.writes.len()],
+                workspace,
+                over: step.over,
+            })
         })
     });
     for (i, tensor) in taken.into_iter().flatten() {
@@ -217,7 +240,7 @@ fn tensor_of(plan: &Plan, v: usize, cx: &RunCx<'_>) -> Result<Tensor> {
 
 fn make(plan: &Plan, step: &PlanStep, kernel: &dyn Make, cx: &mut RunCx<'_>) -> Result<()> {
     let inputs = step.reads.iter().map(|&v| tensor_of(plan, v, cx)).collect::<Result<Vec<_>>>()?;
-    let made = kernel.make(cx.exec, &inputs)?;
+    let made = guarded("the kernel", || kernel.make(cx.exec, &inputs))?;
     hold(plan, step, made, cx);
     Ok(())
 }
@@ -234,9 +257,12 @@ fn eval(plan: &Plan, step: &PlanStep, op: &dyn carafe_graph::Op, cx: &mut RunCx<
     let inputs = step.reads.iter().map(|&v| tensor_of(plan, v, cx)).collect::<Result<Vec<_>>>()?;
     let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
     let facts: Vec<&Fact> = facts.iter().collect();
-    let outputs = infer_op(&step.name, step.node, op, &facts, true)?;
-    let eval = EvalCx::new(&step.name, op.info(), inputs, &outputs, cx.env);
-    let made = with_parallel(cx.lent.clone(), || eval.evaluate(op))?;
+    let _denormals = keep_denormals();
+    let made = guarded("the evaluation", || {
+        let outputs = infer_op(&step.name, step.node, op, &facts, true)?;
+        let eval = EvalCx::new(&step.name, op.info(), inputs, &outputs, cx.env);
+        with_parallel(cx.lent.clone(), || eval.evaluate(op))
+    })?;
     hold(plan, step, made, cx);
     Ok(())
 }

@@ -2,8 +2,10 @@
 //! inference, so more requests than streams wait in line instead of fighting for processors.
 
 use crate::properties::Settings;
+use crate::run::cancelled;
 use carafe_device::Parallel;
-use carafe_kernels::{Pool, PoolOptions, Scratch};
+use carafe_kernels::{Pool, PoolOptions, Scratch, keep_denormals};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -48,10 +50,17 @@ impl Parallel for Lent {
     fn threads(&self) -> usize {
         self.0.threads()
     }
+    // All parts run, also when the inference is cancelled: the code that called counts on them.
     fn run(&self, parts: usize, body: &(dyn Fn(usize) + Sync)) {
-        self.0.run(parts, |part, _| body(part));
+        self.0.run(parts, |part, _| {
+            let _denormals = keep_denormals();
+            body(part)
+        });
     }
 }
+
+/// How often a request that waits for a stream looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// All streams of a compiled model.
 #[derive(Debug)]
@@ -74,7 +83,9 @@ impl Streams {
         let stream = |i: usize| {
             let pin_to = if settings.pinned { (i * each + 1..(i + 1) * each).collect() } else { vec![] };
             let spin = Duration::from_micros(settings.spin_us);
-            let pool = Arc::new(Pool::new(PoolOptions { spin, pin_to, ..PoolOptions::threads(each) }));
+            let flush_denormals = settings.flush_denormals;
+            let options = PoolOptions { spin, pin_to, flush_denormals, ..PoolOptions::threads(each) };
+            let pool = Arc::new(Pool::new(options));
             let lent = lent(&pool);
             Stream {
                 pool,
@@ -86,14 +97,18 @@ impl Streams {
         let free = (0..settings.streams.max(1)).map(stream).collect();
         Arc::new(Streams { free: Mutex::new(free), freed: Condvar::new(), threads: each })
     }
-    /// Waits for a free stream.
-    pub(crate) fn lease(self: &Arc<Self>) -> Lease {
+    /// Waits for a free stream, or for the request to be cancelled.
+    pub(crate) fn lease(self: &Arc<Self>, cancel: &AtomicBool) -> carafe_graph::Result<Lease> {
         let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());
         loop {
             if let Some(stream) = free.pop() {
-                return Lease { stream: Some(stream), home: self.clone() };
+                return Ok(Lease { stream: Some(stream), home: self.clone() });
             }
-            free = self.freed.wait(free).unwrap_or_else(|e| e.into_inner());
+            if cancel.load(Ordering::Relaxed) {
+                return Err(cancelled());
+            }
+            // Nobody rings when a request is cancelled, so it looks now and then.
+            free = self.freed.wait_timeout(free, LOOK).unwrap_or_else(|e| e.into_inner()).0;
         }
     }
 }

@@ -278,6 +278,8 @@ pub(crate) const BUILDERS: &[Builder] = &[
     typed::build,
     typed_unary::build,
     recurrent::build,
+    #[cfg(test)]
+    crate::faults::build,
 ];
 
 /// The step of a node, from the first family that takes it.
