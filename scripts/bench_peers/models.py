@@ -1,4 +1,5 @@
-"""The models: real ones out of PyPI packages, and standard architectures that `vision.py` and `sequence.py` write.
+"""The models: real ones out of PyPI packages, and standard architectures that `vision.py`, `sequence.py` and
+`windows.py` write.
 
 Every model becomes a file with fixed shapes and a file of inputs, the same for all engines.
 """
@@ -11,7 +12,7 @@ import onnx
 from onnx_suite import packages
 from onnx_suite.models import picture, tone
 
-from . import place, sequence, vision
+from . import place, sequence, vision, windows
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ LIST = [
     Entry("bert_base_128", "text encoder, 12 layers", quick=True),
     Entry("minilm_l6_128", "text encoder, 6 layers", quick=True),
     Entry("vit_b_16", "image transformer"),
+    Entry("swin_t", "image transformer, attention in windows"),
     Entry("gpt2_6l_prefill_128", "text decoder, 128 tokens at once"),
     Entry("gpt2_6l_step_past128", "text decoder, one token after 128"),
     Entry("lstm_bi2_100", "two bidirectional LSTM layers, 100 steps", quick=True),
@@ -75,7 +77,7 @@ LIST = [
     real("magika", "magika", "model.onnx", "file type detection over bytes", {"bytes": Given([1, 2048], "bytes")}),
 ]
 BY_NAME = {entry.name: entry for entry in LIST}
-NETS = {**vision.NETS, **sequence.NETS}
+NETS = {**vision.NETS, **sequence.NETS, **windows.NETS}
 
 
 def chosen(names, quick):

@@ -5,8 +5,9 @@
 //! ```
 //!
 //! Every factor may be missing and may be a division; `k^T` may be a Transpose or an attribute of the product. The mask is
-//! a term, or `Select(keep, scores, -inf)`. The scale is always given, for the operation has its own idea of a missing one.
-//! A factor that is computed stays outside, before the operation.
+//! a term, the sum of several, or `Select(keep, scores, -inf)`. Attention in windows adds a term of its own to each window, for
+//! which the scores are reshaped and reshaped back; the term then takes the shape of the scores instead. The scale is always
+//! given, for the operation has its own idea of a missing one. A factor that is computed stays outside, before the operation.
 
 use super::look::{
     integers, is_float, is_stored, made_by, put_in_place, read_outside, same_dim, scalar, transposed, value_of,
@@ -17,20 +18,22 @@ use carafe_ops::arithmetic::{Add, Divide, Multiply};
 use carafe_ops::indexing::Select;
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_ops::logic::LogicalNot;
-use carafe_ops::movement::Transpose;
+use carafe_ops::movement::{Reshape, Tile, Transpose};
 
 #[derive(Clone, Copy, Debug)]
 pub struct FuseSdpa;
 
 enum Mask {
-    None,
-    /// Added to the scores.
-    Term(Value),
+    /// Added to the scores, one after the other.
+    Terms(Vec<Term>),
     /// Scores stay where it holds (or where it does not), and are minus infinity elsewhere.
-    Keep {
-        condition: Value,
-        inverted: bool,
-    },
+    Keep { condition: Value, inverted: bool },
+}
+
+struct Term {
+    value: Value,
+    /// Shape of the scores where they meet it, if that is not their own.
+    within: Option<Vec<usize>>,
 }
 
 struct Attention {
@@ -57,8 +60,12 @@ impl Rewrite for FuseSdpa {
             return Ok(skip);
         }
         let mut leaves = vec![query, key.0, value.0];
-        if let Mask::Term(m) | Mask::Keep { condition: m, .. } = mask {
-            if model.fact(m).shape.rank() > model.fact(query).shape.rank() {
+        let masks = match &mask {
+            Mask::Terms(terms) => terms.iter().map(|t| (t.value, t.within.is_some())).collect(),
+            Mask::Keep { condition, .. } => vec![(*condition, false)],
+        };
+        for (m, reshaped) in masks {
+            if !reshaped && model.fact(m).shape.rank() > model.fact(query).shape.rank() {
                 return Ok(Outcome::skip("the mask has more axes than the query"));
             }
             leaves.push(m);
@@ -69,8 +76,7 @@ impl Rewrite for FuseSdpa {
         let key = straight(model, root, "key", key)?;
         let value = straight(model, root, "value", value)?;
         let mask = match mask {
-            Mask::None => scalar(model, root, "mask", query, 0.0)?,
-            Mask::Term(m) => m,
+            Mask::Terms(terms) => sum_of(model, root, query, terms)?,
             Mask::Keep { condition, inverted: false } => condition,
             Mask::Keep { condition, inverted: true } => {
                 let name = format!("{}/keep", model.node(root).name());
@@ -150,16 +156,9 @@ fn unscaled(model: &Model, mut v: Value) -> (Value, f64) {
 }
 
 fn unmasked(model: &Model, v: Value) -> std::result::Result<(Value, Mask), Outcome> {
-    if let Some(&[a, b]) = made_by::<Add>(model, v) {
-        let is_scores = |v: Value| model.producer::<MatMul>(unscaled(model, v).0).is_some();
-        let (scores, mask) = if is_scores(a) { (a, b) } else { (b, a) };
-        return match model.fact(mask).shape.rank() {
-            Some(0 | 2..) => Ok((scores, Mask::Term(mask))),
-            Some(_) => Err(Outcome::skip("the mask is a vector")),
-            None => Err(Outcome::skip("the rank of the mask is unknown")),
-        };
-    }
-    let Some(&[condition, then, other]) = made_by::<Select>(model, v) else { return Ok((v, Mask::None)) };
+    let Some(&[condition, then, other]) = made_by::<Select>(model, v) else {
+        return terms(model, v).map(|(v, terms)| (v, Mask::Terms(terms)));
+    };
     let (scores, fill, inverted) = if is_stored(model, other) { (then, other, false) } else { (other, then, true) };
     if value_of(model, fill, scores) != Some(f64::NEG_INFINITY) {
         return Err(Outcome::skip("masked scores are replaced by something else than minus infinity"));
@@ -168,6 +167,110 @@ fn unmasked(model: &Model, v: Value) -> std::result::Result<(Value, Mask), Outco
         Some(2..) => Ok((scores, Mask::Keep { condition, inverted })),
         _ => Err(Outcome::skip("the mask has no two axes")),
     }
+}
+
+/// Sums and reshapes between a softmax and its product that are looked through.
+const MOST_TERMS: usize = 6;
+
+// Scores without what is added to them.
+fn terms(model: &Model, mut v: Value) -> std::result::Result<(Value, Vec<Term>), Outcome> {
+    let own = model.fact(v).shape.to_static();
+    let (mut terms, mut reshaped) = (vec![], false);
+    for _ in 0..MOST_TERMS {
+        if let Some(&[a, b]) = made_by::<Add>(model, v) {
+            let (scores, term) = if is_scores(model, a, MOST_TERMS) { (a, b) } else { (b, a) };
+            match model.fact(term).shape.rank() {
+                Some(0 | 2..) => {}
+                Some(_) => return Err(Outcome::skip("the mask is a vector")),
+                None => return Err(Outcome::skip("the rank of the mask is unknown")),
+            }
+            let here = model.fact(v).shape.to_static();
+            let within = if here == own { None } else { here };
+            if let (Some(own), Some(here)) = (&own, &within)
+                && merged(own, here, &model.fact(term).shape.to_static().unwrap_or_default()).is_none()
+            {
+                return Err(Outcome::skip("a mask of reshaped scores does not fit the scores themselves"));
+            }
+            terms.push(Term { value: term, within });
+            v = scores;
+        } else if let Some(inside) = model.producer::<Reshape>(v).and_then(|(id, _)| model.input(id, 0))
+            && own.is_some()
+            && model.fact(inside).shape.is_static()
+            && is_scores(model, inside, MOST_TERMS)
+        {
+            (v, reshaped) = (inside, true);
+        } else {
+            break;
+        }
+    }
+    if reshaped && model.fact(v).shape.to_static() != own {
+        return Err(Outcome::skip("the scores are reshaped before the softmax"));
+    }
+    Ok((v, terms))
+}
+
+// Whether the value is a product, scaled, with terms added.
+fn is_scores(model: &Model, v: Value, depth: usize) -> bool {
+    if model.producer::<MatMul>(unscaled(model, v).0).is_some() {
+        return true;
+    }
+    if depth == 0 {
+        return false;
+    }
+    if let Some(&[a, b]) = made_by::<Add>(model, v) {
+        return is_scores(model, a, depth - 1) || is_scores(model, b, depth - 1);
+    }
+    let inside = model.producer::<Reshape>(v).and_then(|(id, _)| model.input(id, 0));
+    inside.is_some_and(|inside| is_scores(model, inside, depth - 1))
+}
+
+// A term of scores of shape `within`, which are `own` with the first axis cut up: how often each of its axes is repeated, and
+// its shape for the scores themselves.
+fn merged(own: &[usize], within: &[usize], term: &[usize]) -> Option<(Vec<usize>, Vec<usize>)> {
+    let cut = within.len().checked_sub(own.len() - 1)?;
+    if own.is_empty() || cut == 0 || within[cut..] != own[1..] || term.len() > within.len() {
+        return None;
+    }
+    let mut full = vec![1; within.len() - term.len()];
+    full.extend_from_slice(term);
+    if full.iter().zip(within).any(|(&t, &n)| t != 1 && t != n) {
+        return None;
+    }
+    let mut repeats = vec![1; within.len()];
+    if full[..cut].iter().any(|&t| t != 1) {
+        (0..cut).filter(|&i| full[i] == 1).for_each(|i| repeats[i] = within[i]);
+    }
+    let first: usize = (0..cut).map(|i| full[i] * repeats[i]).product();
+    Some((repeats, std::iter::once(first).chain(full[cut..].iter().copied()).collect()))
+}
+
+// All terms as one, in the shape of the scores.
+fn sum_of(model: &mut Model, root: NodeId, query: Value, terms: Vec<Term>) -> Result<Value> {
+    let own = model.node(root).inputs()[0];
+    let own = model.fact(own).shape.to_static();
+    let mut sum: Option<Value> = None;
+    for (i, term) in terms.into_iter().enumerate() {
+        let mut value = term.value;
+        let name = model.node(root).name().to_string();
+        let shape = model.fact(value).shape.to_static();
+        if let (Some(own), Some(within), Some(shape)) = (&own, &term.within, shape)
+            && let Some((repeats, last)) = merged(own, within, &shape)
+        {
+            let numbers = |list: &[usize]| list.iter().map(|&n| n as i64).collect::<Vec<_>>();
+            if repeats.iter().any(|&n| n > 1) {
+                let repeats = integers(model, root, &format!("mask_{i}_repeats"), &numbers(&repeats))?;
+                value = model.add(format!("{name}/mask_{i}_repeated"), Tile, &[value, repeats])?.into();
+            }
+            let last = integers(model, root, &format!("mask_{i}_shape"), &numbers(&last))?;
+            let reshape = Reshape { special_zero: false };
+            value = model.add(format!("{name}/mask_{i}"), reshape, &[value, last])?.into();
+        }
+        sum = Some(match sum {
+            None => value,
+            Some(sum) => model.add(format!("{name}/masks_{i}"), Add::default(), &[sum, value])?.into(),
+        });
+    }
+    sum.map_or_else(|| scalar(model, root, "mask", query, 0.0), Ok)
 }
 
 fn swaps_last(order: &[i64]) -> bool {
@@ -302,6 +405,55 @@ mod tests {
     }
 
     #[test]
+    fn several_terms_are_added_up_first() {
+        for order in 0..4 {
+            fires_static(&FuseSdpa, "Add ScaledDotProductAttention", |g| {
+                let (q, k, v) = three(g);
+                let s = product(g, q, k, true);
+                let (bias, mask) = (g.input(&[1, 3, 4, 5]), g.input(&[2, 1, 4, 5]));
+                let s = g.op(Add::default(), &if order % 2 == 0 { [s, bias] } else { [bias, s] });
+                let s = g.op(Add::default(), &if order / 2 == 0 { [s, mask] } else { [mask, s] });
+                let p = g.op(Softmax { axis: -1 }, &[s]);
+                product(g, p, v, false)
+            });
+        }
+    }
+
+    fn reshaped(g: &mut Sketch, x: Value, shape: &[i64]) -> Value {
+        let shape = g.ints(shape);
+        g.op(Reshape { special_zero: false }, &[x, shape])
+    }
+
+    // Six windows, of one image or of two.
+    fn windows(g: &mut Sketch, images: i64, mask: &[usize]) -> Value {
+        let (q, k, v) = (g.input(&[6, 2, 4, 8]), g.input(&[6, 2, 4, 8]), g.input(&[6, 2, 4, 8]));
+        let s = product(g, q, k, true);
+        let bias = g.input(&[1, 2, 4, 4]);
+        let s = g.op(Add::default(), &[s, bias]);
+        let s = reshaped(g, s, &[images, 6 / images, 2, 4, 4]);
+        let mask = g.input(mask);
+        let s = g.op(Add::default(), &[s, mask]);
+        let s = reshaped(g, s, &[-1, 2, 4, 4]);
+        let p = g.op(Softmax { axis: -1 }, &[s]);
+        product(g, p, v, false)
+    }
+
+    #[test]
+    fn a_term_of_each_window_and_a_term_of_all() {
+        let one = "Reshape Add ScaledDotProductAttention";
+        fires_static(&FuseSdpa, one, |g| windows(g, 1, &[1, 6, 1, 4, 4]));
+        fires_static(&FuseSdpa, one, |g| windows(g, 1, &[6, 1, 1, 4]));
+        fires_static(&FuseSdpa, one, |g| windows(g, 2, &[2, 3, 2, 4, 4]));
+        fires_static(&FuseSdpa, one, |g| windows(g, 2, &[1, 1, 2, 4, 1]));
+    }
+
+    #[test]
+    fn a_term_of_the_windows_of_one_image_is_repeated_for_the_others() {
+        fires_static(&FuseSdpa, "Tile Reshape Add ScaledDotProductAttention", |g| windows(g, 2, &[1, 3, 1, 4, 4]));
+        fires_static(&FuseSdpa, "Tile Reshape Add ScaledDotProductAttention", |g| windows(g, 2, &[2, 1, 1, 4, 4]));
+    }
+
+    #[test]
     fn unknown_dimensions_that_come_from_one_place() {
         fires(&FuseSdpa, "ScaledDotProductAttention", |g| {
             let x = g.input(&[2, 4, 8]);
@@ -341,6 +493,23 @@ mod tests {
             let p = g.op(Softmax { axis: -1 }, &[s]);
             let y = product(g, p, v, false);
             g.op(Add::default(), &[y, p])
+        });
+        stays(&FuseSdpa, "does not fit the scores themselves", |g| {
+            let (q, k, v) = three(g);
+            let s = product(g, q, k, true);
+            let s = reshaped(g, s, &[2, 3, 2, 10]);
+            let mask = g.input(&[2, 10]);
+            let s = g.op(Add::default(), &[s, mask]);
+            let s = reshaped(g, s, &[2, 3, 4, 5]);
+            let p = g.op(Softmax { axis: -1 }, &[s]);
+            product(g, p, v, false)
+        });
+        stays(&FuseSdpa, "reshaped before the softmax", |g| {
+            let (q, k, v) = (g.input(&[2, 3, 4, 8]), g.input(&[2, 3, 5, 8]), g.input(&[2, 3, 2, 10, 6]));
+            let s = product(g, q, k, true);
+            let s = reshaped(g, s, &[2, 3, 1, 2, 10]);
+            let p = g.op(Softmax { axis: -1 }, &[s]);
+            product(g, p, v, false)
         });
         stays(&FuseSdpa, "ranks 2, 2 and 2", |g| {
             let (q, k, v) = (g.input(&[4, 8]), g.input(&[5, 8]), g.input(&[5, 6]));
