@@ -2,7 +2,7 @@
 
 mod products;
 
-use carafe_kernels::{Act, Buffer, Conv, ConvPlanar, ConvShape, Epilogue, Exec};
+use carafe_kernels::{Act, Buffer, Conv, ConvPlanar, ConvShape, Epilogue, Exec, Machine, Scratch, Winograd, winograd};
 use products::{Ground, best};
 
 fn buffer(n: usize) -> Buffer {
@@ -98,6 +98,23 @@ fn main() {
         };
         total += seconds;
         ground.report(&name, 2 * shape.out_pixels() * shape.weights(), seconds);
+        if Winograd::fits(&shape) && !planar {
+            let conv = Winograd::new(exec.isa, ground.threads, shape);
+            let mut copies = ground.copies(conv.packed_floats());
+            for packed in &mut copies {
+                conv.pack(Some(&exec), weights.as_floats(), packed.as_floats_mut());
+            }
+            let scratch = Scratch::new(ground.threads, conv.scratch_floats()).expect("memory");
+            let exec = exec.with_scratch(&scratch);
+            let mut turn = copies.iter().cycle();
+            let seconds = best(|| {
+                let packed = turn.next().map_or(&[][..], Buffer::as_floats);
+                conv.run(&exec, x, ci, packed, y, co, &epilogue);
+            });
+            let chosen = winograd::worthwhile(&shape, ground.threads, Machine::here());
+            let name = format!("  winograd{}", if chosen { ", chosen" } else { "" });
+            ground.report(&name, 2 * shape.out_pixels() * shape.weights(), seconds);
+        }
     }
     println!("total {:.1} us", total * 1e6);
 }

@@ -143,6 +143,7 @@ fn lines(bench: &Bench, exec: &Exec<'_>) {
         (33_600, 16, 1),
         (1536, 128, 1),
         (12 * 197, 197, 1),
+        (64 * 3 * 49, 49, 1),
         (100, 1000, 1),
         (8, 32_000, 1),
         (1, 16, 33_600),
@@ -152,6 +153,7 @@ fn lines(bench: &Bench, exec: &Exec<'_>) {
         let (x, mut y) = (floats(n), vec![0.0; n]);
         let softmax = Softmax::new(outer, len, inner);
         bench.time(&format!("softmax {outer}x{len}x{inner}"), n, 8 * n, || softmax.run(exec, &x, &mut y));
+        bench.time("  in place", n, 8 * n, || softmax.run_in_place(exec, &mut y, None));
     }
     for (rows, len) in [(128, 768), (197, 768), (3136, 96), (512, 1024), (8, 4096)] {
         let n = rows * len;

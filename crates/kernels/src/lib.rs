@@ -21,6 +21,7 @@ mod gemm;
 mod interpolate;
 mod isa;
 mod lanes;
+mod machine;
 pub mod movement;
 pub mod norm;
 mod pool;
@@ -54,6 +55,7 @@ pub use fold::Fold;
 pub use gemm::{BatchMatMul, Gemm, Operand};
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
+pub use machine::Machine;
 pub use pool::{Pool, PoolOptions, Stopped};
 pub use recurrent::{
     CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,

@@ -171,32 +171,39 @@ unsafe fn at<S: Simd>(x: *const f32, mask: *const f32, i: usize, left: usize, sc
     }
 }
 
-/// A line of up to `K` vectors, which stays in registers.
+/// A line of up to `K` vectors, which stays in registers. The last vector of a line that has at least one whole reaches back
+/// over the one before it: a vector that is stored in part would keep the next line waiting, whose start lies under the rest of
+/// it.
 #[inline(always)]
 unsafe fn short<S: Simd, const K: usize>(x: *const f32, mask: *const f32, out: *mut f32, line: Line) {
-    let (lowest, scale) = (S::splat(f32::NEG_INFINITY), S::splat(line.scale));
+    let (lowest, scale, len) = (S::splat(f32::NEG_INFINITY), S::splat(line.scale), line.len);
+    // Where vector `k` begins, and how much of it is there.
+    let place = |k: usize| if len < S::N { (0, len) } else { ((k * S::N).min(len - S::N), S::N) };
     let mut v = [lowest; K];
     let mut max = lowest;
     for k in 0..K {
-        if k * S::N < line.len {
+        if k * S::N < len {
+            let (i, left) = place(k);
             // SAFETY: the caller's promise.
-            v[k] = unsafe { at(x, mask, k * S::N, line.len - k * S::N, scale, lowest) };
+            v[k] = unsafe { at(x, mask, i, left, scale, lowest) };
             max = v[k].max(max);
         }
     }
     let max = S::splat(max.largest());
     let mut sum = S::splat(0.0);
     for k in 0..K {
-        if k * S::N < line.len {
+        if k * S::N < len {
             v[k] = exp_of_negative(v[k] - max);
-            sum = sum + v[k];
+            let twice = k * S::N - place(k).0;
+            sum = sum + if twice == 0 { v[k] } else { S::select(S::first(twice), S::splat(0.0), v[k]) };
         }
     }
     let inverse = S::splat(1.0 / sum.sum());
     for k in 0..K {
-        if k * S::N < line.len {
+        if k * S::N < len {
+            let (i, left) = place(k);
             // SAFETY: the caller's promise.
-            unsafe { put(v[k] * inverse, out, k * S::N, line.len - k * S::N) };
+            unsafe { put(v[k] * inverse, out, i, left) };
         }
     }
 }

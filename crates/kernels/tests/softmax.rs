@@ -138,3 +138,17 @@ fn a_single_row_is_replaced() {
         assert_close(&y, &naive(&x, (1, 37, 1), false), "row");
     }
 }
+
+#[test]
+fn lines_that_no_vector_divides_are_whole_and_leave_their_neighbours_alone() {
+    for len in 1..=130 {
+        let x = floats(len as u64, 5 * len);
+        let want = naive(&x, (5, len, 1), false);
+        each_exec(|exec| {
+            let mut data = [vec![7.0; 16], x.clone(), vec![7.0; 16]].concat();
+            Softmax::new(5, len, 1).run_in_place(exec, &mut data[16..16 + 5 * len], None);
+            assert_close(&data[16..16 + 5 * len], &want, &format!("{len}"));
+            assert!(data[..16].iter().chain(&data[16 + 5 * len..]).all(|x| *x == 7.0), "{len}");
+        });
+    }
+}

@@ -2,7 +2,7 @@
 
 mod spatial_common;
 
-use carafe_kernels::{Act, ConvShape, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch, Winograd, winograd};
+use carafe_kernels::{Act, ConvShape, Epilogue, Exec, Isa, Machine, Pool, PoolOptions, Scratch, Winograd, winograd};
 use spatial_common::{Random, act, close, direct};
 
 fn shape(batch: usize, [h, w]: [usize; 2], ins: usize, outs: usize, [before, after]: [usize; 2]) -> ConvShape {
@@ -107,11 +107,32 @@ fn threads_pack_the_same_weights() {
     assert_eq!(one, three);
 }
 
+/// A core of an Intel server, and one of AMD's before Zen 5.
+const INTEL: Machine = Machine { l2: 2 << 20, l3: 105 << 20, fma_per_cycle: 2 };
+const AMD: Machine = Machine { l2: 1 << 20, l3: 32 << 20, fma_per_cycle: 1 };
+
+fn chosen(machine: &Machine, size: usize, channels: usize) -> bool {
+    winograd::worthwhile(&shape(1, [size, size], channels, channels, [1, 1]), 2, machine)
+}
+
 #[test]
-fn few_input_channels_are_better_done_directly() {
-    assert!(!winograd::worthwhile(&shape(1, [112, 112], 3, 32, [1, 1]), 2));
-    assert!(!winograd::worthwhile(&shape(1, [2, 2], 512, 512, [1, 1]), 2));
-    for (size, channels) in [(56, 64), (14, 256), (7, 512), (224, 64), (160, 16), (40, 48)] {
-        assert!(winograd::worthwhile(&shape(1, [size, size], channels, channels, [1, 1]), 2), "{size} {channels}");
+fn it_is_chosen_where_it_saves_multiplications() {
+    for machine in [INTEL, AMD] {
+        assert!(!winograd::worthwhile(&shape(1, [112, 112], 3, 32, [1, 1]), 2, &machine));
+        assert!(!chosen(&machine, 2, 512));
+        for (size, channels) in [(56, 64), (28, 128), (14, 256), (80, 64), (40, 128)] {
+            assert!(chosen(&machine, size, channels), "{size} {channels} {machine:?}");
+        }
     }
+}
+
+#[test]
+fn it_is_not_chosen_where_its_weights_arrive_slower_than_the_processor_multiplies() {
+    assert!(!chosen(&INTEL, 7, 512));
+    assert!(chosen(&AMD, 7, 512));
+    // With more pixels the same weights pay again.
+    assert!(chosen(&INTEL, 28, 512));
+    // A cache that holds all of them, or twice the time for the multiplications.
+    assert!(chosen(&Machine { l2: 64 << 20, ..INTEL }, 7, 512));
+    assert!(chosen(&Machine { fma_per_cycle: 1, ..INTEL }, 7, 512));
 }

@@ -7,7 +7,7 @@ use super::{Built, Io, Port, Site, Step};
 use crate::plan::Layout;
 use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
-use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Winograd, winograd};
+use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Machine, Winograd, winograd};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
 use std::ops::Range;
@@ -77,7 +77,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         let k = Depthwise::new(isa, threads, shape);
         let w = packed!("depthwise", k, |data: &[f32], to: &mut [f32]| k.pack(data, to));
         (Method::Depthwise(k), w)
-    } else if !site.cx.exact && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads) {
+    } else if !site.cx.exact && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads, Machine::here()) {
         let k = Winograd::new(isa, threads, shape);
         let w = packed!("winograd", k, |data: &[f32], to: &mut [f32]| k.pack(packers.exec().as_ref(), data, to));
         (Method::Winograd(k), w)

@@ -9,7 +9,7 @@ use crate::ConvShape;
 use crate::after::After;
 use crate::exec::Stop;
 use crate::vector::{Entry, entry};
-use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
+use crate::{Epilogue, Exec, Isa, Machine, SharedMut, part_of};
 use transform::{A, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
 
 /// A convolution of 3 by 3 with steps of 1.
@@ -40,10 +40,11 @@ impl std::fmt::Debug for Kernels {
     }
 }
 
-/// Whether the transformed domain is faster than the direct way, by a model of both in cycles of a thread. It was fitted to
-/// layers from 16 channels of 160 by 160 pixels to 512 of 7 by 7; what counts most is that transforms cost the same for few
-/// channels as for many, and that there are four times as many weights to read.
-pub fn worthwhile(shape: &ConvShape, threads: usize) -> bool {
+/// Whether the transformed domain is faster than the direct way on a machine, by a model of both. It counts in the time of one
+/// multiply-add of 16 floats and was fitted to layers from 16 channels of 160 by 160 pixels to 512 of 7 by 7. What counts most is
+/// that transforms cost the same for few channels as for many, and that there are four times as many weights to read: where those
+/// come from memory while the processor could multiply, the direct way wins.
+pub fn worthwhile(shape: &ConvShape, threads: usize, machine: &Machine) -> bool {
     if !Winograd::fits(shape) {
         return false;
     }
@@ -53,13 +54,16 @@ pub fn worthwhile(shape: &ConvShape, threads: usize) -> bool {
     let pixels = (images * height * width) as f64;
     let vectors = |channels: usize| channels.div_ceil(16) as f64;
     let (ins, outs) = (shape.in_channels as f64, vectors(shape.out_channels));
-    let threads = threads.max(1) as f64;
-    // Bytes of weights that arrive in a cycle.
-    let arrive = 7.0 * threads;
-    let weights = ins * outs * 64.0 / arrive;
+    let threads = threads.max(1);
+    // Either method has each thread read its part of the weights, or all of them in turn.
+    let reading = |matrices: usize| {
+        let bytes = matrices as f64 * ins * outs * 64.0;
+        bytes / (threads as f64 * machine.arrival(bytes as usize / threads, bytes as usize))
+    };
+    let threads = threads as f64;
     let transforms = 250.0 * vectors(shape.in_channels) + 300.0 * outs + 100.0;
-    let here = (tiles * (MATRICES as f64 * ins * outs + transforms) / threads).max(MATRICES as f64 * weights);
-    let direct = (pixels * 9.0 * ins * outs / threads).max(9.0 * weights);
+    let here = (tiles * (MATRICES as f64 * ins * outs + transforms) / threads).max(reading(MATRICES));
+    let direct = (pixels * 9.0 * ins * outs / threads).max(reading(9));
     here < 0.9 * direct
 }
 
