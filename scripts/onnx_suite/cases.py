@@ -88,7 +88,7 @@ def light():
 
 def fed(model, count):
     """The inputs a caller gives: old models declare their weights as inputs as well."""
-    weights = {w.name for w in model.graph.initializer}
+    weights = {w.name for w in model.graph.initializer} | {w.values.name for w in model.graph.sparse_initializer}
     free = [i for i in model.graph.input if i.name not in weights]
     return list(model.graph.input) if count == len(model.graph.input) else free
 

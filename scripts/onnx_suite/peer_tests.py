@@ -285,7 +285,10 @@ def mismatch(test, outputs):
         if entry.get("kind", kind) != kind:
             return f"{name}: element type {kind}, expected {entry['kind']}"
         if kind in values.BITS and want.size < have.size:  # the test states the packed bytes
+            count = have.size
             have, want = values.packed(values.Tensor(kind, have)), want.astype(np.int64).astype(np.uint8)
+            if values.BITS[kind] == 4 and count % 2:  # the last half byte belongs to nobody
+                have[-1], want[-1] = have[-1] & 15, want[-1] & 15
         if have.size != want.size or entry["shape"] is not None and list(have.shape) != list(entry["shape"]):
             stated = entry["shape"] if entry["shape"] is not None else f"{want.size} elements"
             return f"{name}: shape {list(have.shape)}, expected {stated}"

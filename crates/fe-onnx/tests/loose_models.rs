@@ -167,3 +167,28 @@ fn a_tensor_of_no_elements_with_one_value_is_a_scalar() {
         common::proto(&format!("{node} initializer {{ name: 'w' data_type: 1 dims: 0 float_data: 2.5 }} {values}"));
     assert_eq!(warnings(&text), ["tensor `w` has no elements and one value; it is taken as a scalar"]);
 }
+
+#[test]
+fn what_onnx_forbids_and_no_peer_takes_is_refused() {
+    let refused = [
+        (
+            "(float[4,4,4] x, int64[4] l) => (float[4,4,4] y) { y = ReverseSequence <batch_axis = 2, time_axis = 0> (x, l) }",
+            "must be 0 and 1",
+        ),
+        (
+            "(float[4,4,4] x, int64[4] l) => (float[4,4,4] y) { y = ReverseSequence <batch_axis = 1, time_axis = 1> (x, l) }",
+            "must be 0 and 1",
+        ),
+        ("(float[6] a, float[6] b) => (float[6] y) { y = Mod (a, b) }", "attribute `fmod` must be 1 for floats"),
+        ("(float[3,4,5] x) => (float[3,4] y) { y = EyeLike (x) }", "the input must be a matrix"),
+        ("(float[8,2,2] x) => (float[2,4,4] y) { y = DepthToSpace <blocksize = 2> (x) }", "data must have 4 axes"),
+        ("(float[2,4,4] x) => (float[8,2,2] y) { y = SpaceToDepth <blocksize = 2> (x) }", "data must have 4 axes"),
+        ("(int8[4] x) => (int8[1] y) { y = ReduceSum (x) }", "ReduceSum does not take i8"),
+        ("(bool[4] x) => (bool[1] y) { y = ReduceMax (x) }", "ReduceMax does not take boolean before opset 20"),
+    ];
+    for (text, wanted) in refused {
+        check_error(opset(17, text), wanted);
+    }
+    let scaled = "(int8[4] x) => (int32[4] y) <float s = {2}> { y = DequantizeLinear <output_dtype = 6> (x, s) }";
+    check_error(opset(23, scaled), "attribute `output_dtype` must be a float type");
+}

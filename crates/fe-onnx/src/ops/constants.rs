@@ -87,6 +87,9 @@ fn eye_like(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let k: i64 = n.attr("k", 0)?;
     let ty = type_attr(n, "dtype")?;
     let x = n.input(0)?;
+    if n.rank(x).is_some_and(|r| r != 2) {
+        return Err(n.fail(format!("the input must be a matrix, found [{}]", n.shape(x))));
+    }
     let output_type = match ty.unwrap_or(n.ty(x)) {
         ElementType::Dynamic => ElementType::F32,
         ty => ty,

@@ -63,7 +63,7 @@ fn depth_to_space(n: &mut NodeCx<'_>) -> Result<Outputs> {
         "CRD" => BlockOrder::DepthFirst,
         other => return Err(n.fail(format!("attribute `mode` must be DCR or CRD, found {other}"))),
     };
-    let x = n.input(0)?;
+    let x = image(n)?;
     Ok(n.emit(DepthToSpace { block_size, mode }, &[x])?.into())
 }
 
@@ -75,8 +75,17 @@ fn space_to_depth(n: &mut NodeCx<'_>) -> Result<Outputs> {
         "CRD" => BlockOrder::DepthFirst,
         other => return Err(n.fail(format!("attribute `mode` must be DCR or CRD, found {other}"))),
     };
-    let x = n.input(0)?;
+    let x = image(n)?;
     Ok(n.emit(SpaceToDepth { block_size, mode }, &[x])?.into())
+}
+
+// Our operations take more than images, ONNX and its readers do not.
+fn image(n: &mut NodeCx<'_>) -> Result<Value> {
+    let x = n.input(0)?;
+    match n.rank(x) {
+        None | Some(4) => Ok(x),
+        Some(_) => Err(n.fail(format!("data must have 4 axes, found [{}]", n.shape(x)))),
+    }
 }
 
 fn expand(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -113,6 +122,11 @@ fn reshape(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn reverse_sequence(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (batch_axis, seq_axis): (i64, i64) = (n.attr("batch_axis", 1)?, n.attr("time_axis", 0)?);
+    if !matches!((batch_axis, seq_axis), (0, 1) | (1, 0)) {
+        return Err(n.fail(format!(
+            "`batch_axis` and `time_axis` must be 0 and 1 or 1 and 0, found {batch_axis} and {seq_axis}"
+        )));
+    }
     let (x, lengths) = (n.input(0)?, n.input(1)?);
     Ok(n.emit(ReverseSequence { batch_axis, seq_axis }, &[x, lengths])?.into())
 }

@@ -168,13 +168,19 @@ fn stashes_in_f32(n: &NodeCx<'_>, x: Value) -> Result<bool> {
 }
 
 fn layer_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    // Models of before it was standard spell it so, and nobody reads it.
+    n.overlook(&["epsion"]);
     let (axis, epsilon): (i64, f32) = (n.attr("axis", -1)?, n.attr("epsilon", 1e-5)?);
     let (x, scale, bias) = (n.input(0)?, n.input(1)?, n.opt(2)?);
     let wide = stashes_in_f32(n, x)?;
     let axes = last_axes(n, x, axis)?;
     let y = mvn(n, x, axes, epsilon)?;
+    let scale = in_rows(n, x, axis, scale)?;
+    // In the same models the result has the type of the scale.
+    let y = n.convert_like(y, scale)?;
     let mut y = n.times(y, scale)?;
     if let Some(bias) = bias {
+        let bias = in_rows(n, x, axis, bias)?;
         y = n.plus(y, bias)?;
     }
     let mut outputs = vec![y];
@@ -189,6 +195,19 @@ fn layer_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
         outputs.truncate(n.n_outputs());
     }
     Ok(outputs.into())
+}
+
+// A parameter given as one row of all that is normalized, in the shape of that.
+fn in_rows(n: &mut NodeCx<'_>, x: Value, axis: i64, parameter: Value) -> Result<Value> {
+    let (Some(dims), Some(1)) = (n.shape(x).dims(), n.rank(parameter)) else { return Ok(parameter) };
+    let from = n.axis(axis, dims.len())?;
+    let Some(sizes) = dims[from..].iter().map(|d| d.get()).collect::<Option<Vec<i64>>>() else { return Ok(parameter) };
+    let all = sizes.iter().try_fold(1i64, |p, d| p.checked_mul(*d));
+    if sizes.len() < 2 || all.is_none() || n.shape(parameter).dim(0).get() != all || sizes.last().copied() == all {
+        return Ok(parameter);
+    }
+    n.warn(&format!("a parameter of [{}] is given as a row, the normalized axes are {sizes:?}", n.shape(parameter)));
+    n.reshape(parameter, &sizes)
 }
 
 fn rms_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {

@@ -178,6 +178,9 @@ fn normalize(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn sizes(n: &mut NodeCx<'_>) -> Result<[Value; 2]> {
     let mut size = |i: usize| {
         let x = n.input(i)?;
+        if n.rank(x).is_some_and(|r| r != 4) {
+            return Err(n.fail(format!("input {i} must have 4 axes, found [{}]", n.shape(x))));
+        }
         let shape = n.shape_of(x)?;
         n.part(shape, 2, 4, 0)
     };

@@ -183,7 +183,14 @@ fn quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn dequantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, scale, zero_point) = (n.input(0)?, n.input(1)?, n.opt(2)?);
-    let out = named_type(n, "output_dtype")?.unwrap_or(n.ty(scale));
+    // A scale of powers of two is no type of results.
+    let out = named_type(n, "output_dtype")?.unwrap_or(match n.ty(scale) {
+        ElementType::F8E8M0 => ElementType::F32,
+        ty => ty,
+    });
+    if !out.is_float() {
+        return Err(n.fail(format!("attribute `output_dtype` must be a float type, found {out}")));
+    }
     // Differences of 8-bit numbers are exact in every float type; wider ones need f32.
     let direct = out == n.ty(scale) && (n.ty(x).bits() <= 8 || matches!(out, ElementType::F32 | ElementType::F64));
     let float = matches!(out, ElementType::F16 | ElementType::Bf16 | ElementType::F32 | ElementType::F64);

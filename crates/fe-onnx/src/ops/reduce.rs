@@ -56,6 +56,7 @@ type Fold = fn(&mut NodeCx<'_>, Value, Value, bool) -> Result<Value>;
 fn reduce(n: &mut NodeCx<'_>, from: Axes, fold: Fold) -> Result<Outputs> {
     let keep: bool = n.attr("keepdims", true)?;
     let x = n.input(0)?;
+    check_type(n, x)?;
     let axes = match from {
         Axes::Attribute => match n.opt_attr::<Vec<i64>>("axes")?.filter(|a| !a.is_empty()) {
             Some(axes) => n.i64s(&axes)?,
@@ -67,6 +68,23 @@ fn reduce(n: &mut NodeCx<'_>, from: Axes, fold: Fold) -> Result<Outputs> {
         }
     };
     Ok(fold(n, x, axes, keep)?.into())
+}
+
+// What our reductions take and ONNX does not, its readers refuse.
+fn check_type(n: &NodeCx<'_>, x: Value) -> Result<()> {
+    let of_extremes = matches!(n.op_type(), "ReduceMax" | "ReduceMin");
+    let first = match n.ty(x) {
+        ElementType::I8 | ElementType::U8 if of_extremes => 12,
+        ElementType::Boolean if of_extremes => 20,
+        ElementType::Bf16 => 13,
+        ElementType::I8 | ElementType::U8 | ElementType::I16 | ElementType::U16 | ElementType::Boolean => i64::MAX,
+        _ => 1,
+    };
+    if n.version() >= first {
+        return Ok(());
+    }
+    let when = if first == i64::MAX { String::new() } else { format!(" before opset {first}") };
+    Err(n.fail(format!("{} does not take {}{when}", n.op_type(), n.ty(x))))
 }
 
 fn axes_input(n: &mut NodeCx<'_>, x: Value, noop: bool) -> Result<Value> {
