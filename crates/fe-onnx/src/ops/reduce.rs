@@ -77,7 +77,9 @@ fn check_type(n: &NodeCx<'_>, x: Value) -> Result<()> {
         ElementType::I8 | ElementType::U8 if of_extremes => 12,
         ElementType::Boolean if of_extremes => 20,
         ElementType::Bf16 => 13,
-        ElementType::I8 | ElementType::U8 | ElementType::I16 | ElementType::U16 | ElementType::Boolean => i64::MAX,
+        // From 18 on OpenVINO takes small integers everywhere.
+        ElementType::I8 | ElementType::U8 | ElementType::I16 | ElementType::U16 => 18,
+        ElementType::Boolean => i64::MAX,
         _ => 1,
     };
     if n.version() >= first {
