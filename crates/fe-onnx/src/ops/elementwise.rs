@@ -6,6 +6,7 @@ use carafe_graph::{Op, Result, Value};
 use carafe_ops::arithmetic::{
     Add, AutoBroadcast, Divide, FloorMod, Maximum, Minimum, Mod, Multiply, Power, Subtract,
 };
+use carafe_ops::compare::Less;
 use carafe_ops::indexing::Select;
 use carafe_ops::logic::LogicalAnd;
 use carafe_ops::math::{self, round::RoundMode};
@@ -115,23 +116,30 @@ fn mean(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn remainder(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let of_dividend: bool = n.attr("fmod", false)?;
     let (a, b) = (n.input(0)?, n.input(1)?);
-    if !of_dividend {
-        if n.ty(a).is_float() {
-            return Err(n.fail("attribute `fmod` must be 1 for floats, found 0"));
-        }
-        return Ok(n.emit(FloorMod::default(), &[a, b])?.into());
+    if !of_dividend && n.ty(a).is_float() && n.version() < 28 {
+        return Err(n.fail("attribute `fmod` must be 1 for floats before opset 28, found 0"));
     }
-    let rest = n.emit(Mod::default(), &[a, b])?;
+    let rest = match of_dividend {
+        true => n.emit(Mod::default(), &[a, b])?,
+        false => n.emit(FloorMod::default(), &[a, b])?,
+    };
     let finite = n.tensor(b).and_then(|t| t.to_vec::<f64>().ok().map(|v| v.iter().all(|x| x.is_finite())));
     if !n.ty(a).is_float() || finite == Some(true) {
         return Ok(rest.into());
     }
-    // What is left of a finite number by infinity is that number.
+    // What is left of a finite number by infinity is that number, or the infinity where the sign must be the other one.
+    let choice = || Select { auto_broadcast: AutoBroadcast::Numpy, auto_broadcast_axis: None };
     let endless = n.emit(math::IsInf { detect_negative: true, detect_positive: true }, &[b])?;
     let finite = n.emit(math::IsFinite, &[a])?;
     let special = n.emit(LogicalAnd::default(), &[endless, finite])?;
-    let choice = Select { auto_broadcast: AutoBroadcast::Numpy, auto_broadcast_axis: None };
-    Ok(n.emit(choice, &[special, a, rest])?.into())
+    let mut whole = a;
+    if !of_dividend {
+        let (sign, zero) = (n.emit(math::Sign, &[b])?, n.scalar_like(a, 0.0)?);
+        let along = n.emit(Multiply::default(), &[a, sign])?;
+        let against = n.emit(Less::default(), &[along, zero])?;
+        whole = n.emit(choice(), &[against, b, a])?;
+    }
+    Ok(n.emit(choice(), &[special, whole, rest])?.into())
 }
 
 fn reciprocal(n: &mut NodeCx<'_>) -> Result<Outputs> {
