@@ -25,7 +25,7 @@ PLAIN = {"bool": "boolean", "float16": "f16", "float32": "f32", "float64": "f64"
 NUMPY = {ours: np.dtype(getattr(ml_dtypes, theirs)) for theirs, ours in SPECIAL.items()}
 BITS = {"i4": 4, "u4": 4, "f4e2m1": 4, "i2": 2, "u2": 2}
 # Types of ONNX that no tensor of Carafe can have.
-FOREIGN = {"f8e4m3fnuz", "f8e5m2fnuz", "i2", "c64", "c128"}
+FOREIGN = {"c64", "c128"}
 
 
 def tensor(array):

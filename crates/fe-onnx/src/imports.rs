@@ -5,7 +5,7 @@ use crate::wire::OperatorSetIdProto;
 use std::collections::HashMap;
 
 /// Newest version of the default domain the rules were written against; newer models are read with those rules.
-pub(crate) const NEWEST: i64 = 26;
+pub(crate) const NEWEST: i64 = 28;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Imports(HashMap<String, i64>);

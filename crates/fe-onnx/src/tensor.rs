@@ -27,15 +27,16 @@ pub(crate) fn element_type(number: i32) -> Result<ElementType> {
         13 => E::U64,
         16 => E::Bf16,
         17 => E::F8E4M3,
+        18 => E::F8E4M3Fnuz,
         19 => E::F8E5M2,
+        20 => E::F8E5M2Fnuz,
         21 => E::U4,
         22 => E::I4,
         23 => E::F4E2M1,
         24 => E::F8E8M0,
         25 => E::U2,
+        26 => E::I2,
         14 | 15 => return Err(Error::unsupported("complex element types are not supported")),
-        18 | 20 => return Err(Error::unsupported("the FNUZ forms of 8-bit floats are not supported")),
-        26 => return Err(Error::unsupported("the 2-bit signed integer type is not supported")),
         n => return Err(Error::invalid(format!("{n} is not an element type of ONNX"))),
     })
 }
@@ -127,13 +128,13 @@ fn typed(proto: &TensorProto, ty: ElementType, shape: &[usize]) -> Result<Tensor
             let bytes: Vec<u8> = proto.int32_data.iter().flat_map(|&n| (n as u16).to_le_bytes()).collect();
             Tensor::from_bytes(ty, shape, &bytes)?
         }
-        E::F8E4M3 | E::F8E5M2 | E::F8E8M0 => {
+        E::F8E4M3 | E::F8E5M2 | E::F8E8M0 | E::F8E4M3Fnuz | E::F8E5M2Fnuz => {
             check(proto.int32_data.len())?;
             let bytes: Vec<u8> = proto.int32_data.iter().map(|&n| n as u8).collect();
             Tensor::from_bytes(ty, shape, &bytes)?
         }
         // Packed bytes, one to an entry.
-        E::U4 | E::I4 | E::F4E2M1 | E::U2 => {
+        E::U4 | E::I4 | E::F4E2M1 | E::U2 | E::I2 => {
             let bytes: Vec<u8> = proto.int32_data.iter().map(|&n| n as u8).collect();
             sized(ty, shape, bytes.len())?;
             Tensor::from_bytes(ty, shape, &bytes)?

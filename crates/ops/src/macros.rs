@@ -34,7 +34,7 @@ macro_rules! with_number {
                 type $T = f64;
                 $body
             }
-            E::I4 | E::I8 => {
+            E::I2 | E::I4 | E::I8 => {
                 type $T = i8;
                 $body
             }

@@ -140,7 +140,8 @@ fn already_quantized(model: &Model) -> Option<String> {
                 let ty = model.fact(*v).ty;
                 model.node(v.node).op().is::<Constant>()
                     && (ty.is_sub_byte()
-                        || matches!(ty, ElementType::I8 | ElementType::U8 | ElementType::F8E4M3 | ElementType::F8E5M2))
+                        || matches!(ty, ElementType::I8 | ElementType::U8)
+                        || (ty.is_float() && ty.bits() == 8 && ty != ElementType::F8E8M0))
                     && n.outputs()[0].fact.ty.is_float()
             });
         let found = matches!(kind, "FakeQuantize" | "FakeConvert") || small_weights;

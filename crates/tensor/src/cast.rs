@@ -274,6 +274,7 @@ pub(crate) fn is_coded(ty: ElementType) -> bool {
 /// The number a raw code stands for.
 pub(crate) fn decode_code<T: Number>(ty: ElementType, code: u8) -> T {
     match ty {
+        ElementType::I2 => T::from_i64(i64::from((code << 6) as i8 >> 6)),
         ElementType::I4 => T::from_i64(i64::from((code << 4) as i8 >> 4)),
         _ if ty.is_float() => float8::decode(ty, code).cast(),
         _ => T::from_u64(u64::from(code)),
@@ -411,6 +412,8 @@ mod tests {
         assert_eq!(decode_code::<i32>(ElementType::I4, 15), -1);
         assert_eq!(decode_code::<f32>(ElementType::I4, 8), -8.0);
         assert_eq!(decode_code::<f32>(ElementType::U4, 15), 15.0);
+        let i2 = [0, 1, 2, 3].map(|code| decode_code::<i32>(ElementType::I2, code));
+        assert_eq!(i2, [0, 1, -2, -1]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The element types of the IR, with both of their spellings and their packed sizes.
+//! The element types of the IR, with both of their spellings and their packed sizes. Three come from ONNX alone and are
+//! behind all others, so that the numbers of the rest stay: OpenVINO has no name for them ([`ElementType::is_in_openvino`]).
 //! `bits` is not enough to find a byte count: u3 and u6 come in whole groups of three bytes (see [`ElementType::byte_len`]).
 
 use std::fmt;
@@ -34,12 +35,18 @@ pub enum ElementType {
     F8E8M0,
     F4E2M1,
     String,
+    /// 8 bits with 4 of exponent around 8, without infinities and negative zero; 0x80 is NaN.
+    F8E4M3Fnuz,
+    /// 8 bits with 5 of exponent around 16, without infinities and negative zero; 0x80 is NaN.
+    F8E5M2Fnuz,
+    /// 2 bits, -2 to 1.
+    I2,
 }
 
 use ElementType::*;
 
 /// Type, `element_type=` spelling, `precision=` spelling, bits.
-const TABLE: [(ElementType, &str, &str, usize); 26] = [
+const TABLE: [(ElementType, &str, &str, usize); 29] = [
     (Dynamic, "dynamic", "UNSPECIFIED", 0),
     (Boolean, "boolean", "BOOL", 8),
     (Bf16, "bf16", "BF16", 16),
@@ -66,6 +73,9 @@ const TABLE: [(ElementType, &str, &str, usize); 26] = [
     (F8E8M0, "f8e8m0", "F8E8M0", 8),
     (F4E2M1, "f4e2m1", "F4E2M1", 4),
     (String, "string", "STRING", 0),
+    (F8E4M3Fnuz, "f8e4m3fnuz", "F8E4M3FNUZ", 8),
+    (F8E5M2Fnuz, "f8e5m2fnuz", "F8E5M2FNUZ", 8),
+    (I2, "i2", "I2", 2),
 ];
 
 impl ElementType {
@@ -98,17 +108,22 @@ impl ElementType {
 
     /// True for every float kind, f8, f4 and nf4 included.
     pub fn is_float(self) -> bool {
-        matches!(self, Bf16 | F16 | F32 | F64 | Nf4 | F8E4M3 | F8E5M2 | F8E8M0 | F4E2M1)
+        matches!(self, Bf16 | F16 | F32 | F64 | Nf4 | F8E4M3 | F8E5M2 | F8E8M0 | F4E2M1 | F8E4M3Fnuz | F8E5M2Fnuz)
     }
 
     /// True for signed and unsigned integers; `Boolean` is not one.
     pub fn is_integer(self) -> bool {
-        matches!(self, I4 | I8 | I16 | I32 | I64 | U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
+        matches!(self, I2 | I4 | I8 | I16 | I32 | I64 | U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
     }
 
     /// True when negative values can be held. f8e8m0 is a float without a sign.
     pub fn is_signed(self) -> bool {
-        matches!(self, I4 | I8 | I16 | I32 | I64) || (self.is_float() && self != F8E8M0)
+        matches!(self, I2 | I4 | I8 | I16 | I32 | I64) || (self.is_float() && self != F8E8M0)
+    }
+
+    /// Whether OpenVINO has the type. An IR with another one is read by this engine only.
+    pub fn is_in_openvino(self) -> bool {
+        !matches!(self, F8E4M3Fnuz | F8E5M2Fnuz | I2)
     }
 
     pub fn is_sub_byte(self) -> bool {

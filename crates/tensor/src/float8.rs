@@ -1,5 +1,6 @@
 //! Codes of the 8-bit and 4-bit float types to and from f32, bit for bit as OpenVINO rounds them.
-//! f8e5m2 is rounded through f16 (twice), so a value just below a tie may round up; f8e4m3 has no infinity.
+//! f8e5m2 is rounded through f16 (twice), so a value just below a tie may round up; f8e4m3 has no infinity. The FNUZ forms,
+//! which OpenVINO lacks, are rounded once, as in ONNX.
 
 use half::f16;
 
@@ -13,6 +14,8 @@ pub fn decode(ty: ElementType, code: u8) -> f32 {
         ElementType::F8E8M0 => decode_f8e8m0(code),
         ElementType::F4E2M1 => decode_f4e2m1(code),
         ElementType::Nf4 => decode_nf4(code),
+        ElementType::F8E4M3Fnuz => E4M3FNUZ.decode(code),
+        ElementType::F8E5M2Fnuz => E5M2FNUZ.decode(code),
         _ => panic!("float8 serves f8, f4 and nf4, found {ty}"),
     }
 }
@@ -25,6 +28,8 @@ pub fn encode(ty: ElementType, value: f32) -> u8 {
         ElementType::F8E8M0 => encode_f8e8m0(value),
         ElementType::F4E2M1 => encode_f4e2m1(value),
         ElementType::Nf4 => encode_nf4(value),
+        ElementType::F8E4M3Fnuz => E4M3FNUZ.encode(value),
+        ElementType::F8E5M2Fnuz => E5M2FNUZ.encode(value),
         _ => panic!("float8 serves f8, f4 and nf4, found {ty}"),
     }
 }
@@ -161,6 +166,46 @@ pub fn encode_nf4(value: f32) -> u8 {
     NF4_BORDERS.iter().filter(|&&border| value > border).count() as u8
 }
 
+/// A FNUZ form: finite numbers only, one zero, and NaN where the negative zero would be.
+struct Fnuz {
+    mantissa_bits: i32,
+    bias: i32,
+}
+
+const E4M3FNUZ: Fnuz = Fnuz { mantissa_bits: 3, bias: 8 };
+const E5M2FNUZ: Fnuz = Fnuz { mantissa_bits: 2, bias: 16 };
+const FNUZ_NAN: u8 = 0x80;
+
+impl Fnuz {
+    fn decode(&self, code: u8) -> f32 {
+        if code == FNUZ_NAN {
+            return f32::NAN;
+        }
+        let size = i32::from(code & 0x7f);
+        let (exponent, mantissa) = (size >> self.mantissa_bits, size & ((1 << self.mantissa_bits) - 1));
+        let implicit = i32::from(exponent > 0) << self.mantissa_bits;
+        let power = exponent.max(1) - self.bias - self.mantissa_bits;
+        sign_of(code & 0x80) * (implicit + mantissa) as f32 * 2f32.powi(power)
+    }
+
+    /// Rounds to nearest even; what is too large by then, infinities and NaN give NaN.
+    fn encode(&self, value: f32) -> u8 {
+        let size = value.abs();
+        // Below the smallest normal number the step stays the same.
+        let exponent = ((size.to_bits() >> 23) as i32 - 127).max(1 - self.bias);
+        if exponent > 15 {
+            return FNUZ_NAN;
+        }
+        // Scaling by a power of two is exact here; a full mantissa carries into the exponent by itself.
+        let steps = (size * 2f32.powi(self.mantissa_bits - exponent)).round_ties_even() as i32;
+        match ((exponent + self.bias - 1) << self.mantissa_bits) + steps {
+            0 => 0,
+            code @ 1..=0x7f => code as u8 | if value.is_sign_negative() { 0x80 } else { 0 },
+            _ => FNUZ_NAN,
+        }
+    }
+}
+
 fn sign_of(bit: u8) -> f32 {
     if bit == 0 { 1.0 } else { -1.0 }
 }
@@ -178,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_code_survives_a_round_trip() {
-        for ty in [F8E4M3, F8E5M2, F8E8M0, F4E2M1, Nf4] {
+        for ty in [F8E4M3, F8E5M2, F8E8M0, F4E2M1, Nf4, F8E4M3Fnuz, F8E5M2Fnuz] {
             for code in 0..1u32 << ty.bits() {
                 let value = decode(ty, code as u8);
                 if !value.is_nan() {
@@ -229,6 +274,23 @@ mod tests {
             F4E2M1,
             &[(100.0, 7), (f32::NAN, 7), (f32::NEG_INFINITY, 15), (-0.1, 8), (-0.75, 10), (0.5, 1), (-1.0, 10)],
         );
+    }
+
+    // The expected codes of the FNUZ forms were printed by ml_dtypes 0.5, which ONNX's reference uses.
+
+    #[test]
+    fn fnuz_forms_overflow_to_nan() {
+        let inf = f32::INFINITY;
+        check(F8E4M3Fnuz, &[(1.0, 0x40), (240.0, 0x7f), (247.9, 0x7f), (248.0, 0x80), (-1e9, 0x80), (inf, 0x80)]);
+        check(F8E5M2Fnuz, &[(1.0, 0x40), (57344.0, 0x7f), (61439.0, 0x7f), (61440.0, 0x80), (-inf, 0x80)]);
+        check(F8E4M3Fnuz, &[(f32::NAN, 0x80), (-f32::NAN, 0x80), (100.0, 116), (-100.0, 244)]);
+        check(F8E5M2Fnuz, &[(f32::NAN, 0x80), (-f32::NAN, 0x80), (100.0, 90), (-100.0, 218)]);
+    }
+
+    #[test]
+    fn fnuz_forms_have_one_zero_and_subnormals() {
+        check(F8E4M3Fnuz, &[(0.0, 0), (-0.0, 0), (0.0009, 1), (-0.0001, 0), (2f32.powi(-10), 1), (2f32.powi(-11), 0)]);
+        check(F8E5M2Fnuz, &[(-0.0, 0), (0.0009, 23), (-0.0001, 139), (-2f32.powi(-17), 0x81), (2f32.powi(-18), 0)]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reads and writes the raw codes of sub-byte elements. The order differs by type: u4, i4, nf4, f4e2m1 and u2 start at
+//! Reads and writes the raw codes of sub-byte elements. The order differs by type: u4, i4, nf4, f4e2m1, u2 and i2 start at
 //! the low end of a byte, u1 at the top bit, and u3/u6 split each element over a group of three bytes.
 
 use crate::ElementType;
@@ -8,7 +8,7 @@ use crate::ElementType;
 pub fn get(ty: ElementType, bytes: &[u8], index: usize) -> u8 {
     match ty {
         ElementType::U1 => bytes[index / 8] >> (7 - index % 8) & 1,
-        ElementType::U2 => bytes[index / 4] >> (index % 4 * 2) & 3,
+        ElementType::U2 | ElementType::I2 => bytes[index / 4] >> (index % 4 * 2) & 3,
         ElementType::U3 => {
             let (low, low_shift, high, high_shift) = split_u3(index);
             byte_or_zero(bytes, low) >> low_shift & 3 | (byte_or_zero(bytes, high) >> high_shift & 1) << 2
@@ -27,7 +27,7 @@ pub fn get(ty: ElementType, bytes: &[u8], index: usize) -> u8 {
 pub fn set(ty: ElementType, bytes: &mut [u8], index: usize, code: u8) {
     match ty {
         ElementType::U1 => put(&mut bytes[index / 8], 7 - index % 8, 1, code),
-        ElementType::U2 => put(&mut bytes[index / 4], index % 4 * 2, 3, code),
+        ElementType::U2 | ElementType::I2 => put(&mut bytes[index / 4], index % 4 * 2, 3, code),
         ElementType::U3 => {
             let (low, low_shift, high, high_shift) = split_u3(index);
             put(&mut bytes[low], low_shift, 3, code);

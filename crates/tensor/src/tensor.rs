@@ -359,7 +359,7 @@ impl Tensor {
         }
         // The narrowest number that holds every value of the coded types.
         let source = match self.ty {
-            ElementType::I4 => ElementType::I8,
+            ElementType::I2 | ElementType::I4 => ElementType::I8,
             _ if is_coded(self.ty) && self.ty.is_float() => ElementType::F32,
             _ if is_coded(self.ty) => ElementType::U8,
             other => other,

@@ -1,6 +1,7 @@
 //! Casts. A float that an 8-bit float cannot hold becomes its largest number unless `saturate` is off; our Convert never
 //! saturates there, and knows no other rounding than to the nearest.
 
+use super::compose::Compose;
 use crate::tensor::element_type;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{AttrValue, Result, Value};
@@ -9,6 +10,7 @@ use carafe_ops::arithmetic::Multiply;
 use carafe_ops::compare::{Greater, Less};
 use carafe_ops::convert::ConvertLike;
 use carafe_ops::indexing::Select;
+use carafe_ops::math::IsNaN;
 use carafe_ops::own::{BitCast, ConvertText};
 use carafe_tensor::ElementType;
 
@@ -83,13 +85,27 @@ fn to_type(n: &mut NodeCx<'_>, x: Value, to: ElementType) -> Result<Value> {
     }
     let most = match to {
         ElementType::F8E4M3 => 448.0,
-        ElementType::F8E5M2 => 57344.0,
+        ElementType::F8E4M3Fnuz => 240.0,
+        ElementType::F8E5M2 | ElementType::F8E5M2Fnuz => 57344.0,
+        ElementType::F4E2M1 if from.is_dynamic() || from.is_float() => return to_f4e2m1(n, x),
         ElementType::F8E8M0 if from != to => return to_power_of_two(n, x, saturate, &rounding),
         _ => return n.convert(x, to),
     };
-    let wide = from.is_float() && from.bits() > 8;
-    let x = if saturate && wide { n.emit(Clamp { min: -most, max: most }, &[x])? } else { x };
+    if !saturate || !from.is_float() || from == to {
+        return n.convert(x, to);
+    }
+    // Another 8-bit type may lack the limit itself.
+    let x = if from.bits() > 8 { x } else { n.convert(x, ElementType::F32)? };
+    let x = n.emit(Clamp { min: -most, max: most }, &[x])?;
     n.convert(x, to)
+}
+
+// The type has no NaN; ONNX's reference gives a zero, our Convert the largest number.
+pub(super) fn to_f4e2m1(n: &mut NodeCx<'_>, x: Value) -> Result<Value> {
+    let x = n.convert(x, ElementType::F32)?;
+    let (missing, zero) = (n.emit(IsNaN, &[x])?, n.scalar(ElementType::F32, -0.0)?);
+    let x = n.choose(missing, zero, x)?;
+    n.convert(x, ElementType::F4E2M1)
 }
 
 // The nearest power of two, or the next one where that lies on the wrong side.

@@ -1,6 +1,7 @@
 //! Quantisation. A scale is one number, a vector along an axis, or one number for each block of an axis; zero points have
 //! its shape. The type of the zero point is the type of the quantised values.
 
+use super::casts::to_f4e2m1;
 use super::compose::Compose;
 use super::shapes::all_axes;
 use crate::tensor::element_type;
@@ -34,6 +35,7 @@ pub(super) fn to_integer(n: &mut NodeCx<'_>, x: Value, zero_point: Value) -> Res
 fn limits(ty: ElementType) -> Option<(f64, f64)> {
     Some(match ty {
         ElementType::U2 => (0.0, 3.0),
+        ElementType::I2 => (-2.0, 1.0),
         ElementType::U4 => (0.0, 15.0),
         ElementType::I4 => (-8.0, 7.0),
         ElementType::U8 => (0.0, 255.0),
@@ -41,7 +43,8 @@ fn limits(ty: ElementType) -> Option<(f64, f64)> {
         ElementType::U16 => (0.0, 65535.0),
         ElementType::I16 => (-32768.0, 32767.0),
         ElementType::F8E4M3 => (-448.0, 448.0),
-        ElementType::F8E5M2 => (-57344.0, 57344.0),
+        ElementType::F8E4M3Fnuz => (-240.0, 240.0),
+        ElementType::F8E5M2 | ElementType::F8E5M2Fnuz => (-57344.0, 57344.0),
         ElementType::F4E2M1 => (-6.0, 6.0),
         _ => return None,
     })
@@ -170,7 +173,10 @@ fn quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
         if let Some((low, high)) = limits(ty).filter(|_| saturate) {
             y = n.between(y, low, high)?;
         }
-        n.convert(y, ty)?
+        match ty {
+            ElementType::F4E2M1 => to_f4e2m1(n, y)?,
+            _ => n.convert(y, ty)?,
+        }
     } else {
         let zero_point = match zero_point {
             Some(z) => z,

@@ -59,7 +59,11 @@ impl Op for SegmentMax {
             return cx.put(0, &out, maxima);
         }
         with_number!(ty, T => {
-            let lowest = if ty == ElementType::I4 { T::from_i64(-8) } else { T::lowest() };
+            let lowest = match ty {
+                ElementType::I2 => T::from_i64(-2),
+                ElementType::I4 => T::from_i64(-8),
+                _ => T::lowest(),
+            };
             let empty = if self.fill_mode == FillMode::Zero { T::zero() } else { lowest };
             let maxima = maxima::<T>(&cx.get(0)?, &cx.ints(1)?, &out, empty)?;
             cx.put(0, &out, maxima)
@@ -101,7 +105,8 @@ fn lowest_float(ty: ElementType) -> f64 {
         ElementType::F16 => f16::MIN.to_f64(),
         ElementType::Bf16 => bf16::MIN.to_f64(),
         ElementType::F8E4M3 => -448.0,
-        ElementType::F8E5M2 => -57344.0,
+        ElementType::F8E5M2 | ElementType::F8E5M2Fnuz => -57344.0,
+        ElementType::F8E4M3Fnuz => -240.0,
         ElementType::F4E2M1 => -6.0,
         ElementType::Nf4 => -1.0,
         ElementType::F8E8M0 => 0.0,

@@ -191,6 +191,7 @@ fn lowest_of<T: Number>(ty: ElementType) -> T {
     match ty {
         ElementType::F16 => T::from_f64(-65504.0),
         ElementType::Bf16 => T::from_f64(-3.3895313892515355e38),
+        ElementType::I2 => T::from_i64(-2),
         ElementType::I4 => T::from_i64(-8),
         _ => T::lowest(),
     }
