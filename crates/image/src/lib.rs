@@ -2,13 +2,13 @@
 //! of pixels is checked before anything is allocated.
 #![forbid(unsafe_code)]
 
+mod jpeg;
 mod pnm;
 mod tiff;
 
 use std::io::Cursor;
 use thiserror::Error;
 use zune_core::bytestream::ZCursor;
-use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 
 /// No picture has more pixels than this: the side of a square of 8192.
@@ -115,7 +115,7 @@ pub fn decode(bytes: &[u8]) -> Result<Picture> {
     // A decoder that meets what its authors did not think of must not end the program.
     let decoded = std::panic::catch_unwind(|| match format {
         Format::Bmp => bmp(bytes),
-        Format::Jpeg => jpeg(bytes),
+        Format::Jpeg => jpeg::decode(bytes),
         Format::Jpeg2000 => jpeg2000(bytes),
         Format::Png => png(bytes),
         Format::Pnm => pnm::decode(bytes),
@@ -137,14 +137,6 @@ fn size_of(dimensions: Option<(usize, usize)>) -> Result<(usize, usize)> {
 
 fn bmp(bytes: &[u8]) -> Result<Picture> {
     let mut decoder = zune_bmp::BmpDecoder::new_with_options(ZCursor::new(bytes), options());
-    decoder.decode_headers().map_err(|e| broken(format!("{e:?}")))?;
-    let (width, height) = size_of(decoder.dimensions())?;
-    Picture::new(width, height, decoder.decode().map_err(|e| broken(format!("{e:?}")))?)
-}
-
-fn jpeg(bytes: &[u8]) -> Result<Picture> {
-    let options = options().jpeg_set_out_colorspace(ColorSpace::RGB);
-    let mut decoder = zune_jpeg::JpegDecoder::new_with_options(ZCursor::new(bytes), options);
     decoder.decode_headers().map_err(|e| broken(format!("{e:?}")))?;
     let (width, height) = size_of(decoder.dimensions())?;
     Picture::new(width, height, decoder.decode().map_err(|e| broken(format!("{e:?}")))?)
