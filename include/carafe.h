@@ -101,6 +101,12 @@ struct CarafeRegistrar;
 
 #define CARAFE_STRING 25
 
+#define CARAFE_F8E4M3FNUZ 26
+
+#define CARAFE_F8E5M2FNUZ 27
+
+#define CARAFE_I2 28
+
 // As it stood in a text file, without a declared kind.
 #define CARAFE_ATTR_TEXT 0
 
@@ -353,6 +359,10 @@ typedef struct CarafeOp {
     size_t n_moves;
     // Since 1.2. Whether the instance has an evaluation, where a class that has `eval` may be without; null when all have.
     uint32_t (*evaluates)(const void *instance);
+    // Since 1.2. Places in `attrs` of those that are internal: used while converting and running, never written to the
+    // files of an IR. None of them can be required; a node that was read from a file has the default.
+    const size_t *internal_attrs;
+    size_t n_internal_attrs;
 } CarafeOp;
 
 // One output of one node.

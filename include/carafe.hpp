@@ -571,6 +571,7 @@ struct Decl {
         bool required;
         std::optional<Attr> otherwise;
         std::string doc;
+        bool internal = false;
     };
     std::vector<Port> ins, outs;
     std::vector<Declared> attrs;
@@ -600,6 +601,13 @@ struct Decl {
     /* An attribute that a node may leave out, and has no value then. */
     Decl &optional(std::string attr, uint32_t kind, std::string about = "") {
         attrs.push_back({std::move(attr), kind, false, std::nullopt, std::move(about)});
+        return *this;
+    }
+    /* As `attr`, but used while converting and running only and never written to the files of an IR: a node that is read
+     * from one has the value given here. */
+    Decl &internal(Attr a, std::string about = "") {
+        attr(std::move(a), std::move(about));
+        attrs.back().internal = true;
         return *this;
     }
     Decl &says(std::string text) { return doc = std::move(text), *this; }
@@ -865,7 +873,9 @@ public:
         for (auto &p : decl.outs) outs.push_back({text(p.name), p.optional, p.variadic});
         std::vector<CarafeAttrInfo> infos;
         std::deque<CarafeAttr> defaults;
+        std::vector<size_t> internal;
         for (auto &a : decl.attrs) {
+            if (a.internal) internal.push_back(infos.size());
             if (a.otherwise) defaults.push_back(a.otherwise->raw());
             const CarafeAttr *otherwise = a.otherwise ? &defaults.back() : nullptr;
             infos.push_back({text(a.name), a.kind, a.required, otherwise, text(a.doc)});
@@ -883,6 +893,8 @@ public:
         t.outputs = outs.data();
         t.n_attrs = infos.size();
         t.attrs = infos.data();
+        t.n_internal_attrs = internal.size();
+        t.internal_attrs = internal.data();
         t.create = [](void *, CarafeAttrs attrs, void **instance) {
             return guard([&] { *instance = static_cast<Op *>(new T(Attrs(attrs))); });
         };

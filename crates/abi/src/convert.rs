@@ -47,7 +47,7 @@ unsafe impl Send for CarafeFact {}
 // SAFETY: as above.
 unsafe impl Sync for CarafeFact {}
 
-const TYPES: [(u32, ElementType); 26] = [
+const TYPES: [(u32, ElementType); 29] = [
     (CARAFE_DYNAMIC, ElementType::Dynamic),
     (CARAFE_BOOLEAN, ElementType::Boolean),
     (CARAFE_BF16, ElementType::Bf16),
@@ -74,6 +74,9 @@ const TYPES: [(u32, ElementType); 26] = [
     (CARAFE_F8E8M0, ElementType::F8E8M0),
     (CARAFE_F4E2M1, ElementType::F4E2M1),
     (CARAFE_STRING, ElementType::String),
+    (CARAFE_F8E4M3FNUZ, ElementType::F8E4M3Fnuz),
+    (CARAFE_F8E5M2FNUZ, ElementType::F8E5M2Fnuz),
+    (CARAFE_I2, ElementType::I2),
 ];
 
 pub(crate) fn type_code(ty: ElementType) -> u32 {

@@ -444,7 +444,7 @@ unsafe extern "C" fn ir(
     let b = unsafe { bridge(g) };
     guard(|| {
         if b.ir.is_none() {
-            b.ir = Some(carafe_ir::write_parts(b.model(), &carafe_ir::WriteOptions::default())?);
+            b.ir = Some(carafe_ir::write_parts(b.model(), &carafe_ir::WriteOptions::transfer())?);
         }
         let Some((text, parts)) = &b.ir else { return Err(Error::invalid("the text of the model is not there")) };
         let list: Vec<CarafeBuffer> = parts

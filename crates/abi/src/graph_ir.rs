@@ -100,7 +100,7 @@ pub(crate) fn text_without_weights(mut model: Model) -> Result<String> {
         };
         model.set_op(id, Arc::new(op))?;
     }
-    Ok(carafe_ir::write_parts(&model, &carafe_ir::WriteOptions::default())?.0)
+    Ok(carafe_ir::write_parts(&model, &carafe_ir::WriteOptions::transfer())?.0)
 }
 
 /// Evaluates a node with variables that the context of the other side keeps, and gives the outputs to that context.

@@ -41,6 +41,7 @@ pub fn op_table<T: OpNew>() -> CarafeOp {
         })
         .collect();
     let (n_attrs, attrs) = (attrs.len(), attrs.leak().as_ptr());
+    let internal: Vec<usize> = (0..n_attrs).filter(|i| info.attrs[*i].internal).collect();
     CarafeOp {
         size: size_of::<CarafeOp>(),
         abi: CARAFE_ABI_MAJOR,
@@ -63,6 +64,8 @@ pub fn op_table<T: OpNew>() -> CarafeOp {
         moves: info.moves.as_ptr(),
         n_moves: info.moves.len(),
         evaluates: Some(evaluates::<T>),
+        n_internal_attrs: internal.len(),
+        internal_attrs: internal.leak().as_ptr(),
     }
 }
 

@@ -121,14 +121,28 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
     let moves = unsafe { items(table.moves, table.n_moves, "moved inputs")? }.to_vec();
     // SAFETY: as above.
     let list = unsafe { items(table.attrs, table.n_attrs, "attributes")? };
+    // SAFETY: as above.
+    let marks = unsafe { items(table.internal_attrs, table.n_internal_attrs, "internal attributes")? };
+    let mut internal = vec![false; list.len()];
+    for &i in marks {
+        let n = list.len();
+        let outside = || Error::invalid(format!("attribute {i} is marked internal, there are {n}"));
+        *internal.get_mut(i).ok_or_else(outside)? = true;
+    }
     let mut attrs = Vec::new();
     let mut defaults = AttrMap::new();
-    for a in list {
+    for (i, a) in list.iter().enumerate() {
         // SAFETY: as above.
         let attr_name = unsafe { c_text(a.name, "the name of an attribute")? };
         // SAFETY: as above.
         let doc = unsafe { opt_c_text(a.doc, "the documentation of an attribute")? }.unwrap_or("");
         let kind = kind_of(a.kind)?;
+        let is_internal = internal[i];
+        if is_internal && a.required != 0 {
+            return Err(Error::invalid(format!(
+                "attribute `{attr_name}` is internal and required, but a node that is read from a file does not have it"
+            )));
+        }
         let mut default = None;
         // SAFETY: as above.
         if let Some(value) = unsafe { a.default_value.as_ref() } {
@@ -140,7 +154,7 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
         } else if a.required == 0 {
             default = Some("none".to_string());
         }
-        attrs.push((attr_name.to_string(), kind, default, doc.to_string()));
+        attrs.push((attr_name.to_string(), kind, default, doc.to_string(), is_internal));
     }
     let flag = |bit: u32| table.flags & bit != 0;
     let key = format!(
@@ -159,11 +173,12 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
         attrs: Box::leak(
             attrs
                 .iter()
-                .map(|(name, kind, default, doc)| AttrInfo {
+                .map(|(name, kind, default, doc, internal)| AttrInfo {
                     name: forever(name),
                     kind: *kind,
                     default: default.as_deref().map(forever),
                     doc: forever(doc),
+                    internal: *internal,
                 })
                 .collect(),
         ),

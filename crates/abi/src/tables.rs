@@ -78,6 +78,9 @@ pub const CARAFE_F8E5M2: u32 = 22;
 pub const CARAFE_F8E8M0: u32 = 23;
 pub const CARAFE_F4E2M1: u32 = 24;
 pub const CARAFE_STRING: u32 = 25;
+pub const CARAFE_F8E4M3FNUZ: u32 = 26;
+pub const CARAFE_F8E5M2FNUZ: u32 = 27;
+pub const CARAFE_I2: u32 = 28;
 
 /// One dimension of a shape, known or within bounds.
 #[repr(C)]
@@ -313,6 +316,10 @@ pub struct CarafeOp {
     pub n_moves: usize,
     /// Since 1.2. Whether the instance has an evaluation, where a class that has `eval` may be without; null when all have.
     pub evaluates: Option<unsafe extern "C" fn(instance: *const c_void) -> u32>,
+    /// Since 1.2. Places in `attrs` of those that are internal: used while converting and running, never written to the
+    /// files of an IR. None of them can be required; a node that was read from a file has the default.
+    pub internal_attrs: *const usize,
+    pub n_internal_attrs: usize,
 }
 
 /// One output of one node.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) fn export(compiled: &Compiled, to: &mut dyn Write) -> Result<()> {
-    let (xml, weights) = carafe_ir::write_to(&compiled.engine.model, &carafe_ir::WriteOptions::default())?;
+    let (xml, weights) = carafe_ir::write_to(&compiled.engine.model, &carafe_ir::WriteOptions::transfer())?;
     let mut payload = vec![];
     // Packed forms of another level of instructions are of no use, so the level is part of the file.
     put(&mut payload, Isa::best().name().as_bytes());

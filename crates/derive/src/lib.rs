@@ -15,7 +15,9 @@
 //! Words of `#[op(...)]`: `name`, `xml` (name in files), `since`, `until` (first and last opset), `opset` (home opset
 //! name, or the opset of an extension, which then needs no `since`), `inputs`, `outputs` (port names; `?` marks an
 //! optional one, `...` any number), `moves` (inputs whose elements are only moved), `commutative`, `random`, `stateful`,
-//! `sink`. Words of `#[attr(...)]`: `name`, `default`; without a default the attribute is required.
+//! `sink`. Words of `#[attr(...)]`: `name`, `default`, `internal`; without a default the attribute is required. An internal
+//! attribute is used while converting and running and never written to the files of an IR, so it needs a default: that is
+//! what a node has that was read from one.
 //!
 //! The code it writes names `carafe_graph`, which must be in scope: as a dependency, or through `carafe::prelude`.
 
@@ -104,25 +106,36 @@ struct AttrField<'a> {
     field: &'a Field,
     name: String,
     default: Option<Expr>,
+    internal: bool,
 }
 
 fn attr_field(field: &Field) -> syn::Result<AttrField<'_>> {
     let ident = field.ident.as_ref().expect("named field");
     let mut name = ident.to_string();
     let mut default = None;
+    let mut internal = false;
     for attr in field.attrs.iter().filter(|a| a.path().is_ident("attr")) {
         attr.parse_nested_meta(|meta| {
             if meta.path.is_ident("name") {
                 name = meta.value()?.parse::<LitStr>()?.value();
             } else if meta.path.is_ident("default") {
                 default = Some(meta.value()?.parse::<Expr>()?);
+            } else if meta.path.is_ident("internal") {
+                internal = true;
             } else {
                 return Err(meta.error("unknown word in #[attr(...)]"));
             }
             Ok(())
         })?;
     }
-    Ok(AttrField { field, name, default })
+    if internal && is_body(&field.ty) {
+        return Err(syn::Error::new_spanned(field, "a sub-graph is part of every file and cannot be internal"));
+    }
+    if internal && default.is_none() {
+        let what = "an internal attribute needs a default: it is not written to files, so a node that is read has none";
+        return Err(syn::Error::new_spanned(field, what));
+    }
+    Ok(AttrField { field, name, default, internal })
 }
 
 fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
@@ -159,7 +172,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let doc = doc_of(&input.attrs);
 
     let infos = fields.iter().map(|f| {
-        let (name, ty, doc) = (&f.name, &f.field.ty, doc_of(&f.field.attrs));
+        let (name, ty, doc, internal) = (&f.name, &f.field.ty, doc_of(&f.field.attrs), f.internal);
         let default = match &f.default {
             Some(e) => {
                 let text = quote!(#e).to_string();
@@ -169,6 +182,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
         };
         quote! { carafe_graph::AttrInfo {
             name: #name, kind: <#ty as carafe_graph::Attr>::KIND, default: #default, doc: #doc,
+            internal: #internal,
         } }
     });
     let writes = fields.iter().map(|f| {

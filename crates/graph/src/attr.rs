@@ -2,6 +2,7 @@
 //! it belongs to parses it, so one reader serves every file format.
 
 use crate::body::Body;
+use crate::string_list;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::fmt;
 
@@ -61,6 +62,8 @@ pub struct AttrInfo {
     /// Text of the default expression; `None` for a required attribute.
     pub default: Option<&'static str>,
     pub doc: &'static str,
+    /// Used while converting and running, never written to the files of an IR; a node read from one has the default.
+    pub internal: bool,
 }
 
 /// A field type that can be an attribute.
@@ -82,7 +85,7 @@ impl AttrValue {
             AttrValue::Float(x) => float_text(*x),
             AttrValue::Ints(v) => join(v),
             AttrValue::Floats(v) => v.iter().map(|x| float_text(*x)).collect::<Vec<_>>().join(", "),
-            AttrValue::Strs(v) => v.join(", "),
+            AttrValue::Strs(v) => string_list::join(v),
             AttrValue::Type(t) => t.name().to_string(),
             AttrValue::Types(v) => join(v),
             AttrValue::Shape(s) => s.to_string(),
@@ -104,6 +107,7 @@ impl fmt::Display for AttrValue {
             AttrValue::Body(b) => write!(f, "<body of {} nodes>", b.model.len()),
             AttrValue::Tensor(t) => write!(f, "<{}{:?}>", t.0.element_type(), t.0.shape()),
             AttrValue::Text(s) | AttrValue::Str(s) => write!(f, "{s:?}"),
+            AttrValue::Strs(v) if !string_list::is_plain(v) => f.write_str(&string_list::join(v)),
             AttrValue::Ints(_) | AttrValue::Floats(_) | AttrValue::Strs(_) | AttrValue::Types(_) => {
                 write!(f, "[{}]", self.to_text().unwrap_or_default())
             }
@@ -137,8 +141,8 @@ fn parse_float(s: &str) -> Result<f64, String> {
     s.parse::<f64>().map_err(|_| format!("expected a number, found `{s}`"))
 }
 
-fn parse_int(s: &str) -> Result<i64, String> {
-    s.parse::<i64>().map_err(|_| format!("expected an integer, found `{s}`"))
+fn parse_int(s: &str) -> Result<i128, String> {
+    s.parse::<i128>().map_err(|_| format!("expected an integer, found `{s}`"))
 }
 
 impl Attr for bool {
@@ -184,9 +188,9 @@ macro_rules! int_attr {
         impl Attr for Vec<$t> {
             const KIND: AttrKind = AttrKind::Ints;
             fn read(value: &AttrValue) -> Result<Vec<$t>, String> {
-                let list: Vec<i64> = match value {
-                    AttrValue::Ints(v) => v.clone(),
-                    AttrValue::Int(i) => vec![*i],
+                let list: Vec<i128> = match value {
+                    AttrValue::Ints(v) => v.iter().map(|i| i128::from(*i)).collect(),
+                    AttrValue::Int(i) => vec![i128::from(*i)],
                     v => match v.text() {
                         Some(s) => items(s).map(parse_int).collect::<Result<_, _>>()?,
                         None => return Err(format!("expected a list of integers, found {value}")),
@@ -197,7 +201,8 @@ macro_rules! int_attr {
                     .collect()
             }
             fn write(&self) -> Option<AttrValue> {
-                Some(AttrValue::Ints(self.iter().map(|&x| x as i64).collect()))
+                let numbers: Result<Vec<i64>, _> = self.iter().map(|&x| i64::try_from(x)).collect();
+                Some(numbers.map_or_else(|_| AttrValue::Text(join(self)), AttrValue::Ints))
             }
         }
     )*};
@@ -268,7 +273,7 @@ impl Attr for Vec<String> {
         match value {
             AttrValue::Strs(v) => Ok(v.clone()),
             v => match v.text() {
-                Some(s) => Ok(items(s).map(str::to_string).collect()),
+                Some(s) => Ok(string_list::split(s)),
                 None => Err(format!("expected a list of strings, found {value}")),
             },
         }

@@ -24,6 +24,7 @@ mod registry;
 mod replacement;
 mod rewrite;
 mod rt_info;
+mod string_list;
 mod structural;
 mod topo;
 mod verify;

@@ -92,6 +92,7 @@ static CONSTANT: OpInfo = OpInfo {
         kind: crate::AttrKind::Tensor,
         default: None,
         doc: "The stored tensor.",
+        internal: false,
     }],
     doc: "A tensor stored in the model.",
     moves: &[],

@@ -12,7 +12,7 @@ mod xml;
 pub use detect::is_ir;
 pub use read::{Problem, problems, read, read_file, read_parts};
 use std::path::PathBuf;
-pub use write::{WeightPart, write_file, write_parts, write_to};
+pub use write::{WeightPart, types_only_read_here, write_file, write_parts, write_to};
 
 /// How a model is read.
 #[derive(Clone, Debug)]
@@ -38,4 +38,14 @@ impl Default for ReadOptions {
 pub struct WriteOptions {
     /// Stored in the model's runtime information as `Runtime_version`.
     pub runtime_version: Option<String>,
+    /// Attributes that are marked internal are written too. For a model that goes on running elsewhere (exported models,
+    /// plugins), not for the files of a user.
+    pub keep_internal: bool,
+}
+
+impl WriteOptions {
+    /// A model on its way to another device or process of ours: everything that running it needs.
+    pub fn transfer() -> WriteOptions {
+        WriteOptions { keep_internal: true, ..WriteOptions::default() }
+    }
 }

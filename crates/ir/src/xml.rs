@@ -13,7 +13,7 @@ pub(crate) type Xml<'a> = roxmltree::Node<'a, 'a>;
 pub(crate) const MAX_BYTES: u64 = 1 << 30;
 const MAX_TAGS: usize = 20_000_000;
 const MAX_ATTRIBUTES: usize = 50_000_000;
-const MAX_ATTRIBUTES_OF_ONE: usize = 1000;
+pub(crate) const MAX_ATTRIBUTES_OF_ONE: usize = 1000;
 const MAX_DEPTH: usize = 256;
 
 /// Parses without document type, entities or namespaces.

@@ -173,7 +173,7 @@ fn the_runtime_version_replaces_an_older_one() {
     let (mut model, x) = with_parameter();
     model.result("out", x).unwrap();
     model.rt_info = vec![RtTree::leaf("Runtime_version", "old"), RtTree::leaf("version", "11")];
-    let options = WriteOptions { runtime_version: Some("new 1.0".into()) };
+    let options = WriteOptions { runtime_version: Some("new 1.0".into()), ..WriteOptions::default() };
     let (xml, _) = write_to(&model, &options).unwrap();
     assert!(xml.contains(r#"<Runtime_version value="new 1.0" />"#), "{xml}");
     assert!(!xml.contains("old") && !xml.contains("<version"), "{xml}");

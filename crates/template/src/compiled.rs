@@ -98,7 +98,7 @@ impl CompiledModel for Compiled {
         model
     }
     fn export(&self, to: &mut dyn Write) -> Result<()> {
-        let (mut xml, weights) = carafe_ir::write_to(&self.model, &carafe_ir::WriteOptions::default())?;
+        let (mut xml, weights) = carafe_ir::write_to(&self.model, &carafe_ir::WriteOptions::transfer())?;
         // Blanks, until the weights start on a boundary and can be used where they lie.
         let blanks = (8 + xml.len()).next_multiple_of(64) - (8 + xml.len());
         xml.extend(std::iter::repeat_n(' ', blanks));

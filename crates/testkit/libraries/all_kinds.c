@@ -188,6 +188,32 @@ static CarafeStatus twice_eval(const void *instance, CarafeEval *cx) {
     return CARAFE_OK;
 }
 
+/* x * factor + hint, where the hint is never written to a file. */
+
+struct Hinted {
+    double factor, hint;
+};
+
+static CarafeStatus hinted_create(void *user, CarafeAttrs attrs, void **instance) {
+    (void)user;
+    struct Hinted *h = malloc(sizeof *h);
+    h->factor = carafe_attr(attrs, "factor")->f;
+    h->hint = carafe_attr(attrs, "hint")->f;
+    *instance = h;
+    return CARAFE_OK;
+}
+
+static CarafeStatus hinted_eval(const void *instance, CarafeEval *cx) {
+    const struct Hinted *h = instance;
+    CarafeTensor x;
+    void *to;
+    TRY(cx->fns->input(cx, 0, &x));
+    TRY(cx->fns->output(cx, 0, CARAFE_F32, x.rank, x.shape, &to));
+    for (size_t i = 0; i < carafe_elements(&x); i++)
+        ((float *)to)[i] = (float)(((const float *)x.data)[i] * h->factor + h->hint);
+    return CARAFE_OK;
+}
+
 /* What was heard of. */
 
 static atomic_long steps, events;
@@ -413,6 +439,30 @@ static CarafeStatus add_every_attr(CarafeRegistrar *r) {
     return r->fns->add_op(r, &op);
 }
 
+static CarafeStatus add_hinted(CarafeRegistrar *r) {
+    CarafeAttr factor = carafe_attr_float("factor", 1), hint = carafe_attr_float("hint", 10);
+    CarafeAttrInfo attrs[] = {{"factor", CARAFE_ATTR_FLOAT, 0, &factor, NULL}, {"hint", CARAFE_ATTR_FLOAT, 0, &hint, NULL}};
+    size_t internal[] = {1};
+    CarafeOp op = {0};
+    op.size = sizeof op;
+    op.abi = CARAFE_ABI_MAJOR;
+    op.name = "Hinted";
+    op.opset = "kinds";
+    op.inputs = data_port;
+    op.n_inputs = 1;
+    op.outputs = output_port;
+    op.n_outputs = 1;
+    op.attrs = attrs;
+    op.n_attrs = 2;
+    op.internal_attrs = internal;
+    op.n_internal_attrs = 1;
+    op.create = hinted_create;
+    op.infer = like_input;
+    op.eval = hinted_eval;
+    op.release = free;
+    return r->fns->add_op(r, &op);
+}
+
 static CarafeMapping mapping(const char *op, const char *from) {
     CarafeMapping m = {0};
     m.size = sizeof m;
@@ -514,6 +564,7 @@ CARAFE_C CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, Ca
     carafe = host;
     TRY(r->fns->describe(r, carafe_str("all kinds"), carafe_str("0.1.0")));
     TRY(add_every_attr(r));
+    TRY(add_hinted(r));
     TRY(add_op(r, "Places", "kinds", 0, places_infer, places_eval));
     TRY(add_op(r, "RunningSum", "kinds", CARAFE_OP_STATEFUL, like_input, running_sum_eval));
     TRY(add_op(r, "SoftSign", "opset9", 0, like_input, fill_eval));

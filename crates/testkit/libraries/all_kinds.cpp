@@ -114,6 +114,21 @@ public:
     void eval(carafe::Eval &cx) const override { run(cx); }
 };
 
+// x * factor + hint, where the hint is never written to a file.
+class Hinted : public Like {
+public:
+    explicit Hinted(const carafe::Attrs &a) : factor(a.get<double>("factor")), hint(a.get<double>("hint")) {}
+    void eval(carafe::Eval &cx) const override {
+        carafe::Tensor x = cx.input(0);
+        const float *from = x.data<float>();
+        float *to = cx.output<float>(0, x.shape());
+        for (size_t i = 0; i < x.size(); i++) to[i] = static_cast<float>(from[i] * factor + hint);
+    }
+
+private:
+    double factor, hint;
+};
+
 // Fails in the way it is told to.
 class Fails : public Like {
 public:
@@ -292,6 +307,7 @@ CARAFE_EXTENSION(r) {
     r.op<Places>(Decl("Places", "kinds").input("data").output("places"));
     r.op<RunningSum>(Decl("RunningSum", "kinds").input("data").output("sum").with(CARAFE_OP_STATEFUL));
     r.op<OtherSoftSign>(Decl("SoftSign", "opset9").input("data").output("output"));
+    r.op<Hinted>(Decl("Hinted", "kinds").input("data").output("output").attr({"factor", 1.0}).internal({"hint", 10.0}));
     r.op<Twice>(Decl("Twice", "kinds").input("data").output("output"));
     r.op<Fails>(Decl("Fails", "kinds").input("data").output("output").required("how", CARAFE_ATTR_STR));
     r.op<Heard>(Decl("Heard", "kinds").input("data").output("heard").with(CARAFE_OP_RANDOM));

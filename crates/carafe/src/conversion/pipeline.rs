@@ -237,11 +237,22 @@ pub fn emit(model: &Model, output: &Path, log: &Log<'_>) -> Result<()> {
         return Err(Error::usage(format!("output `{}` must end with .xml", output.display())));
     }
     log.debug(|| format!("stage emit: {}", output.display()));
+    let foreign = carafe_ir::types_only_read_here(model);
+    if !foreign.is_empty() {
+        let names: Vec<&str> = foreign.iter().map(|ty| ty.name()).collect();
+        let (names, output) = (names.join(", "), output.display());
+        log.warn(format!(
+            "`{output}` has values of type {names}, which OpenVINO does not have: only this engine reads it"
+        ));
+    }
     if let Some(folder) = output.parent().filter(|p| !p.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)
             .map_err(|e| Error::io(format!("cannot create folder `{}`", folder.display()), &e))?;
     }
-    let options = carafe_ir::WriteOptions { runtime_version: Some(format!("carafe {}", crate::VERSION)) };
+    let options = carafe_ir::WriteOptions {
+        runtime_version: Some(format!("carafe {}", crate::VERSION)),
+        ..carafe_ir::WriteOptions::default()
+    };
     carafe_ir::write_file(model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))
 }
 

@@ -1,6 +1,7 @@
 //! Builds the XML text. Line ends and tabs inside attribute values become character references, since a reader turns the
 //! plain ones into blanks; other control characters cannot be in XML at all and are an error.
 
+use crate::xml::MAX_ATTRIBUTES_OF_ONE;
 use carafe_graph::{Error, Result};
 
 #[derive(Debug)]
@@ -56,9 +57,16 @@ impl Emitter {
         self.indent();
         self.out.push('<');
         self.out.push_str(name);
-        for (key, value) in attributes {
+        if attributes.len() > MAX_ATTRIBUTES_OF_ONE {
+            let n = attributes.len();
+            return Err(Error::unsupported(format!("`{name}` has {n} attributes, more than {MAX_ATTRIBUTES_OF_ONE}")));
+        }
+        for (i, (key, value)) in attributes.iter().enumerate() {
             if !is_attribute_name(key) {
                 return Err(Error::unsupported(format!("`{key}` cannot be the name of an XML attribute")));
+            }
+            if attributes[..i].iter().any(|(earlier, _)| earlier == key) {
+                return Err(Error::unsupported(format!("XML cannot hold two attributes `{key}`")));
             }
             self.out.push(' ');
             self.out.push_str(key);
@@ -79,10 +87,19 @@ pub(crate) fn is_tag(key: &str) -> bool {
     key.is_ascii() && is_attribute_name(key) && !key.get(..3).is_some_and(|s| s.eq_ignore_ascii_case("xml"))
 }
 
+// The names of XML 1.0 without the colon; `xmlns` would declare a namespace.
 fn is_attribute_name(key: &str) -> bool {
-    let first = |c: char| c.is_alphabetic() || c == '_' || (c > '\u{bf}' && !c.is_whitespace());
-    let rest = |c: char| first(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | '\u{b7}');
-    key.starts_with(first) && key.chars().all(rest)
+    let first = |c: char| {
+        matches!(c, 'A'..='Z' | 'a'..='z' | '_' | '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{2ff}'
+            | '\u{370}'..='\u{37d}' | '\u{37f}'..='\u{1fff}' | '\u{200c}' | '\u{200d}' | '\u{2070}'..='\u{218f}'
+            | '\u{2c00}'..='\u{2fef}' | '\u{3001}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{fffd}'
+            | '\u{10000}'..='\u{effff}')
+    };
+    let rest = |c: char| {
+        let more = matches!(c, '0'..='9' | '-' | '.' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}' | '\u{2040}');
+        first(c) || more
+    };
+    key.starts_with(first) && key.chars().all(rest) && key != "xmlns"
 }
 
 fn escape(text: &str, out: &mut String) -> Result<()> {
@@ -125,9 +142,36 @@ mod tests {
 
     #[test]
     fn an_attribute_name_that_would_break_the_text_is_an_error() {
-        for bad in ["", "a b", "a=", "a>", "a:b", "1"] {
+        for bad in ["", "a b", "a=", "a>", "a:b", "1", "xmlns", "ª", "×", "a\u{2010}", "\u{f0000}"] {
             assert!(Emitter::new().empty("e", &[(bad, "")]).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn every_attribute_name_that_is_written_reads_back() {
+        for c in (0..0x11_0000).step_by(7).filter_map(char::from_u32) {
+            for key in [format!("{c}"), format!("a{c}")] {
+                let mut emitter = Emitter::new();
+                if emitter.empty("e", &[(&key, "v")]).is_ok() {
+                    let text = emitter.finish();
+                    let document = crate::xml::parse(&text).unwrap_or_else(|e| panic!("{key:?}: {e}"));
+                    assert_eq!(document.root_element().attribute(key.as_str()), Some("v"), "{key:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_attributes_of_one_name_are_an_error() {
+        assert!(Emitter::new().empty("e", &[("a", "1"), ("b", "2"), ("a", "1")]).is_err());
+    }
+
+    #[test]
+    fn more_attributes_than_a_reader_takes_are_an_error() {
+        let names: Vec<String> = (0..1001).map(|i| format!("a{i}")).collect();
+        let attributes: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "")).collect();
+        assert!(Emitter::new().empty("e", &attributes).is_err());
+        assert!(Emitter::new().empty("e", &attributes[1..]).is_ok());
     }
 
     #[test]

@@ -15,8 +15,9 @@ use crate::{WriteOptions, names};
 use body::OuterPorts;
 use carafe_graph::{AttrValue, Constant, Error, Fact, Model, Node, NodeId, ResultOp, RtInfo, RtTree};
 use carafe_graph::{Result, Value};
+use carafe_tensor::ElementType;
 use emit::Emitter;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 use weights::Weights;
 
@@ -34,13 +35,27 @@ pub fn write_parts(model: &Model, options: &WriteOptions) -> Result<(String, Vec
     Ok((text, weights.into_parts()))
 }
 
+/// Element types of values of the model, bodies included, that OpenVINO has no name for: it cannot read the file.
+pub fn types_only_read_here(model: &Model) -> BTreeSet<ElementType> {
+    let mut found = BTreeSet::new();
+    let mut models = vec![model];
+    while let Some(model) = models.pop() {
+        for (_, node) in model.nodes() {
+            found.extend(node.outputs().iter().map(|o| o.fact.ty).filter(|ty| !ty.is_in_openvino()));
+            models.extend(node.op().bodies().into_iter().map(|(_, body)| &body.model));
+        }
+    }
+    found
+}
+
 /// Streams the weights and returns the text.
 fn write_text(model: &Model, options: &WriteOptions, weights: &mut dyn Write) -> Result<String> {
     Ok(write_with(model, options, weights)?.0)
 }
 
 fn write_with<'w>(model: &Model, options: &WriteOptions, weights: &'w mut dyn Write) -> Result<(String, Weights<'w>)> {
-    let mut writer = Writer { xml: Emitter::new(), weights: Weights::new(weights) };
+    let mut writer =
+        Writer { xml: Emitter::new(), weights: Weights::new(weights), keep_internal: options.keep_internal };
     writer.xml.open("net", &[("name", &model.name), ("version", "11")])?;
     writer.net(model, 0)?;
     let mut tree = model.rt_info.clone();
@@ -58,6 +73,7 @@ fn write_with<'w>(model: &Model, options: &WriteOptions, weights: &'w mut dyn Wr
 struct Writer<'w> {
     xml: Emitter,
     weights: Weights<'w>,
+    keep_internal: bool,
 }
 
 impl Writer<'_> {
@@ -169,9 +185,12 @@ impl Writer<'_> {
         let mode = attrs.iter().find(|(name, _)| name == "auto_pad").and_then(|(_, v)| v.to_text());
         let automatic = mode.is_some_and(|m| !m.eq_ignore_ascii_case("explicit"));
         let mut data = Vec::with_capacity(attrs.len());
+        let declared = node.op().info().attrs;
+        let is_internal = |name: &str| declared.iter().any(|a| a.internal && a.name == name);
         for (name, value) in attrs {
             let text = match value {
                 AttrValue::Body(_) => continue,
+                _ if !self.keep_internal && is_internal(&name) => continue,
                 AttrValue::Ints(pads) if automatic && matches!(&*name, "pads_begin" | "pads_end") => {
                     AttrValue::Ints(vec![0; pads.len()]).to_text()
                 }

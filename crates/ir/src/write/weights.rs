@@ -84,17 +84,22 @@ impl<'w> Weights<'w> {
             ElementType::String => Payload::Strings(encode_strings(tensor.strings()?)?),
             _ => Payload::Tensor(tensor.clone()),
         };
+        let failed = |e: std::io::Error| Error::io("cannot write weights", &e);
         let bytes = payload.bytes();
         let (size, alignment) = (bytes.len() as u64, payload.alignment());
         if bytes.is_empty() {
-            return Ok(Place { offset: self.end, size: 0 });
+            // OpenVINO refuses a constant, even one without elements, whose file is empty.
+            if self.end == 0 {
+                self.out.write_all(&[0]).map_err(failed)?;
+                self.end = 1;
+            }
+            return Ok(Place { offset: 0, size: 0 });
         }
         let same = self.written.entry(sample(bytes)).or_default();
         let fits = |(offset, other): &&(u64, Payload)| offset % alignment == 0 && is_same(bytes, other.bytes());
         if let Some((offset, _)) = same.iter().find(fits) {
             return Ok(Place { offset: *offset, size });
         }
-        let failed = |e: std::io::Error| Error::io("cannot write weights", &e);
         let offset = self.end.next_multiple_of(alignment);
         let gap = (offset - self.end) as usize;
         self.out.write_all(&[0; 8][..gap]).and_then(|()| self.out.write_all(bytes)).map_err(failed)?;
@@ -176,9 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_tensor_takes_no_place() {
-        let (places, bytes) = places(&[Tensor::zeros(ElementType::F32, &[0]).unwrap()]);
-        assert_eq!((places, bytes.len()), (vec![(0, 0)], 0));
+    fn an_empty_tensor_takes_no_place_but_the_file_is_not_empty() {
+        let empty = Tensor::zeros(ElementType::F32, &[0]).unwrap();
+        let (places, bytes) = places(&[empty.clone(), Tensor::scalar(7u8), empty]);
+        assert_eq!((places, bytes), (vec![(0, 0), (1, 1), (0, 0)], vec![0, 7]));
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn constants_model(compiled: &Compiled) -> Result<Model> {
 }
 
 fn ir_bytes(model: &Model) -> Result<Vec<u8>> {
-    let (xml, weights) = carafe_ir::write_to(model, &carafe_ir::WriteOptions::default())?;
+    let (xml, weights) = carafe_ir::write_to(model, &carafe_ir::WriteOptions::transfer())?;
     let mut out = Out(Vec::new());
     out.frame(xml.as_bytes());
     out.frame(&weights);

@@ -165,6 +165,28 @@ impl Op for Twice {
     }
 }
 
+/// `x * factor + hint`, where the hint is never written to a file.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(opset = "kinds", inputs = "data", outputs = "output")]
+pub struct Hinted {
+    #[attr(default = 1.0)]
+    pub factor: f64,
+    #[attr(default = 10.0, internal)]
+    pub hint: f64,
+}
+
+impl Op for Hinted {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        cx.output_like(0, 0);
+        Ok(())
+    }
+    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+        let y = cx.get::<f32>(0)?.iter().map(|x| (f64::from(*x) * self.factor + self.hint) as f32).collect();
+        let shape = cx.shape(0).to_vec();
+        cx.put::<f32>(0, &shape, y)
+    }
+}
+
 /// Fails in the way it is told to.
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(opset = "kinds", inputs = "data", outputs = "output")]
@@ -241,7 +263,7 @@ fn own_op(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 carafe_sdk::export_extension! {
     name: "all kinds",
-    ops: [EveryAttr, Places, RunningSum, OtherSoftSign, Twice, Fails, Heard],
+    ops: [EveryAttr, Places, RunningSum, OtherSoftSign, Twice, Hinted, Fails, Heard],
     rules: [
         Rule::new("Steep", steep).framework("onnx").domain("kinds"),
         Rule::new("Nonzeros", own_op).domain("kinds"),

@@ -73,6 +73,15 @@ fn wrong_tables_are_refused_whole() {
             "4 elements at a null pointer",
         ),
         (
+            "CarafeAttrInfo a = {\"a\", CARAFE_ATTR_INT, 0, NULL, NULL}; static const size_t marks[] = {1}; op.attrs = &a; op.n_attrs = 1; op.internal_attrs = marks; op.n_internal_attrs = 1; r->fns->add_op(r, &op);",
+            "attribute 1 is marked internal, there are 1",
+        ),
+        (
+            "CarafeAttrInfo a = {\"a\", CARAFE_ATTR_INT, 1, NULL, NULL}; static const size_t marks[] = {0}; op.attrs = &a; op.n_attrs = 1; op.internal_attrs = marks; op.n_internal_attrs = 1; r->fns->add_op(r, &op);",
+            "`a` is internal and required",
+        ),
+        ("op.n_internal_attrs = 2; r->fns->add_op(r, &op);", "internal attributes: 2 elements at a null pointer"),
+        (
             "static const CarafePort many[] = {{\"a\", 0, 1}, {\"b\", 0, 0}}; op.inputs = many; op.n_inputs = 2; r->fns->add_op(r, &op);",
             "only the last port",
         ),

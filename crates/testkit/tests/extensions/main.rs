@@ -6,6 +6,7 @@ mod bad_tables;
 mod by_documents;
 mod examples;
 mod growth;
+mod internal;
 mod kinds;
 mod needed;
 mod registering;
