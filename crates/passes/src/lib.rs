@@ -19,6 +19,7 @@ mod remove_unused;
 mod shared;
 mod simplify_shape_paths;
 mod sink_transposes;
+mod spell_out;
 #[cfg(test)]
 mod testing;
 mod transposed_weights;
@@ -39,6 +40,7 @@ pub use remove_no_ops::RemoveNoOps;
 pub use remove_unused::RemoveUnused;
 pub use simplify_shape_paths::SimplifyShapePaths;
 pub use sink_transposes::SinkTransposes;
+pub use spell_out::SpellOut;
 
 use carafe_graph::{Model, Notes, Pass, Result, run_passes};
 

@@ -4,6 +4,8 @@
 //! cargo run -p carafe-testkit --example cases_as_ir -- FOLDER
 //! ```
 
+use carafe::passes::SpellOut;
+use carafe::{Notes, run_passes};
 use carafe_testkit::CaseFile;
 use carafe_testkit::runner::{InputsAs, build};
 use std::path::Path;
@@ -20,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let file = CaseFile::read(&path)?;
         for case in &file.cases {
             // Cases about errors have no model.
-            let Ok(model) = build(case, InputsAs::Constants) else { continue };
+            let Ok(mut model) = build(case, InputsAs::Constants) else { continue };
+            run_passes(&mut model, &[&SpellOut], &mut Notes::default())?;
             let target = Path::new(&folder).join(format!("{}-{}.xml", file.name, case.line));
             carafe_ir::write_file(&model, &target, &carafe_ir::WriteOptions::default())?;
             written += 1;

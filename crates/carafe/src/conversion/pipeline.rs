@@ -8,7 +8,7 @@ use carafe_frontend::{Explained, Level, Log, describe};
 use carafe_graph::{
     Constant, Error, Model, Notes, Pass, PassChoice, Phase, Result, ResultOp, Value, printable, run_passes,
 };
-use carafe_passes::{COMMON, CompressToFp16, FUSE, TIDY};
+use carafe_passes::{COMMON, CompressToFp16, FUSE, SpellOut, TIDY};
 use carafe_runtime::{Core, NodeExplained, ReadRequest};
 use std::path::Path;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl<'a> Conversion<'a> {
         if self.compress_to_fp16 {
             run_passes(model, &[&CompressToFp16], notes)?;
         }
-        Ok(())
+        run_passes(model, &[&SpellOut], notes)
     }
 
     // Which rewrites run: those that are named to be off or on, and what is left of `--transform`.
