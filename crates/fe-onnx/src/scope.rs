@@ -13,7 +13,7 @@ use crate::types;
 use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto, ValueInfoProto};
 use carafe_frontend::{
-    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, Unread, pack,
+    Explained, Given, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, Unread, pack,
     trace_inputs, trace_outputs,
 };
 use carafe_graph::{AttrValue, Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
@@ -90,7 +90,7 @@ impl<'f, 'o> Scope<'f, 'o> {
     }
 
     /// Translates a whole graph; parameters get the given types where there are any.
-    pub(crate) fn graph(mut self, graph: &GraphProto, given: &[ItemType]) -> Result<SubModel> {
+    pub(crate) fn graph(mut self, graph: &GraphProto, given: &[Given]) -> Result<SubModel> {
         self.model.name = graph.name.clone().unwrap_or_default();
         self.initializers(graph)?;
         let free = graph.input.iter().filter(|i| !self.names.contains_key(i.name.as_deref().unwrap_or("")));
@@ -101,8 +101,13 @@ impl<'f, 'o> Scope<'f, 'o> {
         for (i, input) in free.into_iter().enumerate() {
             let name = input.name.as_deref().unwrap_or("");
             let ty = match given.get(i) {
-                Some(ty) if ty.is_packed() => types::refine(ty, &types::of_value("input", input)?),
-                Some(ty) => ty.clone(),
+                Some(Given::Apart(list)) => {
+                    let item = self.parameters(name, list)?;
+                    self.declare(name, item)?;
+                    continue;
+                }
+                Some(Given::Whole(ty)) if ty.is_packed() => types::refine(ty, &types::of_value("input", input)?),
+                Some(Given::Whole(ty)) => ty.clone(),
                 None => types::of_value("input", input)?,
             };
             let fact = ty.fact();
@@ -110,9 +115,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             if ty.is_packed() && self.outer.is_none() {
                 self.model.set_packed_type(v.node, &ty);
             }
-            if self.names.insert(name.to_string(), Item::of(v, ty)).is_some() {
-                return Err(Error::invalid(format!("two inputs are named `{name}`")));
-            }
+            self.declare(name, Item::of(v, ty))?;
         }
         if self.cx.options.keep_unknown {
             let values = graph.value_info.iter().chain(&graph.output);
@@ -131,6 +134,24 @@ impl<'f, 'o> Scope<'f, 'o> {
             }
         }
         Ok(SubModel { model: self.model, captured: self.captured, outputs })
+    }
+
+    // A parameter for each element of a sequence.
+    fn parameters(&mut self, name: &str, list: &[ItemType]) -> Result<Item> {
+        let mut items = vec![];
+        for (i, ty) in list.iter().enumerate() {
+            let fact = ty.fact();
+            let v = self.model.parameter(&format!("{name}/{i}"), fact.ty, fact.shape)?;
+            items.push(Item::of(v, ty.clone()));
+        }
+        Ok(Item::Sequence(items))
+    }
+
+    fn declare(&mut self, name: &str, item: Item) -> Result<()> {
+        match self.names.insert(name.to_string(), item) {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(format!("two inputs are named `{name}`"))),
+        }
     }
 
     // A node that makes what an input is named like: everybody reads the node, so the input has no effect.
@@ -425,6 +446,10 @@ impl Host for Scope<'_, '_> {
         self.body_of(attribute, &types)
     }
     fn body_of(&mut self, attribute: &str, parameters: &[ItemType]) -> Result<SubModel> {
+        let given: Vec<Given> = parameters.iter().map(|ty| Given::Whole(ty.clone())).collect();
+        self.body_given(attribute, &given)
+    }
+    fn body_given(&mut self, attribute: &str, parameters: &[Given]) -> Result<SubModel> {
         let at = self.graphs.iter().position(|(n, _)| n == attribute);
         let at = at.ok_or_else(|| Error::invalid(format!("attribute `{attribute}` is required and missing")))?;
         if self.depth >= MAX_DEPTH {

@@ -23,7 +23,7 @@ pub use item::{Item, join, pack};
 pub use mapping::{Mapping, split_name};
 pub use missing::Missing;
 pub use near::{is_near, nearest};
-pub use node_cx::{Host, NodeCx, Outputs, SourceNode, SubModel};
+pub use node_cx::{Given, Host, NodeCx, Outputs, SourceNode, SubModel};
 pub use options::{FormatOptions, Level, Log, Progress, ReadOptions};
 pub use rule::{Found, Origin, Rule, RuleSet, StaticRule, Translate, rule, rule_in};
 pub use telemetry::{send_error, send_event};

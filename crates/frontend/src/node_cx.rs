@@ -65,6 +65,14 @@ pub struct SubModel {
     pub outputs: Vec<Item>,
 }
 
+/// What a sub-graph is given for one of the inputs that it declares.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    Whole(ItemType),
+    /// A sequence whose elements come one by one, each in a parameter of its own.
+    Apart(Vec<ItemType>),
+}
+
 /// What a format gives its rules beyond the node itself.
 pub trait Host {
     fn model(&self) -> &Model;
@@ -86,6 +94,15 @@ pub trait Host {
     /// The type that a sub-graph attribute declares for one of its inputs.
     fn declared_input(&self, _attribute: &str, _input: usize) -> Option<ItemType> {
         None
+    }
+    /// As `body_of`, for formats whose sub-graphs also take sequences apart.
+    fn body_given(&mut self, attribute: &str, parameters: &[Given]) -> Result<SubModel> {
+        let whole = |given: &Given| match given {
+            Given::Whole(ty) => Ok(ty.clone()),
+            Given::Apart(_) => Err(Error::unsupported(format!("sub-graph `{attribute}` cannot take a sequence apart"))),
+        };
+        let types = parameters.iter().map(whole).collect::<Result<Vec<_>>>()?;
+        self.body_of(attribute, &types)
     }
     /// Every operation that can be emitted by name.
     fn registry(&self) -> Option<&Registry> {
@@ -315,6 +332,13 @@ impl<'a> NodeCx<'a> {
             return Err(self.fail(format!("attribute `{attribute}` is required and missing")));
         }
         self.host.body_of(attribute, parameters)
+    }
+    /// As `body_of`, where some sequences are given element by element.
+    pub fn body_given(&mut self, attribute: &str, parameters: &[Given]) -> Result<SubModel> {
+        if !self.node.graphs.iter().any(|g| g == attribute) {
+            return Err(self.fail(format!("attribute `{attribute}` is required and missing")));
+        }
+        self.host.body_given(attribute, parameters)
     }
     /// The type that a sub-graph attribute declares for one of its inputs, where it declares one.
     pub fn declared_input(&self, attribute: &str, input: usize) -> Option<ItemType> {

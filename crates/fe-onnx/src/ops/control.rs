@@ -1,9 +1,10 @@
 //! If and Loop. Outer values a sub-graph reads become further inputs of the operation. The types a Loop body is
 //! translated under must hold in every iteration, so carried shapes are widened and the body is translated again until
-//! one more iteration adds nothing. Sequences are packed where they are carried, or differ between the branches.
+//! one more iteration adds nothing. A sequence that keeps its length from one iteration to the next is carried element by
+//! element; others are packed where they are carried, or differ between the branches.
 
 use super::compose::Compose;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, SubModel, join, rule};
+use carafe_frontend::{Given, Item, NodeCx, Outputs, StaticRule, SubModel, join, rule};
 use carafe_graph::{Body, BodyInput, BodyOutput, Fact, ItemType, Result, Slicing, Value};
 use carafe_ops::control::{If, Loop};
 use carafe_tensor::{Dim, ElementType, PartialShape, Tensor};
@@ -12,6 +13,9 @@ pub(crate) const RULES: &[StaticRule] = &[rule("If", 1, if_rule), rule("Loop", 1
 
 /// Translations of a body before carried values count as unknown.
 const MAX_ROUNDS: usize = 8;
+
+/// A longer sequence is carried packed: each element carried by itself is an input and an output of the operation.
+const MOST_ELEMENTS: usize = 64;
 
 fn if_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let condition = n.input(0)?;
@@ -92,7 +96,7 @@ fn loop_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let counter = if is_vector { PartialShape::new([Dim::known(1)]) } else { PartialShape::scalar() };
     let head = [Fact::new(ElementType::I64, counter), plain(n.fact(condition))];
     let head = head.each_ref().map(ItemType::of);
-    let states = starts.iter().map(|item| start_type(n, item)).collect::<Result<Vec<_>>>()?;
+    let states = starts.iter().map(|item| start_given(n, item)).collect::<Result<Vec<_>>>()?;
     let carried = starts.len();
     let (mut sub, states) = stable_items(n, "body", &head, states, &[], 1)?;
     if sub.outputs.len() < carried + 1 {
@@ -102,10 +106,27 @@ fn loop_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
     if let Some(i) = (0..sub.outputs.len()).find(|i| !(tensor(i) || (1..=carried).contains(i))) {
         return Err(n.fail(format!("output {i} of the body must be a tensor, found {}", sub.outputs[i].ty(&sub.model)?)));
     }
-    let settled = std::iter::once(None).chain(states.iter().map(|ty| ty.is_packed().then(|| ty.clone())));
+    let packed = |given: &Given| match given {
+        Given::Whole(ty) => ty.is_packed().then(|| ty.clone()),
+        Given::Apart(_) => None,
+    };
+    let settled = std::iter::once(None).chain(states.iter().map(packed));
     let settled: Vec<_> = settled.chain(std::iter::repeat(None)).take(sub.outputs.len()).collect();
     sub.settle(&settled)?;
-    let starts = starts.iter().zip(&states).map(|(item, ty)| n.pack(item, ty)).collect::<Result<Vec<_>>>()?;
+    let mut values = vec![];
+    for (item, given) in starts.iter().zip(&states) {
+        match (item, given) {
+            (Item::Sequence(items), Given::Apart(types)) => {
+                for (item, ty) in items.iter().zip(types) {
+                    values.push(n.pack(item, ty)?);
+                }
+            }
+            (item, Given::Whole(ty)) => values.push(n.pack(item, ty)?),
+            _ => return Err(n.fail("a carried sequence is not known element by element")),
+        }
+    }
+    let starts = values;
+    let carried = starts.len();
     let results = sub.model.results().to_vec();
     for &scan in &results[carried + 1..] {
         let value = sub.model.result_value(scan);
@@ -129,16 +150,37 @@ fn loop_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
         .map(|r| BodyOutput { outer: r - 1, result: r, slicing: (r > carried).then(|| Slicing::along(0)) })
         .collect();
     let values = n.emit_all(Loop { body }, &inputs)?;
-    let types = states.into_iter().chain(std::iter::repeat(ItemType::Unknown));
-    Ok(Outputs(values.into_iter().zip(types).map(|(v, ty)| Item::of(v, ty)).collect()))
+    let mut values = values.into_iter();
+    let mut outputs = vec![];
+    for given in states {
+        match given {
+            Given::Whole(ty) => outputs.extend(values.next().map(|v| Item::of(v, ty))),
+            Given::Apart(types) => {
+                let items = types.into_iter().zip(values.by_ref()).map(|(ty, v)| Item::of(v, ty));
+                outputs.push(Item::Sequence(items.collect()));
+            }
+        }
+    }
+    outputs.extend(values.map(Item::Tensor));
+    Ok(Outputs(outputs))
 }
 
-// The type a carried value begins with.
-fn start_type(n: &NodeCx<'_>, item: &Item) -> Result<ItemType> {
-    match item {
-        Item::Tensor(v) => Ok(ItemType::of(&plain(n.fact(*v)))),
-        _ => item.ty(n.model()),
+// What a carried value begins as.
+fn start_given(n: &NodeCx<'_>, item: &Item) -> Result<Given> {
+    let tensor = |item: &Item| match item {
+        Item::Tensor(v) => Some(ItemType::of(&plain(n.fact(*v)))),
+        _ => None,
+    };
+    if let Item::Sequence(items) = item
+        && (1..=MOST_ELEMENTS).contains(&items.len())
+        && let Some(types) = items.iter().map(tensor).collect()
+    {
+        return Ok(Given::Apart(types));
     }
+    Ok(Given::Whole(match tensor(item) {
+        Some(ty) => ty,
+        None => item.ty(n.model())?,
+    }))
 }
 
 // The bound of iterations. Here a negative count is none at all, there it is no bound.
@@ -177,7 +219,8 @@ pub(super) fn stable_body(
     first: usize,
 ) -> Result<SubModel> {
     let types = |facts: &[Fact]| facts.iter().map(ItemType::of).collect::<Vec<_>>();
-    Ok(stable_items(n, attribute, &types(head), types(&states), &types(tail), first)?.0)
+    let states = types(&states).into_iter().map(Given::Whole).collect();
+    Ok(stable_items(n, attribute, &types(head), states, &types(tail), first)?.0)
 }
 
 /// Translates a body whose parameters are `head`, the carried `states` and `tail`; its results from `first` on are the next
@@ -186,20 +229,38 @@ fn stable_items(
     n: &mut NodeCx<'_>,
     attribute: &str,
     head: &[ItemType],
-    mut states: Vec<ItemType>,
+    mut states: Vec<Given>,
     tail: &[ItemType],
     first: usize,
-) -> Result<(SubModel, Vec<ItemType>)> {
+) -> Result<(SubModel, Vec<Given>)> {
+    let whole = |types: &[ItemType]| types.iter().cloned().map(Given::Whole).collect::<Vec<_>>();
     for round in 0.. {
-        let parameters = [head, &states, tail].concat();
-        let sub = n.body_of(attribute, &parameters)?;
+        let parameters = [whole(head), states.clone(), whole(tail)].concat();
+        let sub = n.body_given(attribute, &parameters)?;
+        let given = |given: &Given| match given {
+            Given::Whole(_) => 1,
+            Given::Apart(types) => types.len(),
+        };
         let declared = sub.model.parameters().len() - sub.captured.len();
-        if declared != parameters.len() {
-            return Err(n.fail(format!("the body has {declared} inputs, the node gives {}", parameters.len())));
+        let count: usize = parameters.iter().map(given).sum();
+        if declared != count {
+            return Err(n.fail(format!("the body has {declared} inputs, the node gives {count}")));
         }
         let mut grown = false;
         for (state, item) in states.iter_mut().zip(sub.outputs.iter().skip(first)) {
-            let wider = widened(n, state, &item.ty(&sub.model)?, round)?;
+            let wider = match (&*state, item) {
+                (Given::Apart(types), Item::Sequence(items)) if types.len() == items.len() => {
+                    let next = |(ty, item): (&ItemType, &Item)| widened(n, ty, &item.ty(&sub.model)?, round);
+                    Given::Apart(types.iter().zip(items).map(next).collect::<Result<_>>()?)
+                }
+                // The length changes, or only a run knows it.
+                (Given::Apart(types), _) => {
+                    let any = |joined: ItemType, ty: &ItemType| widened(n, &joined, ty, round);
+                    let element = types.iter().try_fold(ItemType::Unknown, any)?;
+                    Given::Whole(widened(n, &ItemType::sequence(element), &item.ty(&sub.model)?, round)?)
+                }
+                (Given::Whole(ty), _) => Given::Whole(widened(n, ty, &item.ty(&sub.model)?, round)?),
+            };
             if wider != *state {
                 *state = wider;
                 grown = true;

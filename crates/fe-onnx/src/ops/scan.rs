@@ -1,12 +1,16 @@
 //! Scan: a TensorIterator whose parts lose the scanned axis on the way in and get it back on the way out. Version 8 has a
-//! batch axis in front of everything, which the body does not see: there a second TensorIterator goes over the batch.
+//! batch axis in front of everything, which the body does not see: there a Loop goes over the batch, since OpenVINO refuses
+//! one TensorIterator inside of another. Files know axes from the front only: an axis that is counted from the end of a
+//! tensor of unknown rank is moved to the front.
 
 use super::compose::Compose;
 use super::control::{capture, plain, stable_body};
 use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Body, BodyInput, BodyOutput, Fact, Model, Parameter, Result, Slicing, Value};
-use carafe_ops::control::TensorIterator;
-use carafe_tensor::Dim;
+use carafe_ops::control::{Loop, TensorIterator};
+use carafe_ops::movement::Transpose;
+use carafe_ops::shape::Range;
+use carafe_tensor::{Dim, ElementType, Tensor};
 use std::sync::Arc;
 
 pub(crate) const RULES: &[StaticRule] = &[rule("Scan", 8, batched_scan), rule("Scan", 9, scan)];
@@ -18,6 +22,8 @@ struct Plan {
     input_backwards: Vec<bool>,
     output_axes: Vec<i64>,
     output_backwards: Vec<bool>,
+    /// Where the axis of an output belongs that was joined at the front.
+    moved: Vec<Option<i64>>,
 }
 
 impl Plan {
@@ -33,12 +39,44 @@ impl Plan {
 }
 
 fn scan(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let values = n.inputs()?;
+    let mut values = n.inputs()?;
     let mut plan = plan(n, values.len(), "scan_input_directions")?;
+    for (i, value) in values[plan.states..].iter_mut().enumerate() {
+        if n.rank(*value).is_none() && plan.input_axes[i] < 0 {
+            *value = moved(n, *value, plan.input_axes[i], true)?;
+            plan.input_axes[i] = 0;
+        }
+    }
     let facts = values.iter().map(|&v| plain(n.fact(v))).collect::<Vec<_>>();
     let (op, captured) = iterator(n, &mut plan, &facts)?;
     let inputs = [values, captured].concat();
-    Ok(n.emit_all(op, &inputs)?.into())
+    let mut results = n.emit_all(op, &inputs)?;
+    for (result, axis) in results[plan.states..].iter_mut().zip(&plan.moved) {
+        if let Some(axis) = axis {
+            *result = moved(n, *result, *axis, false)?;
+        }
+    }
+    Ok(results.into())
+}
+
+// A negative axis of a tensor of unknown rank goes to the front, or the first axis to where that one was.
+fn moved(n: &mut NodeCx<'_>, x: Value, axis: i64, to_front: bool) -> Result<Value> {
+    let shape = n.shape_of(x)?;
+    let rank = n.shape_of(shape)?;
+    let rank = n.reshape(rank, &[])?;
+    let (zero, one, axis) = (n.i64(0)?, n.i64(1)?, n.i64(axis)?);
+    let at = n.plus(axis, rank)?;
+    let behind = n.plus(at, one)?;
+    let parts = match to_front {
+        true => [(at, behind), (zero, at), (behind, rank)],
+        false => [(one, behind), (zero, one), (behind, rank)],
+    };
+    let mut order = vec![];
+    for (start, stop) in parts {
+        order.push(n.emit(Range { output_type: ElementType::I64 }, &[start, stop, one])?);
+    }
+    let order = n.concat(&order, 0)?;
+    n.emit(Transpose, &[x, order])
 }
 
 fn plan(n: &NodeCx<'_>, given: usize, directions: &str) -> Result<Plan> {
@@ -56,6 +94,7 @@ fn plan(n: &NodeCx<'_>, given: usize, directions: &str) -> Result<Plan> {
         input_backwards,
         output_axes: n.attr("scan_output_axes", vec![])?,
         output_backwards: flags("scan_output_directions")?,
+        moved: vec![],
     })
 }
 
@@ -93,9 +132,13 @@ fn iterator(n: &mut NodeCx<'_>, plan: &mut Plan, facts: &[Fact]) -> Result<(Tens
     plan.output_axes.resize(results.len() - plan.states, 0);
     for (i, &result) in results[plan.states..].iter().enumerate() {
         let value = model.result_value(result);
-        if let Some(rank) = model.fact(value).shape.rank() {
-            plan.output_axes[i] = n.axis(plan.output_axes[i], rank + 1)? as i64;
-        }
+        let axis = plan.output_axes[i];
+        let rank = model.fact(value).shape.rank();
+        plan.output_axes[i] = match rank {
+            Some(rank) => n.axis(axis, rank + 1)? as i64,
+            None => axis.max(0),
+        };
+        plan.moved.push(Some(axis).filter(|axis| rank.is_none() && *axis < 0));
         let row = model.with_axes(value, &[plan.output_axis(i)])?;
         model.set_input(result, 0, row);
     }
@@ -180,15 +223,21 @@ fn batched_scan(n: &mut NodeCx<'_>) -> Result<Outputs> {
         let row = model.with_axes(v, &[0])?;
         model.result(&format!("result/{i}"), row)?;
     }
+    let goes_on = model.constant("goes_on", Tensor::from_f64(ElementType::Boolean, &[], &[1.0])?)?;
+    model.result("goes_on", goes_on)?;
     let mut body = Body::new(model);
+    body.execution_condition = Some(results.len());
+    // Behind the number of iterations and the first condition.
     body.inputs = (0..arguments.len())
         .map(|i| {
             let slicing = (i < values.len()).then(|| Slicing::along(0));
-            BodyInput { outer: Some(i), parameter: i, slicing, back_edge: None }
+            BodyInput { outer: Some(i + 2), parameter: i, slicing, back_edge: None }
         })
         .collect();
     body.outputs =
         (0..results.len()).map(|i| BodyOutput { outer: i, result: i, slicing: Some(Slicing::along(0)) }).collect();
-    let inputs = [values, captured].concat();
-    Ok(n.emit_all(TensorIterator { body }, &inputs)?.into())
+    let batch = n.size(values[0], 0)?;
+    let first = n.constant(Tensor::from_f64(ElementType::Boolean, &[], &[1.0])?)?;
+    let inputs = [vec![batch, first], values, captured].concat();
+    Ok(n.emit_all(Loop { body }, &inputs)?.into())
 }
