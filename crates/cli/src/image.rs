@@ -4,7 +4,6 @@
 use carafe::memory::ensure_memory;
 use carafe::{Error, Port, Result, Tensor};
 use zune_core::bytestream::ZCursor;
-use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 
 /// Largest width or height that is decoded.
@@ -118,16 +117,12 @@ fn decode(bytes: &[u8]) -> Result<Pixels> {
         let (width, height) = decoder.dimensions().ok_or_else(|| bad(&"no size"))?;
         return pixels(width, height, data);
     }
-    let options = options.jpeg_set_out_colorspace(ColorSpace::RGB);
-    let mut decoder = zune_jpeg::JpegDecoder::new_with_options(ZCursor::new(bytes), options);
-    decoder.decode_headers().map_err(|e| bad(&e))?;
-    ensure_memory(picture_bytes(decoder.dimensions()))?;
-    let data = decoder.decode().map_err(|e| bad(&e))?;
-    let (width, height) = decoder.dimensions().ok_or_else(|| bad(&"no size"))?;
-    pixels(width, height, data)
+    // Asks for its memory in a way that can fail.
+    let picture = carafe_image::decode(bytes).map_err(|e| Error::invalid(e.to_string()))?;
+    pixels(picture.width, picture.height, picture.data)
 }
 
-// Of samples of up to 16 bits with alpha, and of the coefficients that a progressive JPEG is decoded from.
+// Of samples of up to 16 bits with alpha.
 fn picture_bytes(size: Option<(usize, usize)>) -> usize {
     let (width, height) = size.unwrap_or((0, 0));
     width.saturating_mul(height).saturating_mul(4 * 4)

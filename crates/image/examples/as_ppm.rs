@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: as_ppm FOLDER")?;
     let (mut same, mut others) = (0, 0);
-    let mut files: Vec<PathBuf> = std::fs::read_dir(Path::new(&folder))?.map(|f| Ok(f?.path())).collect::<Result<_, std::io::Error>>()?;
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(Path::new(&folder))?.map(|f| Ok(f?.path())).collect::<Result<_, std::io::Error>>()?;
     files.retain(|p| p.extension().is_some_and(|e| e != "ppm") && p.with_extension("ppm").exists());
     files.sort();
     for file in files {

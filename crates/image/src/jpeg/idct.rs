@@ -42,12 +42,8 @@ fn transform(d: [N; 8], shift: usize) -> [N; 8] {
     let z2 = (d[5] + d[3]) * c(-20995);
     let z3 = (d[7] + d[3]) * c(-16069) + z5;
     let z4 = (d[5] + d[1]) * c(-3196) + z5;
-    let odd = [
-        d[1] * c(12299) + z1 + z4,
-        d[3] * c(25172) + z2 + z3,
-        d[5] * c(16819) + z2 + z4,
-        d[7] * c(2446) + z1 + z3,
-    ];
+    let odd =
+        [d[1] * c(12299) + z1 + z4, d[3] * c(25172) + z2 + z3, d[5] * c(16819) + z2 + z4, d[7] * c(2446) + z1 + z3];
     let half = c(1 << (shift - 1));
     std::array::from_fn(|i| match i {
         0..4 => (even[i] + odd[i] + half) >> shift,

@@ -20,8 +20,9 @@ const MOST_SCANS: usize = 500;
 
 /// Where the coefficients of a block are, in the order in which they are stored.
 const ZIGZAG: [u8; 64] = [
-    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28, 35,
-    42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21,
+    28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54,
+    47, 55, 62, 63,
 ];
 
 type QuantTable = [u16; 64];
@@ -144,11 +145,11 @@ impl Decoder {
             let wide = head >> 4 != 0;
             let size = if wide { 128 } else { 64 };
             let entries = rest.get(..size).ok_or_else(|| broken("a quantization table is cut short"))?;
-            let table = self.quant.get_mut(usize::from(head & 15)).ok_or_else(|| broken("quantization tables are 0 to 3"))?;
+            let table =
+                self.quant.get_mut(usize::from(head & 15)).ok_or_else(|| broken("quantization tables are 0 to 3"))?;
             let table = table.insert([0; 64]);
             for (i, place) in ZIGZAG.iter().enumerate() {
-                table[usize::from(*place)] =
-                    if wide { word(&entries[2 * i..]) as u16 } else { u16::from(entries[i]) };
+                table[usize::from(*place)] = if wide { word(&entries[2 * i..]) as u16 } else { u16::from(entries[i]) };
             }
             segment = &rest[size..];
         }
@@ -171,11 +172,15 @@ impl Decoder {
     }
 
     fn frame(&mut self, segment: &[u8], progressive: bool, bytes: usize) -> Result<()> {
-        let &[precision, h1, h0, w1, w0, n, ref list @ ..] = segment else { return Err(broken("the frame is cut short")) };
+        let &[precision, h1, h0, w1, w0, n, ref list @ ..] = segment else {
+            return Err(broken("the frame is cut short"));
+        };
         let (width, height) = (word(&[w1, w0]), word(&[h1, h0]));
         area(width, height)?;
         if self.frame.is_some() || precision != 8 || !matches!(n, 1 | 3 | 4) || list.len() < 3 * usize::from(n) {
-            return Err(broken(format!("{n} components of {precision} bits; read are 1, 3 or 4 of 8 bits in one frame")));
+            return Err(broken(format!(
+                "{n} components of {precision} bits; read are 1, 3 or 4 of 8 bits in one frame"
+            )));
         }
         let heads = list.as_chunks::<3>().0[..usize::from(n)].iter();
         let heads: Vec<(u8, usize, usize, usize)> =
