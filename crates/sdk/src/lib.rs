@@ -30,6 +30,9 @@
 //!     mappings: [Mapping::new("acme::Scale").framework("onnx").domain("acme.ai")],
 //! }
 //! ```
+//!
+//! An attribute that is marked `#[attr(default = ..., internal)]` is used while converting and running, kept in exported
+//! models and the cache, and never written to the files of an IR: a node that is read from one has the default.
 
 pub use carafe_abi as abi;
 pub use carafe_device as device;
