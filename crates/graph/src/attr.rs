@@ -4,6 +4,8 @@
 use crate::body::Body;
 use crate::string_list;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 /// One attribute value of any kind.
@@ -407,9 +409,25 @@ impl AttrMap {
 
 impl FromIterator<(String, AttrValue)> for AttrMap {
     fn from_iter<I: IntoIterator<Item = (String, AttrValue)>>(iter: I) -> AttrMap {
+        // A file may bring very many; looking each up in a list would take a time that grows with their square.
+        const MANY: usize = 64;
         let mut map = AttrMap::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         for (n, v) in iter {
-            map.set(n, v);
+            if map.0.len() < MANY {
+                map.set(n, v);
+                continue;
+            }
+            if places.is_empty() {
+                places = map.0.iter().enumerate().map(|(i, (n, _))| (n.clone(), i)).collect();
+            }
+            match places.entry(n.clone()) {
+                Entry::Occupied(place) => map.0[*place.get()].1 = v,
+                Entry::Vacant(place) => {
+                    place.insert(map.0.len());
+                    map.0.push((n, v));
+                }
+            }
         }
         map
     }

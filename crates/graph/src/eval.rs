@@ -369,17 +369,23 @@ fn ensure_room(inputs: &[Tensor], outputs: &[Fact]) -> Result<()> {
 
 /// Evaluates one node with exact inputs. A panic of the operation is an error that names the node.
 pub fn eval_node(model: &Model, id: NodeId, inputs: Vec<Tensor>, env: &mut EvalEnv) -> Result<Vec<Tensor>> {
+    let node = model.node(id);
+    eval_op(node.name(), id, node.op(), inputs, env)
+}
+
+/// Evaluates an operation as the node of this name and number, with exact inputs; for those who cannot hold the model
+/// meanwhile.
+pub fn eval_op(name: &str, id: NodeId, op: &dyn Op, inputs: Vec<Tensor>, env: &mut EvalEnv) -> Result<Vec<Tensor>> {
     if env.depth == 0 {
         // By itself, not within a run: the node is of the outermost model, and its bodies are bodies.
         let deeper = Deeper::into(env)?;
-        return eval_node(model, id, inputs, deeper.0);
+        return eval_op(name, id, op, inputs, deeper.0);
     }
-    let node = model.node(id);
     let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
     let facts: Vec<&Fact> = facts.iter().collect();
     let result = caught("the evaluation", || {
-        let outputs = infer_op(node.name(), id, node.op(), &facts, true)?;
-        EvalCx::new(node.name(), node.op().info(), inputs, &outputs, env).evaluate(node.op())
+        let outputs = infer_op(name, id, op, &facts, true)?;
+        EvalCx::new(name, op.info(), inputs, &outputs, env).evaluate(op)
     });
-    result.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(place_of(node.name(), node.op())) })
+    result.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(place_of(name, op)) })
 }

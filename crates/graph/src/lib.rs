@@ -34,7 +34,7 @@ pub use body::{Body, BodyInput, BodyOutput, Slicing};
 pub use carafe_derive::Op;
 pub use carafe_tensor as tensor;
 pub use error::{Error, ErrorKind, Result};
-pub use eval::{EvalCx, EvalEnv, RunBody, eval_node, run};
+pub use eval::{EvalCx, EvalEnv, RunBody, eval_node, eval_op, run};
 pub use fact::{Content, Fact};
 pub use framework_node::{FrameworkNode, ShapeFn, ShapeRule};
 pub use infer::{InferCx, infer_op, normalize_axis};
