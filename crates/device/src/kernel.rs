@@ -52,6 +52,10 @@ pub trait Kernel: Send + Sync {
     fn opset(&self) -> Option<&str>;
     /// Shown in reports.
     fn name(&self) -> &str;
+    /// File name of the library it came from, for messages.
+    fn library(&self) -> Option<&str> {
+        None
+    }
     /// Ways to run the node, the best first; none declines it. Asked when a model is compiled and, where shapes are open then,
     /// again for each set of shapes that comes.
     fn configs(&self, site: &Site) -> Result<Vec<Config>>;

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone)]
 pub(crate) struct Chosen {
     pub(crate) name: String,
+    /// The library it came from.
+    library: Option<String>,
     config: Config,
     prepared: Arc<Mutex<Box<dyn PreparedKernel>>>,
 }
@@ -48,7 +50,8 @@ fn prepare(kernel: &Arc<dyn Kernel>, site: &Site) -> Result<Option<Chosen>, Stri
         match judge(config, site) {
             Judged::Serves => {
                 let prepared = Arc::new(Mutex::new(guarded("init", || kernel.init(site, i))?));
-                return Ok(Some(Chosen { name: kernel.name().to_string(), config: config.clone(), prepared }));
+                let (name, library) = (kernel.name().to_string(), kernel.library().map(str::to_string));
+                return Ok(Some(Chosen { name, library, config: config.clone(), prepared }));
             }
             Judged::NotHere => {}
             Judged::Invalid(why) => invalid.push(format!("configuration {i}: {why}")),
@@ -134,10 +137,15 @@ impl Chosen {
         };
         if outputs.len() != facts.len() {
             let (found, wanted) = (outputs.len(), facts.len());
-            return Err(Error::invalid(format!("kernel `{}` gave {found} outputs, promised {wanted}", self.name)));
+            return Err(Error::invalid(format!("{} gave {found} outputs, promised {wanted}", self.shown())));
         }
         let plain = |(i, output): (usize, Tensor)| self.plain(i, output, &facts[i]);
         outputs.into_iter().enumerate().map(plain).collect()
+    }
+
+    fn shown(&self) -> String {
+        let library = self.library.as_ref().map_or(String::new(), |l| format!(" of `{l}`"));
+        format!("kernel `{}`{library}", self.name)
     }
 
     // An output in the form that was promised, as a plain tensor.
@@ -153,11 +161,9 @@ impl Chosen {
                 Some(b) => format!("blocks {:?}", b.blocks),
                 None => format!("[{}]", fact.shape),
             };
-            let (found, name) = (format!("{}{:?}", output.element_type(), output.shape()), &self.name);
-            return Err(Error::invalid(format!(
-                "kernel `{name}` gave output {i} as {found}, promised {}{form}",
-                layout.ty
-            )));
+            let found = format!("{}{:?}", output.element_type(), output.shape());
+            let (kernel, ty) = (self.shown(), layout.ty);
+            return Err(Error::invalid(format!("{kernel} gave output {i} as {found}, promised {ty}{form}")));
         }
         let plain = match (&layout.blocked, shape) {
             (Some(b), Some(shape)) => b.unpack(&output, &shape)?,
