@@ -281,12 +281,15 @@ typedef struct CarafeInferFns {
     uint32_t (*exact)(struct CarafeInfer *cx);
 } CarafeInferFns;
 
-// What `infer` of an operation sees and fills in. What it hands out is valid until `infer` returns.
+// What `infer` of an operation sees and fills in. What it hands out is valid until `infer` returns. Threads take turns at
+// it.
 typedef struct CarafeInfer {
     const struct CarafeInferFns *fns;
 } CarafeInfer;
 
-// Gives memory back to the side that made it.
+// Gives memory back to the side that made it. Called once, on any thread. The rule for all memory that is given with such
+// a function: a call that succeeds takes the memory, and the taker calls `release`; a call that fails takes nothing, the
+// memory stays with the caller and `release` is not called.
 typedef void (*CarafeRelease)(void *owner);
 
 typedef struct CarafeEvalFns {
@@ -296,7 +299,8 @@ typedef struct CarafeEvalFns {
     size_t (*n_outputs)(struct CarafeEval *cx);
     // What was inferred for an output; an unknown dimension is decided by the evaluation.
     CarafeStatus (*output_fact)(struct CarafeEval *cx, size_t output, struct CarafeFact *fact);
-    // Makes the memory of an output, zeroed, for numbers of a whole number of bytes.
+    // Makes the memory of an output, zeroed, for numbers of a whole number of bytes. Once for each output: the memory is in
+    // the author's hands until `eval` returns, so nothing else can take its place.
     CarafeStatus (*output)(struct CarafeEval *cx,
                            size_t output,
                            uint32_t element_type,
@@ -305,7 +309,8 @@ typedef struct CarafeEvalFns {
                            void **data);
     // Sets an output by copying a tensor; the way for strings.
     CarafeStatus (*set_output)(struct CarafeEval *cx, size_t output, const struct CarafeTensor *tensor);
-    // Sets an output without copying: the memory stays with its maker until `release(owner)` is called.
+    // Sets an output without copying: the memory stays with its maker until `release(owner)` is called. When the call
+    // fails, the memory is still the author's and `release` is not called; a null `release` is refused.
     CarafeStatus (*give_output)(struct CarafeEval *cx,
                                 size_t output,
                                 const struct CarafeTensor *tensor,
@@ -322,7 +327,8 @@ typedef struct CarafeEvalFns {
     CarafeStatus (*assign)(struct CarafeEval *cx, struct CarafeStr id, const struct CarafeTensor *tensor);
 } CarafeEvalFns;
 
-// What `eval` of an operation sees and fills in. What it hands out is valid until `eval` returns.
+// What `eval` of an operation sees and fills in. What it hands out is valid until `eval` returns. Threads take turns at
+// it, so that the parts of a loop may ask.
 typedef struct CarafeEval {
     const struct CarafeEvalFns *fns;
 } CarafeEval;
@@ -425,7 +431,7 @@ typedef struct CarafeNodeFns {
     CarafeStatus (*leave_attr)(struct CarafeNode *cx, struct CarafeStr name);
 } CarafeNodeFns;
 
-// A node of a source file being translated. What it hands out is valid until the rule returns.
+// A node of a source file being translated. What it hands out is valid until the rule returns. Threads take turns at it.
 typedef struct CarafeNode {
     const struct CarafeNodeFns *fns;
 } CarafeNode;
@@ -561,11 +567,12 @@ typedef struct CarafeGraphFns {
                        struct CarafeStr *xml,
                        const struct CarafeBuffer **buffers,
                        size_t *n);
-    // Keeps the model, and all that was handed out, alive after the callback; ended by `release`.
+    // The model as it is now, to be kept and asked after the callback; ended by `release`. What the graph itself handed
+    // out is not kept: ask the retained one. Null on failure.
     struct CarafeGraph *(*retain)(struct CarafeGraph *g);
     void (*release)(struct CarafeGraph *g);
     // An empty model that can be filled, with the same operations at hand; ended by `release`. A device evaluates
-    // operations of others through it.
+    // operations of others through it. Null on failure.
     struct CarafeGraph *(*scratch)(struct CarafeGraph *g);
     // Names of the operations outside of the numbered opsets, as `opset::Type`.
     CarafeStatus (*ops)(struct CarafeGraph *g, const struct CarafeStr **names, size_t *n);
@@ -593,7 +600,16 @@ typedef struct CarafeGraphFns {
     CarafeStatus (*write_text)(struct CarafeGraph *g, CarafeWrite write, void *sink);
 } CarafeGraphFns;
 
-// A model being looked at or rewritten. What it hands out is valid until the callback returns.
+// A model being looked at or rewritten.
+//
+// Threads: every function may be called by any thread; they take turns, but `evaluate` computes outside of its turn, so
+// several nodes are evaluated at once. A graph cannot be used from inside of a call to itself, as when an operation that
+// `add` makes uses the graph it is added to; that is refused.
+//
+// Lifetimes: what the getters hand out is valid until the callback returns, and for a retained graph until its `release`.
+// Asked again, a getter gives the same memory, so a graph that does not change needs no more memory however often it is
+// asked. A change does not touch what was handed out before it. A graph of `scratch` or `copy` hands out what is valid
+// until its last node is removed: then it begins anew, also with its ids.
 typedef struct CarafeGraph {
     const struct CarafeGraphFns *fns;
 } CarafeGraph;
@@ -660,7 +676,7 @@ typedef struct CarafeConfig {
 typedef CarafeStatus (*CarafeConfigSink)(void *sink, const struct CarafeConfig *config);
 
 // A fast kernel for an operation on a device. The device chooses one of the configurations, calls `init` with it and
-// then `execute` with memory in the chosen form.
+// then `execute` with memory in the chosen form. What `execute` gives in another form than that is an error.
 typedef struct CarafeKernel {
     size_t size;
     uint32_t abi;
@@ -721,6 +737,9 @@ typedef struct CarafeTelemetry {
 // A part of a loop: the indices `begin..end`.
 typedef void (*CarafeLoop)(void *user, size_t begin, size_t end);
 
+// A part of a loop that can fail; its text is set with `CarafeHost::set_error` on the thread of the part. Since 1.2.
+typedef CarafeStatus (*CarafeTryLoop)(void *user, size_t begin, size_t end);
+
 // What the engine offers to libraries. Lives until the process ends.
 typedef struct CarafeHost {
     size_t size;
@@ -732,12 +751,16 @@ typedef struct CarafeHost {
     void (*set_error)(struct CarafeStr text);
     // Text of the failure that the last call of this thread returned; valid until the next call.
     void (*last_error)(struct CarafeStr *text);
-    // Runs `body` over `0..n` in parts on the engine's threads and waits for all of them.
+    // Runs `body` over `0..n` in parts on the engine's threads and waits for all of them. A body that can fail goes to
+    // `try_parallel_for`.
     void (*parallel_for)(size_t n, CarafeLoop body, void *user);
     // Ends what `keep_input` gave.
     void (*drop_owner)(void *owner);
     // A line for the user: level 0 error, 1 warning, 2 info, 3 debug.
     void (*log)(uint32_t level, struct CarafeStr text);
+    // Since 1.2: as `parallel_for`, with a body that can fail. Gives the first failure, with its text; parts that did not
+    // begin before it are left out.
+    CarafeStatus (*try_parallel_for)(size_t n, CarafeTryLoop body, void *user);
 } CarafeHost;
 
 // A part of a graph that an entry of a replacement file names. Everything is lent for the call.
@@ -788,7 +811,7 @@ typedef struct CarafeRegistrarFns {
     CarafeStatus (*add_replacement)(struct CarafeRegistrar *r, const struct CarafeReplacement *replacement);
 } CarafeRegistrarFns;
 
-// Takes what a library brings. Handed to `create_extensions`, valid during that call. Tables, lists and texts given to it
+// Takes what a library brings. Handed to `create_extensions`, valid during that call; later uses are refused. Tables, lists and texts given to it
 // are copied; functions and `user` pointers must live as long as the library.
 typedef struct CarafeRegistrar {
     const struct CarafeRegistrarFns *fns;
@@ -852,7 +875,8 @@ typedef struct CarafeRequest {
     uint32_t abi;
     uint32_t reserved;
     void *instance;
-    // Binds memory without copying; it stays with the caller until `release(owner)` is called.
+    // Binds memory without copying; it stays with the caller until `release(owner)` is called. A device that answers with
+    // a failure has taken nothing and does not call `release`.
     CarafeStatus (*set_input)(void *request,
                               size_t input,
                               const struct CarafeTensor *tensor,
@@ -860,7 +884,7 @@ typedef struct CarafeRequest {
                               CarafeRelease release);
     CarafeStatus (*infer)(void *request);
     // Output of the last inference; the memory lives until the next inference, or until `release(owner)` when an owner
-    // is given.
+    // is given. Type and shape must agree with the port.
     CarafeStatus (*output)(void *request,
                            size_t output,
                            struct CarafeTensor *tensor,
@@ -888,7 +912,8 @@ typedef struct CarafeCompiled {
     uint32_t abi;
     uint32_t reserved;
     void *instance;
-    // Ports live as long as the compiled model.
+    // Ports live as long as the compiled model. They are those of the model: as many, in the same order, of types and
+    // shapes that agree with its.
     const struct CarafeModelPort *inputs;
     size_t n_inputs;
     const struct CarafeModelPort *outputs;
@@ -914,7 +939,8 @@ typedef struct CarafeDevice {
     void *instance;
     // Writes the value of a read-only property.
     CarafeStatus (*metric)(void *device, struct CarafeStr name, CarafeWrite write, void *sink);
-    // Says for every node whether the device takes it.
+    // Says for every node whether the device takes it. An answer about a node that the model does not have, or a second
+    // one that says otherwise, is an error.
     CarafeStatus (*query)(void *device,
                           struct CarafeGraph *g,
                           struct CarafeProperties properties,

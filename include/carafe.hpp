@@ -77,12 +77,14 @@ CarafeStatus guard(F &&body) noexcept {
             body();
             return CARAFE_OK;
         } catch (const Error &e) {
-            host()->set_error(str(e.what()));
-            return e.status;
+            host()->set_error(carafe_str(e.what()));
+            return e.status != CARAFE_OK ? e.status : CARAFE_INVALID;
         } catch (const std::bad_alloc &) {
             text = "out of memory";
         } catch (const std::exception &e) {
-            host()->set_error(str(e.what()));
+            /* An author's exception may say nothing at all. */
+            const char *what = e.what();
+            host()->set_error(carafe_str(what ? what : "an exception without a text"));
             return CARAFE_INVALID;
         } catch (...) {
             text = "an exception that is no std::exception";
@@ -283,7 +285,7 @@ public:
     Attr(std::string name, int v) : Attr(std::move(name), int64_t(v)) {}
     Attr(std::string name, int64_t v) : Attr(std::move(name), Kind{CARAFE_ATTR_INT}) { i = v; }
     Attr(std::string name, double v) : Attr(std::move(name), Kind{CARAFE_ATTR_FLOAT}) { f = v; }
-    Attr(std::string name, const char *v) : Attr(std::move(name), std::string(v)) {}
+    Attr(std::string name, const char *v) : Attr(std::move(name), std::string(v ? v : "")) {}
     Attr(std::string name, std::string v) : Attr(std::move(name), Kind{CARAFE_ATTR_STR}) { s = std::move(v); }
     Attr(std::string name, std::vector<int64_t> v) : Attr(std::move(name), Kind{CARAFE_ATTR_INTS}) {
         ints = std::move(v);
@@ -484,7 +486,7 @@ public:
         check(cx->fns->output_fact(cx, i, &f));
         return Fact(f);
     }
-    /* Memory of an output, zeroed. */
+    /* Memory of an output, zeroed; once for each output. */
     template <class T>
     T *output(size_t i, const Shape &shape) {
         void *data = nullptr;
@@ -497,9 +499,15 @@ public:
         CarafeTensor t{CARAFE_STRING, rank(shape), shape.data(), texts.data(), texts.size() * sizeof(CarafeStr)};
         check(cx->fns->set_output(cx, i, &t));
     }
-    /* A vector becomes the output without a copy. */
+    /* A vector becomes the output without a copy. When the engine refuses it, it is still ours and goes with `owner`. */
     template <class T>
     void give(size_t i, const Shape &shape, std::vector<T> values) {
+        size_t elements = 1;
+        for (size_t n : shape) elements *= n;
+        /* Engines before ABI 1.2 released what they refused for its size. */
+        if (elements != values.size())
+            throw Error("output " + std::to_string(i) + " has " + std::to_string(elements) + " elements, " +
+                        std::to_string(values.size()) + " were given");
         auto owner = std::make_unique<std::vector<T>>(std::move(values));
         CarafeTensor t{type_of<T>(), rank(shape), shape.data(), owner->data(), owner->size() * sizeof(T)};
         check(cx->fns->give_output(cx, i, &t, owner.get(), [](void *p) { delete static_cast<std::vector<T> *>(p); }));
@@ -522,24 +530,26 @@ public:
     CarafeEval *cx;
 };
 
-/* Runs `body(begin, end)` over the parts of 0..n on the engine's threads. An exception of a part is thrown here. */
+/* Runs `body(begin, end)` over the parts of 0..n on the engine's threads. The first exception of a part is thrown here;
+ * parts that did not begin before it are left out. */
 template <class F>
 void parallel_for(size_t n, F body) {
     struct Job {
         F *body;
+        std::atomic<bool> stop;
+        std::atomic_flag first;
         std::exception_ptr failed;
-    } job{&body, nullptr};
+    } job{&body, {false}, ATOMIC_FLAG_INIT, nullptr};
     host()->parallel_for(
         n,
         [](void *user, size_t begin, size_t end) {
             Job *job = static_cast<Job *>(user);
+            if (job->stop.load()) return;
             try {
                 (*job->body)(begin, end);
             } catch (...) {
-                static std::atomic_flag lock = ATOMIC_FLAG_INIT;
-                while (lock.test_and_set()) {}
-                job->failed = std::current_exception();
-                lock.clear();
+                if (!job->first.test_and_set()) job->failed = std::current_exception();
+                job->stop.store(true);
             }
         },
         &job);
@@ -1015,6 +1025,7 @@ public:
 
     void kernel(const std::string &device, const std::string &op, std::optional<std::string> opset,
                 const std::string &name, std::unique_ptr<KernelClass> kernel) {
+        if (!kernel) throw Error("kernel `" + name + "` is a null pointer");
         CarafeKernel t{};
         t.size = sizeof t;
         t.abi = CARAFE_ABI_MAJOR;
@@ -1033,7 +1044,11 @@ public:
             });
         };
         t.init = [](void *user, const CarafeSite *site, size_t config, void **kernel) {
-            return guard([&] { *kernel = static_cast<KernelClass *>(user)->init(Site(site), config).release(); });
+            return guard([&] {
+                std::unique_ptr<Kernel> made = static_cast<KernelClass *>(user)->init(Site(site), config);
+                if (!made) throw Error("`init` gave no kernel for node `" + std::string(view(site->name)) + "`");
+                *kernel = made.release();
+            });
         };
         t.execute = [](void *kernel, CarafeEval *cx) {
             return guard([&] {
@@ -1109,6 +1124,7 @@ private:
 
 inline CarafeStatus create_extensions(const CarafeHost *table, CarafeRegistrar *registrar,
                                       void (*fill)(Registrar &)) noexcept {
+    if (!table || !registrar) return CARAFE_USAGE;
     host() = table;
     return guard([&] {
         Registrar r(registrar);

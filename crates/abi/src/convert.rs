@@ -221,12 +221,14 @@ pub(crate) struct ForeignBytes {
     data: *const u8,
     len: usize,
     owner: *mut c_void,
-    release: CarafeRelease,
+    release: unsafe extern "C" fn(owner: *mut c_void),
+    /// Whether the bytes are ours to give back yet.
+    taken: std::sync::atomic::AtomicBool,
     /// Kept mapped until the release has run.
-    _library: Option<std::sync::Arc<crate::Library>>,
+    library: Option<std::sync::Arc<crate::Library>>,
 }
 
-// SAFETY: the bytes are only read, and the contract of `give_output` and `set_input` lets `release` run on any thread.
+// SAFETY: the bytes are only read, and the contract of `CarafeRelease` lets `release` run on any thread.
 unsafe impl Send for ForeignBytes {}
 // SAFETY: as above.
 unsafe impl Sync for ForeignBytes {}
@@ -243,12 +245,20 @@ impl AsRef<[u8]> for ForeignBytes {
 
 impl Drop for ForeignBytes {
     fn drop(&mut self) {
+        if !*self.taken.get_mut() {
+            return;
+        }
         // SAFETY: called once, with the owner that came with the bytes.
-        unsafe { (self.release)(self.owner) }
+        let give_back = || unsafe { (self.release)(self.owner) };
+        match &self.library {
+            Some(library) => library.notify("release", give_back),
+            None => give_back(),
+        }
     }
 }
 
-/// A tensor over memory of the other side, not copied. Strings are copied and released at once.
+/// A tensor over memory of the other side, not copied. Strings are copied and released at once. On failure nothing was
+/// taken: `release` is not called.
 ///
 /// # Safety
 /// The pointers must reach what the tensor says until `release(owner)`.
@@ -258,18 +268,22 @@ pub(crate) unsafe fn foreign_tensor(
     release: CarafeRelease,
     library: Option<std::sync::Arc<crate::Library>>,
 ) -> Result<Tensor> {
-    let bytes = ForeignBytes { data: t.data.cast(), len: t.bytes, owner, release, _library: library };
+    let release = release.ok_or_else(|| Error::usage("memory is given without a function that releases it"))?;
     // SAFETY: passed on from the caller.
     let (ty, shape) = unsafe { tensor_head(t)? };
-    if ty == ElementType::String {
-        // SAFETY: passed on from the caller; `bytes` is released when it goes out of scope, after the copy.
-        return unsafe { tensor_of(t) };
-    }
     if t.bytes > 0 && t.data.is_null() {
         return Err(Error::invalid(format!("{} bytes of a tensor at a null pointer", t.bytes)));
     }
-    let shared = SharedBytes::from_owner(std::sync::Arc::new(bytes));
-    Ok(Tensor::view(ty, shape, &shared, 0, t.bytes)?)
+    // SAFETY: passed on from the caller.
+    let copied = if ty == ElementType::String { Some(unsafe { tensor_of(t)? }) } else { None };
+    let taken = std::sync::atomic::AtomicBool::new(false);
+    let bytes = std::sync::Arc::new(ForeignBytes { data: t.data.cast(), len: t.bytes, owner, release, taken, library });
+    let tensor = match copied {
+        Some(strings) => strings,
+        None => Tensor::view(ty, shape, &SharedBytes::from_owner(bytes.clone()), 0, t.bytes)?,
+    };
+    bytes.taken.store(true, std::sync::atomic::Ordering::Release);
+    Ok(tensor)
 }
 
 pub(crate) fn kind_code(kind: AttrKind) -> u32 {

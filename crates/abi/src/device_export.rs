@@ -2,11 +2,12 @@
 //! that only the engine knows becomes a stand-in that asks the engine to evaluate it.
 
 use crate::convert::{Arena, fact_code, foreign_tensor, tensor_code, tensor_of};
+use crate::crossing::{place, put};
 use crate::eval_export::EvalBridge;
 use crate::graph_import::Graph;
-use crate::host::{adopt, tell};
+use crate::host::{adopt, end, tell};
 use crate::kernel_import::{Maker, import_kernel};
-use crate::op_export::{c_leak, drop_tensor, from_host};
+use crate::op_export::{c_leak, from_host};
 use crate::registrar::{table, up_to};
 use crate::status::guard_into;
 use crate::tables::*;
@@ -22,7 +23,7 @@ use carafe_tensor::{PartialShape, SharedBytes, Tensor};
 use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Fills in the table of a plugin library's `CreatePluginEngine`. `registry` holds the operations that this library was
 /// built with.
@@ -106,7 +107,7 @@ fn property_row(p: &PropertyInfo) -> CarafeProperty {
 
 unsafe extern "C" fn release<T>(instance: *mut c_void) {
     // SAFETY: this side made the box, and the contract gives it back once.
-    drop(unsafe { Box::from_raw(instance.cast::<T>()) });
+    end("the end of an object of the device", || drop(unsafe { Box::from_raw(instance.cast::<T>()) }));
 }
 
 /// # Safety
@@ -181,6 +182,15 @@ unsafe impl Send for Kept {}
 // SAFETY: as above; shared uses only keep it alive.
 unsafe impl Sync for Kept {}
 
+impl Kept {
+    fn new(g: *mut CarafeGraph) -> Result<Kept> {
+        if g.is_null() {
+            from_host(CARAFE_INVALID)?;
+        }
+        Ok(Kept(g))
+    }
+}
+
 impl Drop for Kept {
     fn drop(&mut self) {
         // SAFETY: `retain` or `scratch` gave it, and it is given back once.
@@ -217,7 +227,7 @@ impl AsRef<[u8]> for Part {
 unsafe fn model_of(g: *mut CarafeGraph, registry: &Registry) -> Result<Model> {
     // SAFETY: passed on from the caller; so below. What comes from the retained graph lives as long as it.
     unsafe {
-        let kept = Arc::new(Kept(((*(*g).fns).retain)(g)));
+        let kept = Arc::new(Kept::new(((*(*g).fns).retain)(g))?);
         let fns = &*(*kept.0).fns;
         let (mut xml, mut buffers, mut n) = (CarafeStr::EMPTY, std::ptr::null(), 0);
         from_host((fns.ir)(kept.0, &mut xml, &mut buffers, &mut n))?;
@@ -245,7 +255,7 @@ unsafe fn with_engine_ops(own: &Registry, g: *mut CarafeGraph) -> Result<Registr
         from_host(((*(*g).fns).ops)(g, &mut names, &mut n))?;
         let names: Vec<&str> =
             items(names, n, "operations")?.iter().map(|s| text(*s, "an operation")).collect::<Result<_>>()?;
-        (Kept(((*(*g).fns).scratch)(g)), names)
+        (Kept::new(((*(*g).fns).scratch)(g))?, names)
     };
     let scratch = Arc::new(Mutex::new(scratch));
     // SAFETY: passed on from the caller.
@@ -384,7 +394,7 @@ impl Op for EngineOp {
         let facts: Vec<Fact> = (0..cx.n_inputs()).map(|i| Fact::new(cx.ty(i), PartialShape::of(cx.shape(i)))).collect();
         let mut arena = Arena::default();
         let inputs: Vec<CarafeTensor> = (0..cx.n_inputs()).map(|i| tensor_code(cx.input(i), &mut arena)).collect();
-        let mut bridge = EvalBridge::new(cx, None);
+        let bridge = EvalBridge::new(cx, None);
         let out = bridge.pointer();
         self.with_node(&facts, |_, g, node| {
             // SAFETY: the graph is locked; inputs and bridge live until the call returns.
@@ -627,6 +637,23 @@ impl Request {
     }
 }
 
+/// Memory of the engine on its way into a request. It is given back only when the request took it: when `set_input` fails,
+/// it is still the engine's.
+struct Gift {
+    owner: *mut c_void,
+    give_back: CarafeRelease,
+    taken: Arc<OnceLock<()>>,
+}
+
+unsafe extern "C" fn give_on(gift: *mut c_void) {
+    // SAFETY: `set_input` made the box, and its tensor gives it back once.
+    let gift = unsafe { Box::from_raw(gift.cast::<Gift>()) };
+    if let (Some(give_back), Some(())) = (gift.give_back, gift.taken.get()) {
+        // SAFETY: given back once, with the owner that came with it.
+        unsafe { give_back(gift.owner) }
+    }
+}
+
 unsafe extern "C" fn set_input(
     instance: *mut c_void,
     index: usize,
@@ -635,10 +662,17 @@ unsafe extern "C" fn set_input(
     give_back: CarafeRelease,
 ) -> CarafeStatus {
     guard_into(
-        // SAFETY: as in `metric`; the memory stays until `give_back(owner)`.
+        // SAFETY: as in `metric`; the memory stays until `give_back(owner)`, which is not ours to call when this fails.
         || unsafe {
-            let t = foreign_tensor(&*tensor, owner, give_back, None)?;
-            at::<Request>(instance).lock().set_input(index, t)
+            let held = Arc::new(OnceLock::new());
+            let gift = Box::into_raw(Box::new(Gift { owner, give_back, taken: held.clone() }));
+            let tensor = tensor.as_ref().ok_or_else(|| Error::usage("a null pointer for a tensor"));
+            let t = tensor.and_then(|t| foreign_tensor(t, gift.cast(), Some(give_on), None)).inspect_err(|_| {
+                drop(Box::from_raw(gift));
+            })?;
+            at::<Request>(instance).lock().set_input(index, t)?;
+            let _ = held.set(());
+            Ok(())
         },
         tell,
     )
@@ -654,24 +688,27 @@ unsafe extern "C" fn output(
     index: usize,
     tensor: *mut CarafeTensor,
     owner: *mut *mut c_void,
-    give_back: *mut Option<CarafeRelease>,
+    give_back: *mut CarafeRelease,
 ) -> CarafeStatus {
     guard_into(
         // SAFETY: as in `metric`; the box keeps shape and bytes in place until it is given back.
         || unsafe {
-            let kept = Box::into_raw(Box::new(at::<Request>(instance).lock().output(index)?.clone()));
-            if (*kept).strings().is_ok() {
+            place(tensor, "a tensor")?;
+            place(owner, "the owner of a tensor")?;
+            place(give_back, "the release of a tensor")?;
+            let kept = at::<Request>(instance).lock().output(index)?.clone();
+            let mut arena = Arena::default();
+            if kept.strings().is_ok() {
                 let mut shown = at::<Request>(instance).shown.lock().unwrap_or_else(|e| e.into_inner());
-                let strings = *Box::from_raw(kept);
-                let mut arena = Arena::default();
-                tensor.write(tensor_code(&strings, &mut arena));
-                *shown = (Some(strings), arena);
+                put(tensor, tensor_code(&kept, &mut arena), "a tensor")?;
+                *shown = (Some(kept), arena);
                 return Ok(());
             }
-            tensor.write(tensor_code(&*kept, &mut Arena::default()));
-            owner.write(kept.cast());
-            give_back.write(Some(drop_tensor));
-            Ok(())
+            let kept = Box::into_raw(Box::new((kept, arena)));
+            let (inner, arena) = &mut *kept;
+            put(tensor, tensor_code(inner, arena), "a tensor")?;
+            put(owner, kept.cast(), "the owner of a tensor")?;
+            put(give_back, Some(release::<(Tensor, Arena)>), "the release of a tensor")
         },
         tell,
     )
@@ -679,7 +716,7 @@ unsafe extern "C" fn output(
 
 unsafe extern "C" fn cancel_request(instance: *mut c_void) {
     // SAFETY: as in `metric`.
-    unsafe { at::<Request>(instance) }.cancel.set();
+    end("a cancellation", || unsafe { at::<Request>(instance) }.cancel.set());
 }
 
 unsafe extern "C" fn profile(instance: *mut c_void, row: CarafeProfileSink, sink: *mut c_void) -> CarafeStatus {
@@ -729,7 +766,7 @@ unsafe extern "C" fn variable(instance: *mut c_void, id: CarafeStr, tensor: *mut
             let value = value.ok_or_else(|| Error::not_found(format!("variable `{id}` has no value yet")))?;
             let mut shown = own.shown.lock().unwrap_or_else(|e| e.into_inner());
             let mut arena = Arena::default();
-            tensor.write(tensor_code(&value, &mut arena));
+            put(tensor, tensor_code(&value, &mut arena), "a tensor")?;
             *shown = (Some(value), arena);
             Ok(())
         },
@@ -741,7 +778,7 @@ unsafe extern "C" fn set_variable(instance: *mut c_void, id: CarafeStr, tensor: 
     guard_into(
         // SAFETY: as in `metric`.
         || unsafe {
-            let value = tensor_of(&*tensor)?;
+            let value = tensor_of(tensor.as_ref().ok_or_else(|| Error::usage("a null pointer for a tensor"))?)?;
             at::<Request>(instance).lock().set_variable(text(id, "the id of a variable")?, value)
         },
         tell,
@@ -749,14 +786,8 @@ unsafe extern "C" fn set_variable(instance: *mut c_void, id: CarafeStr, tensor: 
 }
 
 unsafe extern "C" fn reset(instance: *mut c_void) {
-    guard_into(
-        || {
-            // SAFETY: as in `metric`.
-            unsafe { at::<Request>(instance) }.lock().reset_variables();
-            Ok(())
-        },
-        tell,
-    );
+    // SAFETY: as in `metric`.
+    end("the reset of the variables", || unsafe { at::<Request>(instance) }.lock().reset_variables());
 }
 
 unsafe extern "C" fn stages(instance: *mut c_void, write: CarafeWrite, sink: *mut c_void) -> CarafeStatus {

@@ -1,13 +1,15 @@
 //! A device behind a table, as a device of this side.
 
+use crate::calls::misuse;
 use crate::convert::{Arena, fact_of, foreign_tensor, tensor_code, tensor_of};
+use crate::crossing;
 use crate::graph_export::GraphBridge;
-use crate::host::host;
+use crate::host::{end, host};
 use crate::kernel_export::kernel_table;
 use crate::library::{Library, LoadError};
 use crate::op_export::c_leak;
 use crate::registrar::{table, up_to};
-use crate::status::{guard, report, set_text};
+use crate::status::{guard, report};
 use crate::tables::*;
 use crate::text::{c_text, items, opt_c_text, text};
 use carafe_device::{
@@ -55,9 +57,8 @@ pub fn load_plugin(path: &Path) -> Result<Plugin> {
         release: None,
         set_kernels: None,
     };
-    set_text("");
     // SAFETY: the library is built for this ABI; host lives for ever, the table until the call returns.
-    report(unsafe { entry(host(), &mut filled) }, library.name())?;
+    library.call("CreatePluginEngine", || unsafe { entry(host(), &mut filled) })?;
     // SAFETY: the library filled in the table as its size says; zero is good for all its fields.
     let device = unsafe { ForeignDevice::new(&filled, &library) };
     let device = device.map_err(|e| e.at(format!("plugin `{}`", library.name())))?;
@@ -98,7 +99,7 @@ impl Drop for ForeignDevice {
     fn drop(&mut self) {
         if let Some(release) = self.table.release {
             // SAFETY: the device is given back once, with what it gave.
-            unsafe { release(self.table.instance) }
+            self.library.notify("release", || unsafe { release(self.table.instance) });
         }
     }
 }
@@ -131,9 +132,6 @@ impl ForeignDevice {
     }
     fn registry(&self) -> Arc<Registry> {
         self.registry.read().unwrap_or_else(|e| e.into_inner()).clone()
-    }
-    fn called(&self, status: CarafeStatus) -> Result<()> {
-        report(status, self.library.name())
     }
 }
 
@@ -183,30 +181,58 @@ unsafe extern "C" fn write_bytes(sink: *mut c_void, data: *const c_void, bytes: 
     guard(|| {
         // SAFETY: the other side passes on the sink it was given, and as many bytes as it says.
         let (to, bytes) =
-            unsafe { (&mut *sink.cast::<Vec<u8>>(), crate::text::slice(data.cast::<u8>(), bytes, "bytes")?) };
+            unsafe { (crossing::sink::<Vec<u8>>(sink)?, crate::text::slice(data.cast::<u8>(), bytes, "bytes")?) };
+        to.try_reserve(bytes.len())
+            .map_err(|_| Error::new(ErrorKind::Io, format!("no memory for {} bytes more", bytes.len())))?;
         to.extend_from_slice(bytes);
         Ok(())
     })
 }
 
 // Calls `f` with a sink and gives what it wrote.
-fn written(library: &Library, f: impl FnOnce(CarafeWrite, *mut c_void) -> CarafeStatus) -> Result<Vec<u8>> {
+fn written(
+    library: &Library,
+    what: &'static str,
+    f: impl FnOnce(CarafeWrite, *mut c_void) -> CarafeStatus,
+) -> Result<Vec<u8>> {
     let mut bytes: Vec<u8> = Vec::new();
-    set_text("");
-    report(f(write_bytes, (&raw mut bytes).cast()), library.name())?;
+    let sink = (&raw mut bytes).cast();
+    library.call(what, || f(write_bytes, sink))?;
     Ok(bytes)
 }
 
-fn written_text(library: &Library, f: impl FnOnce(CarafeWrite, *mut c_void) -> CarafeStatus) -> Result<String> {
-    String::from_utf8(written(library, f)?).map_err(|_| Error::invalid("the answer is not UTF-8"))
+fn written_text(
+    library: &Library,
+    what: &'static str,
+    f: impl FnOnce(CarafeWrite, *mut c_void) -> CarafeStatus,
+) -> Result<String> {
+    String::from_utf8(written(library, what, f)?)
+        .map_err(|_| library.blame(Error::invalid(format!("the answer of `{what}` is not UTF-8"))))
+}
+
+/// The answers of a device about the nodes of a model.
+struct Answers<'a> {
+    model: &'a Model,
+    given: HashMap<u32, String>,
 }
 
 unsafe extern "C" fn answer(sink: *mut c_void, node: u32, reason: CarafeStr) -> CarafeStatus {
     guard(|| {
         // SAFETY: the device passes on the sink it was given, and a text.
-        let (list, reason) = unsafe { (&mut *sink.cast::<Vec<(u32, String)>>(), text(reason, "a reason")?) };
-        list.push((node, reason.to_string()));
-        Ok(())
+        let (answers, reason) = unsafe { (crossing::sink::<Answers<'_>>(sink)?, text(reason, "a reason")?) };
+        let wrong = match (answers.model.get(NodeId(node)), answers.given.get(&node)) {
+            (None, _) => format!("the device answers for node {node}, which the model does not have"),
+            (Some(n), Some(before)) if before != reason => {
+                format!("the device answers twice for {}: `{before}` and `{reason}`", n.place())
+            }
+            _ => {
+                answers.given.insert(node, reason.to_string());
+                return Ok(());
+            }
+        };
+        // The device may not look at what this answers.
+        misuse(Error::invalid(wrong.clone()));
+        Err(Error::invalid(wrong))
     })
 }
 
@@ -219,7 +245,7 @@ impl Device for ForeignDevice {
             return Err(Error::not_found(format!("device {} has no property `{name}`", self.name)));
         };
         // SAFETY: the table is whole; name and sink live until the call returns.
-        written_text(&self.library, |write, sink| unsafe {
+        written_text(&self.library, "metric", |write, sink| unsafe {
             metric(self.table.instance, CarafeStr::of(name), write, sink)
         })
     }
@@ -239,26 +265,25 @@ impl Device for ForeignDevice {
         // The name that the device has for itself; it may be registered under another.
         let made = |k: &Arc<dyn Kernel>| CarafeKernel { device: c_leak(&self.name), ..kernel_table(k.clone()) };
         let tables: &[CarafeKernel] = kernels.iter().map(made).collect::<Vec<_>>().leak();
-        set_text("");
+        let (list, n) = (tables.as_ptr(), tables.len());
         // SAFETY: the table is whole; the kernels and their tables live until the process ends.
-        let done = self.called(unsafe { set_kernels(self.table.instance, tables.as_ptr(), tables.len()) });
+        let done = self.library.call("set_kernels", || unsafe { set_kernels(self.table.instance, list, n) });
         if let Err(e) = done {
             let text = format!("device `{}` does not take the kernels of extensions: {e}", self.name);
-            // SAFETY: the table lives for ever, and does not keep the text.
-            unsafe { (host().log)(1, CarafeStr::of(&text)) };
+            crate::host::warn(self.library.name(), &text);
         }
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
         properties.check(self.properties)?;
         let Some(query) = self.table.query else { return Ok(Query::default()) };
-        let mut bridge = GraphBridge::shown(Arc::new(model.clone()), self.registry());
+        let bridge = GraphBridge::shown(Arc::new(model.clone()), self.registry());
         let settings = settings(properties);
         let list = CarafeProperties { list: settings.as_ptr(), n: settings.len() };
-        let mut answers: Vec<(u32, String)> = Vec::new();
-        set_text("");
+        let mut answers = Answers { model, given: HashMap::new() };
+        let sink = (&raw mut answers).cast();
         // SAFETY: the table is whole; graph, properties and sink live until the call returns.
-        self.called(unsafe { query(self.table.instance, bridge.pointer(), list, answer, (&raw mut answers).cast()) })?;
-        let answers: HashMap<u32, String> = answers.into_iter().collect();
+        self.library.call("query", || unsafe { query(self.table.instance, bridge.pointer(), list, answer, sink) })?;
+        let answers = answers.given;
         let mut result = Query::default();
         for (NodeId(id), node) in model.nodes() {
             let name = node.name().to_string();
@@ -276,15 +301,19 @@ impl Device for ForeignDevice {
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
         properties.check(self.properties)?;
         let Some(compile) = self.table.compile else { return Err(Error::unsupported("the device compiles nothing")) };
-        let mut bridge = GraphBridge::shown(Arc::new(model.clone()), self.registry());
+        let bridge = GraphBridge::shown(Arc::new(model.clone()), self.registry());
         let settings = settings(properties);
         let list = CarafeProperties { list: settings.as_ptr(), n: settings.len() };
         let mut compiled = empty_compiled();
-        set_text("");
+        let library = &self.library;
         // SAFETY: the table is whole; graph and properties live until the call returns.
-        self.called(unsafe { compile(self.table.instance, bridge.pointer(), list, &mut compiled) })?;
+        library.call("compile", || unsafe { compile(self.table.instance, bridge.pointer(), list, &mut compiled) })?;
         // SAFETY: the device filled in the table as its size says.
-        unsafe { ForeignCompiled::made(&compiled, &self.library) }
+        let made = unsafe { ForeignCompiled::made(&compiled, &self.library)? };
+        same_ports(&made.inputs, &Port::inputs_of(model), "input")
+            .and_then(|()| same_ports(&made.outputs, &Port::outputs_of(model), "output"))
+            .map_err(|e| self.library.blame(e))?;
+        Ok(Arc::new(made))
     }
     fn import(
         &self,
@@ -296,19 +325,17 @@ impl Device for ForeignDevice {
         let Some(import) = self.table.import else {
             return Err(Error::unsupported(format!("device {} cannot import models", self.name)));
         };
-        let mut ops = GraphBridge::scratch(Arc::new(registry.clone()));
+        let ops = GraphBridge::scratch(Arc::new(registry.clone()));
         let settings = settings(properties);
         let list = CarafeProperties { list: settings.as_ptr(), n: settings.len() };
         let mut compiled = empty_compiled();
         let bytes = blob.as_slice();
-        set_text("");
+        let (data, n) = (bytes.as_ptr().cast(), bytes.len());
+        let (library, ops) = (&self.library, ops.pointer());
         // SAFETY: the table is whole; operations, bytes and properties live until the call returns.
-        self.called(unsafe {
-            let (data, n) = (bytes.as_ptr().cast(), bytes.len());
-            import(self.table.instance, ops.pointer(), data, n, list, &mut compiled)
-        })?;
+        library.call("import", || unsafe { import(self.table.instance, ops, data, n, list, &mut compiled) })?;
         // SAFETY: the device filled in the table as its size says.
-        unsafe { ForeignCompiled::made(&compiled, &self.library) }
+        Ok(Arc::new(unsafe { ForeignCompiled::made(&compiled, &self.library)? }))
     }
 }
 
@@ -346,7 +373,7 @@ impl Drop for ForeignCompiled {
     fn drop(&mut self) {
         if let Some(release) = self.table.release {
             // SAFETY: given back once; requests hold this compiled model, so none is left.
-            unsafe { release(self.table.instance) }
+            self.library.notify("release", || unsafe { release(self.table.instance) });
         }
     }
 }
@@ -354,20 +381,48 @@ impl Drop for ForeignCompiled {
 impl ForeignCompiled {
     /// # Safety
     /// The table must be whole.
-    unsafe fn made(filled: &CarafeCompiled, library: &Arc<Library>) -> Result<Arc<dyn CompiledModel>> {
+    unsafe fn made(filled: &CarafeCompiled, library: &Arc<Library>) -> Result<ForeignCompiled> {
         // SAFETY: passed on from the caller; so below.
-        let t = unsafe { table(filled, up_to!(CarafeCompiled, release), "the table of a compiled model")? };
+        let t = unsafe { table(filled, up_to!(CarafeCompiled, release), "the table of a compiled model") };
+        let t = t.map_err(|e| library.blame(e))?;
+        // From here on it is released when it goes, also by an error.
         let mut compiled = ForeignCompiled { table: t, inputs: vec![], outputs: vec![], library: library.clone() };
         if t.create_request.is_none() {
-            return Err(Error::invalid("a compiled model needs `create_request`"));
+            return Err(library.blame(Error::invalid("a compiled model needs `create_request`")));
         }
         // SAFETY: as above.
         unsafe {
-            compiled.inputs = ports(t.inputs, t.n_inputs)?;
-            compiled.outputs = ports(t.outputs, t.n_outputs)?;
+            compiled.inputs = ports(t.inputs, t.n_inputs).map_err(|e| library.blame(e))?;
+            compiled.outputs = ports(t.outputs, t.n_outputs).map_err(|e| library.blame(e))?;
         }
-        Ok(Arc::new(compiled))
+        Ok(compiled)
     }
+}
+
+/// Refuses a compiled model whose ports are not those of the model that was given to the device.
+fn same_ports(found: &[Port], wanted: &[Port], what: &str) -> Result<()> {
+    if found.len() != wanted.len() {
+        let (f, w) = (found.len(), wanted.len());
+        return Err(Error::invalid(format!("the device compiled a model of {w} {what}s to one of {f}")));
+    }
+    for (i, (f, w)) in found.iter().zip(wanted).enumerate() {
+        let types = f.ty == w.ty || f.ty.is_dynamic() || w.ty.is_dynamic();
+        if !types || !f.shape.compatible(&w.shape) {
+            return Err(Error::invalid(format!(
+                "{what} {i} of the model is {}[{}], of what the device compiled {}[{}]",
+                w.ty, w.shape, f.ty, f.shape
+            )));
+        }
+        // A name of one's own is the device's affair; that of another port says that they were mixed up.
+        let is = |p: &Port| p.name == f.name || p.names.contains(&f.name);
+        if let Some(other) = wanted.iter().position(is).filter(|_| !is(w)) {
+            return Err(Error::invalid(format!(
+                "{what} {i} of what the device compiled is `{}`, which is {what} {other} of the model",
+                f.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// # Safety
@@ -405,7 +460,9 @@ impl CompiledModel for ForeignCompiled {
     fn runtime_model(&self) -> Model {
         let Some(show) = self.table.runtime_model else { return Model::default() };
         // SAFETY: the table is whole; the sink lives until the call returns.
-        let text = written_text(&self.library, |write, sink| unsafe { show(self.table.instance, write, sink) });
+        let text = written_text(&self.library, "runtime_model", |write, sink| unsafe {
+            show(self.table.instance, write, sink)
+        });
         let options = carafe_ir::ReadOptions { keep_unknown: true, old_api: false, ..Default::default() };
         let none = SharedBytes::from_vec(vec![]);
         text.and_then(|xml| carafe_ir::read(&xml, none, &Registry::new(), &options)).unwrap_or_default()
@@ -415,7 +472,8 @@ impl CompiledModel for ForeignCompiled {
             return Err(Error::unsupported("the device cannot export models"));
         };
         // SAFETY: the table is whole; the sink lives until the call returns.
-        let bytes = written(&self.library, |write, sink| unsafe { export(self.table.instance, write, sink) })?;
+        let bytes =
+            written(&self.library, "export_to", |write, sink| unsafe { export(self.table.instance, write, sink) })?;
         to.write_all(&bytes).map_err(|e| Error::io("cannot write the exported model", &e))
     }
     fn property(&self, name: &str) -> Result<String> {
@@ -423,7 +481,7 @@ impl CompiledModel for ForeignCompiled {
             return Err(Error::not_found(format!("the compiled model has no property `{name}`")));
         };
         // SAFETY: the table is whole; name and sink live until the call returns.
-        written_text(&self.library, |write, sink| unsafe {
+        written_text(&self.library, "property", |write, sink| unsafe {
             property(self.table.instance, CarafeStr::of(name), write, sink)
         })
     }
@@ -469,7 +527,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         if let Some(release) = self.table.release {
             // SAFETY: given back once.
-            unsafe { release(self.table.instance) }
+            self.compiled.library.notify("release", || unsafe { release(self.table.instance) });
         }
     }
 }
@@ -488,12 +546,15 @@ struct ForeignRequest {
 /// A tensor that the device may look at until it gives it back.
 struct Lent {
     tensor: Tensor,
-    _arena: Arena,
+    arena: Arena,
+    given_back: AtomicBool,
 }
 
 unsafe extern "C" fn give_back(owner: *mut c_void) {
-    // SAFETY: `set_input` made the box, and the contract gives it back once.
-    drop(unsafe { Box::from_raw(owner.cast::<Lent>()) });
+    // SAFETY: `set_input` made it, and the contract gives it back once.
+    let lent = unsafe { Arc::from_raw(owner.cast::<Lent>()) };
+    lent.given_back.store(true, Ordering::Release);
+    end("the end of an input", || drop(lent));
 }
 
 impl ForeignRequest {
@@ -501,20 +562,21 @@ impl ForeignRequest {
         let mut filled = empty_request();
         let mut broken = None;
         if let Some(create) = compiled.table.create_request {
-            set_text("");
             // SAFETY: the table is whole.
-            let status = unsafe { create(compiled.table.instance, &mut filled) };
-            broken = crate::status::take_error(status, compiled.library.name());
+            let made =
+                compiled.library.call("create_request", || unsafe { create(compiled.table.instance, &mut filled) });
+            broken = made.err();
         }
         // SAFETY: the device filled in the table as its size says; zero is good for all its fields.
         let table = match unsafe { table(&filled, up_to!(CarafeRequest, release), "the table of a request") } {
             Ok(t) if t.set_input.is_some() && t.infer.is_some() && t.output.is_some() => t,
             Ok(t) => {
-                broken.get_or_insert_with(|| Error::invalid("a request needs `set_input`, `infer` and `output`"));
+                let error = Error::invalid("a request needs `set_input`, `infer` and `output`");
+                broken.get_or_insert_with(|| compiled.library.blame(error));
                 t
             }
             Err(e) => {
-                broken.get_or_insert(e);
+                broken.get_or_insert_with(|| compiled.library.blame(e));
                 empty_request()
             }
         };
@@ -524,7 +586,7 @@ impl ForeignRequest {
         let cancel = CancelFlag::with_hook(move || {
             if let Some(cancel) = reach.table.cancel {
                 // SAFETY: the request is alive as long as the handle.
-                unsafe { cancel(reach.table.instance) }
+                reach.compiled.library.notify("cancel", || unsafe { cancel(reach.table.instance) });
             }
         });
         ForeignRequest {
@@ -553,14 +615,31 @@ impl ForeignRequest {
         let Some(output) = t.output else { return Err(Error::invalid("the request has no `output`")) };
         let mut code = CarafeAttr::EMPTY.tensor;
         let (mut owner, mut release) = (std::ptr::null_mut(), None);
-        set_text("");
         // SAFETY: the table is whole, the places live until the call returns.
-        report(unsafe { output(t.instance, index, &mut code, &mut owner, &mut release) }, library.name())?;
-        match release {
+        library.call("output", || unsafe { output(t.instance, index, &mut code, &mut owner, &mut release) })?;
+        let tensor = match release {
             // SAFETY: the contract keeps the memory until `release(owner)`.
-            Some(release) => unsafe { foreign_tensor(&code, owner, release, Some(library.clone())) },
+            Some(end) => unsafe { foreign_tensor(&code, owner, release, Some(library.clone())) }.inspect_err(|_| {
+                // The device gave it, so it is ours to give back.
+                // SAFETY: `foreign_tensor` did not take it.
+                library.notify("release", || unsafe { end(owner) });
+            }),
             // SAFETY: the contract keeps the memory until the next inference; it is copied now.
             None => unsafe { tensor_of(&code) },
+        };
+        let port = &handle.compiled.outputs[index];
+        let fits = |t: &Tensor| (port.ty.is_dynamic() || port.ty == t.element_type()) && port.shape.accepts(t.shape());
+        match tensor {
+            Ok(t) if fits(&t) => Ok(t),
+            Ok(t) => Err(library.blame(Error::invalid(format!(
+                "output `{}` was declared as {}[{}], the device gave {}{:?}",
+                port.name,
+                port.ty,
+                port.shape,
+                t.element_type(),
+                t.shape()
+            )))),
+            Err(e) => Err(library.blame(e.at(format!("output `{}`", port.name)))),
         }
     }
     // What the user gave memory for moves there.
@@ -601,7 +680,7 @@ fn request_stages(handle: &Handle) -> Option<Vec<Stage>> {
     let (t, library) = (&handle.table, &handle.compiled.library);
     let stages = t.stages.filter(|_| t.run_stage.is_some())?;
     // SAFETY: the table is whole; the sink lives until the call returns.
-    let text = written_text(library, |write, sink| unsafe { stages(t.instance, write, sink) }).ok()?;
+    let text = written_text(library, "stages", |write, sink| unsafe { stages(t.instance, write, sink) }).ok()?;
     let words: Vec<&str> = text.split_terminator('\0').collect();
     let list = words.chunks_exact(2).map(|w| Stage { name: w[0].into(), executor: w[1].into() });
     Some(list.collect()).filter(|l: &Vec<Stage>| !l.is_empty())
@@ -614,14 +693,21 @@ impl InferRequest for ForeignRequest {
         port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
         let t = &self.handle.table;
         let Some(set) = t.set_input else { return Err(Error::invalid("the request has no `set_input`")) };
-        let mut arena = Arena::default();
-        let mut lent = Box::new(Lent { tensor: tensor.clone(), _arena: Arena::default() });
-        let code = tensor_code(&lent.tensor, &mut arena);
-        lent._arena = arena;
-        set_text("");
-        // SAFETY: the table is whole; the box keeps shape and bytes until the device gives it back.
-        let status = unsafe { set(t.instance, index, &code, Box::into_raw(lent).cast(), give_back) };
-        report(status, self.library().name())?;
+        let mut lent =
+            Box::new(Lent { tensor: tensor.clone(), arena: Arena::default(), given_back: AtomicBool::new(false) });
+        let Lent { tensor: inner, arena, .. } = &mut *lent;
+        let code = tensor_code(inner, arena);
+        let lent: Arc<Lent> = Arc::from(lent);
+        let owner = Arc::into_raw(lent.clone()).cast_mut().cast();
+        // SAFETY: the table is whole; the owner keeps shape and bytes until the device gives it back.
+        let set = self.library().call("set_input", || unsafe { set(t.instance, index, &code, owner, Some(give_back)) });
+        if set.is_err() && !lent.given_back.load(Ordering::Acquire) {
+            // A device that fails takes nothing. Those built before this was written down may have given it back all the
+            // same.
+            // SAFETY: the owner was not given back, so it is this side's again.
+            drop(unsafe { Arc::from_raw(owner.cast::<Lent>()) });
+        }
+        set?;
         self.inputs[index] = Some(tensor);
         Ok(())
     }
@@ -642,9 +728,8 @@ impl InferRequest for ForeignRequest {
         self.cancel.clear();
         let t = &self.handle.table;
         let Some(infer) = t.infer else { return Err(Error::invalid("the request has no `infer`")) };
-        set_text("");
         // SAFETY: the table is whole; this is the only thread that uses the request, but for `cancel`.
-        report(unsafe { infer(t.instance) }, self.library().name())?;
+        self.library().call("infer", || unsafe { infer(t.instance) })?;
         self.finish()
     }
     fn stages(&self) -> Vec<Stage> {
@@ -661,9 +746,8 @@ impl InferRequest for ForeignRequest {
         self.not_cancelled()?;
         let t = &self.handle.table;
         let Some(run) = t.run_stage else { return Err(Error::invalid("the request has no `run_stage`")) };
-        set_text("");
         // SAFETY: as in `infer`.
-        report(unsafe { run(t.instance, stage) }, self.library().name())?;
+        self.library().call("run_stage", || unsafe { run(t.instance, stage) })?;
         self.not_cancelled()?;
         if stage + 1 == list.len() { self.finish() } else { Ok(()) }
     }
@@ -682,8 +766,8 @@ impl InferRequest for ForeignRequest {
     fn profile(&self) -> Vec<NodeProfile> {
         unsafe extern "C" fn take(sink: *mut c_void, row: *const CarafeProfile) -> CarafeStatus {
             guard(|| {
-                // SAFETY: the device passes on the sink it was given; null is refused for the row.
-                let (list, row) = unsafe { (&mut *sink.cast::<Vec<NodeProfile>>(), row.as_ref()) };
+                // SAFETY: the device passes on the sink it was given; null is refused.
+                let (list, row) = unsafe { (crossing::sink::<Vec<NodeProfile>>(sink)?, row.as_ref()) };
                 let row = row.ok_or_else(|| Error::usage("a null pointer for a row"))?;
                 // SAFETY: the contract gives texts.
                 let [name, type_name, kernel] =
@@ -702,9 +786,10 @@ impl InferRequest for ForeignRequest {
         let t = &self.handle.table;
         let mut rows: Vec<NodeProfile> = Vec::new();
         if let Some(profile) = t.profile {
+            let sink = (&raw mut rows).cast();
             // SAFETY: the table is whole; the sink lives until the call returns.
-            let status = unsafe { profile(t.instance, take, (&raw mut rows).cast()) };
-            if status != CARAFE_OK {
+            let told = self.library().call("profile", || unsafe { profile(t.instance, take, sink) });
+            if told.is_err() {
                 rows.clear();
             }
         }
@@ -714,7 +799,8 @@ impl InferRequest for ForeignRequest {
         let t = &self.handle.table;
         let Some(variables) = t.variables else { return vec![] };
         // SAFETY: the table is whole; the sink lives until the call returns.
-        let text = written_text(self.library(), |write, sink| unsafe { variables(t.instance, write, sink) });
+        let text =
+            written_text(self.library(), "variables", |write, sink| unsafe { variables(t.instance, write, sink) });
         text.unwrap_or_default().split_terminator('\0').map(str::to_string).collect()
     }
     fn variable(&self, id: &str) -> Result<Option<Tensor>> {
@@ -724,15 +810,14 @@ impl InferRequest for ForeignRequest {
             return Err(Error::not_found(format!("no variable `{id}`; the model has: {}", ids.join(", "))));
         };
         let mut code = CarafeAttr::EMPTY.tensor;
-        set_text("");
+        let library = self.library();
         // SAFETY: the table is whole; what comes back is copied before the next call.
-        unsafe {
-            match variable(t.instance, CarafeStr::of(id), &mut code) {
-                CARAFE_NOT_FOUND => Ok(None),
-                status => {
-                    report(status, self.library().name())?;
-                    tensor_of(&code).map(Some)
-                }
+        match library.status("variable", || unsafe { variable(t.instance, CarafeStr::of(id), &mut code) })? {
+            CARAFE_NOT_FOUND => Ok(None),
+            status => {
+                report(status, library.name())?;
+                // SAFETY: as above.
+                unsafe { tensor_of(&code) }.map(Some).map_err(|e| library.blame(e))
             }
         }
     }
@@ -740,15 +825,14 @@ impl InferRequest for ForeignRequest {
         let t = &self.handle.table;
         let Some(set) = t.set_variable else { return Err(Error::not_found(format!("no variable `{id}`"))) };
         let mut arena = Arena::default();
-        set_text("");
+        let code = tensor_code(&value, &mut arena);
         // SAFETY: the table is whole; the tensor lives until the call returns.
-        let status = unsafe { set(t.instance, CarafeStr::of(id), &tensor_code(&value, &mut arena)) };
-        report(status, self.library().name())
+        self.library().call("set_variable", || unsafe { set(t.instance, CarafeStr::of(id), &code) })
     }
     fn reset_variables(&mut self) {
         if let Some(reset) = self.handle.table.reset {
             // SAFETY: the table is whole.
-            unsafe { reset(self.handle.table.instance) }
+            self.library().notify("reset", || unsafe { reset(self.handle.table.instance) });
         }
     }
     fn cancel_flag(&self) -> CancelFlag {

@@ -1,7 +1,7 @@
 //! The library's side of an extension: what `export_extension!` calls. A panic stops here and becomes a status.
 
 use crate::convert::{Arena, attrs_code};
-use crate::host::{adopt, tell};
+use crate::host::{adopt, end, tell};
 use crate::kernel_export::kernel_table;
 use crate::op_export::{c_leak, from_host, op_table};
 use crate::pass_export::{Matcher, ModelPass, matcher_table, model_pass_table};
@@ -168,14 +168,8 @@ impl Registration {
     }
     pub fn progress(&mut self, hear: impl Fn(f32, u32, u32) + Send + Sync + 'static) -> &mut Registration {
         unsafe extern "C" fn call<F: Fn(f32, u32, u32)>(user: *mut c_void, part: f32, total: u32, done: u32) {
-            guard_into(
-                || {
-                    // SAFETY: `user` is the closure, which is never freed.
-                    unsafe { (*user.cast::<F>())(part, total, done) };
-                    Ok(())
-                },
-                |_| {},
-            );
+            // SAFETY: `user` is the closure, which is never freed.
+            end("a progress callback", || unsafe { (*user.cast::<F>())(part, total, done) });
         }
         fn pointer<F: Fn(f32, u32, u32)>(_: &F) -> unsafe extern "C" fn(*mut c_void, f32, u32, u32) {
             call::<F>
@@ -205,17 +199,12 @@ impl Registration {
             label: CarafeStr,
             value: i64,
         ) {
-            guard_into(
-                || {
-                    // SAFETY: `user` is the closure, which is never freed; the contract gives texts.
-                    unsafe {
-                        let [k, c, a, l] = [kind, category, action, label].map(|s| crate::text::text(s, "an event"));
-                        (*user.cast::<Hear>())(k?, c?, a?, l?, value);
-                    }
-                    Ok(())
-                },
-                |_| {},
-            );
+            // SAFETY: `user` is the closure, which is never freed; the contract gives texts.
+            end("a telemetry callback", || unsafe {
+                let [k, c, a, l] =
+                    [kind, category, action, label].map(|s| crate::text::text(s, "an event").unwrap_or_default());
+                (*user.cast::<Hear>())(k, c, a, l, value);
+            });
         }
         let hear: Hear = Box::new(hear);
         let table = CarafeTelemetry {

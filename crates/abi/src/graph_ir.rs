@@ -1,11 +1,12 @@
 //! A model of this side as text and back, and the evaluation of single nodes, for devices of the other side.
 
-use crate::graph_export::{GraphBridge, bridge};
+use crate::crossing::{object, place, put};
+use crate::graph_export::{Behind, GraphBridge, at, hand_out};
 use crate::op_export::{eval_outputs_to, from_host};
 use crate::status::guard;
 use crate::tables::*;
 use crate::text::{items, slice, text};
-use carafe_graph::{AttrMap, Constant, Error, EvalEnv, FrameworkNode, Model, NodeId, Op, Result, eval_node};
+use carafe_graph::{AttrMap, Constant, Error, EvalEnv, FrameworkNode, Model, NodeId, Op, Result, eval_op};
 use carafe_tensor::{SharedBytes, Tensor};
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -23,28 +24,31 @@ pub(crate) const RUNTIME_KEYS: &[&str] = &[
 ];
 
 pub(crate) unsafe extern "C" fn model_name(g: *mut CarafeGraph, out: *mut CarafeStr) -> CarafeStatus {
-    guard(|| {
-        // SAFETY: the other side passes on the pointer it was given and a place to write to, as the contract says; so in
-        // every function below.
-        let (b, out) = unsafe { (bridge(g), given(out)?) };
-        *out = CarafeStr::of(&b.model().name);
-        Ok(())
-    })
+    // SAFETY: the other side passes on the pointer it was given, places to write to, and whole texts and lists, as the
+    // contract says; so in every function below.
+    unsafe { at(g, |b| put(out, b.name()?, "a name")) }
 }
 
 pub(crate) unsafe extern "C" fn can_evaluate(g: *mut CarafeGraph, id: u32) -> CarafeStatus {
-    guard(|| {
-        // SAFETY: as in `model_name`.
-        let b = unsafe { bridge(g) };
-        let node = b.model().node(b.live(id)?);
-        match node.op() {
-            op if op.is::<FrameworkNode>() => {
-                Err(Error::unsupported(format!("no operation of opset `{}` has this name", op.opset())))
+    // SAFETY: as in `model_name`.
+    unsafe {
+        at(g, |b| {
+            let op = b.node(id)?.op();
+            if op.is::<FrameworkNode>() {
+                return Err(Error::unsupported(format!("no operation of opset `{}` has this name", op.opset())));
             }
-            op if !op.has_eval() => Err(Error::unsupported("the operation has no evaluation")),
-            _ => Ok(()),
-        }
-    })
+            if op.has_eval() { Ok(()) } else { Err(Error::unsupported("the operation has no evaluation")) }
+        })
+    }
+}
+
+/// What a function needs of a graph that works outside of its turn, because it may call libraries.
+///
+/// # Safety
+/// `g` must be null or a live graph.
+unsafe fn ask<T>(g: *mut CarafeGraph, f: impl FnOnce(&Behind<'_>) -> T) -> Result<T> {
+    // SAFETY: passed on from the caller.
+    Ok(f(&unsafe { object::<CarafeGraph, Behind<'_>>(g, "a graph")? }.turn("a graph")?.inner))
 }
 
 pub(crate) unsafe extern "C" fn read_ir(
@@ -54,35 +58,32 @@ pub(crate) unsafe extern "C" fn read_ir(
     n: usize,
     out: *mut *mut CarafeGraph,
 ) -> CarafeStatus {
-    guard(|| {
-        // SAFETY: as in `model_name`; texts and lists are whole.
-        let (b, out, xml, buffers) =
-            unsafe { (bridge(g), given(out)?, text(xml, "the text of a model")?, items(buffers, n, "buffers")?) };
-        // SAFETY: the contract gives as many bytes as each buffer says.
-        let weights = unsafe { copied(buffers)? };
+    // SAFETY: as in `model_name`; the contract gives as many bytes as each buffer says.
+    guard(|| unsafe {
+        place(out, "a graph")?;
+        let registry = ask(g, |b| b.registry().clone())?;
+        let weights = copied(items(buffers, n, "buffers")?)?;
         let options = carafe_ir::ReadOptions { old_api: false, ..Default::default() };
-        let model = carafe_ir::read_parts(xml, weights, b.registry(), &options)?;
-        *out = handed_out(GraphBridge::shown(Arc::new(model), b.registry().clone()));
-        Ok(())
+        let model = carafe_ir::read_parts(text(xml, "the text of a model")?, weights, &registry, &options)?;
+        put(out, hand_out(GraphBridge::shown(Arc::new(model), registry)), "a graph")
     })
 }
 
 pub(crate) unsafe extern "C" fn copy(g: *mut CarafeGraph, out: *mut *mut CarafeGraph) -> CarafeStatus {
-    guard(|| {
-        // SAFETY: as in `model_name`.
-        let (b, out) = unsafe { (bridge(g), given(out)?) };
-        *out = handed_out(GraphBridge::own(b.model().clone(), b.registry().clone()));
-        Ok(())
+    // SAFETY: as in `model_name`.
+    guard(|| unsafe {
+        place(out, "a graph")?;
+        let (model, registry) = ask(g, |b| (b.snapshot(), b.registry().clone()))?;
+        put(out, hand_out(GraphBridge::own(Model::clone(&model), registry)), "a graph")
     })
 }
 
 pub(crate) unsafe extern "C" fn write_text(g: *mut CarafeGraph, write: CarafeWrite, sink: *mut c_void) -> CarafeStatus {
-    guard(|| {
-        // SAFETY: as in `model_name`.
-        let b = unsafe { bridge(g) };
-        let text = text_without_weights(b.model().clone())?;
-        // SAFETY: the text lives until the call returns; the sink is the caller's own.
-        from_host(unsafe { write(sink, text.as_ptr().cast(), text.len()) })
+    // SAFETY: as in `model_name`; the text lives until the call returns, the sink is the caller's own.
+    guard(|| unsafe {
+        let model: Arc<Model> = ask(g, |b| b.snapshot())?;
+        let text = text_without_weights(Model::clone(&model))?;
+        from_host(write(sink, text.as_ptr().cast(), text.len()))
     })
 }
 
@@ -106,13 +107,19 @@ pub(crate) fn text_without_weights(mut model: Model) -> Result<String> {
 /// Evaluates a node with variables that the context of the other side keeps, and gives the outputs to that context.
 ///
 /// # Safety
-/// `out` must be a live context.
-pub(crate) unsafe fn evaluate_with(model: &Model, id: NodeId, inputs: Vec<Tensor>, out: *mut CarafeEval) -> Result<()> {
+/// `out` must be null or a live context.
+pub(crate) unsafe fn evaluate_with(
+    name: &str,
+    id: NodeId,
+    op: &dyn Op,
+    inputs: Vec<Tensor>,
+    out: *mut CarafeEval,
+) -> Result<()> {
     let mut ids = BTreeSet::new();
-    variables_of(model.node(id).op(), &mut ids);
+    variables_of(op, &mut ids);
     let mut env = EvalEnv::default();
     if ids.is_empty() {
-        let outputs = eval_node(model, id, inputs, &mut env)?;
+        let outputs = eval_op(name, id, op, inputs, &mut env)?;
         // SAFETY: passed on from the caller; so below.
         return unsafe { eval_outputs_to(out, outputs) };
     }
@@ -130,7 +137,7 @@ pub(crate) unsafe fn evaluate_with(model: &Model, id: NodeId, inputs: Vec<Tensor
             }
         }
     }
-    let outputs = eval_node(model, id, inputs, &mut env)?;
+    let outputs = eval_op(name, id, op, inputs, &mut env)?;
     for (id, value) in &env.variables {
         let mut arena = crate::convert::Arena::default();
         let code = crate::convert::tensor_code(value, &mut arena);
@@ -160,10 +167,14 @@ type Assign = unsafe extern "C" fn(*mut CarafeEval, CarafeStr, *const CarafeTens
 /// `cx` must be a live context.
 unsafe fn state_functions(cx: *mut CarafeEval) -> Result<(Variable, Assign)> {
     const NEEDED: usize = std::mem::offset_of!(CarafeEvalFns, assign) + size_of::<Assign>();
+    let missing = || Error::usage("a null pointer for the context that takes the outputs");
     // SAFETY: a live context has its table, which begins with its size; the two fields are read as what they may be, a
     // function or null.
     let found = unsafe {
-        let fns = (*cx).fns;
+        let fns = cx.as_ref().ok_or_else(missing)?.fns;
+        if fns.is_null() {
+            return Err(missing());
+        }
         match (&raw const (*fns).size).read() >= NEEDED {
             true => (&raw const (*fns).variable)
                 .cast::<Option<Variable>>()
@@ -189,15 +200,4 @@ unsafe fn copied(buffers: &[CarafeBuffer]) -> Result<Vec<(u64, SharedBytes)>> {
         all.push((buffer.offset, SharedBytes::from_vec(copy)));
     }
     Ok(all)
-}
-
-fn handed_out(bridge: GraphBridge<'static>) -> *mut CarafeGraph {
-    Box::into_raw(Box::new(bridge)).cast()
-}
-
-/// # Safety
-/// A pointer that is not null must be one to write to.
-unsafe fn given<'a, T>(p: *mut T) -> Result<&'a mut T> {
-    // SAFETY: passed on from the caller.
-    unsafe { p.as_mut() }.ok_or_else(|| Error::usage("a null pointer for the answer"))
 }

@@ -1,7 +1,8 @@
 //! A kernel of this side as a table for the other.
 
 use crate::convert::{attrs_of, fact_of, tensor_of, type_code};
-use crate::host::tell;
+use crate::crossing::{place, put};
+use crate::host::{end, tell};
 use crate::op_export::{c_leak, eval_outputs_to, from_host};
 use crate::status::guard_into;
 use crate::tables::*;
@@ -97,12 +98,12 @@ unsafe extern "C" fn init(
 ) -> CarafeStatus {
     guard_into(
         || {
+            place(out, "a kernel")?;
             // SAFETY: as in `configs`; the contract gives a place to write to.
             unsafe {
                 let prepared = (*user.cast::<Arc<dyn Kernel>>()).init(&site_of(site)?, config)?;
-                out.write(Box::into_raw(Box::new(prepared)).cast());
+                put(out, Box::into_raw(Box::new(prepared)).cast(), "a kernel")
             }
-            Ok(())
         },
         tell,
     )
@@ -143,5 +144,5 @@ unsafe extern "C" fn execute(kernel: *mut c_void, cx: *mut CarafeEval) -> Carafe
 
 unsafe extern "C" fn release(kernel: *mut c_void) {
     // SAFETY: `init` made the box, and the contract releases it once.
-    drop(unsafe { Box::from_raw(kernel.cast::<Box<dyn PreparedKernel>>()) });
+    end("the end of a kernel", || drop(unsafe { Box::from_raw(kernel.cast::<Box<dyn PreparedKernel>>()) }));
 }

@@ -1,11 +1,12 @@
 //! A kernel behind a table, as a kernel of this side.
 
 use crate::convert::{Arena, attrs_code, fact_code, type_of};
+use crate::crossing;
 use crate::eval_export::EvalBridge;
 use crate::host::tell;
 use crate::library::Library;
 use crate::op_export::from_host;
-use crate::status::{guard_into, report, set_text};
+use crate::status::guard_into;
 use crate::tables::*;
 use crate::text::{c_text, items, opt_c_text};
 use carafe_device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
@@ -24,16 +25,22 @@ pub(crate) enum Maker {
 }
 
 impl Maker {
-    fn report(&self, status: CarafeStatus) -> Result<()> {
+    fn call(&self, what: &'static str, f: impl FnOnce() -> CarafeStatus) -> Result<()> {
         match self {
-            Maker::Library(library) => report(status, library.name()),
-            Maker::Engine => from_host(status),
+            Maker::Library(library) => library.call(what, f),
+            Maker::Engine => from_host(f()),
         }
     }
-    fn name(&self) -> &str {
+    fn notify(&self, what: &'static str, f: impl FnOnce()) {
         match self {
-            Maker::Library(library) => library.name(),
-            Maker::Engine => "engine",
+            Maker::Library(library) => library.notify(what, f),
+            Maker::Engine => f(),
+        }
+    }
+    fn blame(&self, error: Error) -> Error {
+        match self {
+            Maker::Library(library) => library.blame(error),
+            Maker::Engine => error,
         }
     }
     fn library(&self) -> Option<Arc<Library>> {
@@ -95,8 +102,8 @@ fn site_code(site: &Site, arena: &mut Arena) -> Result<CarafeSite> {
 
 unsafe extern "C" fn offer(sink: *mut c_void, config: *const CarafeConfig) -> CarafeStatus {
     let take = || {
-        // SAFETY: `configs` passes on the sink it was given, which is this list; null is refused for the configuration.
-        let (list, config) = unsafe { (&mut *sink.cast::<Vec<Config>>(), config.as_ref()) };
+        // SAFETY: `configs` passes on the sink it was given, which is this list; null is refused.
+        let (list, config) = unsafe { (crossing::sink::<Vec<Config>>(sink)?, config.as_ref()) };
         let config = config.ok_or_else(|| Error::usage("a null pointer for a configuration"))?;
         // SAFETY: the contract gives lists as the configuration says.
         list.push(unsafe {
@@ -150,15 +157,20 @@ impl Kernel for ForeignKernel {
     fn name(&self) -> &str {
         &self.name
     }
+    fn library(&self) -> Option<&str> {
+        match &self.maker {
+            Maker::Library(library) => Some(library.name()),
+            Maker::Engine => None,
+        }
+    }
     fn configs(&self, site: &Site) -> Result<Vec<Config>> {
         let Some(configs) = self.table.configs else { return Ok(vec![]) };
         let mut arena = Arena::default();
         let code = site_code(site, &mut arena)?;
         let mut list: Vec<Config> = Vec::new();
-        set_text("");
+        let sink = (&raw mut list).cast();
         // SAFETY: the table is whole; site and list live until the call returns.
-        let status = unsafe { configs(self.table.user, &code, offer, (&raw mut list).cast()) };
-        self.maker.report(status)?;
+        self.maker.call("configs", || unsafe { configs(self.table.user, &code, offer, sink) })?;
         let (inputs, outputs) = (site.inputs.len(), site.outputs.len());
         if let Some(c) = list.iter().find(|c| c.inputs.len() != inputs || c.outputs.len() != outputs) {
             return Err(Error::invalid(format!(
@@ -166,8 +178,8 @@ impl Kernel for ForeignKernel {
                 self.name,
                 c.inputs.len(),
                 c.outputs.len()
-            ))
-            .at(format!("extension `{}`", self.maker.name())));
+            )))
+            .map_err(|e| self.maker.blame(e));
         }
         Ok(list)
     }
@@ -176,10 +188,8 @@ impl Kernel for ForeignKernel {
         let mut arena = Arena::default();
         let code = site_code(site, &mut arena)?;
         let mut pointer = std::ptr::null_mut();
-        set_text("");
         // SAFETY: the table is whole; the site lives until the call returns.
-        let status = unsafe { init(self.table.user, &code, config, &mut pointer) };
-        self.maker.report(status)?;
+        self.maker.call("init", || unsafe { init(self.table.user, &code, config, &mut pointer) })?;
         Ok(Box::new(Prepared { pointer, table: self.table, maker: self.maker.clone() }))
     }
 }
@@ -197,7 +207,7 @@ impl Drop for Prepared {
     fn drop(&mut self) {
         if let Some(release) = self.table.release {
             // SAFETY: `init` made it, and this is its only handle.
-            unsafe { release(self.pointer) }
+            self.maker.notify("release", || unsafe { release(self.pointer) });
         }
     }
 }
@@ -227,13 +237,9 @@ impl PreparedKernel for Prepared {
         let open: Vec<Fact> = outputs.iter().map(|f| Fact::new(f.ty, PartialShape::dynamic())).collect();
         let mut env = EvalEnv::default();
         let mut cx = EvalCx::new("", &INFO, inputs.to_vec(), &open, &mut env);
-        let mut bridge = EvalBridge::new(&mut cx, self.maker.library()).show(outputs);
-        let pointer = bridge.pointer();
-        set_text("");
+        let bridge = EvalBridge::new(&mut cx, self.maker.library()).show(outputs);
         // SAFETY: `init` made the kernel; the bridge lives until the call returns.
-        let status = unsafe { execute(self.pointer, pointer) };
-        self.maker.report(status)?;
-        bridge.finish()?;
-        cx.finish()
+        self.maker.call("execute", || unsafe { execute(self.pointer, bridge.pointer()) })?;
+        bridge.finish().and_then(|()| cx.finish()).map_err(|e| self.maker.blame(e))
     }
 }

@@ -6,7 +6,10 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+mod calls;
 mod convert;
+mod crash;
+mod crossing;
 mod device_export;
 mod device_import;
 mod eval_export;
@@ -20,6 +23,7 @@ mod infer_export;
 mod kernel_export;
 mod kernel_import;
 mod library;
+mod memory;
 mod op_export;
 mod op_import;
 mod pass_export;
@@ -32,12 +36,13 @@ mod status;
 pub mod tables;
 mod text;
 
+pub use crash::report_crashes;
 pub use device_export::create_plugin_engine;
 pub use device_import::{Plugin, load_plugin};
 pub use export::{ABI, Registration, create_extensions};
 pub use extension::{ClKernel, Extension, Progress, Telemetry};
 pub use graph_import::{Graph, GraphNode};
-pub use host::{host, parallel_for};
+pub use host::{host, parallel_for, try_parallel_for};
 pub use library::{Library, LoadError};
 pub use op_export::op_table;
 pub use op_import::import_op;

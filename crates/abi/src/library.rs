@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 /// A mapped library. Everything that came from it holds one of these.
 pub struct Library {
     name: String,
+    /// The name for notes that outlive everything.
+    shown: &'static &'static str,
     path: PathBuf,
     abi: CarafeAbi,
     handle: libloading::Library,
@@ -111,7 +113,8 @@ impl Library {
             });
         }
         let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
-        Ok(Library { name, path, abi, handle })
+        let shown = Box::leak(Box::new(crate::text::forever(&name)));
+        Ok(Library { name, shown, path, abi, handle })
     }
     /// File name, for messages.
     pub fn name(&self) -> &str {
@@ -119,6 +122,9 @@ impl Library {
     }
     pub fn path(&self) -> &Path {
         &self.path
+    }
+    pub(crate) fn shown(&self) -> &'static &'static str {
+        self.shown
     }
     /// Numbers of the tables it was built for.
     pub fn abi(&self) -> (u32, u32) {

@@ -4,13 +4,15 @@
 use crate::convert::{
     Arena, attrs_code, attrs_of, dim_code, dim_of, fact_code, fact_of, kind_code, tensor_code, tensor_head, tensor_of,
 };
-use crate::host::{host, tell};
+use crate::crossing::{place, put};
+use crate::host::{end, host, tell};
 use crate::status::guard_into;
 use crate::tables::*;
 use crate::text::slice;
 use carafe_graph::{Content, Error, EvalCx, EvalEnv, Fact, NodeId, Op, OpInfo, OpNew, PortInfo, Result, infer_op};
 use carafe_tensor::{ElementType, SharedBytes, Tensor};
 use std::ffi::{CString, c_char, c_void};
+use std::mem::offset_of;
 use std::sync::{Arc, OnceLock};
 
 /// An instance: the operation, and its attributes in crossing form.
@@ -85,6 +87,7 @@ fn leak_ports(ports: &[PortInfo]) -> *const CarafePort {
 unsafe extern "C" fn create<T: OpNew>(_: *mut c_void, attrs: CarafeAttrs, out: *mut *mut c_void) -> CarafeStatus {
     guard_into(
         || {
+            place(out, "an instance")?;
             // SAFETY: the contract gives whole attributes.
             let op = T::from_attrs(&unsafe { attrs_of(attrs)? })?;
             let mut arena = Arena::default();
@@ -101,13 +104,12 @@ unsafe extern "C" fn create<T: OpNew>(_: *mut c_void, attrs: CarafeAttrs, out: *
 
 unsafe extern "C" fn instance_attrs<T: OpNew>(instance: *const c_void, out: *mut CarafeAttrs) -> CarafeStatus {
     // SAFETY: the contract passes what `create` made, and a place to write to.
-    unsafe { out.write((*instance.cast::<Made<T>>()).attrs) };
-    CARAFE_OK
+    guard_into(|| unsafe { put(out, (*instance.cast::<Made<T>>()).attrs, "attributes") }, tell)
 }
 
 unsafe extern "C" fn release<T: OpNew>(instance: *mut c_void) {
     // SAFETY: the contract passes what `create` made, once.
-    drop(unsafe { Box::from_raw(instance.cast::<Made<T>>()) });
+    end("the end of an operation", || drop(unsafe { Box::from_raw(instance.cast::<Made<T>>()) }));
 }
 
 unsafe extern "C" fn infer<T: OpNew>(instance: *const c_void, cx: *mut CarafeInfer) -> CarafeStatus {
@@ -357,13 +359,78 @@ impl Drop for Lending<'_> {
 /// # Safety
 /// `cx` must be a live context.
 pub(crate) unsafe fn eval_outputs_to(cx: *mut CarafeEval, outputs: Vec<Tensor>) -> Result<()> {
-    // SAFETY: a live context has its functions.
-    let fns = unsafe { &*(*cx).fns };
+    // SAFETY: passed on from the caller.
+    let takes = unsafe { Takes::of(cx)? };
     for (i, output) in outputs.into_iter().enumerate() {
         // SAFETY: the context is live.
-        from_host(unsafe { hand_over(fns, cx, i, output, &[])? })?;
+        from_host(unsafe { takes.hand_over(cx, i, output)? })?;
     }
     Ok(())
+}
+
+type SetOutput = unsafe extern "C" fn(*mut CarafeEval, usize, *const CarafeTensor) -> CarafeStatus;
+type GiveOutput =
+    unsafe extern "C" fn(*mut CarafeEval, usize, *const CarafeTensor, *mut c_void, CarafeRelease) -> CarafeStatus;
+
+/// How a context takes outputs. One that a library made may have few of the functions.
+struct Takes {
+    set: Option<SetOutput>,
+    give: Option<GiveOutput>,
+}
+
+impl Takes {
+    /// # Safety
+    /// `cx` must be null or a live context whose functions are there as far as their size says; those that it does not
+    /// have are null.
+    unsafe fn of(cx: *mut CarafeEval) -> Result<Takes> {
+        let missing = |what: &str| Error::usage(format!("{what} of the context that takes the outputs"));
+        if cx.is_null() {
+            return Err(missing("a null pointer instead"));
+        }
+        // SAFETY: the caller promises a live context.
+        let fns = unsafe { (*cx).fns };
+        if fns.is_null() || !fns.is_aligned() {
+            return Err(missing("a null pointer for the functions"));
+        }
+        // SAFETY: not null; a table begins with its size.
+        let size = unsafe { (*fns.cast::<usize>()).min(size_of::<CarafeEvalFns>()) };
+        let (set_at, give_at) = (offset_of!(CarafeEvalFns, set_output), offset_of!(CarafeEvalFns, give_output));
+        // SAFETY: the table reaches as far as its size says; a null pointer to a function is `None`.
+        let takes = unsafe {
+            let at = |offset: usize| (size >= offset + size_of::<usize>()).then(|| fns.cast::<u8>().add(offset));
+            Takes {
+                set: at(set_at).and_then(|p| p.cast::<Option<SetOutput>>().read()),
+                give: at(give_at).and_then(|p| p.cast::<Option<GiveOutput>>().read()),
+            }
+        };
+        if takes.set.is_none() && takes.give.is_none() {
+            return Err(missing("neither `set_output` nor `give_output` is among the functions"));
+        }
+        Ok(takes)
+    }
+
+    /// # Safety
+    /// `cx` must be the live context that this is of.
+    unsafe fn hand_over(&self, cx: *mut CarafeEval, i: usize, output: Tensor) -> Result<CarafeStatus> {
+        match (self.give, self.set) {
+            (Some(give), _) if output.element_type() != ElementType::String => {
+                let mut given = Box::new((output, Arena::default()));
+                let (output, arena) = &mut *given;
+                let code = tensor_code(output, arena);
+                let owner = Box::into_raw(given);
+                // SAFETY: passed on from the caller; the box keeps shape and bytes in place until `drop_output`.
+                let status = unsafe { give(cx, i, &code, owner.cast(), Some(drop_output)) };
+                if status != CARAFE_OK {
+                    // SAFETY: a call that fails takes nothing, so the box is still ours.
+                    drop(unsafe { Box::from_raw(owner) });
+                }
+                Ok(status)
+            }
+            // SAFETY: passed on from the caller.
+            (_, Some(set)) => Ok(unsafe { set(cx, i, &tensor_code(&output, &mut Arena::default())) }),
+            (_, None) => Err(Error::usage(format!("output {i} holds strings, and the context has no `set_output`"))),
+        }
+    }
 }
 
 fn variable_id(op: &dyn Op) -> Option<String> {
@@ -398,16 +465,11 @@ unsafe fn hand_over(
         // SAFETY: as above.
         return Ok(unsafe { (fns.set_output)(cx, i, &code) });
     }
-    if output.element_type() == ElementType::String {
-        // SAFETY: as above.
-        return Ok(unsafe { (fns.set_output)(cx, i, &code) });
-    }
-    let owner = Box::into_raw(Box::new(output));
-    // SAFETY: as above; the box keeps shape and bytes in place until `drop_tensor`.
-    Ok(unsafe { (fns.give_output)(cx, i, &code, owner.cast(), drop_tensor) })
+    // SAFETY: as above.
+    unsafe { Takes { set: Some(fns.set_output), give: Some(fns.give_output) }.hand_over(cx, i, output) }
 }
 
-pub(crate) unsafe extern "C" fn drop_tensor(owner: *mut c_void) {
+unsafe extern "C" fn drop_output(owner: *mut c_void) {
     // SAFETY: `hand_over` made the box, and the contract releases it once.
-    drop(unsafe { Box::from_raw(owner.cast::<Tensor>()) });
+    end("the end of an output", || drop(unsafe { Box::from_raw(owner.cast::<(Tensor, Arena)>()) }));
 }

@@ -5,9 +5,8 @@ use crate::convert::{attrs_code, attrs_of, kind_of};
 use crate::eval_export::EvalBridge;
 use crate::infer_export::InferBridge;
 use crate::library::Library;
-use crate::status::{report, set_text};
 use crate::tables::*;
-use crate::text::{c_text, forever, items, opt_c_text};
+use crate::text::{c_text, declared, forever, opt_c_text};
 use carafe_graph::{
     Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Body, Error, EvalCx, InferCx, Op, OpDecl, OpFactory, OpInfo,
     PortInfo, Result, TensorAttr,
@@ -15,7 +14,7 @@ use carafe_graph::{
 use carafe_tensor::{ElementType, PartialShape};
 use std::any::Any;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
@@ -71,7 +70,7 @@ impl Drop for Instance {
     fn drop(&mut self) {
         if let (Some(release), Some(_)) = (self.class.table.release, self.class.table.create) {
             // SAFETY: `create` made it, and this is the last handle.
-            unsafe { release(self.pointer) }
+            self.class.library.notify("release", || unsafe { release(self.pointer) });
         }
     }
 }
@@ -118,11 +117,11 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
     // SAFETY: as above.
     let outputs = unsafe { ports(table.outputs, table.n_outputs, "outputs")? };
     // SAFETY: as above.
-    let moves = unsafe { items(table.moves, table.n_moves, "moved inputs")? }.to_vec();
+    let moves = unsafe { declared(table.moves, table.n_moves, "moved inputs")? }.to_vec();
     // SAFETY: as above.
-    let list = unsafe { items(table.attrs, table.n_attrs, "attributes")? };
+    let list = unsafe { declared(table.attrs, table.n_attrs, "attributes")? };
     // SAFETY: as above.
-    let marks = unsafe { items(table.internal_attrs, table.n_internal_attrs, "internal attributes")? };
+    let marks = unsafe { declared(table.internal_attrs, table.n_internal_attrs, "internal attributes")? };
     let mut internal = vec![false; list.len()];
     for &i in marks {
         let n = list.len();
@@ -206,7 +205,7 @@ type Ports = Vec<(String, bool, bool)>;
 /// The list and its texts must be there.
 unsafe fn ports(p: *const CarafePort, n: usize, what: &str) -> Result<Ports> {
     // SAFETY: passed on from the caller.
-    let list = unsafe { items(p, n, what)? };
+    let list = unsafe { declared(p, n, what)? };
     let mut out: Ports = Vec::new();
     for (i, port) in list.iter().enumerate() {
         // SAFETY: passed on from the caller.
@@ -250,9 +249,8 @@ pub(crate) fn typed(kind: AttrKind, value: &AttrValue) -> Result<AttrValue, Stri
 }
 
 fn create(class: &Arc<Class>, given: &AttrMap) -> Result<Arc<dyn Op>> {
-    let declared = class.info.attrs;
-    let mut all = AttrMap::new();
-    for info in declared {
+    let mut all: Vec<(String, AttrValue)> = Vec::new();
+    for info in class.info.attrs {
         let value = match given.get(info.name).or_else(|| class.defaults.get(info.name)) {
             Some(v) => typed(info.kind, v).map_err(|e| Error::invalid(format!("attribute `{}`: {e}", info.name)))?,
             None if info.default.is_none() => {
@@ -262,23 +260,22 @@ fn create(class: &Arc<Class>, given: &AttrMap) -> Result<Arc<dyn Op>> {
             }
             None => continue,
         };
-        all.set(info.name, value);
+        all.push((info.name.to_string(), value));
     }
     if class.info.any_attrs {
-        for (name, value) in given.iter().filter(|(n, _)| declared.iter().all(|d| d.name != *n)) {
-            all.set(name, value.clone());
-        }
+        let declared: HashSet<&str> = class.info.attrs.iter().map(|d| d.name).collect();
+        let others = given.iter().filter(|(n, _)| !declared.contains(n));
+        all.extend(others.map(|(name, value)| (name.to_string(), value.clone())));
     }
+    let mut all: AttrMap = all.into_iter().collect();
     let pointer = match class.table.create {
         None => class.table.user,
         Some(create) => {
             let mut arena = Arena::default();
             let codes = attrs_code(all.iter(), &mut arena)?;
             let mut pointer = std::ptr::null_mut();
-            set_text("");
             // SAFETY: the table is whole; the attributes live until the call returns.
-            let status = unsafe { create(class.table.user, codes, &mut pointer) };
-            report(status, class.library.name())?;
+            class.library.call("create", || unsafe { create(class.table.user, codes, &mut pointer) })?;
             pointer
         }
     };
@@ -286,10 +283,9 @@ fn create(class: &Arc<Class>, given: &AttrMap) -> Result<Arc<dyn Op>> {
     if let Some(list) = class.table.instance_attrs {
         let mut codes = CarafeAttrs::EMPTY;
         // SAFETY: the instance was just made; what comes back lives as long as it.
-        let status = unsafe { list(pointer, &mut codes) };
-        report(status, class.library.name())?;
+        class.library.call("instance_attrs", || unsafe { list(pointer, &mut codes) })?;
         // SAFETY: as above.
-        all = unsafe { attrs_of(codes)? };
+        all = unsafe { attrs_of(codes).map_err(|e| class.library.blame(e))? };
     }
     let attrs = all.iter().map(|(n, v)| (Cow::Owned(n.to_string()), v.clone())).collect();
     Ok(Arc::new(ForeignOp { instance, attrs }))
@@ -299,12 +295,10 @@ impl Op for ForeignOp {
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
         let class = &self.instance.class;
         let infer = class.table.infer.ok_or_else(|| Error::invalid("has no `infer`"))?;
-        let mut bridge = InferBridge::new(cx);
-        let pointer = bridge.pointer();
-        set_text("");
+        let bridge = InferBridge::new(cx);
         // SAFETY: the instance is alive, the bridge lives until the call returns.
-        report(unsafe { infer(self.instance.pointer, pointer) }, class.library.name())?;
-        bridge.finish().map_err(|e| e.at(format!("extension `{}`", class.library.name())))
+        class.library.call("infer", || unsafe { infer(self.instance.pointer, bridge.pointer()) })?;
+        bridge.finish().map_err(|e| class.library.blame(e))
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let class = &self.instance.class;
@@ -315,17 +309,19 @@ impl Op for ForeignOp {
                 class.library.name()
             )));
         };
-        let mut bridge = EvalBridge::new(cx, Some(class.library.clone()));
-        let pointer = bridge.pointer();
-        set_text("");
+        let bridge = EvalBridge::new(cx, Some(class.library.clone()));
         // SAFETY: the instance is alive, the bridge lives until the call returns.
-        report(unsafe { eval(self.instance.pointer, pointer) }, class.library.name())?;
-        bridge.finish().map_err(|e| e.at(format!("extension `{}`", class.library.name())))
+        class.library.call("eval", || unsafe { eval(self.instance.pointer, bridge.pointer()) })?;
+        bridge.finish().map_err(|e| class.library.blame(e))
     }
     fn has_eval(&self) -> bool {
-        let table = &self.instance.class.table;
-        // SAFETY: the instance is alive.
-        table.eval.is_some() && table.evaluates.is_none_or(|has| unsafe { has(self.instance.pointer) } != 0)
+        let (table, library) = (&self.instance.class.table, &self.instance.class.library);
+        let mut has = table.eval.is_some();
+        if let Some(evaluates) = table.evaluates.filter(|_| has) {
+            // SAFETY: the instance is alive.
+            library.notify("evaluates", || has = unsafe { evaluates(self.instance.pointer) } != 0);
+        }
+        has
     }
 }
 

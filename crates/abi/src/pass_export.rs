@@ -1,5 +1,6 @@
 //! Rewrites of this side as tables for the other.
 
+use crate::crossing::put;
 use crate::graph_import::Graph;
 use crate::host::tell;
 use crate::op_export::c_leak;
@@ -102,8 +103,7 @@ unsafe extern "C" fn run<P: ModelPass>(user: *mut c_void, g: *mut CarafeGraph, f
     guard_into(
         || {
             // SAFETY: `user` is the pass, which is never freed; the contract passes a live graph and a place to write to.
-            unsafe { fired.write((*user.cast::<P>()).run(&mut Graph::new(g))?) };
-            Ok(())
+            unsafe { put(fired, (*user.cast::<P>()).run(&mut Graph::new(g))?, "how often it fired") }
         },
         tell,
     )
@@ -123,8 +123,7 @@ unsafe extern "C" fn at<M: Matcher>(user: *mut c_void, g: *mut CarafeGraph, id: 
                 Outcome::Done => CARAFE_DONE,
             };
             // SAFETY: as in `run`.
-            unsafe { out.write(code) };
-            Ok(())
+            unsafe { put(out, code, "what became of a node") }
         },
         tell,
     )

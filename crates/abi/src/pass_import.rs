@@ -3,7 +3,7 @@
 use crate::graph_export::GraphBridge;
 use crate::library::Library;
 use crate::op_import::User;
-use crate::status::{report, set_text, take_text};
+use crate::status::take_text;
 use crate::tables::*;
 use crate::text::{c_text, forever, items, opt_c_text};
 use carafe_graph::{Error, Model, Notes, Pass, Phase, PhasedPass, Registry, Result, in_bodies};
@@ -56,12 +56,11 @@ impl Pass for ForeignPass {
         let registry = notes.registry().cloned().unwrap_or_else(|| Arc::new(Registry::new()));
         let fired = match self.table.run {
             Some(run) => {
-                let mut bridge = GraphBridge::rewritten(model, registry, notes.is_decoded());
+                let bridge = GraphBridge::rewritten(model, registry, notes.is_decoded());
                 let mut fired = 0;
-                set_text("");
+                let (library, user) = (self.user.library(), self.user.pointer());
                 // SAFETY: the table is whole, the bridge lives until the call returns.
-                let status = unsafe { run(self.user.pointer(), bridge.pointer(), &mut fired) };
-                report(status, self.user.library().name())?;
+                library.call("run", || unsafe { run(user, bridge.pointer(), &mut fired) })?;
                 fired
             }
             None => in_bodies(model, |body| self.walk(body, &registry, notes))? + self.walk(model, &registry, notes)?,
@@ -84,12 +83,14 @@ impl ForeignPass {
                 continue;
             }
             let place = node.place();
-            let mut bridge = GraphBridge::rewritten(model, registry.clone(), notes.is_decoded());
+            let bridge = GraphBridge::rewritten(model, registry.clone(), notes.is_decoded());
             let mut outcome = CARAFE_NO_MATCH;
-            set_text("");
             // SAFETY: the table is whole, the bridge lives until the call returns.
-            let status = unsafe { at(self.user.pointer(), bridge.pointer(), id.0, &mut outcome) };
-            report(status, self.user.library().name()).map_err(|e| e.at(place.clone()))?;
+            let called = self
+                .user
+                .library()
+                .call("at", || unsafe { at(self.user.pointer(), bridge.pointer(), id.0, &mut outcome) });
+            called.map_err(|e| e.at(place.clone()))?;
             match outcome {
                 CARAFE_SKIPPED => {
                     let why = take_text();

@@ -1,16 +1,18 @@
 //! Loads an extension library: opens it, calls `create_extensions`, and takes what it registers. A table that is wrong
 //! is an error of the whole library; nothing of it is kept then.
 
+use crate::calls::misuse;
 use crate::convert::attrs_of;
+use crate::crossing::{Crossing, with};
 use crate::extension::{ClKernel, Extension};
 use crate::host::host;
 use crate::kernel_import::{Maker, import_kernel};
 use crate::library::{Library, LoadError};
+use crate::memory::readable;
 use crate::op_import::{User, import_op};
 use crate::pass_import::import_pass;
 use crate::replacement::import_replacement;
 use crate::rule_import::import_rule;
-use crate::status::{guard, report, set_text};
 use crate::tables::*;
 use crate::text::{c_text, items, opt_c_text, text};
 use carafe_frontend::Mapping;
@@ -43,8 +45,7 @@ pub(crate) fn extension_of(library: &Arc<Library>) -> Result<Option<Extension>> 
     // SAFETY: in a library with `carafe_abi` the symbol has this type.
     let entry = unsafe { library.function::<CarafeCreateExtensions>("create_extensions\0") };
     let Some(entry) = entry else { return Ok(None) };
-    let mut registrar = Registrar {
-        base: CarafeRegistrar { fns: &FNS },
+    let registrar = Registrar {
         library: library.clone(),
         extension: Extension {
             name: library.name().to_string(),
@@ -53,20 +54,24 @@ pub(crate) fn extension_of(library: &Arc<Library>) -> Result<Option<Extension>> 
         },
         failed: None,
     };
-    set_text("");
-    // SAFETY: the library is built for this ABI; host lives for ever, the registrar until the call returns.
-    let status = unsafe { entry(host(), (&raw mut registrar).cast()) };
-    report(status, library.name())?;
+    // Never freed, so that a library that uses it after the call gets an answer; what it holds is taken out.
+    let registrar: &Crossing<CarafeRegistrar, Option<Registrar>> =
+        Box::leak(Box::new(Crossing::new(CarafeRegistrar { fns: &FNS }, Some(registrar))));
+    // SAFETY: the library is built for this ABI; host and registrar live for ever.
+    let called = library.call("create_extensions", || unsafe { entry(host(), registrar.pointer()) });
+    let registrar = registrar.turn(WHAT)?.inner.take();
+    called?;
+    let registrar = registrar.ok_or_else(|| Error::invalid("the registrar is gone"))?;
     // A library that does not look at what `add_op` answers must not seem whole.
     match registrar.failed {
-        Some(e) => Err(e.at(format!("extension `{}`", library.name()))),
+        Some(e) => Err(library.blame(e)),
         None => Ok(Some(registrar.extension)),
     }
 }
 
-#[repr(C)]
+const WHAT: &str = "the registrar";
+
 struct Registrar {
-    base: CarafeRegistrar,
     library: Arc<Library>,
     extension: Extension,
     failed: Option<Error>,
@@ -97,6 +102,7 @@ pub(crate) unsafe fn table<T: Copy>(p: *const T, least: usize, what: &str) -> Re
     if !p.is_aligned() {
         return Err(Error::invalid(format!("{what} is at a misaligned address")));
     }
+    readable(p, 2 * size_of::<usize>(), what)?;
     // SAFETY: the table begins with its size and its ABI number.
     let (size, abi) = unsafe { (*p.cast::<usize>(), *p.cast::<u8>().add(size_of::<usize>()).cast::<u32>()) };
     if size < least || size > 1 << 20 {
@@ -105,6 +111,7 @@ pub(crate) unsafe fn table<T: Copy>(p: *const T, least: usize, what: &str) -> Re
     if abi != CARAFE_ABI_MAJOR {
         return Err(Error::unsupported(format!("{what} is for ABI {abi}, this engine speaks {CARAFE_ABI_MAJOR}")));
     }
+    readable(p, size.min(size_of::<T>()), what)?;
     let mut copy = MaybeUninit::<T>::zeroed();
     // SAFETY: `size` bytes are there, and no more than a `T` are written; the rest is zero, which the caller allows.
     unsafe {
@@ -123,13 +130,19 @@ pub(crate) use up_to;
 
 // Runs one registration; remembers its failure.
 fn register(r: *mut CarafeRegistrar, f: impl FnOnce(&mut Registrar) -> Result<()>) -> CarafeStatus {
-    // SAFETY: the library passes on the pointer it was given, as the contract says; `base` is the first field.
-    let registrar = unsafe { &mut *r.cast::<Registrar>() };
-    guard(|| {
-        f(registrar).inspect_err(|e| {
-            registrar.failed.get_or_insert_with(|| e.clone());
+    // SAFETY: the library passes on the pointer it was given, as the contract says.
+    unsafe {
+        with::<CarafeRegistrar, Option<Registrar>>(r, WHAT, |r| match r {
+            Some(registrar) => f(registrar).inspect_err(|e| {
+                registrar.failed.get_or_insert_with(|| e.clone());
+            }),
+            None => {
+                let late = Error::usage("the registrar is used after `create_extensions` returned");
+                misuse(late.clone());
+                Err(late)
+            }
         })
-    })
+    }
 }
 
 unsafe extern "C" fn describe(r: *mut CarafeRegistrar, name: CarafeStr, version: CarafeStr) -> CarafeStatus {
@@ -251,7 +264,7 @@ unsafe extern "C" fn add_progress(r: *mut CarafeRegistrar, progress: *const Cara
         let user = User::new(p.user, &r.library);
         r.extension.progress.push(Arc::new(move |part, total, done| {
             // SAFETY: the table is whole; `user` keeps the library mapped.
-            unsafe { call(user.pointer(), part, total, done) }
+            user.library().notify("progress", || unsafe { call(user.pointer(), part, total, done) });
         }));
         Ok(())
     })
@@ -266,7 +279,8 @@ unsafe extern "C" fn add_telemetry(r: *mut CarafeRegistrar, telemetry: *const Ca
         r.extension.telemetry.push(Arc::new(move |kind: &str, category: &str, action: &str, label: &str, value| {
             let [kind, category, action, label] = [kind, category, action, label].map(CarafeStr::of);
             // SAFETY: the table is whole; `user` keeps the library mapped.
-            unsafe { send(user.pointer(), kind, category, action, label, value) }
+            let send = || unsafe { send(user.pointer(), kind, category, action, label, value) };
+            user.library().notify("telemetry", send);
         }));
         Ok(())
     })

@@ -7,7 +7,7 @@ use crate::host::tell;
 use crate::library::Library;
 use crate::op_export::c_leak;
 use crate::op_import::User;
-use crate::status::{guard_into, report, set_text};
+use crate::status::guard_into;
 use crate::tables::*;
 use crate::text::{c_text, items, slice, text};
 use carafe_graph::{Error, Match, Model, NodeId, Notes, Registry, Replacement, Result};
@@ -72,11 +72,9 @@ impl Replacement for Foreign {
             attrs,
             json: CarafeStr::of(&found.json),
         };
-        let mut bridge = GraphBridge::rewritten(model, registry, notes.is_decoded());
-        set_text("");
+        let bridge = GraphBridge::rewritten(model, registry, notes.is_decoded());
         // SAFETY: the table is whole; bridge and match live until the call returns.
-        let status = unsafe { replace(self.user.pointer(), bridge.pointer(), &code) };
-        report(status, self.user.library().name())
+        self.user.library().call("replace", || unsafe { replace(self.user.pointer(), bridge.pointer(), &code) })
     }
 }
 

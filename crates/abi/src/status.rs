@@ -2,6 +2,7 @@
 
 use crate::tables::*;
 use carafe_graph::{Error, ErrorKind, Result};
+use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,8 +10,9 @@ thread_local! {
     static TEXT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
+// A thread that is ending may release what it holds after its slot has gone; then there is nobody to tell.
 pub(crate) fn set_text(text: &str) {
-    TEXT.with(|t| {
+    let _ = TEXT.try_with(|t| {
         let mut t = t.borrow_mut();
         t.clear();
         t.push_str(text);
@@ -19,11 +21,17 @@ pub(crate) fn set_text(text: &str) {
 
 /// Runs `f` with the text of the last failure of this thread.
 pub(crate) fn with_text<T>(f: impl FnOnce(&str) -> T) -> T {
-    TEXT.with(|t| f(&t.borrow()))
+    let mut f = Some(f);
+    let told = TEXT.try_with(|t| f.take().map(|f| f(&t.borrow()))).ok().flatten();
+    match (told, f) {
+        (Some(told), _) => told,
+        (None, Some(f)) => f(""),
+        (None, None) => unreachable!("`f` goes with its answer"),
+    }
 }
 
 pub(crate) fn take_text() -> String {
-    TEXT.with(|t| std::mem::take(&mut *t.borrow_mut()))
+    TEXT.try_with(|t| std::mem::take(&mut *t.borrow_mut())).unwrap_or_default()
 }
 
 pub(crate) fn code(kind: ErrorKind) -> CarafeStatus {
@@ -64,12 +72,28 @@ pub(crate) fn guard_into(f: impl FnOnce() -> Result<()>, tell: impl FnOnce(&str)
             code(e.kind())
         }
         Err(panic) => {
-            let text = panic.downcast_ref::<&str>().copied();
-            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("of unknown kind");
-            tell(&format!("panic: {text}"));
+            tell(&panic_text(panic));
             CARAFE_PANIC
         }
     }
+}
+
+/// Runs what has no status, such as the end of an object; a panic is given to `tell` and goes no further.
+pub(crate) fn guard_end(f: impl FnOnce(), tell: impl FnOnce(&str)) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
+        tell(&panic_text(panic));
+    }
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| s.to_string());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    if text.is_none() {
+        // The end of a value of unknown kind may panic in turn.
+        std::mem::forget(panic);
+    }
+    format!("panic: {}", text.as_deref().unwrap_or("of unknown kind"))
 }
 
 /// The error behind a status that a library returned, with the library named. `None` for success.

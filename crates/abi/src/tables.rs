@@ -183,7 +183,8 @@ pub struct CarafeAttrInfo {
     pub doc: *const c_char,
 }
 
-/// What `infer` of an operation sees and fills in. What it hands out is valid until `infer` returns.
+/// What `infer` of an operation sees and fills in. What it hands out is valid until `infer` returns. Threads take turns at
+/// it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CarafeInfer {
@@ -218,17 +219,22 @@ pub struct CarafeInferFns {
     pub exact: unsafe extern "C" fn(cx: *mut CarafeInfer) -> u32,
 }
 
-/// What `eval` of an operation sees and fills in. What it hands out is valid until `eval` returns.
+/// What `eval` of an operation sees and fills in. What it hands out is valid until `eval` returns. Threads take turns at
+/// it, so that the parts of a loop may ask.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CarafeEval {
     pub fns: *const CarafeEvalFns,
 }
 
-/// Gives memory back to the side that made it.
-pub type CarafeRelease = unsafe extern "C" fn(owner: *mut c_void);
+/// Gives memory back to the side that made it. Called once, on any thread. The rule for all memory that is given with such
+/// a function: a call that succeeds takes the memory, and the taker calls `release`; a call that fails takes nothing, the
+/// memory stays with the caller and `release` is not called.
+pub type CarafeRelease = Option<unsafe extern "C" fn(owner: *mut c_void)>;
 /// A part of a loop: the indices `begin..end`.
-pub type CarafeLoop = unsafe extern "C" fn(user: *mut c_void, begin: usize, end: usize);
+pub type CarafeLoop = Option<unsafe extern "C" fn(user: *mut c_void, begin: usize, end: usize)>;
+/// A part of a loop that can fail; its text is set with `CarafeHost::set_error` on the thread of the part. Since 1.2.
+pub type CarafeTryLoop = Option<unsafe extern "C" fn(user: *mut c_void, begin: usize, end: usize) -> CarafeStatus>;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -239,7 +245,8 @@ pub struct CarafeEvalFns {
     pub n_outputs: unsafe extern "C" fn(cx: *mut CarafeEval) -> usize,
     /// What was inferred for an output; an unknown dimension is decided by the evaluation.
     pub output_fact: unsafe extern "C" fn(cx: *mut CarafeEval, output: usize, fact: *mut CarafeFact) -> CarafeStatus,
-    /// Makes the memory of an output, zeroed, for numbers of a whole number of bytes.
+    /// Makes the memory of an output, zeroed, for numbers of a whole number of bytes. Once for each output: the memory is in
+    /// the author's hands until `eval` returns, so nothing else can take its place.
     pub output: unsafe extern "C" fn(
         cx: *mut CarafeEval,
         output: usize,
@@ -251,7 +258,8 @@ pub struct CarafeEvalFns {
     /// Sets an output by copying a tensor; the way for strings.
     pub set_output:
         unsafe extern "C" fn(cx: *mut CarafeEval, output: usize, tensor: *const CarafeTensor) -> CarafeStatus,
-    /// Sets an output without copying: the memory stays with its maker until `release(owner)` is called.
+    /// Sets an output without copying: the memory stays with its maker until `release(owner)` is called. When the call
+    /// fails, the memory is still the author's and `release` is not called; a null `release` is refused.
     pub give_output: unsafe extern "C" fn(
         cx: *mut CarafeEval,
         output: usize,
@@ -330,7 +338,7 @@ pub struct CarafeValue {
     pub port: u32,
 }
 
-/// A node of a source file being translated. What it hands out is valid until the rule returns.
+/// A node of a source file being translated. What it hands out is valid until the rule returns. Threads take turns at it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CarafeNode {
@@ -462,7 +470,16 @@ pub struct CarafeMapping {
     pub n_output_names: usize,
 }
 
-/// A model being looked at or rewritten. What it hands out is valid until the callback returns.
+/// A model being looked at or rewritten.
+///
+/// Threads: every function may be called by any thread; they take turns, but `evaluate` computes outside of its turn, so
+/// several nodes are evaluated at once. A graph cannot be used from inside of a call to itself, as when an operation that
+/// `add` makes uses the graph it is added to; that is refused.
+///
+/// Lifetimes: what the getters hand out is valid until the callback returns, and for a retained graph until its `release`.
+/// Asked again, a getter gives the same memory, so a graph that does not change needs no more memory however often it is
+/// asked. A change does not touch what was handed out before it. A graph of `scratch` or `copy` hands out what is valid
+/// until its last node is removed: then it begins anew, also with its ids.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CarafeGraph {
@@ -553,11 +570,12 @@ pub struct CarafeGraphFns {
         buffers: *mut *const CarafeBuffer,
         n: *mut usize,
     ) -> CarafeStatus,
-    /// Keeps the model, and all that was handed out, alive after the callback; ended by `release`.
+    /// The model as it is now, to be kept and asked after the callback; ended by `release`. What the graph itself handed
+    /// out is not kept: ask the retained one. Null on failure.
     pub retain: unsafe extern "C" fn(g: *mut CarafeGraph) -> *mut CarafeGraph,
     pub release: unsafe extern "C" fn(g: *mut CarafeGraph),
     /// An empty model that can be filled, with the same operations at hand; ended by `release`. A device evaluates
-    /// operations of others through it.
+    /// operations of others through it. Null on failure.
     pub scratch: unsafe extern "C" fn(g: *mut CarafeGraph) -> *mut CarafeGraph,
     /// Names of the operations outside of the numbered opsets, as `opset::Type`.
     pub ops: unsafe extern "C" fn(g: *mut CarafeGraph, names: *mut *const CarafeStr, n: *mut usize) -> CarafeStatus,
@@ -725,7 +743,7 @@ pub struct CarafeSite {
 pub type CarafeConfigSink = unsafe extern "C" fn(sink: *mut c_void, config: *const CarafeConfig) -> CarafeStatus;
 
 /// A fast kernel for an operation on a device. The device chooses one of the configurations, calls `init` with it and
-/// then `execute` with memory in the chosen form.
+/// then `execute` with memory in the chosen form. What `execute` gives in another form than that is an error.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CarafeKernel {
@@ -809,7 +827,7 @@ pub struct CarafeTelemetry {
     >,
 }
 
-/// Takes what a library brings. Handed to `create_extensions`, valid during that call. Tables, lists and texts given to it
+/// Takes what a library brings. Handed to `create_extensions`, valid during that call; later uses are refused. Tables, lists and texts given to it
 /// are copied; functions and `user` pointers must live as long as the library.
 #[repr(C)]
 #[derive(Debug)]
@@ -849,12 +867,16 @@ pub struct CarafeHost {
     pub set_error: unsafe extern "C" fn(text: CarafeStr),
     /// Text of the failure that the last call of this thread returned; valid until the next call.
     pub last_error: unsafe extern "C" fn(text: *mut CarafeStr),
-    /// Runs `body` over `0..n` in parts on the engine's threads and waits for all of them.
+    /// Runs `body` over `0..n` in parts on the engine's threads and waits for all of them. A body that can fail goes to
+    /// `try_parallel_for`.
     pub parallel_for: unsafe extern "C" fn(n: usize, body: CarafeLoop, user: *mut c_void),
     /// Ends what `keep_input` gave.
     pub drop_owner: unsafe extern "C" fn(owner: *mut c_void),
     /// A line for the user: level 0 error, 1 warning, 2 info, 3 debug.
     pub log: unsafe extern "C" fn(level: u32, text: CarafeStr),
+    /// Since 1.2: as `parallel_for`, with a body that can fail. Gives the first failure, with its text; parts that did not
+    /// begin before it are left out.
+    pub try_parallel_for: unsafe extern "C" fn(n: usize, body: CarafeTryLoop, user: *mut c_void) -> CarafeStatus,
 }
 
 /// The symbol `create_extensions` of an extension library.
@@ -921,7 +943,8 @@ pub struct CarafeDevice {
             sink: *mut c_void,
         ) -> CarafeStatus,
     >,
-    /// Says for every node whether the device takes it.
+    /// Says for every node whether the device takes it. An answer about a node that the model does not have, or a second
+    /// one that says otherwise, is an error.
     pub query: Option<
         unsafe extern "C" fn(
             device: *mut c_void,
@@ -978,7 +1001,8 @@ pub struct CarafeCompiled {
     pub abi: u32,
     pub reserved: u32,
     pub instance: *mut c_void,
-    /// Ports live as long as the compiled model.
+    /// Ports live as long as the compiled model. They are those of the model: as many, in the same order, of types and
+    /// shapes that agree with its.
     pub inputs: *const CarafeModelPort,
     pub n_inputs: usize,
     pub outputs: *const CarafeModelPort,
@@ -1025,7 +1049,8 @@ pub struct CarafeRequest {
     pub abi: u32,
     pub reserved: u32,
     pub instance: *mut c_void,
-    /// Binds memory without copying; it stays with the caller until `release(owner)` is called.
+    /// Binds memory without copying; it stays with the caller until `release(owner)` is called. A device that answers with
+    /// a failure has taken nothing and does not call `release`.
     pub set_input: Option<
         unsafe extern "C" fn(
             request: *mut c_void,
@@ -1037,7 +1062,7 @@ pub struct CarafeRequest {
     >,
     pub infer: Option<unsafe extern "C" fn(request: *mut c_void) -> CarafeStatus>,
     /// Output of the last inference; the memory lives until the next inference, or until `release(owner)` when an owner
-    /// is given.
+    /// is given. Type and shape must agree with the port.
     pub output: Option<
         unsafe extern "C" fn(
             request: *mut c_void,

@@ -1,13 +1,16 @@
 //! Text and lists as they cross: pointers with lengths, checked before they are believed.
 
+use crate::memory::readable;
 use crate::tables::CarafeStr;
 use carafe_graph::{Error, Result};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 use std::sync::Mutex;
 
-/// More elements than this in a declaration are taken for a damaged table.
+/// More elements than this are taken for a damaged list.
 const MOST_ITEMS: usize = 1 << 24;
+/// More ports or attributes than this in the declaration of an operation are taken for a damaged table.
+pub(crate) const MOST_DECLARED: usize = 4096;
 
 impl CarafeStr {
     pub const EMPTY: CarafeStr = CarafeStr { data: std::ptr::null(), len: 0 };
@@ -57,6 +60,7 @@ pub(crate) unsafe fn opt_c_text<'a>(p: *const c_char, what: &str) -> Result<Opti
     if p.is_null() {
         return Ok(None);
     }
+    readable(p, 1, what)?;
     // SAFETY: not null, and terminated as the caller promises.
     let text = unsafe { CStr::from_ptr(p) };
     text.to_str().map(Some).map_err(|_| Error::invalid(format!("{what} is not UTF-8")))
@@ -83,7 +87,22 @@ pub(crate) unsafe fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
 }
 
-/// As `slice`, for declarations, which are short.
+/// As `items`, for the declaration of an operation.
+///
+/// # Safety
+/// As for `slice`.
+pub(crate) unsafe fn declared<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]> {
+    if n > MOST_DECLARED {
+        return Err(Error::invalid(format!("{what}: {n} elements, an operation declares at most {MOST_DECLARED}")));
+    }
+    if !p.is_null() {
+        readable(p, n * size_of::<T>(), what)?;
+    }
+    // SAFETY: passed on from the caller.
+    unsafe { slice(p, n, what) }
+}
+
+/// As `slice`, for lists that are not weights.
 ///
 /// # Safety
 /// As for `slice`.

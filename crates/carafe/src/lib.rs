@@ -40,7 +40,7 @@ mod onnx_format;
 pub mod prelude;
 mod summary;
 
-pub use carafe_abi::{Extension, Library, LoadError};
+pub use carafe_abi::{Extension, Library, LoadError, report_crashes};
 pub use carafe_device as device;
 pub use carafe_device::{
     AsyncInferQueue, AsyncInferRequest, CancelFlag, CompiledModel, Device, Executors, Finished, InferRequest,

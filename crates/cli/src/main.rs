@@ -16,6 +16,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    carafe::report_crashes();
     let cli = args::Cli::parse();
     match commands::run(cli) {
         Ok(true) => ExitCode::SUCCESS,

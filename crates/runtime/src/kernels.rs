@@ -60,6 +60,9 @@ impl Kernel for Watched {
     fn name(&self) -> &str {
         self.kernel.name()
     }
+    fn library(&self) -> Option<&str> {
+        self.kernel.library()
+    }
     fn configs(&self, site: &Site) -> Result<Vec<Config>> {
         self.kernel.configs(site)
     }

@@ -43,7 +43,9 @@ pub use carafe_tensor as tensor;
 
 /// What nearly every author needs.
 pub mod prelude {
-    pub use carafe_abi::{Graph, GraphNode, Matcher, ModelPass, Registration, Replacer, parallel_for};
+    pub use carafe_abi::{
+        Graph, GraphNode, Matcher, ModelPass, Registration, Replacer, parallel_for, try_parallel_for,
+    };
     pub use carafe_device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
     pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
     // The derive names this crate.

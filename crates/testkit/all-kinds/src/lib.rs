@@ -191,8 +191,25 @@ impl Op for Hinted {
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(opset = "kinds", inputs = "data", outputs = "output")]
 pub struct Fails {
-    /// `infer panics`, `eval panics`, `eval errors`, `no output`.
+    /// `infer panics`, `eval panics`, `eval errors`, `no output`, `part panics`, `part errors`, `drop panics`, `bomb`.
     pub how: String,
+}
+
+impl Drop for Fails {
+    fn drop(&mut self) {
+        if self.how == "drop panics" && !std::thread::panicking() {
+            panic!("drop was told to panic");
+        }
+    }
+}
+
+/// What a panic may carry: its end panics in turn.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("the bomb went off");
+    }
 }
 
 impl Op for Fails {
@@ -208,6 +225,25 @@ impl Op for Fails {
             "eval panics" => panic!("eval was told to panic"),
             "eval errors" => Err(cx.fail("eval was told to fail")),
             "no output" => Ok(()),
+            "bomb" => std::panic::panic_any(Bomb),
+            "part panics" => {
+                let mut y = vec![0f32; 100_000];
+                let sum = std::sync::atomic::AtomicUsize::new(0);
+                parallel_for(y.len(), |part| {
+                    assert!(!part.contains(&70_000), "part was told to panic");
+                    sum.fetch_add(part.len(), Ordering::Relaxed);
+                });
+                y.truncate(4);
+                cx.put(0, &[4], y)
+            }
+            "part errors" => {
+                try_parallel_for(100_000, |part| match part.contains(&70_000) {
+                    true => Err(Error::invalid("part was told to fail")),
+                    false => Ok(()),
+                })?;
+                let x = cx.input(0).clone();
+                cx.set(0, x)
+            }
             _ => {
                 let x = cx.input(0).clone();
                 cx.set(0, x)

@@ -3,8 +3,16 @@
 use crate::support::*;
 use carafe_testkit::libraries::Workshop;
 
-const HEAD: &str = r#"#include "carafe.h"
+const HEAD: &str = r#"#define _GNU_SOURCE
+#include "carafe.h"
+#include <sys/mman.h>
 CARAFE_LIBRARY
+/* The first bytes of a table at the end of what is mapped: it is smaller than it says. */
+static inline void *at_the_end(const void *table, size_t bytes) {
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(pages + 4096, 4096);
+    return memcpy(pages + 4096 - bytes, table, bytes);
+}
 static const CarafePort port[] = {{"x", 0, 0}};
 static inline CarafeStatus infer(const void *i, CarafeInfer *cx) {
     (void)i;
@@ -48,6 +56,19 @@ fn wrong_tables_are_refused_whole() {
         ("r->fns->add_op(r, (const CarafeOp *)((char *)&op + 1));", "misaligned"),
         ("op.name = NULL; r->fns->add_op(r, &op);", "the name of an operation is a null pointer"),
         ("op.name = \"\"; r->fns->add_op(r, &op);", "needs a name"),
+        (
+            "op.name = (const char *)64; r->fns->add_op(r, &op);",
+            "the name of an operation: 1 bytes at 0x40 are not all there",
+        ),
+        ("r->fns->add_op(r, (const CarafeOp *)64);", "the table of an operation: 16 bytes at 0x40 are not all there"),
+        (
+            "op.inputs = (const CarafePort *)64; op.n_inputs = 2; r->fns->add_op(r, &op);",
+            "inputs: 32 bytes at 0x40 are not all there",
+        ),
+        (
+            "CarafeOp *cut = at_the_end(&op, offsetof(CarafeOp, n_inputs)); r->fns->add_op(r, cut);",
+            "the table of an operation",
+        ),
         ("op.name = \"\\xff\\xfe\"; r->fns->add_op(r, &op);", "not UTF-8"),
         ("op.opset = \"\\xc3\"; r->fns->add_op(r, &op);", "not UTF-8"),
         ("op.infer = NULL; r->fns->add_op(r, &op);", "`infer`"),

@@ -8,6 +8,7 @@ mod examples;
 mod growth;
 mod internal;
 mod kinds;
+mod misuse;
 mod needed;
 mod registering;
 mod support;
