@@ -291,7 +291,7 @@ fn what_a_library_brings_is_listed_alike() {
 #[test]
 fn a_panic_or_exception_in_an_operation_is_an_error_with_its_library() {
     for (language, how, wanted) in [
-        ("Rust", "infer panics", "panic: infer was told to panic"),
+        ("Rust", "infer panics", "panicked: infer was told to panic"),
         ("Rust", "eval panics", "panic: eval was told to panic"),
         ("Rust", "eval errors", "eval was told to fail"),
         ("Rust", "no output", "output"),
