@@ -7,7 +7,7 @@ use crate::{Result, broken};
 /// The component at the size of the picture.
 pub(super) fn plane(component: &Component, frame: &Frame) -> Result<Vec<u8>> {
     let (width, height) = (frame.width, frame.height);
-    if frame.most.0 % component.across != 0 || frame.most.1 % component.down != 0 {
+    if !frame.most.0.is_multiple_of(component.across) || !frame.most.1.is_multiple_of(component.down) {
         return Err(broken("colours are sampled at a ratio that is not whole"));
     }
     let ratio = (frame.most.0 / component.across, frame.most.1 / component.down);
