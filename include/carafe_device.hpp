@@ -5,7 +5,11 @@
 #define CARAFE_DEVICE_HPP
 
 #include "carafe.hpp"
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <map>
+#include <mutex>
 
 /* The entry of a plugin library: `CARAFE_PLUGIN("ACME", AcmeDevice)`. */
 #define CARAFE_PLUGIN(name, type)                                                                        \
@@ -101,6 +105,8 @@ public:
     T *data_mut() {
         return const_cast<T *>(data<T>());
     }
+    /* The same, of any type. */
+    void *memory() { return const_cast<void *>(data_); }
     /* Borrows from this object. */
     CarafeTensor raw() const { return CarafeTensor{type_, rank(shape_), shape_.data(), data_, bytes_}; }
 
@@ -116,6 +122,115 @@ private:
 
 /* Values of variables by id. */
 using Variables = std::map<std::string, OwnedTensor>;
+
+/* The context that the engine evaluates a node with, and a kernel runs in: it takes the outputs, and hands out and takes
+ * variables. A kernel also asks for the inputs, and for what is known of the outputs. */
+struct NodeSink {
+    CarafeEval base; /* first, so that a pointer to it is one to the whole */
+    std::string name;
+    const std::vector<OwnedTensor> &inputs;
+    std::vector<CarafeFact> facts;
+    std::vector<OwnedTensor> outputs;
+    Variables &variables;
+
+    NodeSink(const std::vector<OwnedTensor> &inputs, Variables &variables)
+        : base{&functions()}, inputs(inputs), variables(variables) {}
+    /* Of a node whose outputs are known in number. */
+    NodeSink(std::string name, const std::vector<OwnedTensor> &inputs, std::vector<CarafeFact> facts, Variables &variables)
+        : base{&functions()}, name(std::move(name)), inputs(inputs), facts(std::move(facts)), outputs(this->facts.size()),
+          variables(variables), is_bounded(true) {}
+
+private:
+    bool is_bounded = false;
+    static NodeSink &of(CarafeEval *cx) { return *reinterpret_cast<NodeSink *>(cx); }
+    OwnedTensor &at(size_t i) {
+        if (is_bounded && i >= facts.size()) throw Error(CARAFE_USAGE, "the node has no output " + std::to_string(i));
+        if (outputs.size() <= i) outputs.resize(i + 1);
+        return outputs[i];
+    }
+    const OwnedTensor &input(size_t i) const {
+        if (i >= inputs.size()) throw Error(CARAFE_USAGE, "the node has no input " + std::to_string(i));
+        return inputs[i];
+    }
+    static const CarafeEvalFns &functions() {
+        static const CarafeEvalFns fns = [] {
+            CarafeEvalFns f{};
+            f.size = sizeof f;
+            f.n_inputs = [](CarafeEval *cx) { return of(cx).inputs.size(); };
+            f.input = [](CarafeEval *cx, size_t i, CarafeTensor *t) { return guard([&] { *t = of(cx).input(i).raw(); }); };
+            f.n_outputs = [](CarafeEval *cx) { return of(cx).facts.size(); };
+            f.output_fact = [](CarafeEval *cx, size_t i, CarafeFact *fact) {
+                return guard([&] {
+                    of(cx).at(i);
+                    *fact = of(cx).facts.at(i);
+                });
+            };
+            f.output = [](CarafeEval *cx, size_t i, uint32_t type, uint32_t rank, const size_t *shape, void **data) {
+                return guard([&] { *data = (of(cx).at(i) = zeros_of(type, Shape(shape, shape + rank))).memory(); });
+            };
+            f.set_output = [](CarafeEval *cx, size_t i, const CarafeTensor *t) {
+                return guard([&] { of(cx).at(i) = OwnedTensor::copy(*t); });
+            };
+            f.give_output = [](CarafeEval *cx, size_t i, const CarafeTensor *t, void *owner, CarafeRelease release) {
+                return guard([&] {
+                    auto lease = std::make_shared<Lease>();
+                    of(cx).at(i) = OwnedTensor::lent(*t, lease);
+                    lease->take(owner, release);
+                });
+            };
+            f.forward = [](CarafeEval *cx, size_t i, size_t input) {
+                return guard([&] { of(cx).at(i) = of(cx).input(input); });
+            };
+            f.keep_input = [](CarafeEval *, size_t, void **) {
+                return guard([] { throw Error(CARAFE_UNSUPPORTED, "the device does not keep inputs"); });
+            };
+            f.name = [](CarafeEval *cx, CarafeStr *name) {
+                *name = str(of(cx).name);
+                return CarafeStatus(CARAFE_OK);
+            };
+            f.variable = [](CarafeEval *cx, CarafeStr id, CarafeTensor *t) {
+                return guard([&] {
+                    auto found = of(cx).variables.find(std::string(view(id)));
+                    if (found == of(cx).variables.end()) throw Error(CARAFE_NOT_FOUND, "it has no value yet");
+                    *t = found->second.raw();
+                });
+            };
+            f.assign = [](CarafeEval *cx, CarafeStr id, const CarafeTensor *t) {
+                return guard([&] { of(cx).variables[std::string(view(id))] = OwnedTensor::copy(*t); });
+            };
+            return f;
+        }();
+        return fns;
+    }
+    static OwnedTensor zeros_of(uint32_t type, const Shape &shape) {
+        size_t n = 1;
+        for (size_t d : shape) n *= d;
+        size_t bytes = n * bytes_of(type);
+        std::vector<uint64_t> none((bytes + 7) / 8);
+        return OwnedTensor::copy(CarafeTensor{type, rank(shape), shape.data(), none.data(), bytes});
+    }
+    static size_t bytes_of(uint32_t type) {
+        switch (type) {
+        case CARAFE_BOOLEAN:
+        case CARAFE_I8:
+        case CARAFE_U8:
+        case CARAFE_F8E4M3:
+        case CARAFE_F8E5M2:
+        case CARAFE_F8E8M0: return 1;
+        case CARAFE_BF16:
+        case CARAFE_F16:
+        case CARAFE_I16:
+        case CARAFE_U16: return 2;
+        case CARAFE_F32:
+        case CARAFE_I32:
+        case CARAFE_U32: return 4;
+        case CARAFE_F64:
+        case CARAFE_I64:
+        case CARAFE_U64: return 8;
+        default: throw Error(CARAFE_USAGE, "elements of such a type are set with set_output");
+        }
+    }
+};
 
 /* A model that a device keeps. Several threads may evaluate nodes of it at once. */
 class Model {
@@ -167,7 +282,7 @@ public:
     std::vector<OwnedTensor> evaluate(uint32_t id, const std::vector<OwnedTensor> &inputs, Variables &variables) const {
         std::vector<CarafeTensor> raws;
         for (const OwnedTensor &t : inputs) raws.push_back(t.raw());
-        Sink sink{{&sink_fns()}, {}, &variables};
+        NodeSink sink(inputs, variables);
         check(graph.g->fns->evaluate(graph.g, id, raws.data(), raws.size(), &sink.base));
         return std::move(sink.outputs);
     }
@@ -176,44 +291,203 @@ public:
 
 private:
     explicit Model(CarafeGraph *owned) : graph(owned) {}
-    struct Sink {
-        CarafeEval base; /* first, so that a pointer to it is one to the whole */
-        std::vector<OwnedTensor> outputs;
-        Variables *variables;
-        OwnedTensor &at(size_t i) {
-            if (outputs.size() <= i) outputs.resize(i + 1);
-            return outputs[i];
-        }
-    };
-    static Sink &of(CarafeEval *cx) { return *reinterpret_cast<Sink *>(cx); }
-    static const CarafeEvalFns &sink_fns() {
-        static const CarafeEvalFns fns = [] {
-            CarafeEvalFns f{};
-            f.size = sizeof f;
-            f.set_output = [](CarafeEval *cx, size_t i, const CarafeTensor *t) {
-                return guard([&] { of(cx).at(i) = OwnedTensor::copy(*t); });
-            };
-            f.give_output = [](CarafeEval *cx, size_t i, const CarafeTensor *t, void *owner, CarafeRelease release) {
-                return guard([&] {
-                    auto lease = std::make_shared<Lease>();
-                    of(cx).at(i) = OwnedTensor::lent(*t, lease);
-                    lease->take(owner, release);
-                });
-            };
-            f.variable = [](CarafeEval *cx, CarafeStr id, CarafeTensor *t) {
-                return guard([&] {
-                    auto found = of(cx).variables->find(std::string(view(id)));
-                    if (found == of(cx).variables->end()) throw Error(CARAFE_NOT_FOUND, "it has no value yet");
-                    *t = found->second.raw();
-                });
-            };
-            f.assign = [](CarafeEval *cx, CarafeStr id, const CarafeTensor *t) {
-                return guard([&] { (*of(cx).variables)[std::string(view(id))] = OwnedTensor::copy(*t); });
-            };
-            return f;
-        }();
-        return fns;
+};
+
+/* The kernels that extensions bring for a device. The tables stay until the process ends. */
+class Kernels {
+public:
+    Kernels() = default;
+    Kernels(const CarafeKernel *first, size_t n) {
+        /* A newer engine has longer tables. */
+        for (size_t i = 0; i < n; i++)
+            all.push_back(reinterpret_cast<const CarafeKernel *>(reinterpret_cast<const char *>(first) + i * first->size));
     }
+    /* Those for an operation, the one to ask first in front: that which was registered last. */
+    std::vector<const CarafeKernel *> of(const std::string &op_type, const std::string &opset) const {
+        std::vector<const CarafeKernel *> found;
+        for (size_t i = all.size(); i > 0; i--)
+            if (is_same_word(op_type, all[i - 1]->op) && (!all[i - 1]->opset || opset == all[i - 1]->opset))
+                found.push_back(all[i - 1]);
+        return found;
+    }
+
+private:
+    static bool is_same_word(std::string_view a, std::string_view b) {
+        auto same = [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); };
+        return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same);
+    }
+    std::vector<const CarafeKernel *> all;
+};
+
+/* A node that kernels of extensions are for, and the one that runs it: on plain memory, in the types of the model. Where
+ * shapes are open they are asked again for those of an inference. Used by several threads at once; a kernel runs one
+ * inference at a time. Lives no longer than the graph. */
+class KernelSeat {
+public:
+    /* Nothing when no kernel is for the node. */
+    static std::shared_ptr<KernelSeat> of(const Kernels &kernels, const Graph &g, uint32_t id) {
+        Graph::NodeInfo info = g.node(id);
+        auto candidates = kernels.of(info.op_type, info.opset);
+        if (candidates.empty()) return nullptr;
+        return std::make_shared<KernelSeat>(std::move(candidates), std::move(info), g, id);
+    }
+    KernelSeat(std::vector<const CarafeKernel *> candidates, Graph::NodeInfo node, const Graph &g, uint32_t id)
+        : candidates(std::move(candidates)), info(std::move(node)), attrs(g.attrs(id).raw), inputs(info.inputs),
+          outputs(info.outputs) {
+        for (size_t i = 0; i < info.inputs; i++) {
+            check(g.g->fns->fact(g.g, g.input(id, i), &inputs[i]));
+            is_constant.push_back(g.constant_of(g.input(id, i)).has_value());
+        }
+        for (size_t i = 0; i < info.outputs; i++)
+            check(g.g->fns->fact(g.g, Value{id, static_cast<uint32_t>(i)}, &outputs[i]));
+        for (auto *facts : {&inputs, &outputs})
+            for (const CarafeFact &f : *facts) is_known = is_known && is_static(f);
+        ask();
+    }
+    KernelSeat(const KernelSeat &) = delete;
+    KernelSeat &operator=(const KernelSeat &) = delete;
+    ~KernelSeat() { leave(); }
+
+    /* Whether a kernel runs the node, or may when its shapes are known. */
+    bool serves() const {
+        std::lock_guard<std::mutex> guard(lock);
+        return chosen || may_yet;
+    }
+    /* Name of the kernel that runs the node, or ran it last where that depends on shapes. */
+    std::optional<std::string> kernel() const {
+        std::lock_guard<std::mutex> guard(lock);
+        return chosen ? std::optional(name_of(chosen)) : std::nullopt;
+    }
+    /* Why the first kernel that should run the node does not: `kernelTrouble` of the graph that runs. */
+    std::optional<std::string> trouble() const {
+        std::lock_guard<std::mutex> guard(lock);
+        return why.empty() ? std::nullopt : std::optional(why);
+    }
+    /* Runs the node; nothing when no kernel takes these inputs. */
+    std::optional<std::vector<OwnedTensor>> run(const std::vector<OwnedTensor> &in, Variables &variables) {
+        std::lock_guard<std::mutex> guard(lock);
+        settle(in);
+        if (!chosen) return std::nullopt;
+        NodeSink sink(info.name, in, outputs, variables);
+        check(chosen->execute(made, &sink.base));
+        for (size_t i = 0; i < outputs.size(); i++)
+            if (!is_promised(sink.outputs[i], outputs[i]))
+                throw Error("kernel `" + name_of(chosen) + "` gave output " + std::to_string(i) +
+                            " not at all, or in another type or shape than the model has");
+        return std::move(sink.outputs);
+    }
+
+private:
+    static std::string name_of(const CarafeKernel *k) { return k->name ? k->name : "extension"; }
+    static bool is_static(const CarafeFact &f) {
+        for (int32_t i = 0; i < f.rank; i++)
+            if (f.dims[i].min != f.dims[i].max) return false;
+        return f.rank >= 0 && f.element_type != CARAFE_DYNAMIC;
+    }
+    static bool is_promised(const OwnedTensor &t, const CarafeFact &f) {
+        if (t.type() == CARAFE_DYNAMIC || (f.element_type != CARAFE_DYNAMIC && t.type() != f.element_type)) return false;
+        if (f.rank >= 0 && t.shape().size() != static_cast<size_t>(f.rank)) return false;
+        for (int32_t i = 0; i < f.rank; i++) {
+            auto d = static_cast<int64_t>(t.shape()[static_cast<size_t>(i)]);
+            if (d < f.dims[i].min || (f.dims[i].max >= 0 && d > f.dims[i].max)) return false;
+        }
+        return true;
+    }
+    /* What a kernel offers is looked at while it is offered. */
+    struct Offers {
+        const KernelSeat &seat;
+        size_t seen = 0;
+        std::optional<size_t> chosen = std::nullopt;
+        const char *why = nullptr;
+    };
+    static const char *why_not(const CarafeLayout &l, const CarafeFact &f, bool is_constant) {
+        if (l.rank) return "it wants another layout than the plain one";
+        if (l.element_type != f.element_type && (f.element_type != CARAFE_DYNAMIC || l.element_type == CARAFE_DYNAMIC))
+            return "it wants another element type";
+        return l.constant && !is_constant ? "it wants a constant" : nullptr;
+    }
+    static CarafeStatus take(void *sink, const CarafeConfig *c) {
+        Offers &o = *static_cast<Offers *>(sink);
+        const KernelSeat &s = o.seat;
+        const char *why = nullptr;
+        if (c->n_inputs != s.inputs.size() || c->n_outputs != s.outputs.size()) why = "it offers another number of ports";
+        for (size_t i = 0; i < c->n_inputs && !why; i++) why = why_not(c->inputs[i], s.inputs[i], s.is_constant[i]);
+        for (size_t i = 0; i < c->n_outputs && !why; i++) why = why_not(c->outputs[i], s.outputs[i], false);
+        if (!why && !o.chosen) o.chosen = o.seen;
+        if (!o.why) o.why = why;
+        o.seen++;
+        return CARAFE_OK;
+    }
+    void leave() {
+        if (chosen && chosen->release) chosen->release(made);
+        chosen = nullptr;
+        made = nullptr;
+        why.clear();
+    }
+    void ask() {
+        leave();
+        const CarafeKernel *declined = nullptr;
+        CarafeSite site{};
+        site.size = sizeof site;
+        site.name = str(info.name);
+        site.op_type = str(info.op_type);
+        site.opset = str(info.opset);
+        site.attrs = attrs;
+        site.inputs = inputs.data();
+        site.n_inputs = inputs.size();
+        site.outputs = outputs.data();
+        site.n_outputs = outputs.size();
+        auto told = [&](const CarafeKernel *k, const std::string &what) {
+            if (why.empty()) why = "kernel `" + name_of(k) + "` " + what;
+        };
+        for (const CarafeKernel *k : candidates) {
+            Offers offers{*this};
+            try {
+                check(k->configs(k->user, &site, take, &offers));
+                if (!offers.seen) {
+                    declined = declined ? declined : k;
+                } else if (!offers.chosen) {
+                    told(k, std::string("cannot run it: ") + offers.why);
+                } else {
+                    check(k->init(k->user, &site, *offers.chosen, &made));
+                    chosen = k;
+                    break;
+                }
+            } catch (const Error &e) {
+                told(k, std::string("cannot run it: ") + e.what());
+            }
+        }
+        may_yet = declined && !is_known;
+        if (declined && !chosen) told(declined, "declines it");
+    }
+    /* Asks again when an inference has other types and shapes than the last one; outputs stay as far as they are known. */
+    void settle(const std::vector<OwnedTensor> &in) {
+        bool same = is_known || !dims.empty();
+        for (size_t i = 0; i < in.size() && same && !is_known; i++) {
+            same = inputs[i].element_type == in[i].type() && dims[i].size() == in[i].shape().size();
+            for (size_t k = 0; same && k < dims[i].size(); k++)
+                same = dims[i][k].min == static_cast<int64_t>(in[i].shape()[k]);
+        }
+        if (same) return;
+        dims.assign(in.size(), {});
+        for (size_t i = 0; i < in.size(); i++) {
+            for (size_t d : in[i].shape()) dims[i].push_back(Dim(static_cast<int64_t>(d)).raw());
+            inputs[i] = CarafeFact{in[i].type(), static_cast<int32_t>(dims[i].size()), dims[i].data()};
+        }
+        ask();
+    }
+
+    mutable std::mutex lock;
+    std::vector<const CarafeKernel *> candidates;
+    Graph::NodeInfo info;
+    CarafeAttrs attrs;
+    std::vector<CarafeFact> inputs, outputs;
+    std::vector<std::vector<CarafeDim>> dims; /* of inputs whose shapes came with an inference */
+    std::vector<bool> is_constant;
+    bool is_known = true, may_yet = false;
+    const CarafeKernel *chosen = nullptr;
+    void *made = nullptr;
+    std::string why;
 };
 
 /* One row of a device's property table. */
@@ -328,6 +602,8 @@ public:
     virtual std::unique_ptr<CompiledModel> import(const Graph & /*ops*/, std::string_view /*blob*/, const Settings &) {
         throw Error(CARAFE_UNSUPPORTED, "the device cannot import models");
     }
+    /* Takes the kernels that extensions bring for the name of the device, all of them each time that changes. */
+    virtual void set_kernels(const Kernels &) {}
     virtual std::string version() const { return ""; }
     virtual std::string description() const { return ""; }
 };
@@ -503,6 +779,10 @@ inline void fill(CarafeDevice *out, std::unique_ptr<Plugin> made) {
         });
     };
     out->release = [](void *d) { guard([&] { delete static_cast<Plugin *>(d); }); };
+    if (out->size > offsetof(CarafeDevice, set_kernels))
+        out->set_kernels = [](void *d, const CarafeKernel *kernels, size_t n) {
+            return guard([&] { Plugin::of(d).set_kernels(Kernels(kernels, n)); });
+        };
     out->instance = made.release();
 }
 

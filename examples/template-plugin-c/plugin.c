@@ -1,6 +1,6 @@
-/* A device in C, to copy and change. It computes ReLU and Add on f32 itself and lets the engine evaluate every other node
- * through the model it was given. It has all that a device can have: properties, dynamic shapes, variables, times of nodes,
- * the graph that runs, export and import.
+/* A device in C, to copy and change. It computes ReLU and Add on f32 itself, gives nodes to the kernels that extensions bring
+ * for it, and lets the engine evaluate every other node through the model it was given. It has all that a device can have:
+ * properties, dynamic shapes, variables, times of nodes, the graph that runs, export and import.
  *
  *     cc -shared -fPIC -I $CARAFE/include plugin.c -o libtemplate_plugin_c.so
  *     carafe run model.xml -d C --plugin C=./libtemplate_plugin_c.so
@@ -8,6 +8,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "carafe.h"
+#include <ctype.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +18,6 @@
 CARAFE_LIBRARY
 
 static CarafeStatus no_memory(void) { return carafe_fail(carafe, CARAFE_IO, "out of memory"); }
-
-/* A failure of `can_evaluate`, with the node named. */
-static CarafeStatus refused(CarafeStatus status, CarafeStr node) {
-    CarafeStr why;
-    carafe->last_error(&why);
-    char text[512];
-    snprintf(text, sizeof text, "node `%.*s`: %.*s", (int)(node.len < 160 ? node.len : 160), node.data,
-             (int)(why.len < 300 ? why.len : 300), why.data);
-    return carafe_fail(carafe, status, text);
-}
 
 static CarafeStatus write_text(CarafeWrite write, void *sink, const char *text) {
     return write(sink, text, strlen(text));
@@ -90,9 +82,236 @@ static CarafeStatus settings_of(CarafeProperties p, Settings *settings) {
     return CARAFE_OK;
 }
 
-/* The device takes what the engine can evaluate. */
+/* Kernels of extensions. The engine says them anew whenever an extension comes; the tables stay. */
+
+typedef struct {
+    const CarafeKernel *first;
+    size_t n;
+} Kernels;
+
+typedef struct {
+    pthread_mutex_t lock;
+    Kernels kernels;
+} Device;
+
+static CarafeStatus device_set_kernels(void *device, const CarafeKernel *kernels, size_t n) {
+    Device *d = device;
+    pthread_mutex_lock(&d->lock);
+    d->kernels.first = kernels;
+    d->kernels.n = n;
+    pthread_mutex_unlock(&d->lock);
+    return CARAFE_OK;
+}
+
+static Kernels kernels_of(void *device) {
+    Device *d = device;
+    pthread_mutex_lock(&d->lock);
+    Kernels all = d->kernels;
+    pthread_mutex_unlock(&d->lock);
+    return all;
+}
+
+static int is_same_word(CarafeStr a, const char *b) {
+    if (a.len != strlen(b)) return 0;
+    for (size_t i = 0; i < a.len; i++)
+        if (tolower((unsigned char)a.data[i]) != tolower((unsigned char)b[i])) return 0;
+    return 1;
+}
+
+/* The kernel with this number, when it is for the node. A newer engine has longer tables. */
+static const CarafeKernel *kernel_for(Kernels all, size_t i, const CarafeNodeInfo *info) {
+    const CarafeKernel *k = (const void *)((const char *)all.first + i * all.first->size);
+    return is_same_word(info->op_type, k->op) && (!k->opset || carafe_str_is(info->opset, k->opset)) ? k : NULL;
+}
+
+static const char *kernel_name(const CarafeKernel *k) { return k->name ? k->name : "extension"; }
+
+/* A node that kernels of extensions are for, and the one that runs it. All requests share it. */
+typedef struct {
+    pthread_mutex_t lock; /* a kernel runs one inference at a time */
+    CarafeNodeInfo info;
+    Kernels kernels;
+    CarafeSite site;
+    CarafeFact *inputs, *outputs;
+    CarafeDim *dims;  /* of inputs whose shapes came with an inference */
+    char *is_constant; /* for each input */
+    int is_known;      /* all types and shapes: the answer is final */
+    int evaluates;     /* the engine can run the node when no kernel takes it */
+    const CarafeKernel *kernel; /* NULL when none takes the node */
+    void *made;
+    int may_yet;       /* shapes are open, and a kernel that declines them will be asked again */
+    char trouble[400]; /* why the first kernel that should take it did not */
+} Seat;
+
+/* What a kernel offers is looked at while it is offered. */
+typedef struct {
+    const Seat *seat;
+    size_t seen, chosen;
+    int found;
+    const char *why;
+} Offers;
+
+/* This device has plain memory, and does not change types for a kernel. */
+static const char *why_not(const CarafeLayout *l, const CarafeFact *f, int is_constant) {
+    if (l->rank) return "it wants another layout than the plain one";
+    if (l->element_type != f->element_type && (f->element_type != CARAFE_DYNAMIC || l->element_type == CARAFE_DYNAMIC))
+        return "it wants another element type";
+    return l->constant && !is_constant ? "it wants a constant" : NULL;
+}
+
+static CarafeStatus take_offer(void *sink, const CarafeConfig *c) {
+    Offers *o = sink;
+    const CarafeSite *site = &o->seat->site;
+    const char *why = NULL;
+    if (c->n_inputs != site->n_inputs || c->n_outputs != site->n_outputs) why = "it offers another number of ports";
+    for (size_t i = 0; i < c->n_inputs && !why; i++)
+        why = why_not(&c->inputs[i], &site->inputs[i], o->seat->is_constant[i]);
+    for (size_t i = 0; i < c->n_outputs && !why; i++) why = why_not(&c->outputs[i], &site->outputs[i], 0);
+    if (!why && !o->found) {
+        o->found = 1;
+        o->chosen = o->seen;
+    }
+    if (!o->why) o->why = why;
+    o->seen++;
+    return CARAFE_OK;
+}
+
+static void seat_trouble(Seat *s, const CarafeKernel *k, const char *what, CarafeStr why) {
+    if (s->trouble[0]) return;
+    snprintf(s->trouble, sizeof s->trouble, "kernel `%.80s` %s%.*s", kernel_name(k), what,
+             (int)(why.len < 280 ? why.len : 280), why.data);
+}
+
+static void seat_leave(Seat *s) {
+    if (s->kernel && s->kernel->release) s->kernel->release(s->made);
+    s->kernel = NULL;
+    s->made = NULL;
+    s->trouble[0] = 0;
+}
+
+/* Asks the kernels for the types and shapes of the site, the one registered last first. */
+static void seat_ask(Seat *s) {
+    const CarafeKernel *declined = NULL;
+    CarafeStr none = {"", 0};
+    seat_leave(s);
+    for (size_t i = s->kernels.n; i > 0 && !s->kernel; i--) {
+        const CarafeKernel *k = kernel_for(s->kernels, i - 1, &s->info);
+        if (!k) continue;
+        CarafeStr why = none;
+        Offers offers = {.seat = s};
+        if (k->configs(k->user, &s->site, take_offer, &offers) != CARAFE_OK) {
+            carafe->last_error(&why);
+            seat_trouble(s, k, "cannot run it: `configs` failed: ", why);
+        } else if (!offers.seen) {
+            declined = declined ? declined : k;
+        } else if (!offers.found) {
+            seat_trouble(s, k, "cannot run it: ", carafe_str(offers.why));
+        } else if (k->init(k->user, &s->site, offers.chosen, &s->made) != CARAFE_OK) {
+            carafe->last_error(&why);
+            seat_trouble(s, k, "cannot run it: `init` failed: ", why);
+        } else {
+            s->kernel = k;
+        }
+    }
+    s->may_yet = declined && !s->is_known;
+    if (declined && !s->kernel) seat_trouble(s, declined, "declines it", none);
+}
+
+static void seat_free(Seat *s) {
+    if (!s) return;
+    seat_leave(s);
+    pthread_mutex_destroy(&s->lock);
+    free(s->inputs);
+    free(s->outputs);
+    free(s->dims);
+    free(s->is_constant);
+    free(s);
+}
+
+static int is_known(const CarafeFact *f) {
+    for (int32_t i = 0; i < f->rank; i++)
+        if (f->dims[i].min != f->dims[i].max) return 0;
+    return f->rank >= 0 && f->element_type != CARAFE_DYNAMIC;
+}
+
+/* The seat of a node, or none when no kernel is for it. What the graph hands out is kept as long as the seat. */
+static CarafeStatus seat_make(CarafeGraph *g, uint32_t id, Kernels kernels, int evaluates, Seat **out) {
+    CarafeNodeInfo info;
+    CarafeStatus status = g->fns->node(g, id, &info);
+    size_t any = 0;
+    *out = NULL;
+    while (status == CARAFE_OK && any < kernels.n && !kernel_for(kernels, any, &info)) any++;
+    if (status != CARAFE_OK || any == kernels.n) return status;
+    Seat *s = calloc(1, sizeof *s);
+    if (!s) return no_memory();
+    pthread_mutex_init(&s->lock, NULL);
+    s->info = info;
+    s->kernels = kernels;
+    s->evaluates = evaluates;
+    s->inputs = calloc(info.n_inputs + 1, sizeof *s->inputs);
+    s->outputs = calloc(info.n_outputs + 1, sizeof *s->outputs);
+    s->is_constant = calloc(info.n_inputs + 1, 1);
+    if (!s->inputs || !s->outputs || !s->is_constant) status = no_memory();
+    s->is_known = 1;
+    for (size_t i = 0; i < info.n_inputs && status == CARAFE_OK; i++) {
+        CarafeValue v;
+        CarafeTensor constant;
+        status = g->fns->input(g, id, i, &v);
+        if (status == CARAFE_OK) status = g->fns->fact(g, v, &s->inputs[i]);
+        if (status == CARAFE_OK) s->is_constant[i] = g->fns->constant_of(g, v, &constant) == CARAFE_OK;
+        if (status == CARAFE_OK) s->is_known &= is_known(&s->inputs[i]);
+    }
+    for (size_t i = 0; i < info.n_outputs && status == CARAFE_OK; i++) {
+        CarafeValue v = {id, (uint32_t)i};
+        status = g->fns->fact(g, v, &s->outputs[i]);
+        if (status == CARAFE_OK) s->is_known &= is_known(&s->outputs[i]);
+    }
+    s->site = (CarafeSite){.size = sizeof s->site, .name = info.name, .op_type = info.op_type, .opset = info.opset,
+                           .inputs = s->inputs, .n_inputs = info.n_inputs, .outputs = s->outputs,
+                           .n_outputs = info.n_outputs};
+    if (status == CARAFE_OK) status = g->fns->attrs(g, id, &s->site.attrs);
+    if (status != CARAFE_OK) {
+        seat_free(s);
+        return status;
+    }
+    seat_ask(s);
+    *out = s;
+    return CARAFE_OK;
+}
+
+/* Whether a kernel runs the node, or may when its shapes are known. */
+static int seat_serves(const Seat *s) { return s && (s->kernel || s->may_yet); }
+
+/* Asks again when an inference has other types and shapes than the last one. Outputs stay as far as they are known. */
+static CarafeStatus seat_settle(Seat *s, const CarafeTensor *in) {
+    int same = s->is_known;
+    size_t n = 0;
+    if (!same && s->dims) {
+        same = 1;
+        for (size_t i = 0; i < s->info.n_inputs && same; i++) {
+            same = s->inputs[i].element_type == in[i].element_type && (size_t)s->inputs[i].rank == in[i].rank;
+            for (size_t k = 0; same && k < in[i].rank; k++) same = (size_t)s->inputs[i].dims[k].min == in[i].shape[k];
+        }
+    }
+    if (same) return CARAFE_OK;
+    for (size_t i = 0; i < s->info.n_inputs; i++) n += in[i].rank;
+    CarafeDim *dims = calloc(n + 1, sizeof *dims), *next = dims;
+    if (!dims) return no_memory();
+    for (size_t i = 0; i < s->info.n_inputs; i++) {
+        s->inputs[i].element_type = in[i].element_type;
+        s->inputs[i].rank = (int32_t)in[i].rank;
+        s->inputs[i].dims = next;
+        for (size_t k = 0; k < in[i].rank; k++, next++) next->min = next->max = (int64_t)in[i].shape[k];
+    }
+    free(s->dims);
+    s->dims = dims;
+    seat_ask(s);
+    return CARAFE_OK;
+}
+
+/* The device takes what the engine can evaluate, and what a kernel runs. */
 static CarafeStatus device_query(void *device, CarafeGraph *g, CarafeProperties p, CarafeAnswer answer, void *sink) {
-    (void)device;
+    Kernels kernels = kernels_of(device);
     Settings settings;
     const uint32_t *ids;
     size_t n = 0;
@@ -100,12 +319,19 @@ static CarafeStatus device_query(void *device, CarafeGraph *g, CarafeProperties 
     if (status == CARAFE_OK) status = g->fns->nodes(g, &ids, &n);
     for (size_t i = 0; i < n && status == CARAFE_OK; i++) {
         CarafeStr reason = carafe_str("");
+        char text[600];
+        Seat *seat = NULL;
         status = g->fns->can_evaluate(g, ids[i]);
         if (status == CARAFE_UNSUPPORTED) {
             carafe->last_error(&reason);
-            status = CARAFE_OK;
+            /* what is asked next has texts of its own */
+            snprintf(text, sizeof text, "%.*s", (int)(reason.len < 180 ? reason.len : 180), reason.data);
+            status = seat_make(g, ids[i], kernels, 0, &seat);
+            if (seat) snprintf(text + strlen(text), sizeof text - strlen(text), "; %s", seat->trouble);
+            reason = carafe_str(seat_serves(seat) ? "" : text);
         }
         if (status == CARAFE_OK) status = answer(sink, ids[i], reason);
+        seat_free(seat);
     }
     return status;
 }
@@ -180,6 +406,7 @@ typedef struct {
     int kind;
     size_t reads;  /* first of `n_inputs` numbers of slots in `Compiled::reads` */
     size_t writes; /* first of `n_outputs` slots */
+    Seat *seat;    /* when kernels of extensions are for it */
 } Node;
 
 typedef struct {
@@ -196,13 +423,20 @@ typedef struct {
     size_t n_variables;
 } Compiled;
 
+/* What runs a node, or ran it last where that depends on shapes; the text lives as long as the process. */
 static const char *kernel_of(const Node *node) {
     static const char *const names[] = {"none", "c_relu", "c_add", "reference"};
-    return names[node->kind];
+    const char *name = names[node->kind];
+    if (!node->seat) return name;
+    pthread_mutex_lock(&node->seat->lock);
+    if (node->seat->kernel) name = kernel_name(node->seat->kernel);
+    pthread_mutex_unlock(&node->seat->lock);
+    return name;
 }
 
 static void compiled_release(void *instance) {
     Compiled *c = instance;
+    for (size_t i = 0; c->nodes && i < c->n; i++) seat_free(c->nodes[i].seat);
     if (c->g) c->g->fns->release(c->g);
     free(c->nodes);
     free(c->reads);
@@ -220,8 +454,20 @@ static Node *node_of(const Compiled *c, uint32_t id) {
     return NULL;
 }
 
+/* Neither an evaluation nor a kernel runs the node. */
+static CarafeStatus unserved(CarafeGraph *g, const Node *node) {
+    CarafeStr why = {"", 0};
+    g->fns->can_evaluate(g, node->id);
+    carafe->last_error(&why);
+    char text[800];
+    snprintf(text, sizeof text, "node `%.*s`: %.*s%s%s", (int)(node->info.name.len < 160 ? node->info.name.len : 160),
+             node->info.name.data, (int)(why.len < 200 ? why.len : 200), why.data, node->seat ? "; " : "",
+             node->seat ? node->seat->trouble : "");
+    return carafe_fail(carafe, CARAFE_UNSUPPORTED, text);
+}
+
 /* Nodes in the order they run, with the numbers of their slots. */
-static CarafeStatus plan_nodes(Compiled *c) {
+static CarafeStatus plan_nodes(Compiled *c, Kernels kernels) {
     CarafeGraph *g = c->g;
     const uint32_t *ids;
     CarafeStatus status = g->fns->nodes(g, &ids, &c->n);
@@ -238,8 +484,10 @@ static CarafeStatus plan_nodes(Compiled *c) {
         node->id = ids[i];
         status = g->fns->node(g, node->id, &node->info);
         if (status == CARAFE_OK) {
-            status = g->fns->can_evaluate(g, node->id);
-            if (status != CARAFE_OK) status = refused(status, node->info.name);
+            CarafeStatus can = g->fns->can_evaluate(g, node->id);
+            if (can != CARAFE_UNSUPPORTED) status = can;
+            if (status == CARAFE_OK) status = seat_make(g, node->id, kernels, can == CARAFE_OK, &node->seat);
+            if (status == CARAFE_OK && can != CARAFE_OK && !seat_serves(node->seat)) status = unserved(g, node);
         }
         if (status == CARAFE_OK) status = g->fns->attrs(g, node->id, &attrs);
         if (status != CARAFE_OK) break;
@@ -325,19 +573,77 @@ static Variable *variable_of(Request *r, CarafeStr id) {
     return NULL;
 }
 
-/* The context that the engine evaluates a node with: it takes the outputs, and hands out and takes variables. */
+/* The context that the engine evaluates a node with, and a kernel runs in: it takes the outputs, and hands out and takes
+ * variables. A kernel also asks for the inputs, and for what is known of the outputs. */
 
 typedef struct {
     CarafeEval base; /* first, so that a pointer to it is one to the whole */
     Request *r;
+    const Node *node;
     Slot *outputs;
 } Sink;
 
+static CarafeStatus no_port(void) { return carafe_fail(carafe, CARAFE_USAGE, "the node has no such input or output"); }
+
+static size_t sink_n_inputs(CarafeEval *cx) { return ((Sink *)cx)->node->info.n_inputs; }
+static size_t sink_n_outputs(CarafeEval *cx) { return ((Sink *)cx)->node->info.n_outputs; }
+
+static CarafeStatus sink_input(CarafeEval *cx, size_t input, CarafeTensor *t) {
+    if (input >= sink_n_inputs(cx)) return no_port();
+    *t = ((Sink *)cx)->r->in[input];
+    return CARAFE_OK;
+}
+
+static CarafeStatus sink_output_fact(CarafeEval *cx, size_t output, CarafeFact *f) {
+    if (output >= sink_n_outputs(cx)) return no_port();
+    *f = ((Sink *)cx)->node->seat->outputs[output];
+    return CARAFE_OK;
+}
+
+static size_t bytes_of(uint32_t type) {
+    switch (type) {
+    case CARAFE_BOOLEAN: case CARAFE_I8: case CARAFE_U8: case CARAFE_F8E4M3: case CARAFE_F8E5M2: case CARAFE_F8E8M0: return 1;
+    case CARAFE_BF16: case CARAFE_F16: case CARAFE_I16: case CARAFE_U16: return 2;
+    case CARAFE_F32: case CARAFE_I32: case CARAFE_U32: return 4;
+    case CARAFE_F64: case CARAFE_I64: case CARAFE_U64: return 8;
+    default: return 0;
+    }
+}
+
+static CarafeStatus sink_output(CarafeEval *cx, size_t output, uint32_t type, uint32_t rank, const size_t *shape, void **data) {
+    if (output >= sink_n_outputs(cx)) return no_port();
+    CarafeTensor t = {.element_type = type, .rank = rank, .shape = shape};
+    t.bytes = carafe_elements(&t) * bytes_of(type);
+    if (!bytes_of(type)) return carafe_fail(carafe, CARAFE_USAGE, "elements of such a type are set with set_output");
+    t.data = *data = calloc(t.bytes ? t.bytes : 1, 1);
+    if (!*data) return no_memory();
+    CarafeStatus status = slot_set(&((Sink *)cx)->outputs[output], &t, *data, free);
+    if (status != CARAFE_OK) free(*data);
+    return status;
+}
+
+static CarafeStatus sink_forward(CarafeEval *cx, size_t output, size_t input) {
+    if (output >= sink_n_outputs(cx) || input >= sink_n_inputs(cx)) return no_port();
+    return slot_copy(&((Sink *)cx)->outputs[output], &((Sink *)cx)->r->in[input]);
+}
+
+static CarafeStatus sink_keep_input(CarafeEval *cx, size_t input, void **owner) {
+    (void)cx, (void)input, (void)owner;
+    return carafe_fail(carafe, CARAFE_UNSUPPORTED, "this device does not keep inputs");
+}
+
+static CarafeStatus sink_name(CarafeEval *cx, CarafeStr *name) {
+    *name = ((Sink *)cx)->node->info.name;
+    return CARAFE_OK;
+}
+
 static CarafeStatus sink_set(CarafeEval *cx, size_t output, const CarafeTensor *t) {
+    if (output >= sink_n_outputs(cx)) return no_port();
     return slot_copy(&((Sink *)cx)->outputs[output], t);
 }
 
 static CarafeStatus sink_give(CarafeEval *cx, size_t output, const CarafeTensor *t, void *owner, CarafeRelease release) {
+    if (output >= sink_n_outputs(cx)) return no_port();
     return slot_set(&((Sink *)cx)->outputs[output], t, owner, release);
 }
 
@@ -369,8 +675,16 @@ static CarafeStatus sink_assign(CarafeEval *cx, CarafeStr id, const CarafeTensor
 
 static const CarafeEvalFns sink_fns = {
     .size = sizeof(CarafeEvalFns),
+    .n_inputs = sink_n_inputs,
+    .input = sink_input,
+    .n_outputs = sink_n_outputs,
+    .output_fact = sink_output_fact,
+    .output = sink_output,
     .set_output = sink_set,
     .give_output = sink_give,
+    .forward = sink_forward,
+    .keep_input = sink_keep_input,
+    .name = sink_name,
     .variable = sink_variable,
     .assign = sink_assign,
 };
@@ -394,17 +708,48 @@ static CarafeStatus run_own(const Node *node, const CarafeTensor *in, Slot *out,
     return status;
 }
 
+/* Whether what a kernel gave is what the model says of the output. */
+static int is_promised(const CarafeTensor *t, const CarafeFact *f) {
+    if (f->element_type != CARAFE_DYNAMIC && t->element_type != f->element_type) return 0;
+    if (f->rank >= 0 && t->rank != (uint32_t)f->rank) return 0;
+    for (int32_t i = 0; i < f->rank; i++)
+        if ((int64_t)t->shape[i] < f->dims[i].min || (f->dims[i].max >= 0 && (int64_t)t->shape[i] > f->dims[i].max)) return 0;
+    return 1;
+}
+
+/* Runs the kernel that takes the node, if one does. */
+static CarafeStatus run_kernel(Seat *s, Sink *sink, int *done) {
+    char text[200];
+    pthread_mutex_lock(&s->lock);
+    CarafeStatus status = seat_settle(s, sink->r->in);
+    *done = status == CARAFE_OK && s->kernel;
+    if (*done) {
+        for (size_t i = 0; i < s->info.n_outputs; i++) slot_clear(&sink->outputs[i]);
+        status = s->kernel->execute(s->made, &sink->base);
+        for (size_t i = 0; i < s->info.n_outputs && status == CARAFE_OK; i++)
+            if (!sink->outputs[i].shape || !is_promised(&sink->outputs[i].tensor, &s->outputs[i])) {
+                snprintf(text, sizeof text, "kernel `%.80s` gave output %zu not at all, or in another type or shape than the model has",
+                         kernel_name(s->kernel), i);
+                status = carafe_fail(carafe, CARAFE_INVALID, text);
+            }
+    } else if (status == CARAFE_OK && !s->evaluates) {
+        status = carafe_fail(carafe, CARAFE_UNSUPPORTED, s->trouble); /* with these shapes nothing runs it */
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
 static CarafeStatus run_node(Request *r, const Node *node) {
     Slot *out = &r->slots[node->writes];
     for (size_t i = 0; i < node->info.n_inputs; i++) r->in[i] = r->slots[r->c->reads[node->reads + i]].tensor;
     if (node->kind == STILL) /* inputs and constants have their slots filled */
         return carafe_str_is(node->info.op_type, "Result") ? slot_set(out, &r->in[0], NULL, NULL) : CARAFE_OK;
     int done = 0;
-    if (node->kind != OTHER) {
-        CarafeStatus status = run_own(node, r->in, out, &done);
-        if (status != CARAFE_OK || done) return status;
-    }
-    Sink sink = {{&sink_fns}, r, out};
+    Sink sink = {{&sink_fns}, r, node, out};
+    CarafeStatus status = CARAFE_OK;
+    if (node->seat) status = run_kernel(node->seat, &sink, &done);
+    if (status == CARAFE_OK && !done && node->kind != OTHER) status = run_own(node, r->in, out, &done);
+    if (status != CARAFE_OK || done) return status;
     return r->c->g->fns->evaluate(r->c->g, node->id, r->in, node->info.n_inputs, &sink.base);
 }
 
@@ -559,6 +904,11 @@ static CarafeStatus compiled_runtime_model(void *compiled, CarafeWrite write, vo
         status = copy->fns->set_info(copy, node->id, carafe_str("execOrder"), carafe_str(order));
         if (status == CARAFE_OK)
             status = copy->fns->set_info(copy, node->id, carafe_str("primitiveType"), carafe_str(kernel_of(node)));
+        if (status != CARAFE_OK || !node->seat) continue;
+        pthread_mutex_lock(&node->seat->lock);
+        if (node->seat->trouble[0])
+            status = copy->fns->set_info(copy, node->id, carafe_str("kernelTrouble"), carafe_str(node->seat->trouble));
+        pthread_mutex_unlock(&node->seat->lock);
     }
     if (status == CARAFE_OK) status = copy->fns->write_text(copy, write, sink);
     copy->fns->release(copy);
@@ -632,7 +982,7 @@ static CarafeStatus compiled_export_to(void *compiled, CarafeWrite write, void *
 }
 
 /* Takes `g` over, also on failure. */
-static CarafeStatus compile(CarafeGraph *g, CarafeProperties p, CarafeCompiled *out) {
+static CarafeStatus compile(void *device, CarafeGraph *g, CarafeProperties p, CarafeCompiled *out) {
     Compiled *c = calloc(1, sizeof *c);
     if (!c) {
         g->fns->release(g);
@@ -641,7 +991,7 @@ static CarafeStatus compile(CarafeGraph *g, CarafeProperties p, CarafeCompiled *
     c->g = g; /* what it hands out lives as long as it */
     CarafeStatus status = settings_of(p, &c->settings);
     if (status == CARAFE_OK) status = g->fns->model_name(g, &c->name);
-    if (status == CARAFE_OK) status = plan_nodes(c);
+    if (status == CARAFE_OK) status = plan_nodes(c, kernels_of(device));
     if (status == CARAFE_OK) status = plan_ports(c, 0, &c->params, &c->inputs, &c->n_params);
     if (status == CARAFE_OK) status = plan_ports(c, 1, &c->results, &c->outputs, &c->n_results);
     if (status != CARAFE_OK) {
@@ -662,14 +1012,12 @@ static CarafeStatus compile(CarafeGraph *g, CarafeProperties p, CarafeCompiled *
 }
 
 static CarafeStatus device_compile(void *device, CarafeGraph *g, CarafeProperties p, CarafeCompiled *out) {
-    (void)device;
     CarafeGraph *kept = g->fns->retain(g);
-    return kept ? compile(kept, p, out) : no_memory();
+    return kept ? compile(device, kept, p, out) : no_memory();
 }
 
 static CarafeStatus device_import(void *device, CarafeGraph *ops, const void *data, size_t bytes, CarafeProperties p,
                                   CarafeCompiled *out) {
-    (void)device;
     Header header;
     if (bytes < sizeof header || memcmp(data, magic, sizeof magic))
         return carafe_fail(carafe, CARAFE_INVALID, "this is no model that the device C exported");
@@ -682,13 +1030,23 @@ static CarafeStatus device_import(void *device, CarafeGraph *ops, const void *da
     CarafeBuffer weights = {0, text + header.text, (size_t)header.weights};
     CarafeGraph *g;
     CarafeStatus status = ops->fns->read_ir(ops, xml, &weights, 1, &g);
-    return status == CARAFE_OK ? compile(g, p, out) : status;
+    return status == CARAFE_OK ? compile(device, g, p, out) : status;
+}
+
+static void device_release(void *device) {
+    Device *d = device;
+    pthread_mutex_destroy(&d->lock);
+    free(d);
 }
 
 CARAFE_C CARAFE_EXPORT CarafeStatus CreatePluginEngine(const CarafeHost *host, CarafeDevice *device) {
     if (!host || !device) return CARAFE_USAGE;
     carafe = host;
     if (host->minor < 2) return carafe_fail(carafe, CARAFE_UNSUPPORTED, "this device needs an engine with ABI 1.2");
+    Device *d = calloc(1, sizeof *d);
+    if (!d) return no_memory();
+    pthread_mutex_init(&d->lock, NULL);
+    device->instance = d;
     device->name = "C";
     device->version = "1.0";
     device->description = "An example of a device in C";
@@ -698,5 +1056,7 @@ CARAFE_C CARAFE_EXPORT CarafeStatus CreatePluginEngine(const CarafeHost *host, C
     device->query = device_query;
     device->compile = device_compile;
     device->import = device_import;
+    device->release = device_release;
+    if (device->size > offsetof(CarafeDevice, set_kernels)) device->set_kernels = device_set_kernels;
     return CARAFE_OK;
 }

@@ -1,6 +1,6 @@
-/* A device in C++, to copy and change. It computes ReLU on every float type and Add on f32 itself and lets the engine
- * evaluate every other node through the model it was given. It has all that a device can have: properties, dynamic shapes,
- * variables, times of nodes, the graph that runs, export and import.
+/* A device in C++, to copy and change. It computes ReLU on every float type and Add on f32 itself, gives nodes to the kernels
+ * that extensions bring for it, and lets the engine evaluate every other node through the model it was given. It has all that
+ * a device can have: properties, dynamic shapes, variables, times of nodes, the graph that runs, export and import.
  *
  *     c++ -std=c++17 -shared -fPIC -I $CARAFE/include plugin.cpp -o libtemplate_plugin_cpp.so
  *     carafe run model.xml -d CPP --plugin CPP=./libtemplate_plugin_cpp.so
@@ -88,29 +88,42 @@ std::optional<OwnedTensor> run_own(const std::string &op, const std::vector<Owne
     return std::nullopt;
 }
 
+/* Why neither a kernel nor an evaluation runs a node; nothing when one does. */
+std::optional<std::string> why_not(const carafe::Graph &g, uint32_t id, const carafe::KernelSeat *seat) {
+    auto why = g.refusal(id);
+    if (!why || (seat && seat->serves())) return std::nullopt;
+    return seat ? *why + "; " + seat->trouble().value_or("") : why;
+}
+
 /* A node of the plan, with the numbers of the slots it reads and writes. */
 struct Step {
     uint32_t id;
     carafe::Graph::NodeInfo info;
     std::vector<size_t> reads;
     size_t writes;
+    std::shared_ptr<carafe::KernelSeat> seat; /* when kernels of extensions are for it */
+    bool evaluates;                           /* the engine can run it when no kernel takes it */
     bool is_still() const { return info.op_type == "Parameter" || info.op_type == "Const" || info.op_type == "Result"; }
     bool is_own() const { return info.op_type == "ReLU" || info.op_type == "Add"; }
-    const char *kernel() const { return is_still() ? "none" : is_own() ? "cpp_kernel" : "reference"; }
+    std::string kernel() const {
+        auto taken = seat ? seat->kernel() : std::nullopt;
+        return taken ? *taken : is_still() ? "none" : is_own() ? "cpp_kernel" : "reference";
+    }
 };
 
 /* What was compiled: the model, kept, and the plan. After this the model is only used to evaluate nodes. */
 class Compiled : public carafe::CompiledModel {
 public:
-    Compiled(carafe::Model kept, const carafe::Settings &settings) : model(std::move(kept)) {
+    Compiled(carafe::Model kept, const carafe::Kernels &kernels, const carafe::Settings &settings) : model(std::move(kept)) {
         check_instance(settings);
         perf_count = settings.is_on("PERF_COUNT");
         const carafe::Graph &g = model.graph;
         name = g.name();
         std::map<uint32_t, size_t> writes;
         for (uint32_t id : g.nodes()) {
-            if (auto why = g.refusal(id)) throw Error(CARAFE_UNSUPPORTED, "node `" + g.node(id).name + "`: " + *why);
-            Step step{id, g.node(id), {}, n_slots};
+            Step step{id, g.node(id), {}, n_slots, carafe::KernelSeat::of(kernels, g, id), !g.refusal(id)};
+            if (auto why = why_not(g, id, step.seat.get()))
+                throw Error(CARAFE_UNSUPPORTED, "node `" + step.info.name + "`: " + *why);
             for (size_t i = 0; i < step.info.inputs; i++) {
                 carafe::Value v = g.input(id, i);
                 step.reads.push_back(writes.at(v.node) + v.port);
@@ -145,6 +158,8 @@ public:
         for (size_t i = 0; i < steps.size(); i++) {
             shown.graph.set_info(steps[i].id, "execOrder", std::to_string(i));
             shown.graph.set_info(steps[i].id, "primitiveType", steps[i].kernel());
+            if (auto why = steps[i].seat ? steps[i].seat->trouble() : std::nullopt)
+                shown.graph.set_info(steps[i].id, "kernelTrouble", *why);
         }
         return shown.text();
     }
@@ -211,6 +226,10 @@ private:
         for (size_t slot : step.reads) in.push_back(slots[slot]);
         if (step.is_still()) { /* inputs and constants have their slots filled */
             if (step.info.op_type == "Result") slots[step.writes] = in[0];
+        } else if (auto made = step.seat ? step.seat->run(in, values) : std::nullopt) {
+            for (size_t i = 0; i < made->size(); i++) slots[step.writes + i] = std::move((*made)[i]);
+        } else if (!step.evaluates) { /* with these shapes nothing runs it */
+            throw Error(CARAFE_UNSUPPORTED, "node `" + step.info.name + "`: " + step.seat->trouble().value_or("no kernel"));
         } else if (auto y = run_own(step.info.op_type, in)) {
             slots[step.writes] = std::move(*y);
         } else {
@@ -261,13 +280,19 @@ public:
     std::string version() const override { return "1.0"; }
     std::string description() const override { return "An example of a device in C++"; }
 
-    /* The device takes what the engine can evaluate. */
+    void set_kernels(const carafe::Kernels &all) override {
+        std::lock_guard<std::mutex> guard(lock);
+        given = all;
+    }
+
+    /* The device takes what the engine can evaluate, and what a kernel runs. */
     std::optional<std::string> refusal(const carafe::Graph &g, uint32_t id, const carafe::Settings &settings) const override {
         check_instance(settings);
-        return g.refusal(id);
+        if (!g.refusal(id)) return std::nullopt;
+        return why_not(g, id, carafe::KernelSeat::of(kernels(), g, id).get());
     }
     std::unique_ptr<carafe::CompiledModel> compile(const carafe::Graph &g, const carafe::Settings &settings) override {
-        return std::make_unique<Compiled>(carafe::Model(g), settings);
+        return std::make_unique<Compiled>(carafe::Model(g), kernels(), settings);
     }
     std::unique_ptr<carafe::CompiledModel> import(const carafe::Graph &ops, std::string_view blob,
                                                   const carafe::Settings &settings) override {
@@ -279,8 +304,17 @@ public:
         if (header.text > rest.size() || header.weights != rest.size() - header.text || sum_of(rest) != header.sum)
             throw Error("the exported model is cut short or damaged");
         CarafeBuffer weights{0, rest.data() + header.text, static_cast<size_t>(header.weights)};
-        return std::make_unique<Compiled>(carafe::Model::read(ops, rest.substr(0, header.text), {weights}), settings);
+        auto model = carafe::Model::read(ops, rest.substr(0, header.text), {weights});
+        return std::make_unique<Compiled>(std::move(model), kernels(), settings);
     }
+
+private:
+    carafe::Kernels kernels() const {
+        std::lock_guard<std::mutex> guard(lock);
+        return given;
+    }
+    mutable std::mutex lock;
+    carafe::Kernels given; /* may change while models are asked about */
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ pub(crate) const RUNTIME_KEYS: &[&str] = &[
     "runtimePrecision",
     "outputLayouts",
     "originalLayersNames",
+    carafe_device::KERNEL_TROUBLE,
 ];
 
 pub(crate) unsafe extern "C" fn model_name(g: *mut CarafeGraph, out: *mut CarafeStr) -> CarafeStatus {

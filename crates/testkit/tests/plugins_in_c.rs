@@ -1,6 +1,11 @@
 //! The devices of `examples/template-plugin-c` and `examples/template-plugin-cpp`, compiled here and used as any other.
 
-use carafe::{Core, ElementType, ErrorKind, Model, NodeStatus, PartialShape, Properties, SharedBytes, Tensor, ops};
+use carafe::device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
+use carafe::prelude::*;
+use carafe::{
+    Core, ElementType, ErrorKind, Extension, Fact, Model, NodeStatus, PartialShape, Properties, SharedBytes, Tensor,
+    ops,
+};
 use carafe_conformance::Target;
 use carafe_testkit::libraries::Workshop;
 use std::sync::Arc;
@@ -209,6 +214,204 @@ fn hetero_shares_a_model_between_it_and_another_device() {
         request.set_input(0, floats(&[-1.0])).unwrap();
         request.infer().unwrap();
         assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [2.0]);
+    });
+}
+
+/// Three times its input, for an operation that has no evaluation, and for one that has.
+struct Thrice {
+    device: &'static str,
+    op: &'static str,
+    form: Form,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Plain,
+    Declines,
+    Fails,
+    /// Takes two elements and no other number.
+    Two,
+    Blocked,
+    AsF64,
+    /// Another shape than the model has.
+    Short,
+}
+
+impl Kernel for Thrice {
+    fn device(&self) -> &str {
+        self.device
+    }
+    fn op(&self) -> &str {
+        self.op
+    }
+    fn opset(&self) -> Option<&str> {
+        None
+    }
+    fn name(&self) -> &str {
+        "thrice"
+    }
+    fn configs(&self, site: &Site) -> Result<Vec<Config>> {
+        let two = site.inputs[0].shape.to_static().is_some_and(|s| s == [2]);
+        let ty = if self.form == Form::AsF64 { ElementType::F64 } else { ElementType::F32 };
+        let blocked = Some(Blocked { blocks: vec![1, 2], order: vec![0, 0] }).filter(|_| self.form == Form::Blocked);
+        let port = || PortLayout { ty, blocked: blocked.clone(), in_place: None, constant: false };
+        match self.form {
+            Form::Declines => Ok(vec![]),
+            Form::Two if !two => Ok(vec![]),
+            Form::Fails => Err(Error::invalid("no idea")),
+            _ => Ok(vec![Config { inputs: vec![port()], outputs: vec![port()] }]),
+        }
+    }
+    fn init(&self, _: &Site, _: usize) -> Result<Box<dyn PreparedKernel>> {
+        Ok(Box::new(Ready(self.form)))
+    }
+}
+
+struct Ready(Form);
+
+impl PreparedKernel for Ready {
+    fn execute(&mut self, inputs: &[Tensor], facts: &[Fact]) -> Result<Vec<Tensor>> {
+        assert_eq!((inputs.len(), facts.len()), (1, 1));
+        let mut y: Vec<f32> = inputs[0].as_slice::<f32>()?.iter().map(|x| x * 3.0).collect();
+        y.truncate(if self.0 == Form::Short { 1 } else { y.len() });
+        Ok(vec![Tensor::from_vec(&[y.len()], y)?])
+    }
+}
+
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(opset = "acme")]
+struct OnlyKernel {}
+
+impl Op for OnlyKernel {
+    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
+        cx.output_like(0, 0);
+        Ok(())
+    }
+}
+
+fn kernels(device: &str, form: Form) -> Extension {
+    let device = if device == "C" { "C" } else { "CPP" };
+    let kernel = |op| Arc::new(Thrice { device, op, form });
+    Extension::new("acme").op::<OnlyKernel>().kernel(kernel("OnlyKernel")).kernel(kernel("ReLU"))
+}
+
+// An operation that only a kernel runs, or ReLU, between two nodes that any device runs.
+fn with_kernel(op: impl Op, shape: &str) -> Model {
+    let mut m = Model::new("m");
+    let x = m.parameter("x", ElementType::F32, shape.parse().unwrap()).unwrap();
+    let a = m.add("a", ops::math::Negative, &[x]).unwrap();
+    let y = m.add("y", op, &[a.into()]).unwrap();
+    let z = m.add("z", ops::math::Negative, &[y.into()]).unwrap();
+    m.result("out", z.into()).unwrap();
+    m
+}
+
+fn infer(request: &mut Box<dyn carafe::InferRequest>, values: &[f32]) -> Result<Vec<f32>> {
+    request.set_input(0, floats(values))?;
+    request.infer()?;
+    Ok(request.output(0)?.as_slice::<f32>()?.to_vec())
+}
+
+// What runs node `y`, and what is said of it.
+fn ran(core: &Core, m: &Model, device: &str, compiled: &dyn carafe::device::CompiledModel) -> (String, String) {
+    let mut rows = core.explain(m);
+    core.explain_compiled(&mut rows, device, compiled, &[]);
+    let row = rows.into_iter().find(|r| r.name == "y").unwrap();
+    (row.kernel.unwrap(), row.why.join("; "))
+}
+
+#[test]
+fn a_kernel_of_an_extension_runs_what_nothing_evaluates() {
+    with_devices(|core, device| {
+        // The device is there before the extension.
+        assert_eq!(core.query_model(&model(), device, &Properties::new()).unwrap().unsupported, []);
+        core.add_extension(kernels(device, Form::Plain)).unwrap();
+        for shape in ["2", "?", "..."] {
+            let m = with_kernel(OnlyKernel {}, shape);
+            assert_eq!(core.query_model(&m, device, &Properties::new()).unwrap().unsupported, [], "{device} {shape}");
+            for on in [device.to_string(), format!("HETERO:{device},CPU"), format!("HETERO:CPU,{device}")] {
+                let compiled = core.compile_model(&m, &on, &Properties::new()).unwrap();
+                let mut request = compiled.clone().create_request();
+                assert_eq!(infer(&mut request, &[1.0, -2.0]).unwrap(), [3.0, -6.0], "{on} {shape}");
+                assert_eq!(infer(&mut request, &[4.0, 0.5]).unwrap(), [12.0, 1.5], "{on} {shape}");
+                if on == device {
+                    assert_eq!(ran(core, &m, device, &*compiled), ("thrice".into(), "".into()), "{on} {shape}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_kernel_of_an_extension_goes_before_the_devices_own() {
+    with_devices(|core, device| {
+        core.add_extension(kernels(device, Form::Plain)).unwrap();
+        let m = with_kernel(ops::activation::Relu, "2");
+        let compiled = core.compile_model(&m, device, &Properties::new()).unwrap();
+        assert_eq!(infer(&mut compiled.clone().create_request(), &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
+        assert_eq!(ran(core, &m, device, &*compiled).0, "thrice");
+    });
+}
+
+#[test]
+fn a_kernel_that_does_not_take_a_node_leaves_it_to_the_device_which_says_so() {
+    let forms = [
+        (Form::Declines, "declines it"),
+        (Form::Fails, "no idea"),
+        (Form::Blocked, "another layout"),
+        (Form::AsF64, "another element type"),
+    ];
+    with_devices(|core, device| {
+        for (form, why) in forms {
+            let core = {
+                let again = carafe::core();
+                again.add_device(device, core.device(device).unwrap()).unwrap();
+                again.add_extension(kernels(device, form)).unwrap();
+                again
+            };
+            let m = with_kernel(ops::activation::Relu, "2");
+            let compiled = core.compile_model(&m, device, &Properties::new()).unwrap();
+            assert_eq!(infer(&mut compiled.clone().create_request(), &[1.0, -2.0]).unwrap(), [0.0, -2.0]);
+            let (kernel, told) = ran(&core, &m, device, &*compiled);
+            assert!(kernel != "thrice" && told.contains("kernel `thrice`") && told.contains(why), "{kernel}: {told}");
+            let m = with_kernel(OnlyKernel {}, "2");
+            let query = core.query_model(&m, device, &Properties::new()).unwrap();
+            assert!(query.unsupported.len() == 1 && query.unsupported[0].reason.contains(why), "{query:?}");
+            let e = core.compile_model(&m, device, &Properties::new()).err().unwrap();
+            assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains(why), "{e}");
+        }
+    });
+}
+
+#[test]
+fn kernels_are_asked_again_for_the_shapes_of_an_inference() {
+    with_devices(|core, device| {
+        core.add_extension(kernels(device, Form::Two)).unwrap();
+        let m = with_kernel(ops::activation::Relu, "?");
+        let compiled = core.compile_model(&m, device, &Properties::new()).unwrap();
+        let mut request = compiled.clone().create_request();
+        for _ in 0..2 {
+            assert_eq!(infer(&mut request, &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
+            assert_eq!(ran(core, &m, device, &*compiled).0, "thrice");
+            assert_eq!(infer(&mut request, &[1.0, -2.0, -3.0]).unwrap(), [0.0, -2.0, -3.0]);
+            assert!(ran(core, &m, device, &*compiled).1.contains("declines it"));
+        }
+        let m = with_kernel(OnlyKernel {}, "?");
+        let mut request = core.compile_model(&m, device, &Properties::new()).unwrap().create_request();
+        assert_eq!(infer(&mut request, &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
+        let e = infer(&mut request, &[1.0]).unwrap_err();
+        assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("declines it"), "{e}");
+    });
+}
+
+#[test]
+fn an_output_of_a_kernel_that_is_not_as_promised_is_an_error() {
+    with_devices(|core, device| {
+        core.add_extension(kernels(device, Form::Short)).unwrap();
+        let m = with_kernel(OnlyKernel {}, "2");
+        let mut request = core.compile_model(&m, device, &Properties::new()).unwrap().create_request();
+        let e = infer(&mut request, &[1.0, 2.0]).unwrap_err();
+        assert!(e.to_string().contains("kernel `thrice` gave output 0"), "{e}");
     });
 }
 
