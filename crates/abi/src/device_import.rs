@@ -656,6 +656,18 @@ impl ForeignRequest {
         }
         Ok(())
     }
+    // All of an inference in one call. The device may forget a cancellation that came before the call or at its beginning;
+    // it is looked for before and after.
+    fn run_whole(&mut self) -> Result<()> {
+        self.begin()?;
+        self.not_cancelled()?;
+        let t = &self.handle.table;
+        let Some(infer) = t.infer else { return Err(Error::invalid("the request has no `infer`")) };
+        // SAFETY: the table is whole; this is the only thread that uses the request, but for `cancel`.
+        self.library().call("infer", || unsafe { infer(t.instance) })?;
+        self.not_cancelled()?;
+        self.finish()
+    }
     fn not_cancelled(&self) -> Result<()> {
         match self.cancel.is_set() {
             true => Err(Error::new(ErrorKind::Cancelled, "the inference was cancelled")),
@@ -724,20 +736,15 @@ impl InferRequest for ForeignRequest {
         Ok(())
     }
     fn infer(&mut self) -> Result<()> {
-        self.begin()?;
         self.cancel.clear();
-        let t = &self.handle.table;
-        let Some(infer) = t.infer else { return Err(Error::invalid("the request has no `infer`")) };
-        // SAFETY: the table is whole; this is the only thread that uses the request, but for `cancel`.
-        self.library().call("infer", || unsafe { infer(t.instance) })?;
-        self.finish()
+        self.run_whole()
     }
     fn stages(&self) -> Vec<Stage> {
         let one = || vec![Stage { name: "infer".into(), executor: "infer".into() }];
         request_stages(&self.handle).unwrap_or_else(one)
     }
     fn run_stage(&mut self, stage: usize) -> Result<()> {
-        let Some(list) = request_stages(&self.handle) else { return self.infer() };
+        let Some(list) = request_stages(&self.handle) else { return self.run_whole() };
         if stage == 0 {
             self.begin()?;
         }

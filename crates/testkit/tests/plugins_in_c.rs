@@ -415,6 +415,24 @@ fn an_output_of_a_kernel_that_is_not_as_promised_is_an_error() {
     });
 }
 
+#[test]
+fn a_cancellation_just_before_a_device_without_stages_begins_is_not_lost() {
+    with_devices(|core, device| {
+        let mut request = core.compile_model(&model(), device, &Properties::new()).unwrap().create_request();
+        request.set_input(0, floats(&[-1.0])).unwrap();
+        assert_eq!(request.stages().len(), 1);
+        let flag = request.cancel_flag();
+        flag.set();
+        assert_eq!(request.run_stage(0).unwrap_err().kind(), ErrorKind::Cancelled);
+        // The next one is free of it.
+        flag.clear();
+        request.run_stage(0).unwrap();
+        assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [2.0]);
+        flag.set();
+        request.infer().unwrap();
+    });
+}
+
 /// Multiplies in f32 and rounds to the type of its input.
 const SCALED: &str = r#"
 #include "carafe.hpp"
