@@ -960,7 +960,8 @@ typedef struct CarafeDevice {
                            struct CarafeCompiled *compiled);
     void (*release)(void *device);
     // Since 1.2. Takes the kernels that extensions bring for the name of the device, all of them each time that changes; null when
-    // the device has no use for them. The tables and all they point to live until the process ends.
+    // the device has no use for them. The tables and all they point to live until the next call that succeeds, and, for calls
+    // that run then and for models that were compiled before, until those end; a kernel that `init` made ends before them.
     CarafeStatus (*set_kernels)(void *device, const struct CarafeKernel *kernels, size_t n);
 } CarafeDevice;
 

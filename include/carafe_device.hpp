@@ -216,6 +216,8 @@ private:
         case CARAFE_U8:
         case CARAFE_F8E4M3:
         case CARAFE_F8E5M2:
+        case CARAFE_F8E4M3FNUZ:
+        case CARAFE_F8E5M2FNUZ:
         case CARAFE_F8E8M0: return 1;
         case CARAFE_BF16:
         case CARAFE_F16:
@@ -293,7 +295,8 @@ private:
     explicit Model(CarafeGraph *owned) : graph(owned) {}
 };
 
-/* The kernels that extensions bring for a device. The tables stay until the process ends. */
+/* The kernels that extensions bring for a device. A device may use them until it is given others, a compiled model as long as it
+ * lives. */
 class Kernels {
 public:
     Kernels() = default;

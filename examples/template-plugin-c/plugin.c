@@ -82,7 +82,8 @@ static CarafeStatus settings_of(CarafeProperties p, Settings *settings) {
     return CARAFE_OK;
 }
 
-/* Kernels of extensions. The engine says them anew whenever an extension comes; the tables stay. */
+/* Kernels of extensions. The engine says them anew whenever an extension comes; calls that run and models that were compiled may
+ * use the old tables until they end. */
 
 typedef struct {
     const CarafeKernel *first;
@@ -423,7 +424,7 @@ typedef struct {
     size_t n_variables;
 } Compiled;
 
-/* What runs a node, or ran it last where that depends on shapes; the text lives as long as the process. */
+/* What runs a node, or ran it last where that depends on shapes; the text lives as long as the model. */
 static const char *kernel_of(const Node *node) {
     static const char *const names[] = {"none", "c_relu", "c_add", "reference"};
     const char *name = names[node->kind];
@@ -602,7 +603,8 @@ static CarafeStatus sink_output_fact(CarafeEval *cx, size_t output, CarafeFact *
 
 static size_t bytes_of(uint32_t type) {
     switch (type) {
-    case CARAFE_BOOLEAN: case CARAFE_I8: case CARAFE_U8: case CARAFE_F8E4M3: case CARAFE_F8E5M2: case CARAFE_F8E8M0: return 1;
+    case CARAFE_BOOLEAN: case CARAFE_I8: case CARAFE_U8: case CARAFE_F8E4M3: case CARAFE_F8E5M2: case CARAFE_F8E8M0:
+    case CARAFE_F8E4M3FNUZ: case CARAFE_F8E5M2FNUZ: return 1;
     case CARAFE_BF16: case CARAFE_F16: case CARAFE_I16: case CARAFE_U16: return 2;
     case CARAFE_F32: case CARAFE_I32: case CARAFE_U32: return 4;
     case CARAFE_F64: case CARAFE_I64: case CARAFE_U64: return 8;

@@ -5,9 +5,8 @@ use crate::convert::{Arena, fact_of, foreign_tensor, tensor_code, tensor_of};
 use crate::crossing;
 use crate::graph_export::GraphBridge;
 use crate::host::{end, host};
-use crate::kernel_export::kernel_table;
+use crate::kernel_sets::{KernelSet, KernelSets};
 use crate::library::{Library, LoadError};
-use crate::op_export::c_leak;
 use crate::registrar::{table, up_to};
 use crate::status::{guard, report};
 use crate::tables::*;
@@ -73,8 +72,7 @@ struct ForeignDevice {
     table: CarafeDevice,
     properties: &'static [PropertyInfo],
     registry: RwLock<Arc<Registry>>,
-    /// Whether the device was ever given kernels.
-    has_kernels: AtomicBool,
+    kernels: KernelSets,
     library: Arc<Library>,
 }
 
@@ -125,7 +123,7 @@ impl ForeignDevice {
                 table: t,
                 properties,
                 registry: RwLock::default(),
-                has_kernels: AtomicBool::new(false),
+                kernels: KernelSets::default(),
                 library: library.clone(),
             })
         }
@@ -135,41 +133,61 @@ impl ForeignDevice {
     }
 }
 
-// Property tables live for ever; the same one, loaded again, is not made twice.
+/// A row of a property table as the library has it.
+#[derive(Debug)]
+struct Row<'a> {
+    name: &'a str,
+    kind: u32,
+    bounds: [i64; 2],
+    words: Vec<&'a str>,
+    writable: bool,
+    default: &'a str,
+    doc: &'a str,
+}
+
+/// Property tables live for ever; the same one, loaded again, is not made twice.
 ///
 /// # Safety
 /// The rows must hold whole texts and lists.
 unsafe fn properties(rows: &[CarafeProperty], library: &Library) -> Result<&'static [PropertyInfo]> {
     static KNOWN: Mutex<Option<HashMap<String, &'static [PropertyInfo]>>> = Mutex::new(None);
-    let leak = |s: &str| -> &'static str { Box::leak(s.to_string().into_boxed_str()) };
     let mut list = Vec::new();
     for row in rows {
         // SAFETY: passed on from the caller.
-        let (name, default, doc, words) = unsafe {
-            let words: Vec<&str> = items::<*const c_char>(row.words, row.n_words, "words of a property")?
-                .iter()
-                .map(|w| c_text(*w, "a word of a property"))
-                .collect::<Result<_>>()?;
-            (
-                c_text(row.name, "the name of a property")?,
-                opt_c_text(row.default_value, "the default of a property")?.unwrap_or(""),
-                opt_c_text(row.doc, "the documentation of a property")?.unwrap_or(""),
-                words,
-            )
+        let row = unsafe {
+            let words = items::<*const c_char>(row.words, row.n_words, "words of a property")?;
+            Row {
+                name: c_text(row.name, "the name of a property")?,
+                kind: row.kind,
+                bounds: [row.min, row.max],
+                words: words.iter().map(|w| c_text(*w, "a word of a property")).collect::<Result<_>>()?,
+                writable: row.writable != 0,
+                default: opt_c_text(row.default_value, "the default of a property")?.unwrap_or(""),
+                doc: opt_c_text(row.doc, "the documentation of a property")?.unwrap_or(""),
+            }
         };
-        let kind = match row.kind {
-            0 => PropertyKind::Text,
-            1 => PropertyKind::Bool,
-            2 => PropertyKind::Int { min: row.min, max: row.max },
-            3 => PropertyKind::Enum(Vec::leak(words.into_iter().map(leak).collect())),
-            other => return Err(Error::invalid(format!("property `{name}` has kind {other}, which does not exist"))),
-        };
-        let mutability = if row.writable == 0 { Mutability::ReadOnly } else { Mutability::ReadWrite };
-        list.push(PropertyInfo { name: leak(name), kind, mutability, default: leak(default), doc: leak(doc) });
+        if row.kind > 3 {
+            let (name, kind) = (row.name, row.kind);
+            return Err(Error::invalid(format!("property `{name}` has kind {kind}, which does not exist")));
+        }
+        list.push(row);
     }
     let key = format!("{}|{list:?}", library.path().display());
     let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
-    Ok(known.get_or_insert_default().entry(key).or_insert_with(|| list.leak()))
+    Ok(known.get_or_insert_default().entry(key).or_insert_with(|| list.iter().map(kept).collect::<Vec<_>>().leak()))
+}
+
+fn kept(row: &Row<'_>) -> PropertyInfo {
+    let leak = |s: &str| -> &'static str { Box::leak(s.to_string().into_boxed_str()) };
+    let [min, max] = row.bounds;
+    let kind = match row.kind {
+        0 => PropertyKind::Text,
+        1 => PropertyKind::Bool,
+        2 => PropertyKind::Int { min, max },
+        _ => PropertyKind::Enum(Vec::leak(row.words.iter().map(|w| leak(w)).collect())),
+    };
+    let mutability = if row.writable { Mutability::ReadWrite } else { Mutability::ReadOnly };
+    PropertyInfo { name: leak(row.name), kind, mutability, default: leak(row.default), doc: leak(row.doc) }
 }
 
 // Properties in crossing form.
@@ -257,17 +275,12 @@ impl Device for ForeignDevice {
     }
     fn set_kernels(&self, kernels: &[Arc<dyn Kernel>]) {
         let Some(set_kernels) = self.table.set_kernels else { return };
-        // A device that never had any need not hear of none.
-        if kernels.is_empty() && !self.has_kernels.load(Ordering::Acquire) {
-            return;
-        }
-        self.has_kernels.store(true, Ordering::Release);
         // The name that the device has for itself; it may be registered under another.
-        let made = |k: &Arc<dyn Kernel>| CarafeKernel { device: c_leak(&self.name), ..kernel_table(k.clone()) };
-        let tables: &[CarafeKernel] = kernels.iter().map(made).collect::<Vec<_>>().leak();
-        let (list, n) = (tables.as_ptr(), tables.len());
-        // SAFETY: the table is whole; the kernels and their tables live until the process ends.
-        let done = self.library.call("set_kernels", || unsafe { set_kernels(self.table.instance, list, n) });
+        let done = self.kernels.give(&self.name, kernels, |tables| {
+            let (list, n) = (tables.as_ptr(), tables.len());
+            // SAFETY: the table is whole; the set keeps the kernels and their tables as long as the contract says.
+            self.library.call("set_kernels", || unsafe { set_kernels(self.table.instance, list, n) })
+        });
         if let Err(e) = done {
             let text = format!("device `{}` does not take the kernels of extensions: {e}", self.name);
             crate::host::warn(self.library.name(), &text);
@@ -281,6 +294,7 @@ impl Device for ForeignDevice {
         let list = CarafeProperties { list: settings.as_ptr(), n: settings.len() };
         let mut answers = Answers { model, given: HashMap::new() };
         let sink = (&raw mut answers).cast();
+        let _call = self.kernels.call();
         // SAFETY: the table is whole; graph, properties and sink live until the call returns.
         self.library.call("query", || unsafe { query(self.table.instance, bridge.pointer(), list, answer, sink) })?;
         let answers = answers.given;
@@ -305,11 +319,11 @@ impl Device for ForeignDevice {
         let settings = settings(properties);
         let list = CarafeProperties { list: settings.as_ptr(), n: settings.len() };
         let mut compiled = empty_compiled();
-        let library = &self.library;
+        let (library, call) = (&self.library, self.kernels.call());
         // SAFETY: the table is whole; graph and properties live until the call returns.
         library.call("compile", || unsafe { compile(self.table.instance, bridge.pointer(), list, &mut compiled) })?;
         // SAFETY: the device filled in the table as its size says.
-        let made = unsafe { ForeignCompiled::made(&compiled, &self.library)? };
+        let made = unsafe { ForeignCompiled::made(&compiled, &self.library, call.sets())? };
         same_ports(&made.inputs, &Port::inputs_of(model), "input")
             .and_then(|()| same_ports(&made.outputs, &Port::outputs_of(model), "output"))
             .map_err(|e| self.library.blame(e))?;
@@ -331,11 +345,11 @@ impl Device for ForeignDevice {
         let mut compiled = empty_compiled();
         let bytes = blob.as_slice();
         let (data, n) = (bytes.as_ptr().cast(), bytes.len());
-        let (library, ops) = (&self.library, ops.pointer());
+        let (library, ops, call) = (&self.library, ops.pointer(), self.kernels.call());
         // SAFETY: the table is whole; operations, bytes and properties live until the call returns.
         library.call("import", || unsafe { import(self.table.instance, ops, data, n, list, &mut compiled) })?;
         // SAFETY: the device filled in the table as its size says.
-        Ok(Arc::new(unsafe { ForeignCompiled::made(&compiled, &self.library)? }))
+        Ok(Arc::new(unsafe { ForeignCompiled::made(&compiled, &self.library, call.sets())? }))
     }
 }
 
@@ -362,6 +376,8 @@ struct ForeignCompiled {
     inputs: Vec<Port>,
     outputs: Vec<Port>,
     library: Arc<Library>,
+    /// Kernels that the model may run; they go after it.
+    _kernels: Vec<Arc<KernelSet>>,
 }
 
 // SAFETY: the contract lets a compiled model be used by several threads; `library` keeps its code mapped.
@@ -381,12 +397,17 @@ impl Drop for ForeignCompiled {
 impl ForeignCompiled {
     /// # Safety
     /// The table must be whole.
-    unsafe fn made(filled: &CarafeCompiled, library: &Arc<Library>) -> Result<ForeignCompiled> {
+    unsafe fn made(
+        filled: &CarafeCompiled,
+        library: &Arc<Library>,
+        kernels: Vec<Arc<KernelSet>>,
+    ) -> Result<ForeignCompiled> {
         // SAFETY: passed on from the caller; so below.
         let t = unsafe { table(filled, up_to!(CarafeCompiled, release), "the table of a compiled model") };
         let t = t.map_err(|e| library.blame(e))?;
         // From here on it is released when it goes, also by an error.
-        let mut compiled = ForeignCompiled { table: t, inputs: vec![], outputs: vec![], library: library.clone() };
+        let (inputs, outputs) = (vec![], vec![]);
+        let mut compiled = ForeignCompiled { table: t, inputs, outputs, library: library.clone(), _kernels: kernels };
         if t.create_request.is_none() {
             return Err(library.blame(Error::invalid("a compiled model needs `create_request`")));
         }

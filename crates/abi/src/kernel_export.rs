@@ -3,29 +3,60 @@
 use crate::convert::{attrs_of, fact_of, tensor_of, type_code};
 use crate::crossing::{place, put};
 use crate::host::{end, tell};
-use crate::op_export::{c_leak, eval_outputs_to, from_host};
+use crate::op_export::{eval_outputs_to, from_host};
 use crate::status::guard_into;
 use crate::tables::*;
 use crate::text::{items, text};
 use carafe_device::{Kernel, PortLayout, PreparedKernel, Site};
 use carafe_graph::{Fact, Result};
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
+/// A table that lives until the process ends.
 pub(crate) fn kernel_table(kernel: Arc<dyn Kernel>) -> CarafeKernel {
-    CarafeKernel {
-        size: size_of::<CarafeKernel>(),
-        abi: CARAFE_ABI_MAJOR,
-        reserved: 0,
-        device: c_leak(kernel.device()),
-        op: c_leak(kernel.op()),
-        opset: kernel.opset().map_or(std::ptr::null(), c_leak),
-        name: c_leak(kernel.name()),
-        user: Box::into_raw(Box::new(kernel)).cast(),
-        configs: Some(configs),
-        init: Some(init),
-        execute: Some(execute),
-        release: Some(release),
+    let device = kernel.device().to_string();
+    std::mem::ManuallyDrop::new(KernelTable::new(&device, kernel)).table
+}
+
+/// The table of a kernel, with all that it points to.
+pub(crate) struct KernelTable {
+    pub(crate) table: CarafeKernel,
+    _texts: [CString; 4],
+}
+
+// SAFETY: what the table points to is the kernel, which any thread may use, and texts that nobody changes.
+unsafe impl Send for KernelTable {}
+// SAFETY: as above.
+unsafe impl Sync for KernelTable {}
+
+impl KernelTable {
+    /// `device` is the name that the device has for itself.
+    pub(crate) fn new(device: &str, kernel: Arc<dyn Kernel>) -> KernelTable {
+        let has_opset = kernel.opset().is_some();
+        let texts = [device, kernel.op(), kernel.opset().unwrap_or(""), kernel.name()]
+            .map(|s| CString::new(s.replace('\0', " ")).unwrap_or_default());
+        let table = CarafeKernel {
+            size: size_of::<CarafeKernel>(),
+            abi: CARAFE_ABI_MAJOR,
+            reserved: 0,
+            device: texts[0].as_ptr(),
+            op: texts[1].as_ptr(),
+            opset: if has_opset { texts[2].as_ptr() } else { std::ptr::null() },
+            name: texts[3].as_ptr(),
+            user: Box::into_raw(Box::new(kernel)).cast(),
+            configs: Some(configs),
+            init: Some(init),
+            execute: Some(execute),
+            release: Some(release),
+        };
+        KernelTable { table, _texts: texts }
+    }
+}
+
+impl Drop for KernelTable {
+    fn drop(&mut self) {
+        // SAFETY: `new` made the box, and this is its only handle.
+        drop(unsafe { Box::from_raw(self.table.user.cast::<Arc<dyn Kernel>>()) });
     }
 }
 
@@ -70,7 +101,7 @@ unsafe extern "C" fn configs(
 ) -> CarafeStatus {
     guard_into(
         || {
-            // SAFETY: `user` is the kernel, which is never freed; the contract passes a whole site.
+            // SAFETY: `user` is the kernel, which lives as long as its table; the contract passes a whole site.
             let list = unsafe { (*user.cast::<Arc<dyn Kernel>>()).configs(&site_of(site)?)? };
             for c in &list {
                 let inputs: Vec<CarafeLayout> = c.inputs.iter().map(layout_code).collect();

@@ -22,6 +22,7 @@ mod host;
 mod infer_export;
 mod kernel_export;
 mod kernel_import;
+mod kernel_sets;
 mod library;
 mod memory;
 mod op_export;

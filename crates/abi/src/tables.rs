@@ -976,7 +976,8 @@ pub struct CarafeDevice {
     >,
     pub release: Option<unsafe extern "C" fn(device: *mut c_void)>,
     /// Since 1.2. Takes the kernels that extensions bring for the name of the device, all of them each time that changes; null when
-    /// the device has no use for them. The tables and all they point to live until the process ends.
+    /// the device has no use for them. The tables and all they point to live until the next call that succeeds, and, for calls
+    /// that run then and for models that were compiled before, until those end; a kernel that `init` made ends before them.
     pub set_kernels:
         Option<unsafe extern "C" fn(device: *mut c_void, kernels: *const CarafeKernel, n: usize) -> CarafeStatus>,
 }
