@@ -301,19 +301,13 @@ CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegis
 }
 "#;
 
+// With a time that grows with the square of their number this would take minutes.
 #[test]
-fn the_time_for_very_many_attributes_grows_with_their_number_alone() {
+fn a_rewrite_of_a_library_may_give_a_node_very_many_attributes() {
     let shop = Workshop::new();
-    let time = |count: usize| {
-        let library = shop.c(&format!("many{count}"), &MANY.replace("COUNT", &count.to_string()));
-        let core = core_with(&library);
-        let begun = std::time::Instant::now();
-        onnx(&core, "g (float[2] x) => (float[2] y) { y = Relu(x) }").unwrap();
-        begun.elapsed().as_secs_f64()
-    };
-    let (few, many) = (time(50_000), time(400_000));
-    // Eight times as many; the square of that would be 64 times the time.
-    assert!(many < few.max(0.05) * 30.0, "{few} s for 50,000, {many} s for 400,000");
+    let library = shop.c("many", &MANY.replace("COUNT", "400000"));
+    let model = onnx(&core_with(&library), "g (float[2] x) => (float[2] y) { y = Relu(x) }").unwrap();
+    assert_eq!(model.results().len(), 1);
 }
 
 #[test]
