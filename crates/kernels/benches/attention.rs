@@ -4,12 +4,20 @@ use carafe_kernels::{Attention, AttentionInputs, AttentionParams, Exec, Isa, Mas
 use std::time::Instant;
 
 fn main() {
+    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    let isa = std::env::var("ISA").ok().and_then(|name| Isa::available().find(|isa| isa.name() == name));
+    let isa = isa.unwrap_or(Isa::best());
     let cases: &[(&str, usize, usize, usize, usize, usize, bool)] = &[
         ("bert 12x128x64", 1, 12, 128, 128, 64, false),
         ("vit 12x197x64", 1, 12, 197, 197, 64, false),
         ("minilm 12x128x32", 1, 12, 128, 128, 32, false),
         ("gpt prefill 12x128x64", 1, 12, 128, 128, 64, true),
         ("swin 64x3x49x32", 64, 3, 49, 49, 32, false),
+        ("swin masked 64x3x49x32", 64, 3, 49, 49, 32, false),
+        ("swin masked 1x24x49x32", 1, 24, 49, 49, 32, false),
+        ("ocr 8x40x15", 1, 8, 40, 40, 15, false),
+        ("short 12x64x64", 1, 12, 64, 64, 64, false),
+        ("short 12x96x64", 1, 12, 96, 96, 64, false),
         ("sd 8x1024x40", 1, 8, 1024, 1024, 40, false),
         ("long 8x4096x64", 1, 8, 4096, 4096, 64, false),
         ("long causal 8x4096x64", 1, 8, 4096, 4096, 64, true),
@@ -21,6 +29,9 @@ fn main() {
     for threads in [1, 2] {
         let pool = Pool::new(PoolOptions::threads(threads));
         for &(name, batch, heads, q_len, kv_len, size, causal) in cases {
+            if !name.contains(&filter) {
+                continue;
+            }
             for packed in [false, true] {
                 let hidden = heads * size;
                 let strides = |len: usize, of: usize| [len * hidden * of, size, hidden * of];
@@ -34,10 +45,19 @@ fn main() {
                 let data: Vec<f32> =
                     (0..batch * q_len.max(kv_len) * hidden * 3).map(|i| (i % 251) as f32 / 251.0 - 0.5).collect();
                 let mut out = vec![0.0; batch * q_len * hidden];
+                let mask = vec![0.1; batch * heads * q_len * kv_len];
+                let masked = name.contains("masked");
+                p.mask = [heads * q_len * kv_len, q_len * kv_len, kv_len, 1];
                 let attention = Attention::new(p);
                 let scratch = Scratch::new(threads, attention.scratch_floats()).unwrap();
-                let exec = Exec::new(&pool, Isa::best(), &scratch);
-                let x = AttentionInputs { q: &data, k: &data, v: &data, mask: Mask::None, sink: None };
+                let exec = Exec::new(&pool, isa, &scratch);
+                let x = AttentionInputs {
+                    q: &data,
+                    k: &data,
+                    v: &data,
+                    mask: if masked { Mask::Add(&mask) } else { Mask::None },
+                    sink: None,
+                };
                 let (mut best, begin) = (f64::MAX, Instant::now());
                 while begin.elapsed().as_secs_f64() < 0.15 {
                     let start = Instant::now();

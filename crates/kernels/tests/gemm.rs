@@ -57,7 +57,7 @@ fn products_of_a_batch_equal_plain_loops() {
         for _ in 0..50 {
             let batch = r.pick(&[1, 2, 3, 7]);
             let m = r.pick(&[1, 3, 14, 20, 65]);
-            let n = r.pick(&[1, 8, 16, 31, 64, 100]);
+            let n = r.pick(&[1, 8, 16, 31, 49, 64, 100]);
             let k = r.pick(&[1, 5, 16, 40, 64, 129]);
             let (turn_a, turn_b) = (r.below(2) == 0, r.below(2) == 0);
             let lda = if turn_a { m } else { k } + r.below(5);

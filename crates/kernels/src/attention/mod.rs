@@ -288,6 +288,14 @@ impl Job<'_> {
             _ => to.iter_mut().enumerate().for_each(|(i, y)| *y = self.mask(batch, head, query, key + i)),
         }
     }
+    /// Where rows of what is added lie, from a query and a key on, and how far apart, when they can be read as they are.
+    fn mask_rows(&self, batch: usize, head: usize, query: usize, key: usize) -> Option<(*const f32, usize)> {
+        let [sb, sh, sq, sk] = self.p.mask;
+        match self.inputs.mask {
+            Mask::Add(m) if sk == 1 => Some((m[batch * sb + head * sh + query * sq + key..].as_ptr(), sq)),
+            _ => None,
+        }
+    }
     fn masked(&self) -> bool {
         !matches!(self.inputs.mask, Mask::None)
     }

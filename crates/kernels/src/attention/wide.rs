@@ -385,14 +385,20 @@ unsafe fn mask_block<V: Lanes>(item: &Item, s: &State, keys: Range<usize>, score
         let queries = (s.first + s.queries - first).min(V::N);
         for at in keys.clone().step_by(V::N) {
             let width = (keys.end - at).min(V::N);
-            for i in 0..queries {
-                item.job.mask_row(item.batch, item.head, first + i, at, &mut block[i * V::N..][..width]);
-            }
-            // SAFETY: the block holds `queries` rows; the scores a row for every key.
+            let (from, from_stride) = match item.job.mask_rows(item.batch, item.head, first, at) {
+                Some(rows) => rows,
+                None => {
+                    for i in 0..queries {
+                        item.job.mask_row(item.batch, item.head, first + i, at, &mut block[i * V::N..][..width]);
+                    }
+                    (block.as_ptr(), V::N)
+                }
+            };
+            // SAFETY: there are `queries` rows of `width` floats; the scores have a row for every key.
             unsafe {
                 V::transpose(Block {
-                    from: block.as_ptr(),
-                    from_stride: V::N,
+                    from,
+                    from_stride,
                     to: scores.as_mut_ptr().add((at - keys.start) * row + vector * V::N),
                     to_stride: row,
                     rows: queries,

@@ -320,7 +320,7 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
         };
     }
     let usual = task.post.simple != Simple::HardSigmoid
-        && task.columns == 8 * W
+        && task.columns.div_ceil(LANES) == vectors(W)
         && !task.resume
         && (task.add.is_null() || !task.post.add_last);
     // SAFETY: the caller promises that `c`, `bias` and `add` hold the tile.
@@ -333,17 +333,26 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
             });
             return store_rows(task, kept.as_ptr().cast(), M0 + M1);
         }
+        let whole = task.columns == 8 * W;
+        // Lanes of the last vector that are there.
+        let last = ((1u32 << (task.columns - (vectors(W) - 1) * LANES)) - 1) as u16;
+        // Vector `v` of a row at `at`, as far as it is there.
+        macro_rules! get {
+            ($v:expr, $at:expr) => {
+                if whole || $v + 1 < vectors(W) { load::<W>($v, $at) } else { _mm512_maskz_loadu_ps(last, $at) }
+            };
+        }
         if task.post.scale != 1.0 {
             let scale = _mm512_set1_ps(task.post.scale);
             all!(_i, _V, x, _mm512_mul_ps(x, scale));
         }
         if !task.bias.is_null() {
-            let first = load::<W>(0, task.bias);
-            let bias = [first, if W > 2 { load::<W>(1, task.bias.add(LANES)) } else { first }];
+            let first = get!(0, task.bias);
+            let bias = [first, if W > 2 { get!(1, task.bias.add(LANES)) } else { first }];
             all!(_i, V, x, _mm512_add_ps(x, bias[V]));
         }
         if !task.add.is_null() {
-            all!(i, V, x, _mm512_add_ps(x, load::<W>(V, task.add.add(i * task.ld_add + V * LANES))));
+            all!(i, V, x, _mm512_add_ps(x, get!(V, task.add.add(i * task.ld_add + V * LANES))));
         }
         let (p, q) = (_mm512_set1_ps(task.post.p), _mm512_set1_ps(task.post.q));
         let (zero, one) = (_mm512_setzero_ps(), _mm512_set1_ps(1.0));
@@ -364,7 +373,9 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
         }
         all!(i, V, x, {
             let at = task.c.add(i * task.ldc + V * LANES);
-            if is_half(W, V) {
+            if !whole && V + 1 == vectors(W) {
+                _mm512_mask_storeu_ps(at, last, x);
+            } else if is_half(W, V) {
                 _mm256_storeu_ps(at, _mm512_castps512_ps256(x));
             } else {
                 _mm512_storeu_ps(at, x);
