@@ -104,6 +104,25 @@ fn products_of_a_batch_equal_plain_loops() {
 }
 
 #[test]
+fn few_rows_read_the_right_matrix_where_it_lies() {
+    everywhere(SCRATCH, |exec| {
+        let mut r = Random(31);
+        for (m, n) in (1..=6).flat_map(|m| [16, 17, 32, 49, 64].map(|n| (m, n))) {
+            let (k, ldb) = (9, n + 3);
+            let (a, b) = (r.floats(m * k), r.floats(k * ldb));
+            let one = |stride| Operand { offsets: vec![0], stride, transposed: false };
+            let matmul = BatchMatMul::new(exec.isa, [m, n, k], one(k), one(ldb), one(n), 1.0);
+            let mut c = vec![77.0; m * n];
+            matmul.run(exec, &a, &b, &mut c, &Epilogue::default());
+            for x in 0..m * n {
+                let sum = product(&a, k, |e, j| b[e * ldb + j], k, x / n, x % n);
+                check(c[x], sum, k, &|| format!("{m}x{n}x{k} at {x}, {:?}", exec.isa));
+            }
+        }
+    });
+}
+
+#[test]
 fn large_products_of_a_batch_are_cut_into_groups_and_strips() {
     everywhere(SCRATCH, |exec| {
         let (m, n, k) = (150, 300, 700);

@@ -20,7 +20,7 @@ pub(crate) static MICRO: Micro = Micro {
 };
 
 const fn few<const V: usize>() -> [TileFn; 5] {
-    [skinny::<1, 4, V>, skinny::<1, 4, V>, skinny::<2, 2, V>, tile::<3, 0, V>, tile::<4, 0, V>]
+    [skinny::<1, 4, V>, skinny::<1, 4, V>, skinny::<2, 2, V>, skinny::<3, 2, V>, skinny::<4, 1, V>]
 }
 
 const fn tiles<const V: usize>() -> [TileFn; 15] {
