@@ -119,7 +119,7 @@ pub fn encode_f4e2m1(value: f32) -> u8 {
 }
 
 /// The 16 levels of QLoRA's normal float.
-const NF4_LEVELS: [f32; 16] = [
+pub const NF4_LEVELS: [f32; 16] = [
     -1.0,
     -0.696_192_8,
     -0.525_073_05,

@@ -5,6 +5,7 @@ use super::compose::Compose;
 use super::contrib::MS;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Error, Result};
+use carafe_tensor::float8::NF4_LEVELS;
 use carafe_tensor::{ElementType, Tensor};
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -53,24 +54,6 @@ const FP4: [f32; 16] = [
     -0.166_666_67,
     -0.25,
 ];
-const NF4: [f32; 16] = [
-    -1.0,
-    -0.696_192_8,
-    -0.525_073_05,
-    -0.394_917_5,
-    -0.284_441_38,
-    -0.184_773_43,
-    -0.091_050_036,
-    0.0,
-    0.079_580_3,
-    0.160_930_2,
-    0.246_112_3,
-    0.337_915_24,
-    0.440_709_83,
-    0.562_617,
-    0.722_956_84,
-    1.0,
-];
 
 fn mat_mul_bnb4(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let size = |name: &str, value: i64| {
@@ -81,7 +64,7 @@ fn mat_mul_bnb4(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let block = size("block_size", n.required("block_size")?)?;
     let table = match n.required::<i64>("quant_type")? {
         0 => FP4,
-        1 => NF4,
+        1 => NF4_LEVELS,
         other => return Err(n.fail(format!("quant_type must be 0 (FP4) or 1 (NF4), found {other}"))),
     };
     n.ignore(&["training_mode"]);
