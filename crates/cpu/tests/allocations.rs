@@ -3,6 +3,7 @@
 // A counting allocator cannot be written without.
 #![allow(unsafe_code)]
 
+#[path = "all/nets/mod.rs"]
 mod nets;
 
 use carafe_device::Properties;

@@ -1,5 +1,6 @@
 //! Many threads that share one compiled model.
 
+#[path = "all/nets/mod.rs"]
 mod nets;
 
 use carafe_cpu::CpuDevice;

@@ -1,0 +1,21 @@
+//! Tests of reading, converting and running through the facade, in one binary: linking costs more than running.
+
+mod async_requests;
+mod caffe_conversion;
+mod caffe_shapes;
+mod conversion;
+mod custom_layers;
+mod decoded_library;
+mod denormals;
+mod device;
+mod explain;
+mod kernels;
+mod loop_weights;
+mod mean_file;
+mod model_cache;
+mod pipeline;
+mod portable_ir;
+mod pruning;
+mod replacement;
+mod sequences;
+mod unread_attributes;

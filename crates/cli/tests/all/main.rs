@@ -1,0 +1,12 @@
+//! Tests of the command as a process, in one binary: linking costs more than running.
+
+mod cache;
+mod caffe;
+mod commands;
+mod convert_options;
+mod crash;
+mod explain;
+mod isolate;
+mod limits;
+mod onnx_models;
+mod sequences;

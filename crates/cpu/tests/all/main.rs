@@ -1,0 +1,25 @@
+//! Tests of the CPU device, in one binary: linking costs more than running.
+
+mod denormals;
+mod detection;
+mod embeddings;
+mod empty;
+mod gather;
+mod halves;
+mod layouts;
+mod movement;
+mod nets;
+mod networks;
+mod normalize;
+mod parts;
+mod pieces;
+mod priors;
+mod quantize;
+mod recurrent;
+mod regions;
+mod rotary;
+mod sampling;
+mod select;
+mod separable;
+mod shape_weights;
+mod trees;

@@ -1,0 +1,142 @@
+//! Transposed convolution against plain loops.
+
+use crate::spatial_common::{Random, act, close};
+use carafe_kernels::{Act, Deconv, DeconvShape, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch};
+
+fn plain(s: &DeconvShape, input: &[f32], stride: usize, weights: &[f32]) -> Vec<f64> {
+    let (ins, outs) = (s.in_channels / s.groups, s.out_channels / s.groups);
+    let taps: usize = s.kernel.iter().product();
+    let (from, to) = (s.in_spatial, s.out_spatial);
+    let mut result = vec![0.0; s.batch * to.iter().product::<usize>() * s.out_channels];
+    for i in 0..s.batch * from.iter().product::<usize>() {
+        let at = [i / from[2] / from[1] % from[0], i / from[2] % from[1], i % from[2]];
+        let batch = i / from.iter().product::<usize>();
+        for tap in 0..taps {
+            let k = [tap / s.kernel[2] / s.kernel[1], tap / s.kernel[2] % s.kernel[1], tap % s.kernel[2]];
+            let p = [0, 1, 2].map(|i| (at[i] * s.stride[i] + k[i] * s.dilation[i]).wrapping_sub(s.pad_begin[i]));
+            if (0..3).any(|i| p[i] >= to[i]) {
+                continue;
+            }
+            let pixel = ((batch * to[0] + p[0]) * to[1] + p[1]) * to[2] + p[2];
+            for c in 0..s.in_channels {
+                for o in 0..outs {
+                    let y = &mut result[pixel * s.out_channels + c / ins * outs + o];
+                    *y += input[i * stride + c] as f64 * weights[(c * outs + o) * taps + tap] as f64;
+                }
+            }
+        }
+    }
+    result
+}
+
+/// Runs at every level with one and three threads, with gaps between pixels, and compares.
+fn check(s: DeconvShape, function: Act, add_last: Option<bool>) {
+    let mut random = Random::new(s.in_channels + s.in_spatial[2]);
+    let (ins, outs, gap) = (s.in_channels, s.out_channels, 2);
+    let input = random.floats(s.batch * s.in_spatial.iter().product::<usize>() * (ins + gap));
+    let weights = random.floats(ins * outs / s.groups * s.kernel.iter().product::<usize>());
+    let bias = random.floats(outs);
+    let pixels = s.batch * s.out_spatial.iter().product::<usize>();
+    let add = random.floats(pixels * outs);
+    let mut wanted = plain(&s, &input, ins + gap, &weights);
+    for (i, y) in wanted.iter_mut().enumerate() {
+        *y += bias[i % outs] as f64;
+        *y += if add_last == Some(false) { add[i] as f64 } else { 0.0 };
+        *y = act(function, *y);
+        *y += if add_last == Some(true) { add[i] as f64 } else { 0.0 };
+    }
+    for isa in Isa::available() {
+        for threads in [1, 3] {
+            let pool = Pool::new(PoolOptions::threads(threads));
+            let kernel = Deconv::new(isa, threads, s);
+            let scratch = Scratch::new(threads, kernel.scratch_floats()).unwrap();
+            let mut packed = vec![0.0; kernel.packed_floats()];
+            kernel.pack(&weights, &mut packed);
+            let mut out = vec![f32::NAN; pixels * (outs + gap)];
+            let epilogue = Epilogue {
+                bias: Some(&bias),
+                add: add_last.map(|_| (&add[..], outs)),
+                add_last: add_last.unwrap_or(false),
+                act: function,
+                finish: None,
+            };
+            let exec = Exec::new(&pool, isa, &scratch);
+            kernel.run(&exec, &input, ins + gap, &packed, &mut out, outs + gap, &epilogue);
+            let found: Vec<f32> = out.chunks_exact(outs + gap).flat_map(|p| p[..outs].to_vec()).collect();
+            assert!(out.chunks_exact(outs + gap).all(|p| p[outs..].iter().all(|x| x.is_nan())), "a gap was written to");
+            close(&found, &wanted, 1e-5, &format!("{isa:?} {threads} {s:?}"));
+        }
+    }
+}
+
+/// One image of `size`, kernel and stride the same on height and width.
+fn square(size: usize, [ins, outs]: [usize; 2], kernel: usize, stride: usize, pads: [usize; 2]) -> DeconvShape {
+    let out = (size - 1) * stride + kernel - pads[0] - pads[1];
+    DeconvShape {
+        batch: 2,
+        in_channels: ins,
+        out_channels: outs,
+        in_spatial: [1, size, size],
+        out_spatial: [1, out, out],
+        kernel: [1, kernel, kernel],
+        stride: [1, stride, stride],
+        dilation: [1; 3],
+        pad_begin: [0, pads[0], pads[0]],
+        groups: 1,
+    }
+}
+
+#[test]
+fn kernels_and_strides_agree_with_plain_loops() {
+    for channels in [[16, 32], [3, 5], [20, 49]] {
+        for (kernel, stride, pads) in [
+            (2, 2, [0, 0]),
+            (3, 2, [1, 0]),
+            (4, 2, [1, 1]),
+            (3, 1, [1, 1]),
+            (2, 3, [0, 0]),
+            (5, 3, [2, 1]),
+            (1, 2, [0, 0]),
+        ] {
+            for size in [1, 5, 17] {
+                check(square(size, channels, kernel, stride, pads), Act::Relu, None);
+            }
+        }
+    }
+}
+
+#[test]
+fn outputs_may_be_longer_than_the_inputs_reach() {
+    let mut s = square(4, [6, 7], 2, 3, [0, 0]);
+    s.out_spatial = [1, 15, 14];
+    check(s, Act::None, None);
+}
+
+#[test]
+fn groups_depth_and_holes_agree_with_plain_loops() {
+    let mut s = square(6, [12, 36], 3, 2, [1, 1]);
+    s.groups = 3;
+    check(s, Act::None, None);
+    (s.in_spatial[0], s.kernel[0], s.stride[0], s.out_spatial[0]) = (3, 2, 2, 6);
+    check(s, Act::None, None);
+    (s.dilation, s.out_spatial) = ([1, 2, 3], [6, 13, 17]);
+    check(s, Act::None, None);
+}
+
+#[test]
+fn every_channel_may_be_a_group() {
+    for channels in [1, 16, 35] {
+        let mut s = square(7, [channels, channels], 4, 2, [1, 1]);
+        s.groups = channels;
+        check(s, Act::HSwish, Some(true));
+    }
+}
+
+#[test]
+fn functions_and_sums_come_in_their_order() {
+    for function in [Act::Relu, Act::Swish(1.0)] {
+        for add_last in [Some(false), Some(true)] {
+            check(square(5, [8, 40], 2, 2, [0, 0]), function, add_last);
+        }
+    }
+}
