@@ -6,7 +6,6 @@ use crate::status::{report, set_text, take_text};
 use crate::tables::*;
 use carafe_graph::{Error, Result};
 use std::cell::{Cell, RefCell};
-use std::io::Write;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// One call into a library. It lies on the stack of the thread that makes it.
@@ -70,10 +69,8 @@ pub(crate) fn enter<T>(
             // there ends the process without a word about whose it was.
             if !self.returned && !std::thread::panicking() {
                 let (library, what) = (self.frame.library, self.frame.what);
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "carafe: library `{library}` let an exception out of `{what}`; it must be caught there"
-                );
+                let text = format!("library `{library}` let an exception out of `{what}`; it must be caught there");
+                carafe_graph::log::report(carafe_graph::log::Level::Error, &text);
                 std::process::abort();
             }
             INSIDE.with(|i| i.set(self.frame.outer));

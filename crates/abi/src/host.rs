@@ -6,11 +6,11 @@ use crate::crossing::{put, refuse};
 use crate::status::{guard_end, set_text, take_text, with_text};
 use crate::tables::*;
 use crate::text::text;
+use carafe_graph::log::{Level, report};
 use carafe_graph::{Error, Result};
 use carafe_tensor::Tensor;
 use std::any::Any;
 use std::ffi::c_void;
-use std::io::Write;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -227,20 +227,18 @@ unsafe extern "C" fn drop_owner(owner: *mut c_void) {
 }
 
 unsafe extern "C" fn log(level: u32, message: CarafeStr) {
-    const LEVELS: [&str; 4] = ["ERROR", "WARNING", "INFO", "DEBUG"];
+    const LEVELS: [Level; 3] = [Level::Error, Level::Warning, Level::Info];
     // SAFETY: the contract gives a text.
     let message = unsafe { text(message, "a line of the log") }.unwrap_or("(not UTF-8)");
-    let level = LEVELS.get(level as usize).unwrap_or(&"DEBUG");
-    if *level != "DEBUG" {
-        let library = current().map_or(String::new(), |l| format!("{l}: "));
-        // Standard error may be closed; a line that nobody reads is no reason to end.
-        let _ = writeln!(std::io::stderr(), "[ {level} ] {library}{message}");
-    }
+    let level = LEVELS.get(level as usize).copied().unwrap_or(Level::Debug);
+    let library = current().map_or(String::new(), |l| format!("{l}: "));
+    // The hook is the program's; a panic in it must not unwind into the library.
+    guard_end(|| drop(report(level, &format!("{library}{message}"))), |_| ());
 }
 
 /// A line for the user about a library, where no call can fail with it.
 pub(crate) fn warn(library: &str, message: &str) {
-    let _ = writeln!(std::io::stderr(), "[ WARNING ] {library}: {message}");
+    report(Level::Warning, &format!("{library}: {message}"));
 }
 
 /// The end of an object of this side that the other side asks for: a panic there is logged and goes no further.

@@ -65,7 +65,8 @@ pub use summary::{Summary, summarize};
 
 use std::sync::Arc;
 
-/// A `Core` with everything that is built in, and the extensions that the environment variable `CARAFE_EXTENSIONS` lists.
+/// A `Core` with everything that is built in, and the extensions that the environment variable `CARAFE_EXTENSIONS` lists. One
+/// that cannot be loaded is a warning to whoever listens ([`log`]).
 pub fn core() -> Core {
     let core = Core::empty();
     core.add_ops(carafe_ops::factories());
@@ -80,7 +81,7 @@ pub fn core() -> Core {
         core.add_device(name, device).expect("built-in device names are valid and distinct");
     }
     for e in core.add_environment_extensions().into_iter().chain(core.add_environment_plugins()) {
-        eprintln!("[ WARNING ] {e}");
+        core.warn(&e.to_string());
     }
     core
 }

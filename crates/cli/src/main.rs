@@ -8,6 +8,7 @@ mod commands;
 mod explain;
 mod image;
 mod inputs;
+mod log;
 mod outputs;
 mod progress;
 
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     carafe::report_crashes();
+    carafe::log::set_hook(carafe::log::Level::Info, log::print);
     let cli = args::Cli::parse();
     match commands::run(cli) {
         Ok(true) => ExitCode::SUCCESS,

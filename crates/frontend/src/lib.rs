@@ -17,6 +17,7 @@ mod telemetry;
 mod trace;
 mod unread;
 
+pub use carafe_graph::log::Level;
 pub use cut_off::{mark_cut_off, take_cut_off};
 pub use explain::Explained;
 pub use item::{Item, join, pack};
@@ -24,7 +25,7 @@ pub use mapping::{Mapping, split_name};
 pub use missing::Missing;
 pub use near::{is_near, nearest};
 pub use node_cx::{Given, Host, NodeCx, Outputs, SourceNode, SubModel};
-pub use options::{FormatOptions, Level, Log, Progress, ReadOptions};
+pub use options::{FormatOptions, Log, Progress, ReadOptions};
 pub use rule::{Found, Origin, Rule, RuleSet, StaticRule, Translate, rule, rule_in};
 pub use telemetry::{send_error, send_event};
 pub use trace::{describe, trace_inputs, trace_outputs};

@@ -1,6 +1,7 @@
 //! How a file is read, the same for every format; what only one format understands, by name; and whom to tell how far the
 //! reading has come and what is noticed on the way.
 
+use carafe_graph::log::Level;
 use carafe_graph::{Error, Pass, Registry, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,17 +60,15 @@ pub struct Log<'a> {
     debug: bool,
 }
 
-/// How much a line of a [`Log`] matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    Warning,
-    Debug,
-}
-
 impl<'a> Log<'a> {
     /// To a listener; debug lines are only made when it wants them.
     pub fn to(hear: &'a dyn Fn(Level, &str), debug: bool) -> Log<'a> {
         Log { hear: Some(hear), debug }
+    }
+    /// This one, or `other` where nobody listens to this one.
+    #[must_use]
+    pub fn or(self, other: Log<'a>) -> Log<'a> {
+        if self.hear.is_some() { self } else { other }
     }
     pub fn is_debug(&self) -> bool {
         self.debug && self.hear.is_some()

@@ -15,6 +15,7 @@ mod fact;
 mod framework_node;
 mod infer;
 mod item_type;
+pub mod log;
 mod model;
 mod op;
 mod panic;

@@ -3,12 +3,14 @@
 use crate::cache;
 use crate::compiled::Compiled;
 use crate::device_name::DeviceName;
-use crate::kernels::{Listener, kernels_of};
+use crate::kernels::kernels_of;
+use crate::log::Reporter;
 use crate::plugins::PluginEntry;
 use crate::reader::{ReadContext, ReadRequest, Reader};
 use carafe_abi::Extension;
 use carafe_device::{CompiledModel, Device, Devices, Mutability, Properties, Query};
-use carafe_frontend::Progress;
+use carafe_frontend::{Log, Progress};
+use carafe_graph::log::Level;
 use carafe_graph::{Error, Model, Notes, OpFactory, Pass, PassChoice, Phase, Registry, Result, run_passes};
 use carafe_tensor::SharedBytes;
 use std::collections::BTreeMap;
@@ -21,9 +23,6 @@ const HEAD_BYTES: u64 = 64 * 1024;
 
 /// The property that holds the list of `HETERO:A,B` and its kin.
 const PRIORITIES: &str = "MULTI_DEVICE_PRIORITIES";
-
-/// Warnings that are kept for whoever listens later.
-const MOST_UNHEARD: usize = 64;
 
 #[derive(Clone, Default)]
 pub struct Core {
@@ -44,10 +43,7 @@ pub(crate) struct State {
     properties: BTreeMap<String, Properties>,
     /// Properties of the cache by device; those under the empty name hold for all.
     cache: BTreeMap<String, Properties>,
-    warn: Option<Arc<dyn Fn(&str) + Send + Sync>>,
-    pub(crate) kernel_listener: Arc<Listener>,
-    /// What was to be told before anybody listened.
-    unheard: Vec<String>,
+    pub(crate) reporter: Arc<Reporter>,
 }
 
 impl Core {
@@ -84,7 +80,7 @@ impl Core {
         if state.devices.contains_key(name) {
             return Err(Error::usage(format!("device `{name}` is registered already")));
         }
-        device.set_kernels(&kernels_of(&state.extensions, name, &state.kernel_listener));
+        device.set_kernels(&kernels_of(&state.extensions, name, &state.reporter));
         device.set_registry(&state.registry);
         state.devices.insert(name.to_string(), device);
         Ok(())
@@ -126,7 +122,10 @@ impl Core {
                     hear(done as f32 / total.max(1) as f32, total as u32, done as u32);
                 }
             };
-            let request = ReadRequest { progress: Progress::to(&told), ..*request };
+            let reporter = self.state().reporter.clone();
+            let hear = |level: Level, text: &str| reporter.report(level, text);
+            let log = request.log.or(Log::to(&hear, reporter.wants(Level::Debug)));
+            let request = ReadRequest { progress: Progress::to(&told), log, ..*request };
             request.log.debug(|| format!("stage load: {}", reader.format()));
             let mut model = reader.read(&request, &cx)?;
             request.log.debug(|| "stage front".to_string());
@@ -278,29 +277,18 @@ impl Core {
         }
     }
 
-    /// Sets who hears of troubles that do not stop the work, such as a cache that cannot be written.
-    pub fn set_warning_hook(&self, hook: impl Fn(&str) + Send + Sync + 'static) {
-        let hook: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(hook);
-        let earlier = {
-            let mut state = self.state_mut();
-            state.kernel_listener.set(hook.clone());
-            state.warn = Some(hook);
-            std::mem::take(&mut state.unheard)
-        };
-        earlier.iter().for_each(|text| self.warn(text));
+    /// Sets who hears what this Core and its clones notice, up to `most`: warnings of reading, of the cache, of kernels, and
+    /// for [`Level::Debug`] every node as it is translated. Without it the hook of the process hears
+    /// ([`log::set_hook`](carafe_graph::log::set_hook)). Warnings from before come at once.
+    pub fn set_log_hook(&self, most: Level, hook: impl Fn(Level, &str) + Send + Sync + 'static) {
+        let reporter = self.state().reporter.clone();
+        reporter.set_hook(most, Arc::new(hook));
     }
 
-    pub(crate) fn warn(&self, text: &str) {
-        let hook = self.state().warn.clone();
-        match hook {
-            Some(hook) => hook(text),
-            None => {
-                let mut state = self.state_mut();
-                if state.unheard.len() < MOST_UNHEARD {
-                    state.unheard.push(text.to_string());
-                }
-            }
-        }
+    /// Reports a warning to whoever listens to this Core.
+    pub fn warn(&self, text: &str) {
+        let reporter = self.state().reporter.clone();
+        reporter.report(Level::Warning, text);
     }
 
     // The cache's properties: those for all, then those of the device, then those of the call.

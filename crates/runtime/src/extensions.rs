@@ -181,7 +181,7 @@ impl Core {
             state.extensions.push(e);
         }
         for (name, device) in &state.devices {
-            device.set_kernels(&kernels_of(&state.extensions, name, &state.kernel_listener));
+            device.set_kernels(&kernels_of(&state.extensions, name, &state.reporter));
             device.set_registry(&state.registry);
         }
         drop(state);

@@ -10,6 +10,7 @@ mod device_name;
 mod explain;
 mod extensions;
 mod kernels;
+mod log;
 mod plugins;
 mod reader;
 

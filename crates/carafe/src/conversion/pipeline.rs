@@ -4,10 +4,8 @@
 
 use super::config::{ConfigPass, ReplacementFile};
 use super::{ConversionOptions, apply, inputs, run_reshapable, transform};
-use carafe_frontend::{Explained, Level, Log, describe};
-use carafe_graph::{
-    Constant, Error, Model, Notes, Pass, PassChoice, Phase, Result, ResultOp, Value, printable, run_passes,
-};
+use carafe_frontend::{Explained, Log, describe};
+use carafe_graph::{Constant, Error, Model, Notes, Pass, PassChoice, Phase, Result, ResultOp, Value, run_passes};
 use carafe_passes::{COMMON, CompressToFp16, FUSE, SpellOut, TIDY};
 use carafe_runtime::{Core, NodeExplained, ReadRequest};
 use std::path::Path;
@@ -254,12 +252,4 @@ pub fn emit(model: &Model, output: &Path, log: &Log<'_>) -> Result<()> {
         ..carafe_ir::WriteOptions::default()
     };
     carafe_ir::write_file(model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))
-}
-
-/// A listener that prints lines as the command line does, for [`Log::to`].
-pub fn print_line(level: Level, text: &str) {
-    match level {
-        Level::Warning => eprintln!("[ WARNING ] {}", printable(text)),
-        Level::Debug => text.lines().for_each(|line| eprintln!("[ DEBUG ] {}", printable(line))),
-    }
 }

@@ -137,7 +137,7 @@ fn two_extensions_with_one_operation_are_warned_of_and_both_told() {
     let core = carafe::core();
     let heard = std::sync::Arc::new(std::sync::Mutex::new(vec![]));
     let to = heard.clone();
-    core.set_warning_hook(move |text| to.lock().unwrap().push(text.to_string()));
+    core.set_log_hook(carafe::log::Level::Warning, move |_, text| to.lock().unwrap().push(text.to_string()));
     core.add_extension(Extension::new("first").op::<Wobble>()).unwrap();
     core.add_extension(Extension::new("second").op::<OtherWobble>()).unwrap();
     assert_eq!(

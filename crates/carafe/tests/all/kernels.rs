@@ -103,7 +103,7 @@ fn run_for(name: &str, device: &'static str, form: Form, shape: &str, batches: &
     let core: Core = carafe::core();
     let warnings = Arc::new(Mutex::new(vec![]));
     let heard = warnings.clone();
-    core.set_warning_hook(move |text| heard.lock().unwrap().push(text.to_string()));
+    core.set_log_hook(carafe::log::Level::Warning, move |_, text| heard.lock().unwrap().push(text.to_string()));
     core.add_extension(Extension::new("kernels").kernel(Arc::new(Doubling { device, form, ran: ran.clone() })))?;
     let mut m = Model::new("m");
     let x = m.parameter("x", ElementType::F32, shape.parse::<PartialShape>()?)?;

@@ -18,4 +18,5 @@ mod portable_ir;
 mod pruning;
 mod replacement;
 mod sequences;
+mod silence;
 mod unread_attributes;

@@ -31,7 +31,7 @@ fn model(c: f32, name: &str) -> Model {
 fn core() -> (Core, Arc<Mutex<Vec<String>>>) {
     let (core, heard) = (carafe::core(), Arc::new(Mutex::new(vec![])));
     let told = heard.clone();
-    core.set_warning_hook(move |text| told.lock().unwrap().push(text.to_string()));
+    core.set_log_hook(carafe::log::Level::Warning, move |_, text| told.lock().unwrap().push(text.to_string()));
     (core, heard)
 }
 

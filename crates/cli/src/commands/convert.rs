@@ -22,7 +22,7 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     let hear = |level: Level, text: &str| {
         line.clear();
         if !args.silent {
-            conversion::print_line(level, text);
+            crate::log::print(level, text);
         }
     };
     let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);

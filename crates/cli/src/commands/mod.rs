@@ -12,8 +12,7 @@ mod run;
 mod time_limit;
 
 use crate::args::{Cli, Command, ModelArgs};
-use carafe::conversion::print_line;
-use carafe::{Core, Error, Log, Model, ReadRequest, Result, printable};
+use carafe::{Core, Error, Model, ReadRequest, Result, printable};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -44,7 +43,6 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
 /// All that is built in, and what the line adds.
 fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
     let core = carafe::core();
-    core.set_warning_hook(|text| eprintln!("carafe: warning: {}", printable(text)));
     core.add_extension(extensions.to_vec())?;
     plugins.iter().try_for_each(|p| core.add_plugin_text(p))?;
     Ok(core)
@@ -53,7 +51,7 @@ fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
 // For looking at a model: what nobody knows is kept.
 fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
     let (path, options) = args.format.model(args.model.as_ref())?;
-    let request = ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..ReadRequest::new(path) };
+    let request = ReadRequest { options: Some(&options), ..ReadRequest::new(path) };
     core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown: true, explain, ..request })
 }
 

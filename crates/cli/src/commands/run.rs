@@ -6,7 +6,7 @@ use crate::args::{Fill, RunArgs};
 use crate::explain;
 use crate::inputs::{Filler, bind};
 use crate::outputs;
-use carafe::conversion::{self, Conversion, print_line};
+use carafe::conversion::{self, Conversion};
 use carafe::{
     CompiledModel, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result, files,
 };
@@ -46,8 +46,12 @@ fn properties(args: &RunArgs) -> Result<Properties> {
 
 fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLimit) -> Result<()> {
     let (path, options) = args.format.model(args.model.as_ref())?;
-    let request = ReadRequest { weights: args.weights.as_deref(), explain: args.explain, ..ReadRequest::new(path) };
-    let request = ReadRequest { options: Some(&options), log: Log::to(&print_line, false), ..request };
+    let request = ReadRequest {
+        weights: args.weights.as_deref(),
+        explain: args.explain,
+        options: Some(&options),
+        ..ReadRequest::new(path)
+    };
     let transformations_config = args.transformations_config.as_deref();
     let model = Conversion { transformations_config, ..Conversion::new(request) }.read(core)?;
     let compiled = core.compile_model(&model, &args.device, properties)?;

@@ -71,7 +71,7 @@ fn the_folder_may_come_from_the_environment() {
 #[test]
 fn a_cache_that_cannot_be_written_is_a_warning() {
     let (out, warnings) = text(command(&["run", MODEL, "--cache_dir", MODEL]).output().unwrap());
-    assert!(!out.is_empty() && warnings.contains("carafe: warning: "), "{warnings}");
+    assert!(!out.is_empty() && warnings.contains("[ WARNING ] "), "{warnings}");
 }
 
 #[test]

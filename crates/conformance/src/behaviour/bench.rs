@@ -47,7 +47,7 @@ impl Bench {
     pub(crate) fn new(target: Arc<Target>) -> Outcome<Bench> {
         let core = target.core()?;
         // A damaged cache is on purpose here.
-        core.set_warning_hook(|_| {});
+        core.set_log_hook(carafe::log::Level::Error, |_, _| {});
         let mut bench = Bench { core, target, unary: UNARY[0] };
         for name in UNARY {
             bench.unary = name;

@@ -229,7 +229,7 @@ fn two_libraries_with_one_operation_are_told() {
     core.add_extension(shop.c("docs", LIBRARY)).unwrap();
     // Said before anybody listened, it is heard all the same.
     core.add_extension(shop.c("docs2", LIBRARY)).unwrap();
-    core.set_warning_hook(move |text| to.lock().unwrap().push(text.to_string()));
+    core.set_log_hook(carafe::log::Level::Warning, move |_, text| to.lock().unwrap().push(text.to_string()));
     let lines = lines.lock().unwrap();
     let wanted = "operation `docs::Counting` is in extension `libdocs.so` (libdocs.so) and in extension `libdocs2.so`";
     assert!(lines.iter().any(|l| l.starts_with(wanted)), "{lines:?}");
@@ -245,7 +245,7 @@ fn an_opencl_kernel_that_no_device_takes_is_told() {
     let core = carafe::core();
     let lines = Arc::new(Mutex::new(vec![]));
     let to = lines.clone();
-    core.set_warning_hook(move |text| to.lock().unwrap().push(text.to_string()));
+    core.set_log_hook(carafe::log::Level::Warning, move |_, text| to.lock().unwrap().push(text.to_string()));
     core.add_extension(&ALL_KINDS[1].1).unwrap();
     let lines = lines.lock().unwrap();
     assert_eq!(lines.len(), 1, "{lines:?}");
