@@ -1,7 +1,7 @@
 //! Reads arbitrary text as a file of sub-graph replacements, and does what it says to a small model.
 #![no_main]
 
-use carafe::conversion::{apply_config, update_config};
+use carafe::convert::{apply_config, update_config};
 use carafe::{Core, Model, Notes};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;

@@ -233,7 +233,10 @@ unsafe extern "C" fn log(level: u32, message: CarafeStr) {
     let level = LEVELS.get(level as usize).copied().unwrap_or(Level::Debug);
     let library = current().map_or(String::new(), |l| format!("{l}: "));
     // The hook is the program's; a panic in it must not unwind into the library.
-    guard_end(|| drop(report(level, &format!("{library}{message}"))), |_| ());
+    let line = || {
+        report(level, &format!("{library}{message}"));
+    };
+    guard_end(line, |_| ());
 }
 
 /// A line for the user about a library, where no call can fail with it.

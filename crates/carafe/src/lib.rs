@@ -34,13 +34,13 @@
 #![forbid(unsafe_code)]
 
 mod caffe_format;
-pub mod conversion;
 mod ir_format;
 mod onnx_format;
 pub mod prelude;
 mod summary;
 
 pub use carafe_abi::{Extension, Library, LoadError, report_crashes};
+pub use carafe_convert as convert;
 pub use carafe_device as device;
 pub use carafe_device::{
     AsyncInferQueue, AsyncInferRequest, CancelFlag, CompiledModel, Device, Executors, Finished, InferRequest,
@@ -53,6 +53,7 @@ pub use carafe_ir as ir;
 pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
+pub use carafe_preprocess as preprocess;
 pub use carafe_runtime::{
     CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, InputShape, IntoExtensions, NodeExplained,
     ReadContext, ReadRequest, Reader, Removed, parse_size,

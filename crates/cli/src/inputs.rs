@@ -1,8 +1,8 @@
 //! From files to input tensors. What a file is, its first bytes decide. The arrays of one .npz are the elements of a
 //! sequence; an optional without a file has no content.
 
-use crate::image;
 use carafe::memory::ensure_memory;
+use carafe::preprocess::{Layout, image_tensor, is_image};
 use carafe::{ElementType, Error, ItemType, Model, Port, Result, Tensor, files};
 use std::path::{Path, PathBuf};
 
@@ -141,8 +141,8 @@ fn decode(path: &Path, bytes: &[u8], port: &Port, model: &Model, index: usize) -
             n => Err(Error::invalid(format!("holds {n} arrays for one input; leave NAME= out to bind them by name"))),
         };
     }
-    if image::is_image(bytes) {
-        return image::to_tensor(bytes, port, &layout(model, index));
+    if is_image(bytes) {
+        return image_tensor(bytes, port, layout(model, index).as_ref());
     }
     raw(bytes, port)
 }
@@ -175,12 +175,9 @@ fn raw(bytes: &[u8], port: &Port) -> Result<Tensor> {
     Ok(Tensor::from_bytes(port.ty, &shape, bytes)?)
 }
 
-// `[N,C,H,W]` from the model, without its brackets; empty when it says nothing.
-fn layout(model: &Model, index: usize) -> String {
-    let Some(&p) = model.parameters().get(index) else { return String::new() };
-    let info = model.node(p).outputs()[0].rt_info.get("layout");
-    let text = info.and_then(|a| a.fields.iter().find(|(k, _)| k == "layout")).map(|(_, v)| v.as_str());
-    text.unwrap_or("").chars().filter(|c| c.is_ascii_alphabetic()).collect()
+// What the model says of the axes of an input; a layout that cannot be read says nothing.
+fn layout(model: &Model, index: usize) -> Option<Layout> {
+    Layout::of(model, (*model.parameters().get(index)?).into()).ok()?
 }
 
 impl Filler {

@@ -6,7 +6,6 @@
 mod args;
 mod commands;
 mod explain;
-mod image;
 mod inputs;
 mod log;
 mod outputs;

@@ -10,6 +10,7 @@ mod kernel;
 mod kernel_choice;
 mod kernel_op;
 mod parallel;
+mod port;
 mod property;
 mod runnable;
 
@@ -21,12 +22,12 @@ pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
 pub use kernel_op::{KERNEL_TROUBLE, KernelOp, settle_kernels, tell_kernel_troubles, use_kernels};
 pub use parallel::{Parallel, parallel, with_parallel};
+pub use port::{Port, PortKey};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 pub use runnable::query_runnable;
 
-use carafe_graph::{Model, NodeId, Registry, Result};
-use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
-use std::collections::BTreeSet;
+use carafe_graph::{Model, Registry, Result};
+use carafe_tensor::{SharedBytes, Tensor};
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,52 +136,6 @@ pub trait Devices: Send + Sync {
     fn available(&self) -> Vec<String>;
     /// Every operation that is registered, for reading models back.
     fn registry(&self) -> Registry;
-}
-
-/// An input or output of a compiled model.
-#[derive(Clone, Debug)]
-pub struct Port {
-    /// The name a user would call it by.
-    pub name: String,
-    pub names: BTreeSet<String>,
-    pub ty: ElementType,
-    pub shape: PartialShape,
-}
-
-impl Port {
-    /// Inputs of a model, in order.
-    pub fn inputs_of(model: &Model) -> Vec<Port> {
-        let port = |&p: &NodeId| {
-            let out = &model.node(p).outputs()[0];
-            let (ty, shape) = (out.fact.ty, out.fact.shape.clone());
-            Port { name: model.parameter_name(p), names: out.names.clone(), ty, shape }
-        };
-        model.parameters().iter().map(port).collect()
-    }
-    /// Outputs of a model, in order.
-    pub fn outputs_of(model: &Model) -> Vec<Port> {
-        let port = |&r: &NodeId| {
-            let fact = model.fact(model.result_value(r));
-            let (ty, shape) = (fact.ty, fact.shape.clone());
-            Port { name: model.result_name(r), names: model.result_names(r), ty, shape }
-        };
-        model.results().iter().map(port).collect()
-    }
-    /// Whether a tensor may be bound here; the error says what was expected and found.
-    pub fn check(&self, tensor: &Tensor) -> Result<()> {
-        let fits = self.ty.is_dynamic() || self.ty == tensor.element_type();
-        if fits && self.shape.accepts(tensor.shape()) {
-            return Ok(());
-        }
-        Err(carafe_graph::Error::usage(format!(
-            "`{}` takes {}[{}], found {}{:?}",
-            self.name,
-            self.ty,
-            self.shape,
-            tensor.element_type(),
-            tensor.shape()
-        )))
-    }
 }
 
 /// Which nodes a device takes.

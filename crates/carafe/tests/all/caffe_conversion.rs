@@ -1,6 +1,6 @@
 //! Nets of Caffe on their way to IR: names that stay, cuts, replacements, and what is told.
 
-use carafe::conversion::{Conversion, ConversionOptions, Converted, emit};
+use carafe::convert::{Conversion, ConversionOptions, Converted, emit};
 use carafe::prelude::*;
 use carafe::{
     AttrMap, Core, Extension, FormatOptions, FrameworkNode, Level, Log, Match, Model, NodeExplained, Notes,

@@ -1,6 +1,6 @@
 //! Shapes of a Caffe net given by options do what the same shapes in its text do, and what is converted can be reshaped.
 
-use carafe::conversion::{Conversion, ConversionOptions};
+use carafe::convert::{Conversion, ConversionOptions};
 use carafe::prelude::*;
 use carafe::{Model, PartialShape, ReadRequest, Tensor};
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Conversion options on small models; numbers come from running the changed model on TEMPLATE.
 
-use carafe::conversion::{self, ConversionOptions};
+use carafe::convert::{self, ConversionOptions};
 use carafe::ops::activation::Relu;
 use carafe::ops::arithmetic::{Add, Multiply};
 use carafe::ops::control::TensorIterator;
@@ -57,14 +57,14 @@ fn options(set: impl FnOnce(&mut ConversionOptions)) -> ConversionOptions {
 }
 
 fn apply(mut m: Model, set: impl FnOnce(&mut ConversionOptions)) -> Model {
-    conversion::apply(&mut m, &options(set)).unwrap();
+    convert::apply(&mut m, &options(set)).unwrap();
     carafe::verify(&m).unwrap();
     m
 }
 
 fn refused(mut m: Model, set: impl FnOnce(&mut ConversionOptions)) -> String {
     let nodes = m.len();
-    let e = conversion::apply(&mut m, &options(set)).unwrap_err().to_string();
+    let e = convert::apply(&mut m, &options(set)).unwrap_err().to_string();
     assert_eq!(m.len(), nodes, "a refused conversion leaves the model alone");
     e
 }
@@ -501,9 +501,9 @@ fn static_shape_folds_what_follows_from_shapes() {
 #[test]
 fn shape_paths_can_be_kept_from_folding() {
     let mut m = flatten();
-    let kept = conversion::keep_shape_paths(&mut m);
+    let kept = convert::keep_shape_paths(&mut m);
     carafe::passes::clean(&mut m, &mut carafe::Notes::default()).unwrap();
-    conversion::release_shape_paths(&mut m, &kept);
+    convert::release_shape_paths(&mut m, &kept);
     assert!(m.nodes().any(|(_, n)| n.op().type_name() == "ShapeOf"));
     assert!(m.nodes().all(|(_, n)| n.rt_info.is_empty()));
 }
@@ -512,7 +512,7 @@ fn shape_paths_can_be_kept_from_folding() {
 fn a_tidied_model_can_be_reshaped() {
     let mut m = flatten();
     let mut notes = carafe::Notes::enabled();
-    conversion::run_reshapable(&mut m, carafe::passes::TIDY, &mut notes).unwrap();
+    convert::run_reshapable(&mut m, carafe::passes::TIDY, &mut notes).unwrap();
     assert!(m.nodes().all(|(_, n)| n.op().type_name() != "ShapeOf"), "{:?}", notes.lines);
     assert_eq!(m.fact(m.parameters()[0].into()).shape, shape("2,2"));
     m.reshape(&std::collections::HashMap::from([(0, shape("3,2"))])).unwrap();
@@ -528,7 +528,7 @@ fn a_squeeze_that_needs_sizes_keeps_the_common_passes() {
     let y = m.add("y", Squeeze { allow_axis_skip: false }, &[x, axes]).unwrap();
     m.result("out", y.into()).unwrap();
     let mut notes = carafe::Notes::enabled();
-    conversion::run_reshapable(&mut m, carafe::passes::TIDY, &mut notes).unwrap();
+    convert::run_reshapable(&mut m, carafe::passes::TIDY, &mut notes).unwrap();
     assert!(notes.lines.iter().any(|l| l.contains("only the common passes run")), "{:?}", notes.lines);
     assert_eq!(m.fact(m.result_value(m.results()[0])).shape, shape("2"));
 }

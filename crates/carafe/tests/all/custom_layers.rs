@@ -1,6 +1,6 @@
 //! Who handles a layer of Caffe: an extension, the standard layers, CustomLayersMapping.xml, in this order.
 
-use carafe::conversion::{Conversion, ConversionOptions, emit};
+use carafe::convert::{Conversion, ConversionOptions, emit};
 use carafe::prelude::*;
 use carafe::{
     Core, Extension, FormatOptions, FrameworkNode, Level, Log, Model, NodeExplained, Outputs, Properties, ReadRequest,
@@ -200,7 +200,7 @@ fn the_output_shape_of_a_custom_layer_has_several_sources() {
     let (model, ..) = read(&core, &path, &by_rule, &[]).unwrap();
     let mut wider = model.clone();
     let options = ConversionOptions { input_shape: Some("[2,3,9,9]".into()), ..ConversionOptions::default() };
-    carafe::conversion::apply(&mut wider, &options).unwrap();
+    carafe::convert::apply(&mut wider, &options).unwrap();
     assert_eq!(shape(&wider, "f"), "2,5,3,8");
     let e = core.compile_model(&model, "CPU", &Properties::new()).map(|_| ()).unwrap_err().to_string();
     assert!(e.contains("Fancy"), "{e}");

@@ -1,6 +1,6 @@
 //! A mean image of Caffe is subtracted from the input.
 
-use carafe::conversion::{self, ConversionOptions};
+use carafe::convert::{self, ConversionOptions};
 use carafe::prelude::*;
 use carafe::{Model, PartialShape, Tensor};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn subtracted(shape: &[usize], offsets: Option<&str>) -> Result<Vec<f32>> {
         mean_file_offsets: offsets.map(str::to_string),
         ..ConversionOptions::default()
     };
-    conversion::apply(&mut m, &options)?;
+    convert::apply(&mut m, &options)?;
     let out = m.evaluate(&[Tensor::zeros(ElementType::F32, shape)?])?;
     Ok(out[0].as_slice::<f32>()?.to_vec())
 }

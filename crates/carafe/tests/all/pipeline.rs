@@ -1,6 +1,6 @@
 //! A conversion and its stages: who takes part at each, what is told, what is turned on and off.
 
-use carafe::conversion::{Conversion, ConversionOptions};
+use carafe::convert::{Conversion, ConversionOptions};
 use carafe::prelude::*;
 use carafe::{
     Extension, Level, Log, Match, Model, NodeId, Notes, Outcome, Phase, PhasedPass, ReadRequest, Replacement, Rewrite,

@@ -1,7 +1,7 @@
 //! What a conversion writes so that OpenVINO reads it: no operation of ours where those of the opsets do, nothing that its
 //! reader refuses.
 
-use carafe::conversion::Conversion;
+use carafe::convert::Conversion;
 use carafe::{Core, Model, Properties, ReadRequest, Tensor};
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ fn written_for(name: &str, opset: u32, graph: &str) -> (Core, Model, String) {
     let core = carafe::core();
     let model = Conversion::new(ReadRequest::new(&source)).run(&core).unwrap().model;
     let file = folder.join("model.xml");
-    carafe::conversion::emit(&model, &file, &carafe::Log::default()).unwrap();
+    carafe::convert::emit(&model, &file, &carafe::Log::default()).unwrap();
     let model = core.read_model(&file).unwrap();
     (core, model, std::fs::read_to_string(&file).unwrap())
 }
@@ -130,7 +130,7 @@ fn a_constant_without_elements_has_a_file_that_is_not_empty() {
     let y = model.add("y", carafe::ops::movement::Concat { axis: 0 }, &[x, none]).unwrap();
     model.result("r", y.into()).unwrap();
     let file = folder.join("model.xml");
-    carafe::conversion::emit(&model, &file, &carafe::Log::default()).unwrap();
+    carafe::convert::emit(&model, &file, &carafe::Log::default()).unwrap();
     assert_eq!(std::fs::read(folder.join("model.bin")).unwrap(), [0]);
     let core = carafe::core();
     let again = core.read_model(&file).unwrap();

@@ -1,6 +1,6 @@
 //! `Pruning` between two convolutions: which channels go, and that the numbers stay.
 
-use carafe::conversion::{self, ConversionOptions};
+use carafe::convert::{self, ConversionOptions};
 use carafe::ops::activation::{Clamp, Relu, Sigmoid};
 use carafe::ops::arithmetic::{Add, Multiply};
 use carafe::ops::convolution::{Convolution, GroupConvolution};
@@ -33,7 +33,7 @@ fn pruned(between: impl FnOnce(&mut Model, Value) -> Value) -> usize {
     let x = floats(&[1, 1, 2], &[1.0, -1.0]);
     let before = m.evaluate(std::slice::from_ref(&x)).unwrap();
     let options = ConversionOptions { transform: Some("Pruning".to_string()), ..ConversionOptions::default() };
-    conversion::apply(&mut m, &options).unwrap();
+    convert::apply(&mut m, &options).unwrap();
     carafe::verify(&m).unwrap();
     let after = m.evaluate(&[x]).unwrap();
     assert_eq!(after[0].as_slice::<f32>().unwrap(), before[0].as_slice::<f32>().unwrap());

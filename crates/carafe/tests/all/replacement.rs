@@ -3,7 +3,7 @@
 use carafe::prelude::*;
 use carafe::{
     Core, Extension, Mapping, Match, Model, NodeId, Notes, Outcome, PartialShape, Phase, PhasedPass, Replacement,
-    Rewrite, Tensor, conversion, ops,
+    Rewrite, Tensor, convert, ops,
 };
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn chain() -> Model {
 
 fn replaced(config: &str) -> Result<(usize, Vec<f32>)> {
     let mut m = chain();
-    let n = conversion::apply_config(&mut m, config, &core(), &mut Notes::default())?;
+    let n = convert::apply_config(&mut m, config, &core(), &mut Notes::default())?;
     let x = Tensor::from_slice(&[2], &[1f32, 2.0])?;
     Ok((n, m.evaluate(&[x])?[0].as_slice::<f32>()?.to_vec()))
 }
@@ -85,7 +85,7 @@ fn what_replaces_a_scope_is_named_after_what_the_pattern_matched() {
             "instances": ["{pattern}"]}}]"#
         );
         let mut m = chain();
-        conversion::apply_config(&mut m, &config, &core(), &mut Notes::default()).unwrap();
+        convert::apply_config(&mut m, &config, &core(), &mut Notes::default()).unwrap();
         let names: Vec<&str> = m.nodes().filter(|(_, n)| n.op().is::<Grow>()).map(|(_, n)| n.name()).collect();
         assert_eq!(names, ["block"], "{pattern}");
     }
@@ -117,7 +117,7 @@ fn an_entry_without_an_operation_runs_the_rewrite_of_its_name() {
     let core = core();
     let pass = PhasedPass::new(Phase::Front, Arc::new(DropNegative));
     core.add_extension(Extension::new("rewrites").pass(pass)).unwrap();
-    let apply = |config: &str| conversion::apply_config(&mut chain(), config, &core, &mut Notes::default());
+    let apply = |config: &str| convert::apply_config(&mut chain(), config, &core, &mut Notes::default());
     assert_eq!(apply(r#"[{"id": "drop_negative", "match_kind": "general"}]"#).unwrap(), 1);
     let handed = r#"[{"id": "drop_negative", "match_kind": "general", "custom_attributes": {"n": 1}}]"#;
     assert!(apply(handed).unwrap_err().to_string().contains("cannot be handed to a rewrite"));
@@ -150,7 +150,7 @@ fn a_replacement_of_an_extension_is_handed_match_and_attributes() {
         let config =
             format!(r#"[{{"id": "GrowBlock", "custom_attributes": {{"times": 7}}, "match_kind": {matched}}}]"#);
         let mut m = chain();
-        assert_eq!(conversion::apply_config(&mut m, &config, &core, &mut Notes::default()).unwrap(), 1);
+        assert_eq!(convert::apply_config(&mut m, &config, &core, &mut Notes::default()).unwrap(), 1);
         assert_eq!(m.evaluate(std::slice::from_ref(&x)).unwrap()[0].as_slice::<f32>().unwrap(), [7.0, 14.0]);
         assert!(m.find_node("block/neg").is_none(), "the old nodes are gone");
     }
@@ -165,18 +165,18 @@ fn a_start_point_with_several_inputs_is_refused() {
     m.result("y", add.into()).unwrap();
     let config = r#"[{"id": "a", "match_kind": "points", "op": "Grow", "custom_attributes": {"times": 3},
         "instances": {"start_points": ["add"], "end_points": ["add"]}}]"#;
-    let e = conversion::apply_config(&mut m, config, &core(), &mut Notes::default()).unwrap_err().to_string();
+    let e = convert::apply_config(&mut m, config, &core(), &mut Notes::default()).unwrap_err().to_string();
     assert!(e.contains("start point `add` has 2 inputs"), "{e}");
 }
 
 #[test]
 fn the_ports_of_a_scope_are_filled_in() {
     let config = r#"[{"id": "Block", "match_kind": "scope", "instances": ["none/", "block/"]}]"#;
-    let text = conversion::update_config(&chain(), config).unwrap();
+    let text = convert::update_config(&chain(), config).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json[0]["inputs"], serde_json::json!([[{"node": "abs$", "port": 0}]]));
     assert_eq!(json[0]["outputs"], serde_json::json!([{"node": "neg$", "port": 0}]));
-    let e = conversion::update_config(&chain(), r#"[{"id": "B", "match_kind": "scope", "instances": ["none/"]}]"#);
+    let e = convert::update_config(&chain(), r#"[{"id": "B", "match_kind": "scope", "instances": ["none/"]}]"#);
     assert!(e.unwrap_err().to_string().contains("no instance is in this model: none/"));
 }
 

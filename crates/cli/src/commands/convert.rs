@@ -4,7 +4,7 @@ use super::{print, print_json};
 use crate::args::{ConvertArgs, LogLevel};
 use crate::explain;
 use crate::progress::ProgressLine;
-use carafe::conversion::{self, Conversion, ConversionOptions};
+use carafe::convert::{self, Conversion, ConversionOptions};
 use carafe::{Core, Error, Level, Log, Progress, ReadRequest, Result, files};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     };
     let converted = conversion.run(core).and_then(|converted| {
         line.stage("writing the model");
-        conversion::emit(&converted.model, &output, &request.log).map(|()| converted)
+        convert::emit(&converted.model, &output, &request.log).map(|()| converted)
     });
     line.clear();
     let converted = converted?;
@@ -76,7 +76,7 @@ fn update(core: &Core, request: &ReadRequest<'_>, config: &Path) -> Result<()> {
         Some(model) => model,
         None => core.read(request)?,
     };
-    let text = conversion::update_config(&model, &text).map_err(|e| e.at(place()))?;
+    let text = convert::update_config(&model, &text).map_err(|e| e.at(place()))?;
     files::write(config, text.as_bytes()).map_err(|e| Error::io("cannot write", &e).at(place()))?;
     print(&format!("{}\n", config.display()))
 }

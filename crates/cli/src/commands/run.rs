@@ -6,7 +6,7 @@ use crate::args::{Fill, RunArgs};
 use crate::explain;
 use crate::inputs::{Filler, bind};
 use crate::outputs;
-use carafe::conversion::{self, Conversion};
+use carafe::convert::{self, Conversion};
 use carafe::{
     CompiledModel, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result, files,
 };
@@ -216,7 +216,7 @@ fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properti
     let model = core.read_model(&item.model)?;
     if let Some(to) = &item.convert {
         let converted = Conversion::new(ReadRequest::new(&item.model)).run(core)?;
-        conversion::emit(&converted.model, to, &Log::default())?;
+        convert::emit(&converted.model, to, &Log::default())?;
     }
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();

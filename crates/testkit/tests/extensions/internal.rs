@@ -14,7 +14,7 @@ fn model(core: &Core, attrs: &str) -> Model {
 fn through_file(core: &Core, model: &Model) -> (String, Model) {
     let shop = Workshop::new();
     let path = shop.path("written.xml");
-    carafe::conversion::emit(model, &path, &carafe::Log::default()).unwrap();
+    carafe::convert::emit(model, &path, &carafe::Log::default()).unwrap();
     (std::fs::read_to_string(&path).unwrap(), core.read_model(&path).unwrap())
 }
 

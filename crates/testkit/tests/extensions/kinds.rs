@@ -1,7 +1,7 @@
 //! Each kind of extension, from each language.
 
 use crate::support::*;
-use carafe::conversion::Conversion;
+use carafe::convert::Conversion;
 use carafe::{ElementType, Fact, Model, Notes, PartialShape, PassChoice, Phase, ReadRequest, Tensor};
 use carafe_device::{Blocked, Site};
 use carafe_testkit::libraries::Workshop;

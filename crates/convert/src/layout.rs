@@ -1,18 +1,13 @@
 //! `--layout`, `--source_layout` and `--target_layout`: what the axes of inputs and outputs mean, and Transposes where the
 //! converted model shall take or give another order. The source is the order inside the model, the target the one outside.
 
-use super::inputs::redirect;
 use super::places::{self, find_input};
 use super::{ConversionOptions, NamedInput, syntax};
 use carafe_graph::{Error, Model, NodeId, Parameter, Result, Value};
-use carafe_ops::movement::Transpose;
-use carafe_tensor::{PartialShape, Tensor};
-use std::fmt;
+use carafe_preprocess::Layout;
+use carafe_preprocess::nodes::{self, redirect};
+use carafe_tensor::PartialShape;
 use std::sync::Arc;
-
-/// Names of axes: `N`, `C`, ..., `?` for one without a name, `...` for any number of them.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Layout(Vec<String>);
 
 /// Layouts the user gave for inputs (Parameters) and outputs (Results).
 #[derive(Debug, Default)]
@@ -26,72 +21,12 @@ struct Entry {
     target: Option<Layout>,
 }
 
-impl Layout {
-    fn read(text: &str) -> Result<Layout> {
-        let bad = |why: &str| {
-            Error::usage(format!(
-                "`{text}` is no layout: {why}; expected such as nchw, [n,c,h,w], n...c or nc??, where ? is an axis without \
-                 a name and ... stands for any number of them"
-            ))
-        };
-        let bracketed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
-        let mut axes = Vec::new();
-        match bracketed {
-            Some(inside) => axes.extend(syntax::words(inside).map(str::to_ascii_uppercase)),
-            None => {
-                let mut rest = text.trim();
-                while let Some(c) = rest.chars().next() {
-                    let len = if rest.starts_with("...") { 3 } else { c.len_utf8() };
-                    axes.push(rest[..len].to_ascii_uppercase());
-                    rest = &rest[len..];
-                }
-            }
-        }
-        for (i, axis) in axes.iter().enumerate() {
-            let named = axis.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if !named && axis != "?" && axis != "..." {
-                return Err(bad(&format!("`{axis}` is no axis")));
-            }
-            if axis != "?" && axes[..i].contains(axis) {
-                return Err(bad(&format!("`{axis}` stands twice")));
-            }
-        }
-        Ok(Layout(axes))
-    }
-
-    // One name an axis; those that `...` stands for get names of their own.
-    fn expand(&self, rank: usize) -> Result<Vec<String>> {
-        let named = self.0.iter().filter(|a| *a != "...").count();
-        let open = self.0.len() > named;
-        if named > rank || (named < rank && !open) {
-            return Err(Error::usage(format!("layout {self} names {named} axes, the tensor has {rank}")));
-        }
-        let mut axes = Vec::new();
-        for axis in &self.0 {
-            if axis == "..." {
-                axes.extend((0..rank - named).map(|i| format!("...{i}")));
-            } else {
-                axes.push(axis.clone());
-            }
-        }
-        Ok(axes)
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}]", self.0.join(","))
-    }
-}
-
 impl Layouts {
     fn source(&self, model: &Model, parameter: NodeId) -> Result<Option<Layout>> {
         if let Some(entry) = self.0.iter().find(|e| e.node == parameter) {
             return Ok(entry.source.clone());
         }
-        let stored = model.node(parameter).outputs()[0].rt_info.get("layout");
-        let text = stored.and_then(|a| a.fields.iter().find(|(key, _)| key == "layout"));
-        text.map(|(_, text)| Layout::read(text)).transpose()
+        Layout::of(model, parameter.into())
     }
 
     /// Whether anything is known of the axes of this input.
@@ -105,7 +40,7 @@ impl Layouts {
         else {
             return Ok(None);
         };
-        Ok(layout.expand(rank)?.iter().position(|axis| axis == name))
+        layout.axis(name, rank)
     }
 }
 
@@ -156,10 +91,10 @@ fn read_one(model: &Model, inputs: &[NamedInput], text: &str, half: Half, all: &
         };
         let node = if named(item) { find_port(model, inputs, &name)? } else { inputs[position].parameter };
         let (source, target) = match (inside.split_once("->"), half) {
-            (Some((a, b)), Half::Both) => (Some(Layout::read(a.trim())?), Some(Layout::read(b.trim())?)),
+            (Some((a, b)), Half::Both) => (Some(a.trim().parse()?), Some(b.trim().parse()?)),
             (Some(_), _) => return Err(Error::usage(format!("`{item}`: `->` belongs to --layout"))),
-            (None, Half::Target) => (None, Some(Layout::read(inside)?)),
-            (None, _) => (Some(Layout::read(inside)?), None),
+            (None, Half::Target) => (None, Some(inside.parse()?)),
+            (None, _) => (Some(inside.parse()?), None),
         };
         match all.0.iter_mut().find(|e| e.node == node) {
             Some(entry) if entry.target.is_none() && half == Half::Target => entry.target = target,
@@ -200,7 +135,7 @@ fn at_input(model: &mut Model, entry: &Entry) -> Result<()> {
     let v = Value::from(entry.node);
     let Some(old) = model.node(entry.node).op().get::<Parameter>().cloned() else { return Ok(()) };
     if let Some(rank) = old.shape.rank() {
-        entry.source.iter().chain(&entry.target).try_for_each(|l| l.expand(rank).map(|_| ()))?;
+        entry.source.iter().chain(&entry.target).try_for_each(|l| l.axes(rank).map(|_| ()))?;
     }
     if let Some(order) = order(entry, old.shape.rank())? {
         // Axis i outside is axis order[i] inside.
@@ -216,7 +151,7 @@ fn at_input(model: &mut Model, entry: &Entry) -> Result<()> {
         redirect(model, &readers, inside);
     }
     if let Some(layout) = entry.target.as_ref().or(entry.source.as_ref()) {
-        note(model, v, layout);
+        layout.note(model, v);
     }
     Ok(())
 }
@@ -224,7 +159,7 @@ fn at_input(model: &mut Model, entry: &Entry) -> Result<()> {
 fn at_output(model: &mut Model, entry: &Entry) -> Result<()> {
     let mut v = model.result_value(entry.node);
     if let Some(rank) = model.fact(v).shape.rank() {
-        entry.source.iter().chain(&entry.target).try_for_each(|l| l.expand(rank).map(|_| ()))?;
+        entry.source.iter().chain(&entry.target).try_for_each(|l| l.axes(rank).map(|_| ()))?;
     }
     if let Some(order) = order(entry, model.fact(v).shape.rank())? {
         let mut names = model.output(v).names.clone();
@@ -239,7 +174,7 @@ fn at_output(model: &mut Model, entry: &Entry) -> Result<()> {
         v = turned;
     }
     if let Some(layout) = entry.target.as_ref().or(entry.source.as_ref()) {
-        note(model, v, layout);
+        layout.note(model, v);
     }
     Ok(())
 }
@@ -262,48 +197,10 @@ fn order(entry: &Entry, rank: Option<usize>) -> Result<Option<Vec<usize>>> {
             "the rank is not known, so axes cannot be reordered; give the shape with --input_shape",
         ));
     };
-    let (from, to) = (source.expand(rank)?, target.expand(rank)?);
-    let open: Vec<usize> = (0..rank).filter(|&i| from[i] == "?").collect();
-    let find = |axis: &String| from.iter().position(|a| a == axis && a != "?");
-    let found: Option<Vec<usize>> = to
-        .iter()
-        .map(|axis| match (axis.as_str(), open.as_slice()) {
-            // A single axis without a name can only be the one without a name.
-            ("?", [only]) if to.iter().filter(|a| *a == "?").count() == 1 => Some(*only),
-            _ => find(axis),
-        })
-        .collect();
-    let order = found.ok_or_else(|| {
-        Error::usage(format!("{source} cannot become {target}: both must name the same axes, each once"))
-    })?;
-    Ok((!order.iter().copied().eq(0..rank)).then_some(order))
+    source.order_to(target, rank)
 }
 
 fn transpose(model: &mut Model, v: Value, order: &[usize]) -> Result<Value> {
     let name = format!("{}/layout", model.node(v.node).name());
-    let order: Vec<i64> = order.iter().map(|&i| i as i64).collect();
-    let order = model.constant(&format!("{name}/order"), Tensor::from_slice(&[order.len()], &order)?)?;
-    Ok(model.add(name, Transpose, &[v, order])?.into())
-}
-
-fn note(model: &mut Model, v: Value, layout: &Layout) {
-    let fields = vec![("layout".to_string(), layout.to_string())];
-    model.output_rt_info_mut(v).set("layout", "0", fields);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_and_bracketed_forms_are_the_same() {
-        assert_eq!(Layout::read("n?...c").unwrap(), Layout::read("[N, ?, ..., C]").unwrap());
-        assert_eq!(Layout::read("nchw").unwrap().to_string(), "[N,C,H,W]");
-    }
-
-    #[test]
-    fn an_axis_stands_once_and_has_letters() {
-        assert!(Layout::read("nnc").unwrap_err().to_string().contains("`N` stands twice"));
-        assert!(Layout::read("n*").unwrap_err().to_string().contains("`*` is no axis"));
-    }
+    nodes::transpose(model, &name, v, order)
 }

@@ -2,6 +2,8 @@
 //! and stateful rewrites. Options are kept as they are typed and read against the model, whatever format it came from;
 //! shapes, mean and scale values speak of the model as it was before layouts are changed.
 
+#![forbid(unsafe_code)]
+
 mod config;
 mod inputs;
 mod layout;

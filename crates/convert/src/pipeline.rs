@@ -248,7 +248,7 @@ pub fn emit(model: &Model, output: &Path, log: &Log<'_>) -> Result<()> {
             .map_err(|e| Error::io(format!("cannot create folder `{}`", folder.display()), &e))?;
     }
     let options = carafe_ir::WriteOptions {
-        runtime_version: Some(format!("carafe {}", crate::VERSION)),
+        runtime_version: Some(concat!("carafe ", env!("CARGO_PKG_VERSION")).to_string()),
         ..carafe_ir::WriteOptions::default()
     };
     carafe_ir::write_file(model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))

@@ -7,7 +7,7 @@ use super::literal::Literal;
 use super::places::{self, Place};
 use super::{ConversionOptions, NamedInput, syntax};
 use carafe_graph::{Constant, Error, Model, NodeId, Parameter, Result, Use, Value};
-use carafe_ops::convert::Convert;
+use carafe_preprocess::nodes::{self, redirect};
 use carafe_runtime::InputShape;
 use carafe_tensor::{Dim, ElementType, PartialShape};
 use std::sync::Arc;
@@ -340,14 +340,7 @@ fn widen(model: &mut Model, v: Value, ty: ElementType) -> Result<Value> {
         return Ok(v);
     }
     let name = format!("{}/to_{ty}", model.node(v.node).name());
-    Ok(model.add(name, Convert { destination_type: ty }, &[v])?.into())
-}
-
-/// Lets these readers read another value.
-pub(super) fn redirect(model: &mut Model, readers: &[Use], v: Value) {
-    for u in readers {
-        model.set_input(u.node, u.input, v);
-    }
+    nodes::convert(model, &name, v, ty)
 }
 
 fn without_symbols(shape: &PartialShape) -> PartialShape {

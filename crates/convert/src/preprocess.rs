@@ -1,14 +1,12 @@
 //! `--mean_values`, `--mean_file`, `--scale_values`, `--scale` and `--reverse_input_channels`. Whatever the order of the options, an input
 //! has its channels swapped first, then the mean subtracted, then is divided by the scale.
 
-use super::inputs::redirect;
 use super::layout::Layouts;
 use super::places::{self, find_input};
 use super::{ConversionOptions, NamedInput, syntax};
 use carafe_graph::{Error, Model, NodeId, Result, Value};
-use carafe_ops::arithmetic::{Divide, Subtract};
 use carafe_ops::convert::Convert;
-use carafe_ops::indexing::Gather;
+use carafe_preprocess::nodes::{along_axis, divide, redirect, reverse_channels, subtract};
 use carafe_tensor::{Dim, ElementType, PartialShape, Tensor};
 use std::path::Path;
 
@@ -234,10 +232,7 @@ fn insert(model: &mut Model, id: NodeId, layouts: &Layouts, steps: &Steps) -> Re
     };
     let mut v = start;
     if steps.reverse {
-        let indices = model.constant(&format!("{name}/reverse/indices"), Tensor::from_slice(&[3], &[2i64, 1, 0])?)?;
-        let axis = Tensor::scalar(axis_of(3)? as i64);
-        let axis = model.constant(&format!("{name}/reverse/axis"), axis)?;
-        v = model.add(format!("{name}/reverse"), Gather { batch_dims: 0 }, &[v, indices, axis])?.into();
+        v = reverse_channels(model, &format!("{name}/reverse"), v, axis_of(3)?)?;
     }
     let mean = steps.mean.as_ref().filter(|m| m.iter().any(|x| *x != 0.0));
     let scale = steps.scale.as_ref().filter(|s| s.iter().any(|x| *x != 1.0));
@@ -248,17 +243,14 @@ fn insert(model: &mut Model, id: NodeId, layouts: &Layouts, steps: &Steps) -> Re
     }
     if let Some(mean) = mean {
         let mean = along(mean, ty, shape.rank(), &axis_of)?;
-        let mean = model.constant(&format!("{name}/mean/values"), mean)?;
-        v = model.add(format!("{name}/mean"), Subtract::default(), &[v, mean])?.into();
+        v = subtract(model, &format!("{name}/mean"), v, mean)?;
     }
     if let Some(image) = &steps.mean_image {
-        let mean = model.constant(&format!("{name}/mean/image"), image.cast(ty)?)?;
-        v = model.add(format!("{name}/mean"), Subtract::default(), &[v, mean])?.into();
+        v = subtract(model, &format!("{name}/mean"), v, image.cast(ty)?)?;
     }
     if let Some(scale) = scale {
         let scale = along(scale, ty, shape.rank(), &axis_of)?;
-        let scale = model.constant(&format!("{name}/scale/values"), scale)?;
-        v = model.add(format!("{name}/scale"), Divide::default(), &[v, scale])?.into();
+        v = divide(model, &format!("{name}/scale"), v, scale)?;
     }
     redirect(model, &readers, v);
     Ok(())
@@ -276,7 +268,5 @@ fn along(
     }
     let axis = axis_of(values.len())?;
     let rank = rank.ok_or_else(|| Error::usage("the rank is not known; give the shape with --input_shape"))?;
-    let mut shape = vec![1; rank];
-    shape[axis] = values.len();
-    Ok(Tensor::from_f64(ty, &shape, values)?)
+    along_axis(values, ty, rank, axis)
 }

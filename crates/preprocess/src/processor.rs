@@ -1,0 +1,379 @@
+//! The builder: what the program has on one side, what the model takes on the other, and the steps between.
+
+use crate::layout::Layout;
+use crate::nodes::redirect;
+use crate::steps::{ColorFormat, Custom, PaddingMode, ResizeAlgorithm, State, Step, dims_before, reordered};
+use carafe_device::{Port, PortKey};
+use carafe_graph::{Error, Model, NodeId, Parameter, Result, Value};
+use carafe_tensor::{Dim, ElementType, PartialShape};
+use std::fmt;
+use std::sync::Arc;
+
+/// Puts pre- and postprocessing into a model: `new`, describe inputs and outputs, `build`. A type or layout that differs
+/// between tensor and model is converted at the end of the steps, asked for or not.
+#[derive(Debug)]
+pub struct PrePostProcessor {
+    model: Model,
+    inputs: Vec<InputInfo>,
+    outputs: Vec<OutputInfo>,
+}
+
+/// One input: the tensor that the program gives, the steps, and what the model says of it.
+#[derive(Debug, Default)]
+pub struct InputInfo {
+    tensor: InputTensorInfo,
+    steps: PreProcessSteps,
+    model: ModelInfo,
+}
+
+/// One output: what the model says of it, the steps, and the tensor that the program gets.
+#[derive(Debug, Default)]
+pub struct OutputInfo {
+    model: ModelInfo,
+    steps: PostProcessSteps,
+    tensor: OutputTensorInfo,
+}
+
+/// The tensor that the program gives; what is not set is as in the model.
+#[derive(Debug, Default)]
+pub struct InputTensorInfo {
+    ty: Option<ElementType>,
+    layout: Option<Layout>,
+    shape: Option<PartialShape>,
+    spatial: Option<[Dim; 2]>,
+    color: ColorFormat,
+}
+
+/// The tensor that the program gets; what is not set is as in the model.
+#[derive(Debug, Default)]
+pub struct OutputTensorInfo {
+    ty: Option<ElementType>,
+    layout: Option<Layout>,
+}
+
+/// What the model does not say itself.
+#[derive(Debug, Default)]
+pub struct ModelInfo {
+    layout: Option<Layout>,
+}
+
+/// Steps in front of the model, in the order they are asked for.
+#[derive(Default)]
+pub struct PreProcessSteps(Vec<Step>);
+
+/// Steps behind the model, in the order they are asked for.
+#[derive(Default)]
+pub struct PostProcessSteps(Vec<Step>);
+
+impl PrePostProcessor {
+    /// Of a model as it was read.
+    pub fn new(model: Model) -> PrePostProcessor {
+        let inputs = model.parameters().iter().map(|_| InputInfo::default()).collect();
+        let outputs = model.results().iter().map(|_| OutputInfo::default()).collect();
+        PrePostProcessor { model, inputs, outputs }
+    }
+
+    /// An input by index, name or port.
+    pub fn input<'k>(&mut self, key: impl Into<PortKey<'k>>) -> Result<&mut InputInfo> {
+        let at = key.into().find(&Port::inputs_of(&self.model), "input")?;
+        Ok(&mut self.inputs[at])
+    }
+
+    /// An output by index, name or port.
+    pub fn output<'k>(&mut self, key: impl Into<PortKey<'k>>) -> Result<&mut OutputInfo> {
+        let at = key.into().find(&Port::outputs_of(&self.model), "output")?;
+        Ok(&mut self.outputs[at])
+    }
+
+    /// The model with everything in it.
+    pub fn build(self) -> Result<Model> {
+        let mut model = self.model;
+        let (parameters, results) = (model.parameters().to_vec(), model.results().to_vec());
+        for (info, id) in self.inputs.into_iter().zip(parameters) {
+            let place = format!("preprocessing of input `{}`", model.parameter_name(id));
+            info.apply(&mut model, id).map_err(|e| e.at(place))?;
+        }
+        for (info, id) in self.outputs.into_iter().zip(results) {
+            let place = format!("postprocessing of output `{}`", model.result_name(id));
+            info.apply(&mut model, id).map_err(|e| e.at(place))?;
+        }
+        model.infer()?;
+        Ok(model)
+    }
+}
+
+impl InputInfo {
+    /// What the program gives.
+    pub fn tensor(&mut self) -> &mut InputTensorInfo {
+        &mut self.tensor
+    }
+    /// The steps between tensor and model.
+    pub fn preprocess(&mut self) -> &mut PreProcessSteps {
+        &mut self.steps
+    }
+    /// What the model takes.
+    pub fn model(&mut self) -> &mut ModelInfo {
+        &mut self.model
+    }
+
+    fn is_untouched(&self) -> bool {
+        let t = &self.tensor;
+        self.steps.0.is_empty() && t.ty.is_none() && t.layout.is_none() && t.shape.is_none() && t.spatial.is_none()
+    }
+
+    fn apply(self, model: &mut Model, id: NodeId) -> Result<()> {
+        let v = Value::from(id);
+        let inside = self.model.layout.clone().map_or_else(|| Layout::of(model, v), |l| Ok(Some(l)))?;
+        if self.is_untouched() {
+            inside.iter().for_each(|l| l.note(model, v));
+            return Ok(());
+        }
+        let old = model.node(id).op().get::<Parameter>().cloned().ok_or_else(|| Error::usage("it is no Parameter"))?;
+        let rank = old.shape.rank();
+        let outside = self.tensor.layout.clone().or_else(|| inside.clone());
+        let shape = match &self.tensor.shape {
+            Some(shape) => shape.clone(),
+            None => self.shape(&old.shape, inside.as_ref(), outside.as_ref())?,
+        };
+        let size = |axis: &str| -> Option<i64> { old.shape.dim(inside.as_ref()?.axis(axis, rank?).ok()??).get() };
+        let target = size("H").zip(size("W"));
+        let readers = model.users(v).to_vec();
+        let ty = self.tensor.ty.unwrap_or(old.element_type);
+        model.set_op(id, Arc::new(Parameter { shape, element_type: ty }))?;
+        let prefix = model.node(id).name().to_string();
+        let mut state = State { value: v, layout: outside.clone(), color: self.tensor.color, target, prefix };
+        for step in self.steps.0 {
+            state.run(model, step)?;
+        }
+        if let Some(inside) = &inside {
+            state.convert_layout(model, inside)?;
+        }
+        state.convert_type(model, old.element_type)?;
+        let made = model.fact(state.value).shape.clone();
+        if !made.compatible(&old.shape) {
+            return Err(Error::usage(format!("the steps make [{made}], the model takes [{}]", old.shape)));
+        }
+        redirect(model, &readers, state.value);
+        outside.iter().for_each(|l| l.note(model, v));
+        Ok(())
+    }
+
+    // The shape of the tensor that leads to the shape of the model.
+    fn shape(&self, model: &PartialShape, inside: Option<&Layout>, outside: Option<&Layout>) -> Result<PartialShape> {
+        let Some(dims) = model.dims() else { return Ok(PartialShape::dynamic()) };
+        let rank = dims.len();
+        // Layouts and colours in front of each step, and behind the last.
+        let mut layouts = vec![outside.cloned()];
+        let mut colors = vec![self.tensor.color];
+        for step in &self.steps.0 {
+            let (layout, color) = (layouts.last().cloned().flatten(), colors.last().copied().unwrap_or_default());
+            layouts.push(match step {
+                Step::Layout(to) => Some(to.clone()),
+                Step::Order(order) => layout.map(|l| l.ordered(order)).transpose()?,
+                _ => layout,
+            });
+            colors.push(if let Step::Color(to) = step { *to } else { color });
+        }
+        let mut dims = dims.to_vec();
+        if let (Some(last), Some(inside)) = (layouts.last().cloned().flatten(), inside) {
+            dims = reordered(&dims, &last.order_to(inside, rank)?);
+        }
+        for (i, step) in self.steps.0.iter().enumerate().rev() {
+            let (before, after) = (layouts[i].as_ref(), layouts[i + 1].as_ref());
+            dims = dims_before(step, &dims, (colors[i], colors[i + 1]), before, after)?;
+        }
+        if let Some(spatial) = self.tensor.spatial {
+            let none = || Error::usage("height and width of the tensor are set, but not its layout");
+            let layout = outside.ok_or_else(none)?;
+            for (axis, dim) in ["H", "W"].into_iter().zip(spatial) {
+                dims[layout.axis(axis, rank)?.ok_or_else(none)?] = dim;
+            }
+        }
+        Ok(PartialShape::new(dims))
+    }
+}
+
+impl OutputInfo {
+    /// What the model gives.
+    pub fn model(&mut self) -> &mut ModelInfo {
+        &mut self.model
+    }
+    /// The steps between model and tensor.
+    pub fn postprocess(&mut self) -> &mut PostProcessSteps {
+        &mut self.steps
+    }
+    /// What the program gets.
+    pub fn tensor(&mut self) -> &mut OutputTensorInfo {
+        &mut self.tensor
+    }
+
+    fn apply(self, model: &mut Model, id: NodeId) -> Result<()> {
+        let v = model.result_value(id);
+        let inside = self.model.layout.map_or_else(|| Layout::of(model, v), |l| Ok(Some(l)))?;
+        let name = model.result_name(id);
+        let mut state =
+            State { value: v, layout: inside, color: ColorFormat::Undefined, target: None, prefix: name.clone() };
+        for step in self.steps.0 {
+            state.run(model, step)?;
+        }
+        if let Some(layout) = &self.tensor.layout {
+            if state.layout.is_none() {
+                return Err(Error::usage(format!("the layout before {layout} is not known; set that of the model")));
+            }
+            state.convert_layout(model, layout)?;
+        }
+        if let Some(ty) = self.tensor.ty {
+            state.convert_type(model, ty)?;
+        }
+        if state.value != v {
+            // The output keeps its name; the tensor inside is another one now.
+            let mut names = model.output(v).names.clone();
+            if names.is_empty() {
+                names.insert(name);
+            }
+            model.set_tensor_names(v, Default::default());
+            model.set_tensor_names(state.value, names);
+            model.set_input(id, 0, state.value);
+        }
+        state.layout.iter().for_each(|l| l.note(model, state.value));
+        Ok(())
+    }
+}
+
+impl InputTensorInfo {
+    /// Its element type.
+    pub fn element_type(&mut self, ty: ElementType) -> &mut Self {
+        self.ty = Some(ty);
+        self
+    }
+    /// What its axes are.
+    pub fn layout(&mut self, layout: Layout) -> &mut Self {
+        self.layout = Some(layout);
+        self
+    }
+    /// Its shape, in its own layout.
+    pub fn shape(&mut self, shape: PartialShape) -> &mut Self {
+        self.shape = Some(shape);
+        self
+    }
+    /// Its height and width, where a resize step makes those of the model of them.
+    pub fn spatial_static_shape(&mut self, height: usize, width: usize) -> &mut Self {
+        self.spatial = Some([Dim::from(height), Dim::from(width)]);
+        self
+    }
+    /// Height and width may be any.
+    pub fn spatial_dynamic_shape(&mut self) -> &mut Self {
+        self.spatial = Some([Dim::ANY, Dim::ANY]);
+        self
+    }
+    /// What its channels are.
+    pub fn color_format(&mut self, color: ColorFormat) -> &mut Self {
+        self.color = color;
+        self
+    }
+}
+
+impl OutputTensorInfo {
+    /// The element type that the program gets.
+    pub fn element_type(&mut self, ty: ElementType) -> &mut Self {
+        self.ty = Some(ty);
+        self
+    }
+    /// The order of axes that the program gets.
+    pub fn layout(&mut self, layout: Layout) -> &mut Self {
+        self.layout = Some(layout);
+        self
+    }
+}
+
+impl ModelInfo {
+    /// What the axes are inside of the model.
+    pub fn layout(&mut self, layout: Layout) -> &mut Self {
+        self.layout = Some(layout);
+        self
+    }
+}
+
+macro_rules! common_steps {
+    ($steps:ident) => {
+        impl $steps {
+            fn push(&mut self, step: Step) -> &mut Self {
+                self.0.push(step);
+                self
+            }
+            /// Converts to another element type.
+            pub fn convert_element_type(&mut self, ty: ElementType) -> &mut Self {
+                self.push(Step::Type(ty))
+            }
+            /// Puts the axes into another order; the layout before must be known.
+            pub fn convert_layout(&mut self, layout: Layout) -> &mut Self {
+                self.push(Step::Layout(layout))
+            }
+            /// Puts the axes into another order: axis `i` becomes what was axis `order[i]`.
+            pub fn convert_layout_order(&mut self, order: impl Into<Vec<usize>>) -> &mut Self {
+                self.push(Step::Order(order.into()))
+            }
+            /// Limits every element to `min..=max`.
+            pub fn clamp(&mut self, min: f64, max: f64) -> &mut Self {
+                self.push(Step::Clamp(min, max))
+            }
+            /// Nodes of your own: gets the model and the value so far, gives the new value.
+            pub fn custom(
+                &mut self,
+                make: impl FnOnce(&mut Model, Value) -> Result<Value> + Send + 'static,
+            ) -> &mut Self {
+                let make: Custom = Box::new(make);
+                self.push(Step::Custom(make))
+            }
+        }
+
+        impl fmt::Debug for $steps {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($steps), "({} steps)"), self.0.len())
+            }
+        }
+    };
+}
+common_steps!(PreProcessSteps);
+common_steps!(PostProcessSteps);
+
+impl PreProcessSteps {
+    /// Converts between colours; the tensor's `color_format` is where it starts.
+    pub fn convert_color(&mut self, to: ColorFormat) -> &mut Self {
+        self.push(Step::Color(to))
+    }
+    /// Swaps the first and the last of three channels.
+    pub fn reverse_channels(&mut self) -> &mut Self {
+        self.push(Step::ReverseChannels)
+    }
+    /// Resizes to the height and width of the model.
+    pub fn resize(&mut self, algorithm: ResizeAlgorithm) -> &mut Self {
+        self.push(Step::Resize(algorithm, None))
+    }
+    /// Resizes to this height and width.
+    pub fn resize_to(&mut self, algorithm: ResizeAlgorithm, height: usize, width: usize) -> &mut Self {
+        self.push(Step::Resize(algorithm, Some((height, width))))
+    }
+    /// Keeps elements `begin[i]..end[i]` of every axis; negative numbers count from its end.
+    pub fn crop(&mut self, begin: impl Into<Vec<i64>>, end: impl Into<Vec<i64>>) -> &mut Self {
+        self.push(Step::Crop(begin.into(), end.into()))
+    }
+    /// Adds elements before and after every axis.
+    pub fn pad(
+        &mut self,
+        begin: impl Into<Vec<i64>>,
+        end: impl Into<Vec<i64>>,
+        value: f32,
+        mode: PaddingMode,
+    ) -> &mut Self {
+        self.push(Step::Pad(begin.into(), end.into(), value, mode))
+    }
+    /// Subtracts one value, or one for each channel.
+    pub fn mean(&mut self, values: impl Into<Vec<f64>>) -> &mut Self {
+        self.push(Step::Mean(values.into()))
+    }
+    /// Divides by one value, or by one for each channel.
+    pub fn scale(&mut self, values: impl Into<Vec<f64>>) -> &mut Self {
+        self.push(Step::Scale(values.into()))
+    }
+}
