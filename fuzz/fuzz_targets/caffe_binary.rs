@@ -2,8 +2,8 @@
 //! infer again; while it is small, it must also come back from an IR.
 #![no_main]
 
-use carafe_fe_caffe::Schema;
-use carafe_frontend::{ReadOptions, RuleSet};
+use carafe_fe_caffe::Caffe;
+use carafe_frontend::{Format, ReadRequest};
 use carafe_graph::{Constant, Model, Registry};
 use carafe_ir::WriteOptions;
 use carafe_tensor::SharedBytes;
@@ -12,11 +12,10 @@ use std::sync::LazyLock;
 
 mod protobuf;
 
-static RULES: LazyLock<RuleSet> = LazyLock::new(carafe_fe_caffe::rules);
 static REGISTRY: LazyLock<Registry> = LazyLock::new(carafe_ops::registry);
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| RULES.names().into_iter().collect());
+    static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| Caffe::rules().names().into_iter().collect());
     let structured = if seed % 8 == 0 { None } else { protobuf::mutate(&data[..size], &WORDS, seed) };
     match structured.filter(|new| new.len() <= max_size) {
         Some(new) => {
@@ -28,12 +27,13 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
 });
 
 fuzz_target!(|data: &[u8]| {
-    carafe_fe_caffe::is_caffe(data);
+    Caffe::default().recognizes(data);
     let _ = carafe_fe_caffe::read_mean_bytes(data.to_vec());
-    let Ok(mut model) = carafe_fe_caffe::read_bytes(data.to_vec(), None, &RULES) else {
-        let options = ReadOptions { keep_unknown: true, ..ReadOptions::default() };
-        let read = carafe_fe_caffe::read_bytes_with(data.to_vec(), None, &RULES, &options, Schema::built_in());
-        if let Ok(model) = read {
+    let bytes = SharedBytes::from_vec(data.to_vec());
+    let request = ReadRequest::from_bytes(&bytes);
+    let Ok(mut model) = carafe_frontend::read(&Caffe::default(), &request) else {
+        let request = ReadRequest { keep_unknown: true, ..request };
+        if let Ok(model) = carafe_frontend::read(&Caffe::default(), &request) {
             carafe_graph::verify(&model).expect("a model to be looked at holds its invariants");
         }
         return;

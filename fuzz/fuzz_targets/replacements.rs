@@ -2,7 +2,7 @@
 #![no_main]
 
 use carafe::convert::{apply_config, update_config};
-use carafe::{Core, Model, Notes};
+use carafe::{Core, Model, Notes, ReadRequest, SharedBytes};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
@@ -15,7 +15,8 @@ static MODEL: LazyLock<Model> = LazyLock::new(|| {
             y = Mul(pos, a)
             z = Sigmoid(pos)
         }"#;
-    carafe_fe_onnx::read_bytes(text.as_bytes().to_vec(), &carafe_fe_onnx::rules()).expect("the model is right")
+    let bytes = SharedBytes::from_vec(text.as_bytes().to_vec());
+    carafe::core().read(&ReadRequest::from_bytes(&bytes)).expect("the model is right")
 });
 
 fuzz_target!(|text: &str| {

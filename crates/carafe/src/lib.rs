@@ -33,9 +33,6 @@
 
 #![forbid(unsafe_code)]
 
-mod caffe_format;
-mod ir_format;
-mod onnx_format;
 pub mod prelude;
 mod summary;
 
@@ -47,7 +44,10 @@ pub use carafe_device::{
     Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage,
     Unsupported, Version, async_request,
 };
-pub use carafe_frontend::{Explained, FormatOptions, Item, Level, Log, Mapping, NodeCx, Outputs, Progress, Rule};
+pub use carafe_frontend::{
+    Content, Explained, Format, FormatOptions, InputShape, Item, Level, Log, Mapping, NodeCx, Outputs, Progress,
+    ReadRequest, Rule,
+};
 pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_multi as multi;
@@ -55,8 +55,8 @@ pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_preprocess as preprocess;
 pub use carafe_runtime::{
-    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, InputShape, IntoExtensions, NodeExplained,
-    ReadContext, ReadRequest, Reader, Removed, parse_size,
+    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, NodeExplained, Removed,
+    parse_size,
 };
 pub use carafe_tensor::{
     Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
@@ -71,9 +71,9 @@ use std::sync::Arc;
 pub fn core() -> Core {
     let core = Core::empty();
     core.add_ops(carafe_ops::factories());
-    core.add_reader(Arc::new(ir_format::IrFormat));
-    core.add_reader(Arc::new(onnx_format::OnnxFormat::new()));
-    core.add_reader(Arc::new(caffe_format::CaffeFormat::new()));
+    core.add_format(Arc::new(carafe_ir::Ir));
+    core.add_format(Arc::new(carafe_fe_onnx::Onnx));
+    core.add_format(Arc::new(carafe_fe_caffe::Caffe::default()));
     core.add_device(carafe_cpu::NAME, Arc::new(carafe_cpu::CpuDevice::default()))
         .expect("built-in device names are valid and distinct");
     core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice::default()))

@@ -6,9 +6,9 @@ use super::layout::Layouts;
 use super::literal::Literal;
 use super::places::{self, Place};
 use super::{ConversionOptions, NamedInput, syntax};
+use carafe_frontend::InputShape;
 use carafe_graph::{Constant, Error, Model, NodeId, Parameter, Result, Use, Value};
 use carafe_preprocess::nodes::{self, redirect};
-use carafe_runtime::InputShape;
 use carafe_tensor::{Dim, ElementType, PartialShape};
 use std::sync::Arc;
 

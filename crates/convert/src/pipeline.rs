@@ -4,10 +4,10 @@
 
 use super::config::{ConfigPass, ReplacementFile};
 use super::{ConversionOptions, apply, inputs, run_reshapable, transform};
-use carafe_frontend::{Explained, Log, describe};
+use carafe_frontend::{Explained, Log, ReadRequest, describe};
 use carafe_graph::{Constant, Error, Model, Notes, Pass, PassChoice, Phase, Result, ResultOp, Value, run_passes};
 use carafe_passes::{COMMON, CompressToFp16, FUSE, SpellOut, TIDY};
-use carafe_runtime::{Core, NodeExplained, ReadRequest};
+use carafe_runtime::{Core, NodeExplained};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use crate::names::same;
 use crate::net::Layer;
 use crate::schema::{FieldKind, FieldType, Schema};
 use crate::shape_rule::ShapeExpression;
-use carafe_frontend::Log;
+use carafe_frontend::{Log, ReadRequest};
 use carafe_graph::{AttrMap, AttrValue, Error, Result};
 use carafe_tensor::PartialShape;
 use carafe_textproto::{Message, Value};
@@ -37,6 +37,22 @@ pub(crate) struct Entry {
 }
 
 impl CustomLayers {
+    /// What the options of a request say of custom layers.
+    pub(crate) fn of(request: &ReadRequest<'_>) -> Result<Option<CustomLayers>> {
+        let mut custom = match (request.option("custom_layers"), request.option("layer_shapes")) {
+            (Some(file), _) => CustomLayers::read_file(Path::new(file), &request.log)?,
+            // Without entries nobody asks for shapes, which is reported.
+            (None, Some(_)) => CustomLayers::default(),
+            (None, None) => return Ok(None),
+        };
+        custom.keep_optional = request.flag("disable_omitting_optional")?;
+        custom.flatten = request.flag("enable_flattening_nested_params")?;
+        if let Some(text) = request.option("layer_shapes") {
+            custom.add_shapes(text).map_err(|e| e.at("option `--layer_shapes`"))?;
+        }
+        Ok(Some(custom))
+    }
+
     pub fn read_file(path: &Path, log: &Log<'_>) -> Result<CustomLayers> {
         let place = || format!("custom layers `{}`", path.display());
         let text = carafe_tensor::files::read_text(path).map_err(|e| Error::io("cannot read", &e).at(place()))?;

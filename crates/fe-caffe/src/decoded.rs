@@ -6,7 +6,7 @@ use crate::attributes;
 use crate::input;
 use crate::net::{Layer, Net, NetConstant};
 use crate::schema::Schema;
-use carafe_frontend::{Log, ReadOptions};
+use carafe_frontend::{Log, ReadRequest};
 use carafe_graph::{
     Constant, Error, FrameworkNode, Model, NodeId, Notes, Pass, Registry, Result, ResultOp, Value, run_passes,
 };
@@ -33,7 +33,7 @@ pub(crate) fn model(net: &Net, schema: &Schema) -> Result<Model> {
 }
 
 /// The net after the rewrites of the options.
-pub(crate) fn rewrite(net: Net, schema: &Schema, options: &ReadOptions<'_>) -> Result<Net> {
+pub(crate) fn rewrite(net: Net, schema: &Schema, options: &ReadRequest<'_>) -> Result<Net> {
     let mut decoded = Decoded::of(&net, schema)?;
     let list: Vec<&dyn Pass> = options.decoded.iter().map(|p| &**p).collect();
     let mut notes = Notes::decoded().with_registry(Arc::new(Registry::new())).kept(options.log.is_debug());

@@ -3,6 +3,7 @@
 
 use crate::names::same;
 use crate::net::{Layer, Net, misplaced};
+use carafe_frontend::InputShape;
 use carafe_graph::{Error, Result};
 use carafe_tensor::{Dim, PartialShape};
 use carafe_textproto::{Message, Position, Value};
@@ -41,17 +42,17 @@ pub(crate) fn shapes(layer: &Layer) -> Result<Vec<PartialShape>> {
 
 /// Lets inputs have shapes that the user gives. A name is that of a layer or of its top, also as `name:0`; what is no input
 /// is left to whoever cuts the model.
-pub(crate) fn give_shapes(net: &mut Net, given: &[(Option<String>, PartialShape)]) {
+pub(crate) fn give_shapes(net: &mut Net, given: &[InputShape]) {
     let count: usize = net.layers.iter().filter(|l| is_input(&l.ty)).map(|l| l.tops.len()).sum();
-    let in_order = given.iter().all(|(name, _)| name.is_none()) && given.len() == count;
+    let in_order = given.iter().all(|g| g.name.is_none()) && given.len() == count;
     let mut place = 0;
     for layer in net.layers.iter_mut().filter(|l| is_input(&l.ty)) {
         for (i, top) in layer.tops.iter().enumerate() {
             let is_meant = |name: &str| name == top || (layer.tops.len() == 1 && name == layer.name);
             let is_meant = |name: &str| is_meant(name) || name.strip_suffix(":0").is_some_and(is_meant);
-            let by_name = || given.iter().find(|(name, _)| name.as_deref().is_some_and(is_meant));
-            if let Some((_, shape)) = if in_order { given.get(place) } else { by_name() } {
-                layer.given_shapes.insert(i, shape.clone());
+            let by_name = || given.iter().find(|g| g.name.as_deref().is_some_and(is_meant));
+            if let Some(given) = if in_order { given.get(place) } else { by_name() } {
+                layer.given_shapes.insert(i, given.shape.clone());
             }
             place += 1;
         }

@@ -31,87 +31,134 @@ mod undeclared;
 mod wire;
 
 use binary::Decoded;
-use carafe_frontend::{Missing, ReadOptions, RuleSet, Unread, send_error};
+use carafe_frontend::{Content, Format, Log, Missing, ReadRequest, RuleSet, Unread, send_error};
 use carafe_graph::{Error, Model, Result};
-use carafe_tensor::{PartialShape, SharedBytes, files};
+use carafe_tensor::{SharedBytes, files};
 use lookup::Lookup;
 use net::{Layer, Net};
 use scope::{Context, Scope};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 pub use blob::{read_mean, read_mean_bytes};
 pub use custom_layers::CustomLayers;
-pub use recognise::is_caffe;
 pub use schema::{Coding, EnumType, FieldKind, FieldType, MessageType, Schema};
 
-/// All built-in rules.
-pub fn rules() -> RuleSet {
-    RuleSet::new(layers::all())
-}
-
-/// What a reader of Caffe takes beyond the file itself.
+/// The format Caffe: a topology as text or in bytes, and weights.
 #[derive(Clone, Debug, Default)]
-pub struct CaffeOptions {
-    /// The `.caffemodel` of a topology; without it one of the same name is taken where there is one beside the topology.
-    pub weights: Option<PathBuf>,
-    /// The `.prototxt` of a `.caffemodel`; without it one of the same name is taken where there is one beside the model, else
-    /// the topology in the model itself.
-    pub topology: Option<PathBuf>,
-    /// A `.proto` file with the messages of a fork of Caffe.
-    pub proto: Option<PathBuf>,
-    /// Layers that go into the model as they are, when nobody else handles them.
-    pub custom: Option<CustomLayers>,
-    /// Shapes that inputs have in place of what the topology says, by name; or, all without a name, those of all inputs in
-    /// order.
-    pub input_shapes: Vec<(Option<String>, PartialShape)>,
+pub struct Caffe {
+    schema: Option<Schema>,
 }
 
-/// Reads a model with these rules.
-pub fn read_file(path: &Path, rules: &RuleSet) -> Result<Model> {
-    read_file_with(path, rules, &ReadOptions::default(), &CaffeOptions::default())
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::new(layers::all()));
+
+impl Caffe {
+    /// All built-in rules.
+    pub fn rules() -> &'static RuleSet {
+        &RULES
+    }
+    /// With the messages of a fork.
+    pub fn with_schema(schema: Schema) -> Caffe {
+        Caffe { schema: Some(schema) }
+    }
+    fn schema(&self, request: &ReadRequest<'_>) -> Result<Cow<'_, Schema>> {
+        Ok(match (request.option("caffe_parser_path"), &self.schema) {
+            (Some(path), _) => Cow::Owned(own_schema(Path::new(path))?),
+            (None, Some(schema)) => Cow::Borrowed(schema),
+            (None, None) => Cow::Borrowed(Schema::built_in()),
+        })
+    }
 }
 
-/// Reads a model with these rules and options. The file is a `.prototxt` or a `.caffemodel`.
-pub fn read_file_with(path: &Path, rules: &RuleSet, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Result<Model> {
-    let (net, schema) = read_net(path, options, caffe)?;
-    translate(net, rules, options, &schema, caffe.custom.as_ref())
+impl Format for Caffe {
+    fn name(&self) -> &'static str {
+        "Caffe"
+    }
+    fn recognizes(&self, head: &[u8]) -> bool {
+        recognise::is_caffe(head)
+    }
+    fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
+        let custom = CustomLayers::of(request)?;
+        let schema = self.schema(request)?;
+        let net = read_net(request, &schema)?;
+        let rules = RULES.with_user("caffe", request.rules, request.fallback);
+        translate(net, &rules, request, &schema, custom.as_ref())
+    }
+    fn options(&self) -> &'static [&'static str] {
+        &[
+            "input_proto",
+            "custom_layers",
+            "layer_shapes",
+            "caffe_parser_path",
+            "disable_omitting_optional",
+            "enable_flattening_nested_params",
+        ]
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &["prototxt", "caffemodel"]
+    }
+    fn has_decoded_form(&self) -> bool {
+        true
+    }
+    fn decoded(&self, request: &ReadRequest<'_>) -> Result<Option<Model>> {
+        let schema = self.schema(request)?;
+        let quiet = ReadRequest { log: Log::default(), ..*request };
+        decoded::model(&read_net(&quiet, &schema)?, &schema).map(Some)
+    }
 }
 
-/// The net of a file as a graph of its layers, nothing translated.
-pub fn read_decoded(path: &Path, caffe: &CaffeOptions) -> Result<Model> {
-    let (net, schema) = read_net(path, &ReadOptions::default(), caffe)?;
-    decoded::model(&net, &schema)
+/// A file of a net, and its bytes.
+struct Opened {
+    bytes: SharedBytes,
+    /// The way errors speak of it; empty for the model itself in memory.
+    location: String,
 }
 
-fn read_net(path: &Path, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Result<(Net, Cow<'static, Schema>)> {
-    let schema = match &caffe.proto {
-        None => Cow::Borrowed(Schema::built_in()),
-        Some(path) => Cow::Owned(own_schema(path)?),
+impl Opened {
+    fn of(content: Content<'_>) -> Result<Opened> {
+        let location = content.path().map_or(String::new(), |path| format!("`{}`", path.display()));
+        Ok(Opened { bytes: content.map()?, location })
+    }
+    fn at(&self, e: Error) -> Error {
+        if self.location.is_empty() { e } else { e.at(&self.location) }
+    }
+}
+
+// The topology and the weights: of a text its `.caffemodel`, of a `.caffemodel` its text, where one is given or lies beside it
+// under the same name.
+fn open(request: &ReadRequest<'_>) -> Result<(Opened, Option<Opened>)> {
+    let given = Opened::of(request.model)?;
+    let path = request.model.path();
+    let sibling =
+        |extension: &str| path.map(|p| p.with_extension(extension)).filter(|p| p.is_file() && Some(&**p) != path);
+    let weights = || {
+        let opened = request.weights.map(Opened::of).transpose()?;
+        Ok::<_, Error>(
+            opened.map(|w| if w.location.is_empty() { Opened { location: "the weights".into(), ..w } } else { w }),
+        )
     };
-    let given = map(path)?;
-    let is_text = looks_like_text(&given);
-    let sibling = |extension: &str| Some(path.with_extension(extension)).filter(|p| p.is_file() && p != path);
-    let (topology, weights) = if is_text {
-        let weights = caffe.weights.clone().or_else(|| sibling("caffemodel"));
-        ((path.to_path_buf(), given), weights.map(|p| map(&p).map(|b| (p, b))).transpose()?)
-    } else {
-        match caffe.topology.clone().or_else(|| sibling("prototxt")) {
-            Some(topology) => {
-                let bytes = map(&topology)?;
-                ((topology, bytes), Some((path.to_path_buf(), given)))
-            }
-            None => {
-                let weights = caffe.weights.clone().map(|p| map(&p).map(|b| (p, b))).transpose()?;
-                ((path.to_path_buf(), given), weights)
-            }
-        }
-    };
-    let named = |e: Error, path: &Path| e.at(format!("`{}`", path.display()));
-    let read = parse(&topology.1, &schema).and_then(Net::of).map_err(|e| match is_text || topology.0 != path {
-        true => e,
-        false => Error::new(
+    if looks_like_text(&given.bytes) {
+        let weights = match (weights()?, sibling("caffemodel")) {
+            (None, Some(path)) => Some(Opened::of(Content::File(&path))?),
+            (weights, _) => weights,
+        };
+        return Ok((given, weights));
+    }
+    let topology = request.option("input_proto").map(PathBuf::from).or_else(|| sibling("prototxt"));
+    match topology {
+        Some(topology) => Ok((Opened::of(Content::File(&topology))?, Some(given))),
+        None => Ok((given, weights()?)),
+    }
+}
+
+fn read_net(request: &ReadRequest<'_>, schema: &Schema) -> Result<Net> {
+    let (topology, weights) = open(request)?;
+    let holds_itself = !looks_like_text(&topology.bytes) && request.model.path().is_some();
+    let read = parse(&topology.bytes, schema).and_then(Net::of).map_err(|e| match holds_itself {
+        false => e,
+        true => Error::new(
             e.kind(),
             format!(
                 "{e}; a .caffemodel often holds weights alone: give its .prototxt with --input_proto, or put it beside \
@@ -119,31 +166,11 @@ fn read_net(path: &Path, options: &ReadOptions<'_>, caffe: &CaffeOptions) -> Res
             ),
         ),
     });
-    let mut net = read.map_err(|e| named(e, &topology.0))?;
-    let bytes = weights.as_ref().map(|(_, bytes)| bytes);
-    let place = weights.as_ref().map_or(&topology.0, |(path, _)| path);
-    join(&mut net, bytes, &schema, options).map_err(|e| named(e, place))?;
-    input::give_shapes(&mut net, &caffe.input_shapes);
-    Ok((net, schema))
-}
-
-/// Reads a model from the bytes of its topology and, if there are any, of its weights.
-pub fn read_bytes(topology: Vec<u8>, weights: Option<Vec<u8>>, rules: &RuleSet) -> Result<Model> {
-    read_bytes_with(topology, weights, rules, &ReadOptions::default(), Schema::built_in())
-}
-
-/// Reads a model from bytes with these options and this schema.
-pub fn read_bytes_with(
-    topology: Vec<u8>,
-    weights: Option<Vec<u8>>,
-    rules: &RuleSet,
-    options: &ReadOptions<'_>,
-    schema: &Schema,
-) -> Result<Model> {
-    let mut net = parse(&SharedBytes::from_vec(topology), schema).and_then(Net::of)?;
-    let weights = weights.map(SharedBytes::from_vec);
-    join(&mut net, weights.as_ref(), schema, options).map_err(|e| e.at("the weights"))?;
-    translate(net, rules, options, schema, None)
+    let mut net = read.map_err(|e| topology.at(e))?;
+    let location = weights.as_ref().unwrap_or(&topology);
+    join(&mut net, weights.as_ref().map(|w| &w.bytes), schema, request).map_err(|e| location.at(e))?;
+    input::give_shapes(&mut net, request.input_shapes);
+    Ok(net)
 }
 
 fn own_schema(path: &Path) -> Result<Schema> {
@@ -156,11 +183,6 @@ fn own_schema(path: &Path) -> Result<Schema> {
         )));
     }
     Ok(Schema::built_in().with(own))
-}
-
-fn map(path: &Path) -> Result<SharedBytes> {
-    let failed = |e: &std::io::Error| Error::io(format!("cannot open `{}`", path.display()), e);
-    files::map(path).map_err(|e| failed(&e))
 }
 
 fn head(bytes: &SharedBytes) -> &[u8] {
@@ -193,7 +215,7 @@ fn parse(bytes: &SharedBytes, schema: &Schema) -> Result<Decoded> {
 }
 
 // Gives layers the blobs of the first layer of their name, and those that they share.
-fn join(net: &mut Net, weights: Option<&SharedBytes>, schema: &Schema, options: &ReadOptions<'_>) -> Result<()> {
+fn join(net: &mut Net, weights: Option<&SharedBytes>, schema: &Schema, options: &ReadRequest<'_>) -> Result<()> {
     let mut order = HashMap::new();
     if let Some(weights) = weights {
         order = join_by_name(net, weights, schema, options)?;
@@ -207,7 +229,7 @@ fn join_by_name(
     net: &mut Net,
     weights: &SharedBytes,
     schema: &Schema,
-    options: &ReadOptions<'_>,
+    options: &ReadRequest<'_>,
 ) -> Result<HashMap<String, usize>> {
     let all = parse(weights, schema).and_then(net::stored)?;
     let mut order: HashMap<String, usize> = HashMap::new();
@@ -239,7 +261,7 @@ fn join_by_name(
 fn translate(
     mut net: Net,
     rules: &RuleSet,
-    options: &ReadOptions<'_>,
+    options: &ReadRequest<'_>,
     schema: &Schema,
     custom: Option<&CustomLayers>,
 ) -> Result<Model> {
@@ -266,7 +288,7 @@ fn translate(
 }
 
 // Everything that has no rule, told at once.
-fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<()> {
+fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadRequest<'_>) -> Result<()> {
     let mut missing = Missing::default();
     let mut training: Vec<&Layer> = vec![];
     let mut nameless_python = false;

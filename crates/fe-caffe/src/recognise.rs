@@ -21,7 +21,7 @@ const NET_FIELDS: &[&str] = &[
 ];
 
 /// Whether these first bytes of a file are those of a net of Caffe, be it text or binary.
-pub fn is_caffe(head: &[u8]) -> bool {
+pub(crate) fn is_caffe(head: &[u8]) -> bool {
     is_text(head) || is_binary(head)
 }
 

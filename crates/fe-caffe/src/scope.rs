@@ -12,7 +12,7 @@ use crate::net::{Layer, Net};
 use crate::schema::Schema;
 use crate::undeclared;
 use carafe_frontend::{
-    Explained, Host, Item, NodeCx, Origin, Outputs, ReadOptions, SourceNode, SubModel, Unread, mark_cut_off,
+    Explained, Host, Item, NodeCx, Origin, Outputs, ReadRequest, SourceNode, SubModel, Unread, mark_cut_off,
     trace_inputs, trace_outputs,
 };
 use carafe_graph::{
@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub(crate) struct Context<'f> {
     pub lookup: &'f Lookup<'f>,
     pub schema: &'f Schema,
-    pub options: &'f ReadOptions<'f>,
+    pub options: &'f ReadRequest<'f>,
     /// Attributes that users' rules left.
     pub unread: Unread,
 }

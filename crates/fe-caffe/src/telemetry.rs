@@ -3,11 +3,11 @@
 use crate::input;
 use crate::lookup::Lookup;
 use crate::net::Net;
-use carafe_frontend::{Missing, ReadOptions, send_event};
+use carafe_frontend::{Missing, ReadRequest, send_event};
 use std::collections::BTreeMap;
 
 /// `op_count` for every layer type of the net.
-pub(crate) fn count(options: &ReadOptions<'_>, net: &Net, lookup: &Lookup<'_>) {
+pub(crate) fn count(options: &ReadRequest<'_>, net: &Net, lookup: &Lookup<'_>) {
     if options.telemetry.is_none() {
         return;
     }
@@ -19,7 +19,7 @@ pub(crate) fn count(options: &ReadOptions<'_>, net: &Net, lookup: &Lookup<'_>) {
 }
 
 /// `error_cause` for every layer type that nobody knows.
-pub(crate) fn missing(options: &ReadOptions<'_>, missing: &Missing) {
+pub(crate) fn missing(options: &ReadRequest<'_>, missing: &Missing) {
     missing.ops().for_each(|(_, ty)| send_event(options, "error_cause", &label(ty), 1));
 }
 

@@ -1,5 +1,7 @@
 //! Reads models of the same name written in different ways and tells which differ: `same_models FOLDER onnx onnxtxt`.
 
+use carafe_fe_onnx::Onnx;
+use carafe_frontend::ReadRequest;
 use carafe_graph::Model;
 use std::path::Path;
 
@@ -9,14 +11,13 @@ fn main() {
         eprintln!("usage: same_models FOLDER EXTENSION EXTENSION");
         std::process::exit(2);
     };
-    let rules = carafe_fe_onnx::rules();
     let mut paths: Vec<_> = std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
     paths.retain(|p| p.extension().is_some_and(|e| e == first.as_str()));
     paths.sort();
     let (mut same, mut neither) = (0, 0);
     for path in &paths {
         let other = path.with_extension(&second);
-        let read = |p: &Path| carafe_fe_onnx::read_file(p, &rules).map_err(|e| e.to_string());
+        let read = |p: &Path| carafe_frontend::read(&Onnx, &ReadRequest::new(p)).map_err(|e| e.to_string());
         match (read(path), read(&other)) {
             (Ok(a), Ok(b)) if Model::same_as(&a, &b) => same += 1,
             (Err(a), Err(b)) if a == b => neither += 1,

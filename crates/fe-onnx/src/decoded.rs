@@ -10,7 +10,7 @@ use crate::order::{captured, in_order};
 use crate::tensor::{dense, tensor};
 use crate::types;
 use crate::wire::{AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto};
-use carafe_frontend::ReadOptions;
+use carafe_frontend::ReadRequest;
 use carafe_graph::{
     AttrValue, Error, FrameworkNode, ItemType, Model, NodeId, Notes, Pass, Registry, Result, Value, run_passes,
 };
@@ -52,7 +52,7 @@ pub(crate) fn model(graph: GraphProto, source: &Source) -> Result<Model> {
 }
 
 /// The graph after the rewrites of the options.
-pub(crate) fn rewrite(graph: GraphProto, source: &Source, options: &ReadOptions<'_>) -> Result<GraphProto> {
+pub(crate) fn rewrite(graph: GraphProto, source: &Source, options: &ReadRequest<'_>) -> Result<GraphProto> {
     let (outputs, value_info) = (graph.output.clone(), graph.value_info.clone());
     let mut decoded = Decoded::of(graph, source)?;
     let list: Vec<&dyn Pass> = options.decoded.iter().map(|p| &**p).collect();

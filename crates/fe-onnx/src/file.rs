@@ -3,8 +3,9 @@
 
 use crate::wire::StringStringEntryProto;
 use bytes::Bytes;
+use carafe_frontend::Content;
 use carafe_graph::{Error, Result};
-use carafe_tensor::{SharedBytes, files};
+use carafe_tensor::SharedBytes;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
@@ -23,9 +24,10 @@ pub(crate) struct Source {
 }
 
 /// Bytes of the model as `prost` slices them, and the place of external data.
-pub(crate) fn open(path: &Path) -> Result<(Bytes, Source)> {
-    let bytes = map(path)?;
-    let folder = path.parent().map(|p| if p.as_os_str().is_empty() { PathBuf::from(".") } else { p.to_path_buf() });
+pub(crate) fn open(model: Content<'_>) -> Result<(Bytes, Source)> {
+    let bytes = model.map()?;
+    let folder = model.path().and_then(Path::parent);
+    let folder = folder.map(|p| if p.as_os_str().is_empty() { PathBuf::from(".") } else { p.to_path_buf() });
     let source = Source { folder, whole: Some(bytes.clone()), ..Source::default() };
     Ok((Bytes::from_owner(Owner(bytes)), source))
 }
@@ -36,11 +38,6 @@ impl AsRef<[u8]> for Owner {
     fn as_ref(&self) -> &[u8] {
         self.0.as_slice()
     }
-}
-
-fn map(path: &Path) -> Result<SharedBytes> {
-    let failed = |e: &std::io::Error| Error::io(format!("cannot open `{}`", path.display()), e);
-    files::map(path).map_err(|e| failed(&e))
 }
 
 impl Source {
@@ -127,7 +124,7 @@ impl Source {
         if !real.starts_with(&base) {
             return Err(outside());
         }
-        let bytes = map(&real)?;
+        let bytes = Content::File(&real).map()?;
         self.mapped.borrow_mut().insert(relative.to_path_buf(), bytes.clone());
         Ok(bytes)
     }

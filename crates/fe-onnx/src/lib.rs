@@ -23,7 +23,7 @@ mod unknown;
 mod wire;
 
 use budget::Budget;
-use carafe_frontend::{Missing, ReadOptions, RuleSet, Unread, send_error};
+use carafe_frontend::{Format, Missing, ReadRequest, RuleSet, Unread, send_error};
 use carafe_graph::{Error, Model, Result, RtTree};
 use file::Source;
 use functions::Functions;
@@ -31,17 +31,45 @@ use imports::{Imports, NEWEST};
 use prost::Message;
 use scope::{Context, Scope};
 use std::cell::{Cell, RefCell};
-use std::path::Path;
+use std::sync::LazyLock;
 use wire::{GraphProto, ModelProto, NodeProto};
 
-/// All built-in rules.
-pub fn rules() -> RuleSet {
-    RuleSet::new(ops::all())
+/// The format ONNX: files in binary form, as protobuf text, as JSON, and in ONNX's own language.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Onnx;
+
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::new(ops::all()));
+
+impl Onnx {
+    /// All built-in rules.
+    pub fn rules() -> &'static RuleSet {
+        &RULES
+    }
 }
 
-/// Whether these first bytes of a file are those of an ONNX model, be it binary, protobuf text, JSON or ONNX's own text.
-pub fn is_onnx(head: &[u8]) -> bool {
-    text::written(head).is_some() || is_binary(head)
+impl Format for Onnx {
+    fn name(&self) -> &'static str {
+        "ONNX"
+    }
+    fn recognizes(&self, head: &[u8]) -> bool {
+        text::written(head).is_some() || is_binary(head)
+    }
+    fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
+        let rules = RULES.with_user("onnx", request.rules, request.fallback);
+        let read = || {
+            let (bytes, source) = file::open(request.model)?;
+            read_counted(bytes, &source, &rules, request)
+        };
+        read().inspect_err(|e| send_error(request, e))
+    }
+    fn has_decoded_form(&self) -> bool {
+        true
+    }
+    fn decoded(&self, request: &ReadRequest<'_>) -> Result<Option<Model>> {
+        let (bytes, source) = file::open(request.model)?;
+        let graph = decode(bytes)?.graph.ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
+        decoded::model(graph, &source).map(Some)
+    }
 }
 
 // Fields of a ModelProto, each with its own wire type.
@@ -85,40 +113,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// Reads a model with these rules.
-pub fn read_file(path: &Path, rules: &RuleSet) -> Result<Model> {
-    read_file_with(path, rules, &ReadOptions::default())
-}
-
-/// Reads a model with these rules and options.
-pub fn read_file_with(path: &Path, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
-    let (bytes, source) = file::open(path)?;
-    read(bytes, &source, rules, options)
-}
-
-/// The graph of a file as decoded: nodes are those of the file, nothing is translated.
-pub fn read_decoded(path: &Path) -> Result<Model> {
-    let (bytes, source) = file::open(path)?;
-    let graph = decode(bytes)?.graph.ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
-    decoded::model(graph, &source)
-}
-
-/// Reads a model from bytes; tensors in external files cannot be reached.
-pub fn read_bytes(bytes: Vec<u8>, rules: &RuleSet) -> Result<Model> {
-    read_bytes_with(bytes, rules, &ReadOptions::default())
-}
-
-/// Reads a model from bytes with these options.
-pub fn read_bytes_with(bytes: Vec<u8>, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
-    read(bytes.into(), &Source::default(), rules, options)
-}
-
-fn read(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
-    let done = read_counted(bytes, source, rules, options);
-    done.inspect_err(|e| send_error(options, e))
-}
-
-fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadOptions<'_>) -> Result<Model> {
+fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadRequest<'_>) -> Result<Model> {
     let budget = Budget::of(bytes.len());
     let mut proto = decode(bytes)?;
     if let Some(graph) = proto.graph.take_if(|_| !options.decoded.is_empty()) {

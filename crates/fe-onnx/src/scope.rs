@@ -13,7 +13,7 @@ use crate::types;
 use crate::unknown;
 use crate::wire::{AttributeProto, GraphProto, NodeProto, ValueInfoProto};
 use carafe_frontend::{
-    Explained, Given, Host, Item, NodeCx, Origin, Outputs, ReadOptions, RuleSet, SourceNode, SubModel, Unread, pack,
+    Explained, Given, Host, Item, NodeCx, Origin, Outputs, ReadRequest, RuleSet, SourceNode, SubModel, Unread, pack,
     trace_inputs, trace_outputs,
 };
 use carafe_graph::{AttrValue, Constant, Error, ErrorKind, Fact, ItemType, Model, NodeId, Registry, Result, Value};
@@ -34,7 +34,7 @@ pub(crate) struct Context<'f> {
     pub rules: &'f RuleSet,
     pub functions: &'f Functions<'f>,
     pub budget: Budget,
-    pub options: &'f ReadOptions<'f>,
+    pub options: &'f ReadRequest<'f>,
     /// Whether any node was kept for want of a rule.
     pub kept: Cell<bool>,
     /// Operations that are newer than the opset the model imports, as far as they were warned of.

@@ -2,11 +2,11 @@
 
 use crate::types;
 use crate::wire::GraphProto;
-use carafe_frontend::{Missing, ReadOptions, send_event};
+use carafe_frontend::{Missing, ReadRequest, send_event};
 use std::collections::BTreeMap;
 
 /// `op_count` for every type of the graph and its sub-graphs.
-pub(crate) fn count(options: &ReadOptions<'_>, graph: &GraphProto) {
+pub(crate) fn count(options: &ReadRequest<'_>, graph: &GraphProto) {
     if options.telemetry.is_none() {
         return;
     }
@@ -18,7 +18,7 @@ pub(crate) fn count(options: &ReadOptions<'_>, graph: &GraphProto) {
 }
 
 /// `error_cause` for every operation that nobody knows.
-pub(crate) fn missing(options: &ReadOptions<'_>, missing: &Missing) {
+pub(crate) fn missing(options: &ReadRequest<'_>, missing: &Missing) {
     for (domain, op_type) in missing.ops() {
         send_event(options, "error_cause", &label(domain, op_type), 1);
     }

@@ -1,4 +1,4 @@
-//! Inputs that lost their readers because the reader of a file left out what nobody wanted (`ReadOptions::wanted`). They stay
+//! Inputs that lost their readers because the reader of a file left out what nobody wanted (`ReadRequest::wanted`). They stay
 //! in the model, so that options may speak of them, and carry a mark, so that whoever cuts takes them out.
 
 use carafe_graph::{Model, NodeId, RtTree};

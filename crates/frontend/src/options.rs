@@ -1,36 +1,8 @@
-//! How a file is read, the same for every format; what only one format understands, by name; and whom to tell how far the
-//! reading has come and what is noticed on the way.
+//! What only one format understands, by name; and who hears how far the reading has come and what is noticed on the way.
 
 use carafe_graph::log::Level;
-use carafe_graph::{Error, Pass, Registry, Result};
+use carafe_graph::{Error, Result};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-/// How a file is read.
-#[derive(Clone, Copy, Default)]
-pub struct ReadOptions<'a> {
-    /// Keep operations without a rule as opaque nodes, for looking at a model that cannot run.
-    pub keep_unknown: bool,
-    /// Attach to every node which rule made it out of what, see [`Explained`](crate::Explained).
-    pub explain: bool,
-    pub progress: Progress<'a>,
-    /// Operations that rules may emit by name.
-    pub registry: Option<&'a Registry>,
-    /// Rewrites of the graph as decoded, in order.
-    pub decoded: &'a [Arc<dyn Pass>],
-    /// Hears of events: kind, category, action, label, value.
-    pub telemetry: Option<&'a dyn Fn(&str, &str, &str, &str, i64)>,
-    pub log: Log<'a>,
-    /// What the caller will keep of the model, by names of nodes or tensors; what none of it needs may be left out. Empty for
-    /// everything.
-    pub wanted: &'a [String],
-}
-
-impl std::fmt::Debug for ReadOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ReadOptions(keep_unknown: {}, {:?})", self.keep_unknown, self.progress)
-    }
-}
 
 /// Whom to tell how far a long piece of work has come: steps done, steps in all, and what they are. Nobody by default.
 #[derive(Clone, Copy, Default)]

@@ -1,23 +1,23 @@
 //! Events for those who count what models are made of: how often each operation occurs, which one was the cause of a
 //! failure, and the error with all names taken out. Nothing of it leaves the process by itself.
 
-use crate::options::ReadOptions;
+use crate::request::ReadRequest;
 use carafe_graph::Error;
 
 /// Category of the events.
 const CATEGORY: &str = "carafe";
 
 /// An event with a label and a number.
-pub fn send_event(options: &ReadOptions<'_>, action: &str, label: &str, value: i64) {
-    if let Some(send) = options.telemetry {
+pub fn send_event(request: &ReadRequest<'_>, action: &str, label: &str, value: i64) {
+    if let Some(send) = request.telemetry {
         send("event", CATEGORY, action, label, value);
     }
 }
 
 /// `error_info` with the message.
-pub fn send_error(options: &ReadOptions<'_>, error: &Error) {
-    if options.telemetry.is_some() {
-        send_event(options, "error_info", &without_names(&error.to_string()), 1);
+pub fn send_error(request: &ReadRequest<'_>, error: &Error) {
+    if request.telemetry.is_some() {
+        send_event(request, "error_info", &without_names(&error.to_string()), 1);
     }
 }
 

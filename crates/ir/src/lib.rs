@@ -4,12 +4,14 @@
 #![forbid(unsafe_code)]
 
 mod detect;
+mod format;
 mod names;
 mod read;
 mod write;
 mod xml;
 
 pub use detect::is_ir;
+pub use format::Ir;
 pub use read::{Problem, problems, read, read_file, read_parts};
 use std::path::PathBuf;
 pub use write::{WeightPart, types_only_read_here, write_file, write_parts, write_to};

@@ -6,20 +6,18 @@ use crate::device_name::DeviceName;
 use crate::kernels::kernels_of;
 use crate::log::Reporter;
 use crate::plugins::PluginEntry;
-use crate::reader::{ReadContext, ReadRequest, Reader};
 use carafe_abi::Extension;
 use carafe_device::{CompiledModel, Device, Devices, Mutability, Properties, Query};
-use carafe_frontend::{Log, Progress};
+use carafe_frontend::{Content, Format, Log, Progress, ReadRequest};
 use carafe_graph::log::Level;
-use carafe_graph::{Error, Model, Notes, OpFactory, Pass, PassChoice, Phase, Registry, Result, run_passes};
+use carafe_graph::{Error, Model, Notes, OpFactory, PassChoice, Phase, Registry, Result};
 use carafe_tensor::SharedBytes;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
-/// Bytes at the start of a file that readers judge by.
-const HEAD_BYTES: u64 = 64 * 1024;
+/// Bytes at the start of a file that formats judge by.
+const HEAD_BYTES: usize = 64 * 1024;
 
 /// The property that holds the list of `HETERO:A,B` and its kin.
 const PRIORITIES: &str = "MULTI_DEVICE_PRIORITIES";
@@ -37,7 +35,7 @@ pub(crate) struct State {
     pub(crate) extensions: Vec<Extension>,
     /// Rewrites of extensions that the user turned on and off.
     pub(crate) choice: PassChoice,
-    readers: Vec<Arc<dyn Reader>>,
+    formats: Vec<Arc<dyn Format>>,
     pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
     pub(crate) plugins: BTreeMap<String, PluginEntry>,
     properties: BTreeMap<String, Properties>,
@@ -68,8 +66,9 @@ impl Core {
         state.registry.add_all(ops);
         state.devices.values().for_each(|d| d.set_registry(&state.registry));
     }
-    pub fn add_reader(&self, reader: Arc<dyn Reader>) {
-        self.state_mut().readers.push(reader);
+    /// Registers a file format behind those that are there.
+    pub fn add_format(&self, format: Arc<dyn Format>) {
+        self.state_mut().formats.push(format);
     }
     pub fn add_device(&self, name: &str, device: Arc<dyn Device>) -> Result<()> {
         let parsed = DeviceName::parse(name)?;
@@ -97,24 +96,12 @@ impl Core {
 
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
         let read = || {
-            let reader = self.reader_of(request.path)?;
-            if let Some(options) = request.options {
-                options.check(reader.format(), reader.options())?;
-            }
-            let registry = self.registry();
+            let format = self.find_format(request.model)?;
+            let registry = Arc::new(self.registry());
             let (rules, fallback) = self.user_rules()?;
-            let first = if reader.has_decoded_form() { request.rewrites } else { &[] };
-            let decoded: Vec<_> = first.iter().cloned().chain(self.passes_of(Phase::Decoded)?).collect();
+            let decoded = self.passes_of(Phase::Decoded)?;
             let telemetry = |k: &str, c: &str, a: &str, l: &str, v: i64| self.telemetry(k, c, a, l, v);
             let extensions: Vec<String> = self.state().extensions.iter().map(|e| e.name.clone()).collect();
-            let cx = ReadContext {
-                extensions: &extensions,
-                registry: &registry,
-                rules: &rules,
-                fallback: &fallback,
-                decoded: &decoded,
-                telemetry: &telemetry,
-            };
             let listeners: Vec<_> = self.state().extensions.iter().flat_map(|e| e.progress.clone()).collect();
             let told = |done: usize, total: usize, what: &str| {
                 request.progress.tell(done, total, what);
@@ -125,46 +112,51 @@ impl Core {
             let reporter = self.state().reporter.clone();
             let hear = |level: Level, text: &str| reporter.report(level, text);
             let log = request.log.or(Log::to(&hear, reporter.wants(Level::Debug)));
-            let request = ReadRequest { progress: Progress::to(&told), log, ..*request };
-            request.log.debug(|| format!("stage load: {}", reader.format()));
-            let mut model = reader.read(&request, &cx)?;
+            let request = ReadRequest {
+                progress: Progress::to(&told),
+                log,
+                extensions: &extensions,
+                registry: Some(&registry),
+                rules: &rules,
+                fallback: &fallback,
+                decoded: &decoded,
+                telemetry: Some(&telemetry),
+                ..*request
+            };
+            let mut model = carafe_frontend::read(&*format, &request)?;
             request.log.debug(|| "stage front".to_string());
-            let mut notes = Notes::default().kept(request.log.is_debug()).with_registry(Arc::new(registry));
-            if !reader.has_decoded_form() {
-                let list: Vec<&dyn Pass> = request.rewrites.iter().map(|p| &**p).collect();
-                run_passes(&mut model, &list, &mut notes)?;
-            }
+            let mut notes = Notes::default().kept(request.log.is_debug()).with_registry(registry.clone());
             let done = self.run_phase(&mut model, Phase::Front, &mut notes);
             notes.lines.iter().for_each(|line| request.log.debug(|| line.clone()));
             done.map(|()| model)
         };
-        read().map_err(|e: Error| e.at(format!("model `{}`", request.path.display())))
+        read().map_err(|e: Error| e.at(format!("model {}", request.model)))
     }
 
     /// The graph of a file as it was decoded, before anything is translated; `None` when its format has no such form.
     pub fn read_decoded(&self, request: &ReadRequest<'_>) -> Result<Option<Model>> {
-        let read = || self.reader_of(request.path)?.decoded(request);
-        read().map_err(|e: Error| e.at(format!("model `{}`", request.path.display())))
+        let read = || carafe_frontend::read_decoded(&*self.find_format(request.model)?, request);
+        read().map_err(|e: Error| e.at(format!("model {}", request.model)))
     }
 
     /// Name of the format of a file, told by its content.
     pub fn format_of(&self, path: impl AsRef<Path>) -> Result<&'static str> {
-        Ok(self.reader_of(path.as_ref())?.format())
+        Ok(self.find_format(Content::File(path.as_ref()))?.name())
     }
 
-    fn reader_of(&self, path: &Path) -> Result<Arc<dyn Reader>> {
-        let shown = path.display();
-        let file = carafe_tensor::files::open(path).map_err(|e| Error::io(format!("cannot open `{shown}`"), &e))?;
-        let mut head = Vec::new();
-        file.take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
+    fn find_format(&self, model: Content<'_>) -> Result<Arc<dyn Format>> {
+        let head = model.head(HEAD_BYTES)?;
         let state = self.state();
-        // What is too broken to be recognised is told best by the format that it says it has.
-        let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-        let by_name = |r: &&Arc<dyn Reader>| ending.as_deref().is_some_and(|e| r.endings().contains(&e));
-        let by_content = state.readers.iter().find(|r| r.recognizes(&head));
-        by_content.or_else(|| state.readers.iter().find(by_name)).cloned().ok_or_else(|| {
-            let known: Vec<&str> = state.readers.iter().map(|r| r.format()).collect();
-            Error::unsupported(format!("`{shown}` is of no known format; known: {}", known.join(", ")))
+        // What is too broken to be recognised is reported best by the format that its name says.
+        let ending = model.path().and_then(Path::extension).map(|e| e.to_string_lossy().to_ascii_lowercase());
+        let by_name = |f: &&Arc<dyn Format>| ending.as_deref().is_some_and(|e| f.endings().contains(&e));
+        let by_content = state.formats.iter().find(|f| f.recognizes(&head));
+        by_content.or_else(|| state.formats.iter().find(by_name)).cloned().ok_or_else(|| {
+            let known: Vec<&str> = state.formats.iter().map(|f| f.name()).collect();
+            Error::unsupported(match model.path() {
+                Some(path) => format!("`{}` is of no known format; known: {}", path.display(), known.join(", ")),
+                None => format!("the bytes are of no known format; known: {}", known.join(", ")),
+            })
         })
     }
 

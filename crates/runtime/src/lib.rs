@@ -12,11 +12,9 @@ mod extensions;
 mod kernels;
 mod log;
 mod plugins;
-mod reader;
 
 pub use crate::cache::{CACHE_PROPERTIES, CacheEntry, CacheStore, EntryInfo, Removed, parse_size};
 pub use crate::core::{Core, WeakCore};
 pub use device_name::DeviceName;
 pub use explain::NodeExplained;
 pub use extensions::IntoExtensions;
-pub use reader::{InputShape, ReadContext, ReadRequest, Reader};

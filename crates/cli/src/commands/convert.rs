@@ -5,7 +5,7 @@ use crate::args::{ConvertArgs, LogLevel};
 use crate::explain;
 use crate::progress::ProgressLine;
 use carafe::convert::{self, Conversion, ConversionOptions};
-use carafe::{Core, Error, Level, Log, Progress, ReadRequest, Result, files};
+use carafe::{Content, Core, Error, Level, Log, Progress, ReadRequest, Result, files};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     };
     let debug = matches!(args.log_level, LogLevel::Debug | LogLevel::NotSet);
     let request = ReadRequest {
-        weights: args.weights.as_deref(),
+        weights: args.weights.as_deref().map(Content::File),
         explain: args.explain,
         progress: Progress::to(&steps),
         options: Some(&format),

@@ -12,7 +12,7 @@ mod run;
 mod time_limit;
 
 use crate::args::{Cli, Command, ModelArgs};
-use carafe::{Core, Error, Model, ReadRequest, Result, printable};
+use carafe::{Content, Core, Error, Model, ReadRequest, Result, printable};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -52,7 +52,12 @@ fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
 fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
     let (path, options) = args.format.model(args.model.as_ref())?;
     let request = ReadRequest { options: Some(&options), ..ReadRequest::new(path) };
-    core.read(&ReadRequest { weights: args.weights.as_deref(), keep_unknown: true, explain, ..request })
+    core.read(&ReadRequest {
+        weights: args.weights.as_deref().map(Content::File),
+        keep_unknown: true,
+        explain,
+        ..request
+    })
 }
 
 /// Prints to standard output for people: names out of a model must not steer their terminal.

@@ -8,7 +8,8 @@ use crate::inputs::{Filler, bind};
 use crate::outputs;
 use carafe::convert::{self, Conversion};
 use carafe::{
-    CompiledModel, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result, files,
+    CompiledModel, Content, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result,
+    files,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -47,7 +48,7 @@ fn properties(args: &RunArgs) -> Result<Properties> {
 fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLimit) -> Result<()> {
     let (path, options) = args.format.model(args.model.as_ref())?;
     let request = ReadRequest {
-        weights: args.weights.as_deref(),
+        weights: args.weights.as_deref().map(Content::File),
         explain: args.explain,
         options: Some(&options),
         ..ReadRequest::new(path)

@@ -1,8 +1,9 @@
 //! Nets that are broken or mean nothing: each is refused with its place, and nothing panics.
 
-use crate::common::{Proto, blob, check_error, check_layer_error, layer, net, read, read_with, weights};
-use carafe_fe_caffe::{Schema, is_caffe, read_bytes_with, rules};
-use carafe_frontend::ReadOptions;
+use crate::common::{
+    Proto, blob, check_error, check_layer_error, is_caffe, layer, net, read, read_as, read_with, request, weights,
+};
+use carafe_frontend::ReadRequest;
 
 const RELU: &str = "layer { name: 'r' type: 'ReLU' bottom: 'x' top: 'y' }";
 
@@ -230,10 +231,10 @@ fn cut_text_never_panics() {
          layer { name: 'p' type: 'Pooling' bottom: 'c' top: 'p' pooling_param { pool: AVE kernel_size: 3 stride: 2 pad: 1 } }
          layer { name: 'q' type: 'Python' bottom: 'p' top: 'q' python_param { module: 'a' layer: 'b' param_str: \"{'a': [1, 2]}\" } }",
     );
-    let options = ReadOptions { keep_unknown: true, ..ReadOptions::default() };
+    let request = ReadRequest { keep_unknown: true, ..request() };
     for n in 0..text.len() {
         let _ = is_caffe(&text.as_bytes()[..n]);
-        let _ = read_bytes_with(text.as_bytes()[..n].to_vec(), None, &rules(), &options, Schema::built_in());
+        let _ = read_as(&text.as_bytes()[..n], None, &request);
     }
 }
 
@@ -273,11 +274,11 @@ fn misspelt_parameters_are_named_with_their_place() {
 #[test]
 fn suggestions_for_unknown_layers_are_near() {
     let registry = carafe_graph::Registry::new();
-    let options = ReadOptions { registry: Some(&registry), ..ReadOptions::default() };
+    let request = ReadRequest { registry: Some(&registry), ..request() };
     let error = |ty: &str| {
         let layers = (0..12).map(|i| format!("layer {{ name: 'u{i}' type: '{ty}' bottom: 'x' top: 'y{i}' }}\n"));
-        let text = net(&[1], &layers.collect::<String>()).into();
-        read_bytes_with(text, None, &rules(), &options, Schema::built_in()).unwrap_err().to_string()
+        let text = net(&[1], &layers.collect::<String>());
+        read_as(text, None, &request).unwrap_err().to_string()
     };
     let e = error("Zork");
     assert!(e.contains("12 x `Zork`") && e.contains("`u9` and 2 more, which") && !e.contains("did you mean"), "{e}");

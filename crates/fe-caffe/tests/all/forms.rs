@@ -1,10 +1,11 @@
 //! The same net in all the forms that Caffe had: old and new layers, inputs of three kinds, phases, text and bytes.
 
-use crate::common::{Folder, Proto, blob, check, check_error, evaluate, layer, net, read, read_with, run, weights};
-use carafe_fe_caffe::{
-    CaffeOptions, Schema, is_caffe, read_bytes_with, read_file_with, read_mean, read_mean_bytes, rules,
+use crate::common::{
+    Folder, Proto, blob, check, check_error, evaluate, is_caffe, layer, net, read, read_as, read_with, request, run,
+    weights,
 };
-use carafe_frontend::{Level, Log, Outputs, ReadOptions, Rule};
+use carafe_fe_caffe::{Caffe, read_mean, read_mean_bytes};
+use carafe_frontend::{Content, FormatOptions, Level, Log, Outputs, ReadRequest, Rule};
 use carafe_graph::{AttrValue, Model};
 use std::sync::{Arc, Mutex};
 
@@ -192,14 +193,16 @@ fn files_find_each_other_by_name() {
     let prototxt = folder.write("m.prototxt", &text);
     let caffemodel = folder.write("m.caffemodel", weights(&[layer("l", "Scale", &[blob(&[1], &[2.0])])]));
     let other = folder.write("other.caffemodel", weights(&[layer("l", "Scale", &[blob(&[1], &[5.0])])]));
-    let value = |path: &std::path::Path, caffe: CaffeOptions| {
-        let model = read_file_with(path, &rules(), &ReadOptions::default(), &caffe).unwrap();
+    let value = |request: &ReadRequest<'_>| {
+        let model = carafe_frontend::read(&Caffe::default(), request).unwrap();
         evaluate(&model, &[(&[1, 1], &[1.0])])[0].1[0]
     };
-    assert_eq!(value(&prototxt, CaffeOptions::default()), 2.0);
-    assert_eq!(value(&caffemodel, CaffeOptions::default()), 2.0);
-    assert_eq!(value(&prototxt, CaffeOptions { weights: Some(other.clone()), ..CaffeOptions::default() }), 5.0);
-    assert_eq!(value(&other, CaffeOptions { topology: Some(prototxt), ..CaffeOptions::default() }), 5.0);
+    assert_eq!(value(&ReadRequest::new(&prototxt)), 2.0);
+    assert_eq!(value(&ReadRequest::new(&caffemodel)), 2.0);
+    assert_eq!(value(&ReadRequest { weights: Some(Content::File(&other)), ..ReadRequest::new(&prototxt) }), 5.0);
+    let mut options = FormatOptions::default();
+    options.set("input_proto", prototxt.display().to_string());
+    assert_eq!(value(&ReadRequest { options: Some(&options), ..ReadRequest::new(&other) }), 5.0);
 }
 
 #[test]
@@ -220,13 +223,14 @@ fn a_forks_own_proto_file_gives_numbers_and_kinds() {
     let path = folder.write("m.caffemodel", bytes);
     let seen = Arc::new(Mutex::new(vec![]));
     let into = seen.clone();
-    let mut rules = rules();
-    rules.add(Rule::new("Mine", move |n| {
+    let rules = [Rule::new("Mine", move |n| {
         into.lock().unwrap().extend(n.attrs().iter().map(|(k, v)| (k.to_string(), v.clone())));
         Ok(Outputs::from(n.input(0)?))
-    }));
-    let caffe = CaffeOptions { proto: Some(proto), ..CaffeOptions::default() };
-    read_file_with(&path, &rules, &ReadOptions::default(), &caffe).unwrap();
+    })];
+    let mut options = FormatOptions::default();
+    options.set("caffe_parser_path", proto.display().to_string());
+    let request = ReadRequest { rules: &rules, options: Some(&options), ..ReadRequest::new(&path) };
+    carafe_frontend::read(&Caffe::default(), &request).unwrap();
     let wanted = [("factor".into(), AttrValue::Floats(vec![0.5])), ("kind".into(), AttrValue::Str("B".into()))];
     assert_eq!(*seen.lock().unwrap(), wanted);
 }
@@ -235,18 +239,15 @@ fn a_forks_own_proto_file_gives_numbers_and_kinds() {
 fn seen(layer_type: &str, text: &str) -> Vec<(String, AttrValue)> {
     let seen = Arc::new(Mutex::new(vec![]));
     let into = seen.clone();
-    let mut rules = rules();
-    rules.add(Rule::new(layer_type, move |n| {
+    let rules = [Rule::new(layer_type, move |n| {
         into.lock().unwrap().extend(n.attrs().iter().map(|(k, v)| (k.to_string(), v.clone())));
         assert_eq!(n.inputs_named("bottom")?.len(), 1);
         assert_eq!(n.inputs_named("blob")?.len(), 1);
         Ok(Outputs::from(n.inputs_named("bottom")?[0]))
-    }));
+    })];
     let text = net(&[1], &format!("layer {{ name: 'l' bottom: 'x' top: 'y' {text} }}"));
     let stored = weights(&[layer("l", "", &[blob(&[1], &[1.0])])]);
-    let options = ReadOptions::default();
-    let schema = carafe_fe_caffe::Schema::built_in();
-    read_bytes_with(text.into_bytes(), Some(stored), &rules, &options, schema).unwrap();
+    read_as(text, Some(stored), &ReadRequest { rules: &rules, ..request() }).unwrap();
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
@@ -292,10 +293,9 @@ fn messages_of_other_layers_are_not_looked_at() {
 
 #[test]
 fn a_users_rule_goes_first() {
-    let mut rules = rules();
-    rules.add(Rule::new("ReLU", |n| Ok(Outputs::from(n.input(0)?))));
+    let rules = [Rule::new("ReLU", |n| Ok(Outputs::from(n.input(0)?)))];
     let text = net(&[1], "layer { name: 'l' type: 'ReLU' bottom: 'x' top: 'y' }");
-    let model = carafe_fe_caffe::read_bytes(text.into_bytes(), None, &rules).unwrap();
+    let model = read_as(text, None, &ReadRequest { rules: &rules, ..request() }).unwrap();
     check(evaluate(&model, &[(&[1], &[-3.0])]).remove(0), &[1], &[-3.0]);
 }
 
@@ -306,9 +306,8 @@ fn unknown_layers_can_be_kept_to_look_at() {
         "layer { name: 'm' type: 'Mine' bottom: 'x' top: 'y' mine_param { a: 1 } }
          layer { name: 'p' type: 'Pooling' bottom: 'y' top: 'z' pooling_param { kernel_size: 2 } }",
     );
-    let options = ReadOptions { keep_unknown: true, explain: true, ..ReadOptions::default() };
-    let schema = carafe_fe_caffe::Schema::built_in();
-    let model = read_bytes_with(text.into_bytes(), None, &rules(), &options, schema).unwrap();
+    let request = ReadRequest { keep_unknown: true, explain: true, ..request() };
+    let model = read_as(text, None, &request).unwrap();
     carafe_graph::verify(&model).unwrap();
     assert_eq!(outputs(&model), ["z"]);
     let node = model.node(model.find_node("m").unwrap());
@@ -380,8 +379,8 @@ fn layers_of_one_name_are_told_apart() {
 fn read_warned(text: &str, stored: Vec<u8>) -> (Model, Vec<String>) {
     let warned = Mutex::new(vec![]);
     let hear = |_: Level, text: &str| warned.lock().unwrap().push(text.to_string());
-    let options = ReadOptions { log: Log::to(&hear, false), ..ReadOptions::default() };
-    let model = read_bytes_with(text.into(), Some(stored), &rules(), &options, Schema::built_in()).unwrap();
+    let request = ReadRequest { log: Log::to(&hear, false), ..request() };
+    let model = read_as(text, Some(stored), &request).unwrap();
     (model, warned.into_inner().unwrap())
 }
 

@@ -7,7 +7,9 @@ fn the_nets_of_mtcnn_are_read_and_run() {
     let Ok(folder) = std::env::var("CARAFE_CAFFE_MODELS") else { return };
     for (name, outputs) in [("det1", 2), ("det2", 2), ("det3", 3), ("det4", 5)] {
         let path = PathBuf::from(&folder).join(format!("{name}.prototxt"));
-        let model = carafe_fe_caffe::read_file(&path, &carafe_fe_caffe::rules()).expect(name);
+        let model =
+            carafe_frontend::read(&carafe_fe_caffe::Caffe::default(), &carafe_frontend::ReadRequest::new(&path))
+                .expect(name);
         carafe_graph::verify(&model).expect(name);
         assert_eq!(model.results().len(), outputs, "{name}");
         let shape = model.fact(model.parameters()[0].into()).shape.to_static().expect(name);

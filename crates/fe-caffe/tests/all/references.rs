@@ -1,6 +1,8 @@
 //! Every net under `fixtures` gives the numbers that lie beside it. `scripts/fixtures/caffe.py` writes them; the head of each
 //! .prototxt says whose numbers they are and who else agrees.
 
+use carafe_fe_caffe::Caffe;
+use carafe_frontend::ReadRequest;
 use carafe_graph::Model;
 use carafe_tensor::Tensor;
 use std::path::{Path, PathBuf};
@@ -19,10 +21,9 @@ fn nets() -> Vec<PathBuf> {
 fn nets_give_the_numbers_beside_them() {
     let nets = nets();
     assert!(nets.len() > 150, "{} nets", nets.len());
-    let rules = carafe_fe_caffe::rules();
     let mut failures = vec![];
     for path in &nets {
-        let found = carafe_fe_caffe::read_file(path, &rules).map_err(|e| e.to_string());
+        let found = carafe_frontend::read(&Caffe::default(), &ReadRequest::new(path)).map_err(|e| e.to_string());
         if let Err(e) = found.and_then(|model| check(&model, path)) {
             failures.push(format!("{}: {e}", path.file_stem().unwrap_or_default().display()));
         }

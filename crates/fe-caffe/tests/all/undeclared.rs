@@ -1,10 +1,11 @@
 //! Fields that no `.proto` declares: what is lost with them is told, and stops the conversion where a user's code handles the
 //! layer.
 
-use crate::common::{Proto, evaluate};
-use carafe_fe_caffe::{CaffeOptions, CustomLayers, Schema};
-use carafe_frontend::{Level, Log, Mapping, ReadOptions, Rule};
+use crate::common::{Proto, evaluate, read_as, request};
+use carafe_fe_caffe::{Caffe, Schema};
+use carafe_frontend::{FormatOptions, Level, Log, Mapping, ReadRequest, Rule};
 use carafe_graph::{Model, Result};
+use carafe_tensor::SharedBytes;
 use std::cell::RefCell;
 
 /// A net with one layer on an input `x` of two elements, in bytes.
@@ -18,12 +19,12 @@ fn layer(ty: &str) -> Proto {
     Proto::new().bytes(1, "the layer").bytes(2, ty).bytes(3, "x").bytes(4, "y")
 }
 
-fn read(bytes: Vec<u8>, user: &[Rule], schema: &Schema) -> (Result<Model>, Vec<String>) {
+fn read(bytes: Vec<u8>, rules: &[Rule], schema: &Schema) -> (Result<Model>, Vec<String>) {
     let heard = RefCell::new(vec![]);
     let hear = |_: Level, text: &str| heard.borrow_mut().push(text.to_string());
-    let options = ReadOptions { log: Log::to(&hear, false), ..ReadOptions::default() };
-    let rules = carafe_fe_caffe::rules().with_user("caffe", user, &[]);
-    let model = carafe_fe_caffe::read_bytes_with(bytes, None, &rules, &options, schema);
+    let bytes = SharedBytes::from_vec(bytes);
+    let request = ReadRequest { log: Log::to(&hear, false), rules, ..ReadRequest::from_bytes(&bytes) };
+    let model = carafe_frontend::read(&Caffe::with_schema(schema.clone()), &request);
     (model, heard.into_inner())
 }
 
@@ -135,10 +136,12 @@ fn a_custom_layer_with_a_lost_field_is_an_error() {
     let xml = r#"<CustomKernelsMapping><CustomLayer NativeType="Acme" hasParam="false" outputShape="in"/></CustomKernelsMapping>"#;
     let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("undeclared_custom.caffemodel");
     std::fs::write(&dir, binary(layer("Acme").int(500, 3))).unwrap();
-    let custom = CustomLayers::parse(xml, &Log::default()).unwrap();
-    let caffe = CaffeOptions { custom: Some(custom), ..CaffeOptions::default() };
-    let e = carafe_fe_caffe::read_file_with(&dir, &carafe_fe_caffe::rules(), &ReadOptions::default(), &caffe);
-    let e = e.unwrap_err().to_string();
+    let custom = dir.with_extension("xml");
+    std::fs::write(&custom, xml).unwrap();
+    let mut options = FormatOptions::default();
+    options.set("custom_layers", custom.display().to_string());
+    let request = ReadRequest { options: Some(&options), ..ReadRequest::new(&dir) };
+    let e = carafe_frontend::read(&Caffe::default(), &request).unwrap_err().to_string();
     assert!(e.contains("field 500") && e.contains("handled by CustomLayersMapping.xml"), "{e}");
 }
 
@@ -146,8 +149,7 @@ fn a_custom_layer_with_a_lost_field_is_an_error() {
 fn weights_alone_say_nothing_of_parameters() {
     let weights = crate::common::weights(&[layer("ReLU").int(500, 3)]);
     let text = crate::common::net(&[2], "layer { name: 'the layer' type: 'ReLU' bottom: 'x' top: 'y' }");
-    let rules = carafe_fe_caffe::rules().with_user("caffe", &[Mapping::new("Relu").into_rule().unwrap()], &[]);
-    let options = ReadOptions::default();
-    let read = carafe_fe_caffe::read_bytes_with(text.into_bytes(), Some(weights), &rules, &options, Schema::built_in());
+    let rules = [Mapping::new("Relu").into_rule().unwrap()];
+    let read = read_as(text, Some(weights), &ReadRequest { rules: &rules, ..request() });
     assert!(read.is_ok(), "{read:?}");
 }

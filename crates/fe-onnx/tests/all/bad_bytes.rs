@@ -1,6 +1,6 @@
 //! Files that are no models at all, or only a part of one. Nothing may panic, hang or take all memory.
 
-use crate::common::{error, read};
+use crate::common::{error, is_onnx, read};
 
 fn model() -> Vec<u8> {
     include_bytes!("../fixtures/loop11.onnx").to_vec()
@@ -8,13 +8,13 @@ fn model() -> Vec<u8> {
 
 #[test]
 fn the_whole_model_is_read() {
-    assert!(carafe_fe_onnx::is_onnx(&model()));
+    assert!(is_onnx(&model()));
     assert!(read(model()).is_ok());
 }
 
 #[test]
 fn an_empty_file_is_refused() {
-    assert!(!carafe_fe_onnx::is_onnx(&[]));
+    assert!(!is_onnx(&[]));
     assert!(error([]).contains("has no graph"));
 }
 

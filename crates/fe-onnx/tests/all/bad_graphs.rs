@@ -1,7 +1,7 @@
 //! Graphs that are well written and mean nothing: each is refused with the node it is about.
 
-use crate::common::{check_error, error, graph, proto, read};
-use carafe_frontend::{NodeCx, Outputs, ReadOptions, Rule};
+use crate::common::{check_error, error, graph, proto, read, read_as, request};
+use carafe_frontend::{NodeCx, Outputs, ReadRequest, Rule};
 
 #[test]
 fn a_good_model_is_read() {
@@ -82,13 +82,12 @@ fn unknown_operations_are_told_all_at_once() {
 fn the_half_that_is_there_is_told() {
     let mut registry = carafe_graph::Registry::new();
     registry.add_all(carafe_ops::factories());
-    let options = ReadOptions { registry: Some(&registry), ..ReadOptions::default() };
     let rule = |n: &mut NodeCx<'_>| n.input(0).map(Outputs::from);
     let user = [Rule::new("Wobble", rule).framework("tf"), Rule::new("Wibble", rule).domain("acme")];
-    let rules = carafe_fe_onnx::rules().with_user("onnx", &user, &[]);
+    let request = ReadRequest { registry: Some(&registry), rules: &user, ..request() };
     let read = |op: &str| {
         let text = graph(&format!("g (float[2] x) => (float[2] y) {{ y = {op} (x) }}"));
-        carafe_fe_onnx::read_bytes_with(text.into_bytes(), &rules, &options).unwrap_err().to_string()
+        read_as(text, &request).unwrap_err().to_string()
     };
     let check = |op: &str, wanted: &str| assert!(read(op).contains(wanted), "{}", read(op));
     check("d.HSwish", "the operation `opset4::HSwish` is there, only the rule is missing");

@@ -1,15 +1,15 @@
 //! Rewrites of the graph as decoded, before it is translated.
 
-use crate::common::{Folder, graph, proto};
-use carafe_frontend::ReadOptions;
+use crate::common::{Folder, graph, proto, read_as, request};
+use carafe_fe_onnx::Onnx;
+use carafe_frontend::ReadRequest;
 use carafe_graph::{AttrValue, Error, FrameworkNode, Model, NodeId, Notes, Outcome, Pass, Result, Rewrite, Value};
 use carafe_tensor::Tensor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn read_with(text: &str, passes: &[Arc<dyn Pass>]) -> Result<Model> {
-    let options = ReadOptions { decoded: passes, ..ReadOptions::default() };
-    carafe_fe_onnx::read_bytes_with(graph(text).into_bytes(), &carafe_fe_onnx::rules(), &options)
+    read_as(graph(text), &ReadRequest { decoded: passes, ..request() })
 }
 
 fn rewritten(text: &str, pass: impl Pass + 'static) -> Model {
@@ -193,8 +193,7 @@ fn stored_tensors_are_not_copied() {
     ));
     let path = folder.write("m.prototxt", text);
     let passes: [Arc<dyn Pass>; 1] = [Arc::new(Look)];
-    let options = ReadOptions { decoded: &passes, ..ReadOptions::default() };
-    let model = carafe_fe_onnx::read_file_with(&path, &carafe_fe_onnx::rules(), &options).unwrap();
+    let model = carafe_frontend::read(&Onnx, &ReadRequest { decoded: &passes, ..ReadRequest::new(&path) }).unwrap();
     let w = model.find_node("w").unwrap();
     assert!(model.constant_of(w.into()).unwrap().is_mapped());
     assert_eq!(run(&model, &[1.0, 2.0]), [10.0, 40.0]);
@@ -217,11 +216,10 @@ fn every_model_of_the_repository_reads_the_same_after_a_rewrite_that_does_nothin
     files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut files);
     assert!(files.len() > 100, "found {}", files.len());
     let passes: [Arc<dyn Pass>; 1] = [Arc::new(Look)];
-    let (rules, plain) = (carafe_fe_onnx::rules(), ReadOptions::default());
-    let options = ReadOptions { decoded: &passes, ..ReadOptions::default() };
     for path in files {
-        let plain = carafe_fe_onnx::read_file_with(&path, &rules, &plain);
-        let decoded = carafe_fe_onnx::read_file_with(&path, &rules, &options);
+        let request = ReadRequest::new(&path);
+        let plain = carafe_frontend::read(&Onnx, &request);
+        let decoded = carafe_frontend::read(&Onnx, &ReadRequest { decoded: &passes, ..request });
         match (plain, decoded) {
             (Ok(mut a), Ok(mut b)) => {
                 // What nothing reads is dropped before translation.

@@ -1,7 +1,7 @@
 //! One model written in four ways is one model: binary, protobuf text, JSON, and ONNX's own text. The fixtures were written
 //! by the `onnx` and `protobuf` packages.
 
-use crate::common::read;
+use crate::common::{is_onnx, read};
 use carafe_graph::Model;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn check(name: &str) {
     let binary = read(fixture(name, "onnx")).unwrap();
     for form in ["onnxtxt", "pbtxt", "json"] {
         let text = fixture(name, form);
-        assert!(carafe_fe_onnx::is_onnx(&text), "{form} is not recognized");
+        assert!(is_onnx(&text), "{form} is not recognized");
         let model = read(text).unwrap_or_else(|e| panic!("{form}: {e}"));
         assert!(Model::same_as(&binary, &model), "{form} differs");
     }
@@ -62,7 +62,7 @@ fn a_text_is_recognized_by_its_first_words() {
         "agraph (float[N] x) => (float[N] y) {",
         "\"a graph\" (float[N] x) => (",
     ] {
-        assert!(carafe_fe_onnx::is_onnx(text.as_bytes()), "{text}");
+        assert!(is_onnx(text.as_bytes()), "{text}");
     }
 }
 
@@ -79,6 +79,6 @@ fn texts_of_other_formats_are_not_recognized() {
         "{\"nodes\": [{\"op\": \"null\"}]}",
         "fn main() {}",
     ] {
-        assert!(!carafe_fe_onnx::is_onnx(text.as_bytes()), "{text}");
+        assert!(!is_onnx(text.as_bytes()), "{text}");
     }
 }

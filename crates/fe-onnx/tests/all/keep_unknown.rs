@@ -1,14 +1,12 @@
 //! Models with operations that nobody knows, looked at all the same.
 
-use crate::common::graph;
-use carafe_frontend::{Progress, ReadOptions};
+use crate::common::{graph, read_as, request};
+use carafe_frontend::{Progress, ReadRequest};
 use carafe_graph::Model;
 use std::cell::RefCell;
 
 fn keep(text: &str) -> Result<Model, String> {
-    let options = ReadOptions { keep_unknown: true, ..ReadOptions::default() };
-    let rules = carafe_fe_onnx::rules();
-    carafe_fe_onnx::read_bytes_with(graph(text).into_bytes(), &rules, &options).map_err(|e| e.to_string())
+    read_as(graph(text), &ReadRequest { keep_unknown: true, ..request() }).map_err(|e| e.to_string())
 }
 
 fn types(model: &Model) -> Vec<String> {
@@ -70,8 +68,8 @@ fn an_unknown_node_that_reads_nothing_known_is_refused() {
 fn progress_counts_the_nodes_of_the_outermost_graph() {
     let told = RefCell::new(vec![]);
     let listener = |done: usize, total: usize, what: &str| told.borrow_mut().push(format!("{done}/{total} {what}"));
-    let options = ReadOptions { progress: Progress::to(&listener), ..ReadOptions::default() };
+    let request = ReadRequest { progress: Progress::to(&listener), ..request() };
     let text = graph("g (float[2] x) => (float[2] y) { t = Relu (x) y = Neg (t) }");
-    carafe_fe_onnx::read_bytes_with(text.into_bytes(), &carafe_fe_onnx::rules(), &options).unwrap();
+    read_as(text, &request).unwrap();
     assert_eq!(*told.borrow(), ["0/2 nodes translated", "1/2 nodes translated"]);
 }

@@ -1,8 +1,8 @@
 //! Models that are not written as ONNX asks: what nobody takes is refused with its node, what peers take is read with a
 //! warning. The numbers of the latter are in `testkit/fixtures/onnx-loose`.
 
-use crate::common::{Folder, check_error, graph, read};
-use carafe_frontend::{Level, Log, ReadOptions};
+use crate::common::{Folder, check_error, graph, read, read_as, request};
+use carafe_frontend::{Level, Log, ReadRequest};
 use std::cell::RefCell;
 
 /// The warnings while a model is read that must be read.
@@ -14,9 +14,7 @@ fn warnings(text: &str) -> Vec<String> {
             heard.borrow_mut().push(text.to_string());
         }
     };
-    let options = ReadOptions { log: Log::to(&hear, false), ..ReadOptions::default() };
-    let rules = carafe_fe_onnx::rules();
-    carafe_fe_onnx::read_bytes_with(text.as_bytes().to_vec(), &rules, &options).expect("the model is read");
+    read_as(text, &ReadRequest { log: Log::to(&hear, false), ..request() }).expect("the model is read");
     heard.into_inner()
 }
 

@@ -1,7 +1,7 @@
 //! Events while a model is read.
 
-use crate::common::graph;
-use carafe_frontend::ReadOptions;
+use crate::common::{graph, read_as, request};
+use carafe_frontend::ReadRequest;
 use std::cell::RefCell;
 
 fn events(text: &str) -> Vec<String> {
@@ -9,8 +9,7 @@ fn events(text: &str) -> Vec<String> {
     let hear = |kind: &str, category: &str, action: &str, label: &str, value: i64| {
         heard.borrow_mut().push(format!("{kind} {category} {action} {label} {value}"));
     };
-    let options = ReadOptions { telemetry: Some(&hear), ..ReadOptions::default() };
-    let _ = carafe_fe_onnx::read_bytes_with(graph(text).into_bytes(), &carafe_fe_onnx::rules(), &options);
+    let _ = read_as(graph(text), &ReadRequest { telemetry: Some(&hear), ..request() });
     heard.into_inner()
 }
 

@@ -2,9 +2,11 @@
 
 #![allow(dead_code)]
 
+use carafe_fe_caffe::Caffe;
+use carafe_frontend::{Content, Format, ReadRequest};
 use carafe_graph::Model;
-use carafe_tensor::Tensor;
-use std::path::PathBuf;
+use carafe_tensor::{SharedBytes, Tensor};
+use std::path::{Path, PathBuf};
 
 /// A message under construction.
 #[derive(Clone, Default)]
@@ -79,11 +81,31 @@ pub(crate) fn read(text: impl AsRef<[u8]>) -> Result<Model, String> {
 }
 
 pub(crate) fn read_with(text: impl AsRef<[u8]>, weights: Option<Vec<u8>>) -> Result<Model, String> {
-    let rules = carafe_fe_caffe::rules();
-    let mut model = carafe_fe_caffe::read_bytes(text.as_ref().to_vec(), weights, &rules).map_err(|e| e.to_string())?;
+    let mut model = read_as(text, weights, &request()).map_err(|e| e.to_string())?;
     carafe_graph::verify(&model).map_err(|e| format!("not a sound model: {e}"))?;
     model.infer().map_err(|e| format!("inference fails again: {e}"))?;
     Ok(model)
+}
+
+/// A request without a net.
+pub(crate) fn request() -> ReadRequest<'static> {
+    ReadRequest::new(Path::new(""))
+}
+
+/// Reads a net from bytes, as a request says.
+pub(crate) fn read_as(
+    net: impl AsRef<[u8]>,
+    weights: Option<Vec<u8>>,
+    request: &ReadRequest<'_>,
+) -> carafe_graph::Result<Model> {
+    let net = SharedBytes::from_vec(net.as_ref().to_vec());
+    let weights = weights.map(SharedBytes::from_vec);
+    let weights = weights.as_ref().map(Content::Bytes);
+    carafe_frontend::read(&Caffe::default(), &ReadRequest { model: Content::Bytes(&net), weights, ..*request })
+}
+
+pub(crate) fn is_caffe(head: &[u8]) -> bool {
+    Caffe::default().recognizes(head)
 }
 
 /// The first output of a net for one input.

@@ -2,12 +2,30 @@
 
 #![allow(dead_code)]
 
+use carafe_fe_onnx::Onnx;
+use carafe_frontend::{Content, Format, ReadRequest};
 use carafe_graph::Model;
-use std::path::PathBuf;
+use carafe_tensor::SharedBytes;
+use std::path::{Path, PathBuf};
 
 /// Reads a model from any form.
 pub(crate) fn read(model: impl AsRef<[u8]>) -> Result<Model, String> {
-    carafe_fe_onnx::read_bytes(model.as_ref().to_vec(), &carafe_fe_onnx::rules()).map_err(|e| e.to_string())
+    read_as(model, &request()).map_err(|e| e.to_string())
+}
+
+/// A request without a model.
+pub(crate) fn request() -> ReadRequest<'static> {
+    ReadRequest::new(Path::new(""))
+}
+
+/// Reads a model from any form, as a request says.
+pub(crate) fn read_as(model: impl AsRef<[u8]>, request: &ReadRequest<'_>) -> carafe_graph::Result<Model> {
+    let bytes = SharedBytes::from_vec(model.as_ref().to_vec());
+    carafe_frontend::read(&Onnx, &ReadRequest { model: Content::Bytes(&bytes), ..*request })
+}
+
+pub(crate) fn is_onnx(head: &[u8]) -> bool {
+    Onnx.recognizes(head)
 }
 
 /// The message about a model that must be refused.
@@ -48,7 +66,7 @@ impl Folder {
         path
     }
     pub(crate) fn read(&self, name: &str) -> Result<Model, String> {
-        carafe_fe_onnx::read_file(&self.0.join(name), &carafe_fe_onnx::rules()).map_err(|e| e.to_string())
+        carafe_frontend::read(&Onnx, &ReadRequest::new(&self.0.join(name))).map_err(|e| e.to_string())
     }
 }
 
