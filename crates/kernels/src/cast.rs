@@ -2,7 +2,7 @@
 //! integers are the low bits of an i32 (u32 those of an i64), and integers never pass through a float on their way to another.
 
 use crate::eltwise::pieces;
-use crate::vmath::simd::level;
+use crate::simd::dispatch;
 use crate::{Exec, Isa, SharedMut, part_of};
 
 /// The bits of a half precision float.
@@ -304,13 +304,13 @@ fn convert_part(isa: Isa, from: Kind, x: &[u8], to: Kind, out: &mut [u8]) {
                 return unsafe { x86::$function(bytemuck::cast_slice(x), bytemuck::cast_slice_mut(out)) }
             };
         }
-        let avx2 = isa.here() >= Isa::Avx2;
+        let avx2 = isa.avx2().is_some();
         let f16c = avx2 && is_x86_feature_detected!("f16c");
         match (from, to) {
             (F16, F32) if f16c => special!(half_to_f32),
             (F32, F16) if f16c => special!(f32_to_half),
             (F32, I32) if avx2 => special!(f32_to_i32),
-            (F32, I64) if isa.here() == Isa::Avx512 => special!(f32_to_i64),
+            (F32, I64) if isa.avx512().is_some() => special!(f32_to_i64),
             _ => {}
         }
     }
@@ -320,6 +320,8 @@ fn convert_part(isa: Isa, from: Kind, x: &[u8], to: Kind, out: &mut [u8]) {
         (U8, F32) => direct!(u8, f32),
         (F64, F32) => direct!(f64, f32),
         (F32, F64) => direct!(f32, f64),
+        (F16, F32) => direct!(Half, f32),
+        (F32, F16) => direct!(f32, Half),
         (Bf16, F32) => direct!(Brain, f32),
         (F32, Bf16) => direct!(f32, Brain),
         (I64, I32) => direct!(i64, i32),
@@ -329,9 +331,9 @@ fn convert_part(isa: Isa, from: Kind, x: &[u8], to: Kind, out: &mut [u8]) {
 }
 
 fn direct<A: Element, B: Element>(isa: Isa, x: &[A], out: &mut [B]) {
-    // SAFETY: the body is safe code; `level!` checks the machine.
+    // SAFETY: the body is safe code; `dispatch!` checks the machine.
     unsafe {
-        level!(isa, <S, A: Element, B: Element>(x: &[A], out: &mut [B]) {
+        dispatch!(isa, <'a, S, A: Element, B: Element>(x: &'a [A], out: &'a mut [B]) {
             for (y, &x) in out.iter_mut().zip(x) {
                 *y = if A::FLOAT { B::from_f64(x.to_f64()) } else { B::from_i64(x.to_bits() as i64) };
             }

@@ -30,7 +30,7 @@ impl Stop<'_> {
 
 impl<'a> Exec<'a> {
     pub fn new(pool: &'a Pool, isa: Isa, scratch: &'a Scratch) -> Exec<'a> {
-        Exec { pool, isa: isa.here(), scratch, stop: Stop::default() }
+        Exec { pool, isa, scratch, stop: Stop::default() }
     }
     /// The same, for work that is given up when `stop` is set: kernels then unwind with [`Stopped`], soon and without a word of
     /// the panic hook, and leave their outputs half done. In a program whose panics abort the flag is not looked at.

@@ -1,7 +1,7 @@
 //! Columns of an unfolded image added back into it. Each row of the image collects what belongs to it, so rows are shared out
 //! and no two threads meet.
 
-use crate::vmath::simd::level;
+use crate::simd::dispatch;
 use crate::{Exec, SharedMut, part_of};
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl Fold {
             let to = unsafe { image.part(mine.start * width..mine.end * width) };
             // SAFETY: the body is safe code; its level is there.
             unsafe {
-                level!(isa, <_S> (this: &Fold, columns: &[f32], mine: Range<usize>, to: &mut [f32]) {
+                dispatch!(isa, <'a, _S> (this: &'a Fold, columns: &'a [f32], mine: Range<usize>, to: &'a mut [f32]) {
                     this.rows(columns, mine, to)
                 })
             }

@@ -1,8 +1,8 @@
 //! Resizing of channels-last images by tables: every output pixel of an axis is a weighted sum of some input pixels. One
 //! tap of weight 1 on every axis copies whole pixels; else axes are blended one after the other, row by row.
 
+use crate::simd::{Entry, Kernel, Simd, entry, unroll};
 use crate::split::Split;
-use crate::vector::{Entry, Lanes, Work, each, entry};
 use crate::{Exec, Isa, SharedMut};
 
 /// Where the pixels of one axis come from.
@@ -46,15 +46,15 @@ pub struct Resize {
     from: [usize; 3],
     axes: [ResizeAxis; 3],
     copies: bool,
-    kernel: Kernel,
+    kernel: BlendFn,
 }
 
 #[derive(Clone)]
-struct Kernel(Entry<Sums>);
+struct BlendFn(Entry<Sums>);
 
-impl std::fmt::Debug for Kernel {
+impl std::fmt::Debug for BlendFn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Kernel")
+        f.write_str("BlendFn")
     }
 }
 
@@ -67,7 +67,7 @@ impl Resize {
             assert!(axis.index.iter().all(|i| (*i as usize) < from), "a position outside of {from} pixels");
         }
         let copies = axes.iter().all(ResizeAxis::copies);
-        Resize { batch, channels, from, axes, copies, kernel: Kernel(entry::<Blend>(isa)) }
+        Resize { batch, channels, from, axes, copies, kernel: BlendFn(entry::<Blend, _>(isa)) }
     }
 
     /// Size of the output.
@@ -244,10 +244,11 @@ struct Sums {
 
 struct Blend;
 
-impl Work for Blend {
-    type Job = Sums;
+impl Kernel for Blend {
+    type Args<'a> = &'a Sums;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(sums: &Sums) {
+    unsafe fn run<L: Simd>(sums: &Sums) {
         let mut s = *sums;
         for _ in 0..s.columns {
             let mut at = 0;
@@ -275,27 +276,27 @@ impl Work for Blend {
 }
 
 #[inline(always)]
-unsafe fn sum<L: Lanes, const V: usize, const TAIL: bool>(s: &Sums, at: usize, mask: L::Mask) {
+unsafe fn sum<L: Simd, const V: usize, const TAIL: bool>(s: &Sums, at: usize, mask: L::Mask) {
     // SAFETY: as the caller says.
     unsafe {
         let mut acc = [L::splat(0.0); V];
         if s.more {
-            each!(v < V, 4, {
+            unroll!(v < V, 4, {
                 let from = s.out.add(at + v * L::N);
-                acc[v] = if TAIL { L::load_some(from, mask) } else { L::load(from) };
+                acc[v] = if TAIL { L::load_masked(from, mask) } else { L::load(from) };
             });
         }
         for t in 0..s.taps {
             let from = s.input.add(*s.index.add(t) as usize * s.step + at);
             let weight = L::splat(*s.weight.add(t) * s.factor);
-            each!(v < V, 4, {
-                let x = if TAIL { L::load_some(from, mask) } else { L::load(from.add(v * L::N)) };
-                acc[v] = x.fma(weight, acc[v]);
+            unroll!(v < V, 4, {
+                let x = if TAIL { L::load_masked(from, mask) } else { L::load(from.add(v * L::N)) };
+                acc[v] = x.mul_add(weight, acc[v]);
             });
         }
-        each!(v < V, 4, {
+        unroll!(v < V, 4, {
             let to = s.out.add(at + v * L::N);
-            if TAIL { acc[v].store_some(to, mask) } else { acc[v].store(to) }
+            if TAIL { acc[v].store_masked(to, mask) } else { acc[v].store(to) }
         });
     }
 }

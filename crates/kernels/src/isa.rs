@@ -1,15 +1,45 @@
-//! Which instructions the processor has. A kernel family keeps one function per level and picks by this value, so tests run
-//! every level the machine has.
+//! Which instructions the processor has, as a value that proves it.
 
 /// A level of vector instructions, from the plainest up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// A level above [`Isa::Scalar`] carries a token that only detection makes, so whoever holds an `Isa` may run its
+/// instructions. Tests run every level of [`Isa::available`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isa {
     /// Plain Rust; what the compiler's baseline gives.
     Scalar,
+    /// NEON: 4 floats.
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
     /// AVX2 with FMA: 8 floats.
-    Avx2,
-    /// AVX-512 F, BW, DQ, VL: 16 floats.
-    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// AVX-512 F, BW, DQ, VL, with AVX2 and FMA: 16 floats.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+macro_rules! tokens {
+    ($($arch:literal $Name:ident, $detected:ident: $($feature:tt),*;)*) => {$(
+        #[doc = concat!("Proof that this machine has the instructions of `Isa::", stringify!($Name), "`.")]
+        #[cfg(target_arch = $arch)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub struct $Name(());
+
+        #[cfg(target_arch = $arch)]
+        impl $Name {
+            /// The token, if the processor has the instructions and the system saves their registers.
+            pub fn detect() -> Option<$Name> {
+                ($(std::arch::$detected!($feature))&&*).then_some($Name(()))
+            }
+        }
+    )*};
+}
+
+tokens! {
+    "aarch64" Neon, is_aarch64_feature_detected: "neon";
+    "x86_64" Avx2, is_x86_feature_detected: "avx2", "fma";
+    "x86_64" Avx512, is_x86_feature_detected: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma";
 }
 
 impl Isa {
@@ -17,42 +47,46 @@ impl Isa {
     pub fn best() -> Isa {
         use std::sync::OnceLock;
         static BEST: OnceLock<Isa> = OnceLock::new();
-        *BEST.get_or_init(|| {
-            #[cfg(target_arch = "x86_64")]
-            {
-                let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-                let avx512 = is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl");
-                if avx2 && avx512 {
-                    return Isa::Avx512;
-                }
-                if avx2 {
-                    return Isa::Avx2;
-                }
-            }
-            Isa::Scalar
-        })
+        *BEST.get_or_init(|| Isa::available().last().unwrap_or(Isa::Scalar))
     }
 
     /// Every level this machine can run, the plainest first.
     pub fn available() -> impl Iterator<Item = Isa> {
-        [Isa::Scalar, Isa::Avx2, Isa::Avx512].into_iter().filter(|isa| *isa <= Isa::best())
-    }
-
-    /// The level itself, or the best one below it that the machine has. Every kernel passes its level through here, so a
-    /// value made up by a caller cannot reach instructions that are missing.
-    pub fn here(self) -> Isa {
-        self.min(Isa::best())
+        let levels = [
+            Some(Isa::Scalar),
+            #[cfg(target_arch = "aarch64")]
+            Neon::detect().map(Isa::Neon),
+            #[cfg(target_arch = "x86_64")]
+            Avx2::detect().map(Isa::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Avx512::detect().map(Isa::Avx512),
+        ];
+        levels.into_iter().flatten()
     }
 
     /// Floats in one vector.
     pub fn lanes(self) -> usize {
         match self {
             Isa::Scalar => 4,
-            Isa::Avx2 => 8,
-            Isa::Avx512 => 16,
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon(_) => 4,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => 8,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) => 16,
+        }
+    }
+
+    /// Vector registers, which bound the sums that a kernel keeps.
+    pub fn registers(self) -> usize {
+        match self {
+            Isa::Scalar => 16,
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon(_) => 32,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => 16,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) => 32,
         }
     }
 
@@ -60,8 +94,29 @@ impl Isa {
     pub fn name(self) -> &'static str {
         match self {
             Isa::Scalar => "scalar",
-            Isa::Avx2 => "avx2",
-            Isa::Avx512 => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon(_) => "neon",
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) => "avx512",
         }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Isa {
+    /// Proof of AVX2, which AVX-512 includes; `None` below it.
+    pub(crate) fn avx2(self) -> Option<Avx2> {
+        match self {
+            Isa::Scalar => None,
+            Isa::Avx2(token) => Some(token),
+            Isa::Avx512(_) => Some(Avx2(())),
+        }
+    }
+
+    /// Proof of AVX-512; `None` below it.
+    pub(crate) fn avx512(self) -> Option<Avx512> {
+        if let Isa::Avx512(token) = self { Some(token) } else { None }
     }
 }

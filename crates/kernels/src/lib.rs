@@ -3,7 +3,6 @@
 //!
 //! This crate knows neither graphs nor tensors: it takes slices and numbers.
 
-mod after;
 mod arena;
 mod attention;
 mod buffer;
@@ -20,7 +19,6 @@ mod fold;
 mod gemm;
 mod interpolate;
 mod isa;
-mod lanes;
 mod machine;
 pub mod movement;
 pub mod norm;
@@ -33,11 +31,11 @@ mod sample;
 pub mod select;
 mod separable;
 mod shared;
+mod simd;
 pub mod softmax;
 mod spatial_pool;
 mod split;
 mod trees;
-mod vector;
 pub mod vmath;
 pub mod winograd;
 
@@ -55,6 +53,10 @@ pub use fold::Fold;
 pub use gemm::{BatchMatMul, Gemm, Operand};
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
+#[cfg(target_arch = "aarch64")]
+pub use isa::Neon;
+#[cfg(target_arch = "x86_64")]
+pub use isa::{Avx2, Avx512};
 pub use machine::Machine;
 pub use pool::{Pool, PoolOptions, Stopped};
 pub use recurrent::{

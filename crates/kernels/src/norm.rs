@@ -11,7 +11,7 @@ pub use lrn::Lrn;
 pub use parts::PartedNorm;
 
 use crate::eltwise::pieces;
-use crate::vmath::simd::{Simd, level};
+use crate::simd::{Simd, dispatch};
 use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
@@ -125,9 +125,9 @@ unsafe fn some_rows(
     affine: &Affine,
     mine: Range<usize>,
 ) {
-    // SAFETY: `level!` checks the machine; the caller promises the rows and `len` floats of the rest.
+    // SAFETY: `dispatch!` checks the machine; the caller promises the rows and `len` floats of the rest.
     unsafe {
-        level!(isa, <S>(kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &Affine, mine: Range<usize>) {
+        dispatch!(isa, <'a, S>(kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &'a Affine, mine: Range<usize>) {
             for r in mine {
                 row::<S>(kind, x.add(r * len), out.add(r * len), len, affine);
             }
@@ -186,7 +186,7 @@ unsafe fn sum<S: Simd>(x: *const f32, len: usize) -> f64 {
             }
         }
         i = end;
-        total += f64::from(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])).sum());
+        total += f64::from(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])).reduce_add());
     }
     total
 }
@@ -219,8 +219,8 @@ unsafe fn deviations<S: Simd>(x: *const f32, len: usize, mean: S) -> (f64, f64) 
             }
         }
         i = end;
-        totals.0 += f64::from(((a[0] + a[1]) + (a[2] + a[3])).sum());
-        totals.1 += f64::from(((b[0] + b[1]) + (b[2] + b[3])).sum());
+        totals.0 += f64::from(((a[0] + a[1]) + (a[2] + a[3])).reduce_add());
+        totals.1 += f64::from(((b[0] + b[1]) + (b[2] + b[3])).reduce_add());
     }
     totals
 }

@@ -1,6 +1,7 @@
 //! Regions of an image pooled to a fixed grid of bins, from bilinear samples or from whole pixels. Channels lie last, so all
 //! of them are done side by side; the samples of a bin that share a pixel are added up before it is read.
 
+use crate::simd::dispatch;
 use crate::{Exec, Isa, SharedMut, part_of};
 
 /// The grid that regions are pooled to.
@@ -177,27 +178,12 @@ impl Line<'_> {
 }
 
 fn align_line(isa: Isa, line: &Line<'_>, scratch: &mut [f32], out: &mut [f32]) {
-    match isa.here() {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the machine has this level, as `Isa::here` saw to.
-        Isa::Avx512 => unsafe { align_avx512(line, scratch, out) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Isa::Avx2 => unsafe { align_avx2(line, scratch, out) },
-        _ => align_any(line, scratch, out),
+    // SAFETY: the body is safe code.
+    unsafe {
+        dispatch!(isa, <'a, _S>(line: &'a Line<'a>, scratch: &'a mut [f32], out: &'a mut [f32]) {
+            align_any(line, scratch, out)
+        })
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-fn align_avx512(line: &Line<'_>, scratch: &mut [f32], out: &mut [f32]) {
-    align_any(line, scratch, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn align_avx2(line: &Line<'_>, scratch: &mut [f32], out: &mut [f32]) {
-    align_any(line, scratch, out);
 }
 
 #[inline(always)]
@@ -255,28 +241,9 @@ fn max_any(line: &Line<'_>, out: &mut [f32]) {
 fn largest<'a>(isa: Isa, runs: impl Iterator<Item = &'a [f32]>, out: &mut [f32]) {
     out.fill(f32::MIN);
     for run in runs {
-        match isa.here() {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the machine has this level, as `Isa::here` saw to.
-            Isa::Avx512 => unsafe { largest_avx512(run, out) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::Avx2 => unsafe { largest_avx2(run, out) },
-            _ => largest_any(run, out),
-        }
+        // SAFETY: the body is safe code.
+        unsafe { dispatch!(isa, <'a, _S>(run: &'a [f32], out: &'a mut [f32]) { largest_any(run, out) }) }
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-fn largest_avx512(run: &[f32], out: &mut [f32]) {
-    largest_any(run, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn largest_avx2(run: &[f32], out: &mut [f32]) {
-    largest_any(run, out);
 }
 
 #[inline(always)]

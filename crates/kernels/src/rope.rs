@@ -2,8 +2,8 @@
 //! and sines come as tables.
 
 use crate::attention::{disjoint, span};
-use crate::lanes::{Lanes, Plain};
-use crate::{Exec, Isa, SharedMut, part_of};
+use crate::simd::{Simd, dispatch};
+use crate::{Exec, SharedMut, part_of};
 
 /// Which numbers are pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,17 +77,8 @@ impl Rope {
         exec.each(chunks, |chunk, _| {
             let job = &job;
             for row in part_of(rows, chunks, chunk) {
-                match isa {
-                    // SAFETY: `Exec` holds a level of this machine; all rows lie inside, as checked above, and each is
-                    // written by one chunk.
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => unsafe { avx512(job, row) },
-                    // SAFETY: as above.
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx2 => unsafe { avx2(job, row) },
-                    // SAFETY: as above, without instructions.
-                    _ => unsafe { turn_row::<Plain>(job, row) },
-                }
+                // SAFETY: all rows lie inside, as checked above, and each is written by one chunk.
+                unsafe { dispatch!(isa, <'a, V>(job: &'a Job<'a>, row: usize) { turn_row::<V>(job, row) }) }
             }
         });
     }
@@ -105,23 +96,9 @@ struct Job<'a> {
 // SAFETY: it stands for slices that are read by all, and an output of which each row is written by one.
 unsafe impl Sync for Job<'_> {}
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-unsafe fn avx512(job: &Job, row: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { turn_row::<crate::lanes::Avx512>(job, row) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn avx2(job: &Job, row: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { turn_row::<crate::lanes::Avx2>(job, row) }
-}
-
 /// Rows count heads first, so that the tables stay at hand.
 #[inline(always)]
-unsafe fn turn_row<V: Lanes>(job: &Job, row: usize) {
+unsafe fn turn_row<V: Simd>(job: &Job, row: usize) {
     let p = job.p;
     let (batch, position, head) = (row / p.heads / p.len, row / p.heads % p.len, row % p.heads);
     let at = |strides: [usize; 3]| batch * strides[0] + head * strides[1] + position * strides[2];
@@ -143,7 +120,7 @@ unsafe fn turn_row<V: Lanes>(job: &Job, row: usize) {
 }
 
 #[inline(always)]
-unsafe fn half<V: Lanes>(p: &RopeParams, x: *const f32, cos: *const f32, sin: *const f32, out: *mut f32) {
+unsafe fn half<V: Simd>(p: &RopeParams, x: *const f32, cos: *const f32, sin: *const f32, out: *mut f32) {
     let half = p.rotated / 2;
     let second = if p.full_table { half } else { 0 };
     let mut i = 0;
@@ -153,22 +130,22 @@ unsafe fn half<V: Lanes>(p: &RopeParams, x: *const f32, cos: *const f32, sin: *c
             let n = (half - i).min(V::N);
             macro_rules! load {
                 ($from:expr) => {
-                    if n == V::N { V::load($from) } else { V::load_first($from, n) }
+                    if n == V::N { V::load($from) } else { V::load_partial($from, n) }
                 };
             }
             let (a, b) = (load!(x.add(i)), load!(x.add(half + i)));
             let (c, s) = (load!(cos.add(i)), load!(sin.add(i)));
             let (c2, s2) = (load!(cos.add(second + i)), load!(sin.add(second + i)));
-            let first = a.fma(c, V::splat(0.0).sub(b.mul(s)));
-            first.store_first(out.add(i), n);
-            b.fma(c2, a.mul(s2)).store_first(out.add(half + i), n);
+            let first = a.mul_add(c, V::splat(0.0) - b * s);
+            first.store_partial(out.add(i), n);
+            b.mul_add(c2, a * s2).store_partial(out.add(half + i), n);
             i += n;
         }
     }
 }
 
 #[inline(always)]
-unsafe fn interleaved<V: Lanes>(p: &RopeParams, x: *const f32, cos: *const f32, sin: *const f32, out: *mut f32) {
+unsafe fn interleaved<V: Simd>(p: &RopeParams, x: *const f32, cos: *const f32, sin: *const f32, out: *mut f32) {
     let mut i = 0;
     // SAFETY: all of it lies in one row.
     unsafe {
@@ -178,7 +155,7 @@ unsafe fn interleaved<V: Lanes>(p: &RopeParams, x: *const f32, cos: *const f32, 
                 false => (V::load_doubled(cos.add(i / 2)), V::load_doubled(sin.add(i / 2))),
             };
             let a = V::load(x.add(i));
-            a.fma_alternate(c, a.swap_pairs().mul(s)).store(out.add(i));
+            a.mul_add_alternate(c, a.swap_pairs() * s).store(out.add(i));
             i += V::N;
         }
         while i < p.rotated {

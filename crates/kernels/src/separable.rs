@@ -1,7 +1,7 @@
 //! A depthwise convolution and the pointwise one behind it, in one go: each thread computes some rows of the first into its
 //! scratch and multiplies them while they are in its cache.
 
-use crate::after::{After, Quick};
+use crate::epilogue::{Quick, SplitEpilogue};
 use crate::gemm::Micro;
 use crate::gemm::panels::Panels;
 use crate::gemm::region::{Ending, Product};
@@ -26,7 +26,6 @@ pub struct Separable {
 impl Separable {
     /// `shape` is that of the depthwise convolution, whose channels become `out_channels`.
     pub fn new(isa: Isa, threads: usize, shape: ConvShape, out_channels: usize) -> Separable {
-        let isa = isa.here();
         let micro = Micro::of(isa);
         let [_, height, width] = shape.out_spatial();
         let most = (STRIP / (width * shape.in_channels).max(1)).max(1);
@@ -82,10 +81,10 @@ impl Separable {
             return;
         }
         let ending = Ending::new(self.isa, epilogue, 1.0, pixels, n);
-        let after = After::new(between);
-        assert!(!after.has_rest(), "{between:?} between");
-        after.check(pixels, k);
-        let job = self.first.job(input, weights[0], after);
+        let epilogue = SplitEpilogue::new(between);
+        assert!(!epilogue.has_rest(), "{between:?} between");
+        epilogue.check(pixels, k);
+        let job = self.first.job(input, weights[0], epilogue);
         let strips = height.div_ceil(self.rows);
         let out = SharedMut::new(out);
         let b = SharedConst(weights[1].as_ptr());

@@ -2,8 +2,8 @@
 //! one `exp`. A line that holds plus infinity, NaN, or nothing but minus infinity becomes NaN.
 
 use crate::eltwise::pieces;
+use crate::simd::{Simd, dispatch};
 use crate::vmath::functions::{exp_of_negative, log};
-use crate::vmath::simd::{Simd, level};
 use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
@@ -138,9 +138,9 @@ pub fn softmax_row(isa: Isa, data: &mut [f32], scale: f32, mask: Option<&[f32]>)
 
 /// Rows of `x`; the mask, null for none, is that of all of them.
 unsafe fn rows(isa: Isa, x: *const f32, mask: *const f32, out: *mut f32, line: Line, mine: Range<usize>) {
-    // SAFETY: `level!` checks the machine; the caller promises the rows.
+    // SAFETY: `dispatch!` checks the machine; the caller promises the rows.
     unsafe {
-        level!(isa, <S>(x: *const f32, mask: *const f32, out: *mut f32, line: Line, mine: Range<usize>) {
+        dispatch!(isa, <S>(x: *const f32, mask: *const f32, out: *mut f32, line: Line, mine: Range<usize>) {
             let vectors = line.len.div_ceil(S::N);
             for r in mine {
                 let (x, out) = (x.add(r * line.len), out.add(r * line.len));
@@ -165,8 +165,8 @@ unsafe fn at<S: Simd>(x: *const f32, mask: *const f32, i: usize, left: usize, sc
             let y = S::load(x.add(i)) * scale;
             return if mask.is_null() { y } else { y + S::load(mask.add(i)) };
         }
-        let y = S::load_part(x.add(i), left) * scale;
-        let y = if mask.is_null() { y } else { y + S::load_part(mask.add(i), left) };
+        let y = S::load_partial(x.add(i), left) * scale;
+        let y = if mask.is_null() { y } else { y + S::load_partial(mask.add(i), left) };
         S::select(S::first(left), y, fill)
     }
 }
@@ -189,7 +189,7 @@ unsafe fn short<S: Simd, const K: usize>(x: *const f32, mask: *const f32, out: *
             max = v[k].max(max);
         }
     }
-    let max = S::splat(max.largest());
+    let max = S::splat(max.reduce_max());
     let mut sum = S::splat(0.0);
     for k in 0..K {
         if k * S::N < len {
@@ -198,7 +198,7 @@ unsafe fn short<S: Simd, const K: usize>(x: *const f32, mask: *const f32, out: *
             sum = sum + if twice == 0 { v[k] } else { S::select(S::first(twice), S::splat(0.0), v[k]) };
         }
     }
-    let inverse = S::splat(1.0 / sum.sum());
+    let inverse = S::splat(1.0 / sum.reduce_add());
     for k in 0..K {
         if k * S::N < len {
             let (i, left) = place(k);
@@ -225,7 +225,7 @@ unsafe fn long<S: Simd>(x: *const f32, mask: *const f32, out: *mut f32, line: Li
             m0 = at(x, mask, i, len - i, factor, lowest).max(m0);
             i += S::N;
         }
-        let max = S::splat(m0.max(m1).largest());
+        let max = S::splat(m0.max(m1).reduce_max());
         // Lanes are emptied into f64 now and then, so that long lines keep their digits.
         let (mut sum, mut i) = (0.0f64, 0);
         while i < len {
@@ -239,7 +239,7 @@ unsafe fn long<S: Simd>(x: *const f32, mask: *const f32, out: *mut f32, line: Li
                 part = part + e;
                 i += S::N;
             }
-            sum += f64::from(part.sum());
+            sum += f64::from(part.reduce_add());
         }
         let last = S::splat(if log { sum.ln() } else { 1.0 / sum } as f32);
         let mut i = 0;
@@ -257,9 +257,9 @@ unsafe fn long<S: Simd>(x: *const f32, mask: *const f32, out: *mut f32, line: Li
 
 /// Up to [`WIDTH`] neighbouring columns, `step` floats from element to element of a line.
 unsafe fn strip(isa: Isa, x: *const f32, out: *mut f32, step: usize, width: usize, line: Line) {
-    // SAFETY: `level!` checks the machine; the caller promises the columns.
+    // SAFETY: `dispatch!` checks the machine; the caller promises the columns.
     unsafe {
-        level!(isa, <S>(x: *const f32, out: *mut f32, step: usize, width: usize, line: Line) {
+        dispatch!(isa, <S>(x: *const f32, out: *mut f32, step: usize, width: usize, line: Line) {
             let mut c = 0;
             while c < width {
                 let left = width - c;

@@ -2,8 +2,8 @@
 //! registers. Queries of all heads that share keys count together.
 
 use super::{BLOCK, Job, Pieces, Starts, lines};
-use crate::Isa;
-use crate::lanes::{Lanes, Plain};
+use crate::simd::{Simd, dispatch};
+use crate::vmath::functions::exp_or_zero;
 use std::ops::Range;
 
 /// Queries of one item at most.
@@ -20,30 +20,9 @@ pub(super) fn scratch_floats(p: &super::AttentionParams) -> usize {
 /// Rows `rows` of those left over: row `i` is query `wide + i % left` of head `i / left` among those that share keys.
 pub(super) fn run(job: &Job, batch: usize, kv_head: usize, rows: Range<usize>, scratch: &mut [f32]) {
     let item = Item { job, batch, kv_head, rows };
-    match job.isa {
-        // SAFETY: `Exec` holds a level of this machine; lengths and strides were checked by `Attention::run`.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { avx512(&item, scratch) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { avx2(&item, scratch) },
-        // SAFETY: needs no instructions; lengths as above.
-        _ => unsafe { item_of::<Plain>(&item, scratch) },
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-unsafe fn avx512(item: &Item, scratch: &mut [f32]) {
-    // SAFETY: the caller's promise.
-    unsafe { item_of::<crate::lanes::Avx512>(item, scratch) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn avx2(item: &Item, scratch: &mut [f32]) {
-    // SAFETY: the caller's promise.
-    unsafe { item_of::<crate::lanes::Avx2>(item, scratch) }
+    let item = &item;
+    // SAFETY: lengths and strides were checked by `Attention::run`.
+    unsafe { dispatch!(job.isa, <'a, V>(item: &'a Item<'a>, scratch: &'a mut [f32]) { item_of::<V>(item, scratch) }) }
 }
 
 struct Item<'a> {
@@ -72,7 +51,7 @@ struct Look<'a> {
 }
 
 #[inline(always)]
-unsafe fn item_of<V: Lanes>(item: &Item, scratch: &mut [f32]) {
+unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
     let (job, p) = (item.job, item.job.p);
     let mut pieces = Pieces(scratch);
     let stride = lines(BLOCK + 16);
@@ -92,7 +71,7 @@ unsafe fn item_of<V: Lanes>(item: &Item, scratch: &mut [f32]) {
     let seen = job.visible(last);
     for from in (0..seen).step_by(BLOCK) {
         let keys = from..(from + BLOCK).min(seen);
-        let many = if V::N == 16 { MANY } else { MANY / 2 };
+        let many = if V::REGISTERS >= 32 { MANY } else { MANY / 2 };
         for first in (0..n).step_by(many) {
             let rows = many.min(n - first);
             let mut look = Look { first, keys: keys.clone(), scores, stride };
@@ -131,7 +110,7 @@ unsafe fn item_of<V: Lanes>(item: &Item, scratch: &mut [f32]) {
 
 /// Products of `R` queries with the keys of a block.
 #[inline(always)]
-unsafe fn scores_of<V: Lanes, const R: usize>(item: &Item, at: Starts, look: &mut Look) {
+unsafe fn scores_of<V: Simd, const R: usize>(item: &Item, at: Starts, look: &mut Look) {
     let (job, p) = (item.job, item.job.p);
     let queries: [*const f32; R] = std::array::from_fn(|row| {
         let (head, query) = item.place(look.first + row);
@@ -150,19 +129,19 @@ unsafe fn scores_of<V: Lanes, const R: usize>(item: &Item, at: Starts, look: &mu
                 let mut k = [V::splat(0.0); KEYS];
                 for i in 0..KEYS {
                     let from = keys[i].wrapping_add(d);
-                    k[i] = if left >= V::N { V::load(from) } else { V::load_first(from, left) };
+                    k[i] = if left >= V::N { V::load(from) } else { V::load_partial(from, left) };
                 }
                 for row in 0..R {
                     let from = queries[row].wrapping_add(d);
-                    let q = if left >= V::N { V::load(from) } else { V::load_first(from, left) };
+                    let q = if left >= V::N { V::load(from) } else { V::load_partial(from, left) };
                     for i in 0..KEYS {
-                        acc[row][i] = k[i].fma(q, acc[row][i]);
+                        acc[row][i] = k[i].mul_add(q, acc[row][i]);
                     }
                 }
                 d += V::N;
             }
             for row in 0..R {
-                let four = V::sums(acc[row]);
+                let four = V::reduce_add4(acc[row]);
                 look.scores.as_mut_ptr().add(row * look.stride + key).cast::<[f32; 4]>().write_unaligned(four);
             }
         }
@@ -171,7 +150,7 @@ unsafe fn scores_of<V: Lanes, const R: usize>(item: &Item, at: Starts, look: &mu
 
 /// Turns the scores of a row into shares; gives the factor of what was added up before.
 #[inline(always)]
-unsafe fn shares<V: Lanes>(
+unsafe fn shares<V: Simd>(
     item: &Item,
     look: &mut Look,
     row: usize,
@@ -193,39 +172,39 @@ unsafe fn shares<V: Lanes>(
         for at in (0..n).step_by(V::N) {
             let to = scores.as_mut_ptr().add(at);
             let plus = if job.masked() { V::load(mask.as_ptr().add(at)) } else { V::splat(0.0) };
-            V::load(to).fma(scale, plus).store(to);
+            V::load(to).mul_add(scale, plus).store(to);
             if at + V::N > seen {
                 scores[seen.max(at)..at + V::N].fill(f32::NEG_INFINITY);
             }
             new = V::load(to).max(new);
         }
-        let new = new.largest();
+        let new = new.reduce_max();
         let by = if new == f32::NEG_INFINITY { 0.0 } else { new };
         let factor = exp_of::<V>(*largest - by);
         let mut sum = V::splat(0.0);
         for at in (0..n).step_by(V::N) {
             let to = scores.as_mut_ptr().add(at);
-            let share = V::load(to).sub(V::splat(by)).exp();
-            sum = sum.add(share);
+            let share = exp_or_zero(V::load(to) - V::splat(by));
+            sum = sum + share;
             share.store(to);
         }
-        *total = *total * factor + sum.sum();
+        *total = *total * factor + sum.reduce_add();
         *largest = new;
         factor
     }
 }
 
 #[inline(always)]
-unsafe fn exp_of<V: Lanes>(x: f32) -> f32 {
+unsafe fn exp_of<V: Simd>(x: f32) -> f32 {
     let mut out = 0.0;
     // SAFETY: one float is written.
-    unsafe { V::splat(x).exp().store_first(&mut out, 1) };
+    unsafe { exp_or_zero(V::splat(x)).store_partial(&mut out, 1) };
     out
 }
 
 /// Adds the values of a block to the sums of `R` rows.
 #[inline(always)]
-unsafe fn values<V: Lanes, const R: usize>(
+unsafe fn values<V: Simd, const R: usize>(
     item: &Item,
     at: Starts,
     look: &Look,
@@ -255,7 +234,7 @@ unsafe fn values<V: Lanes, const R: usize>(
 }
 
 #[inline(always)]
-unsafe fn values_part<V: Lanes, const R: usize, const C: usize, const WHOLE: bool>(
+unsafe fn values_part<V: Simd, const R: usize, const C: usize, const WHOLE: bool>(
     p: &super::AttentionParams,
     mut value: *const f32,
     look: &Look,
@@ -270,7 +249,7 @@ unsafe fn values_part<V: Lanes, const R: usize, const C: usize, const WHOLE: boo
         for row in 0..R {
             let factor = V::splat(factors[row]);
             for i in 0..C {
-                acc[row][i] = V::load(sums.add(row * stride + i * V::N)).mul(factor);
+                acc[row][i] = V::load(sums.add(row * stride + i * V::N)) * factor;
             }
         }
         let shares = look.scores.as_ptr();
@@ -278,12 +257,12 @@ unsafe fn values_part<V: Lanes, const R: usize, const C: usize, const WHOLE: boo
             let mut v = [V::splat(0.0); C];
             for i in 0..C {
                 let from = value.wrapping_add(i * V::N);
-                v[i] = if WHOLE { V::load(from) } else { V::load_first(from, width) };
+                v[i] = if WHOLE { V::load(from) } else { V::load_partial(from, width) };
             }
             for row in 0..R {
                 let share = V::splat(*shares.add(row * look.stride + key));
                 for i in 0..C {
-                    acc[row][i] = v[i].fma(share, acc[row][i]);
+                    acc[row][i] = v[i].mul_add(share, acc[row][i]);
                 }
             }
             value = value.wrapping_add(p.v[2]);

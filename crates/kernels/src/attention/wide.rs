@@ -2,8 +2,9 @@
 //! columns, and `O^T = V^T P^T` takes that same memory as its right side. Only the queries and the result are transposed.
 
 use super::{BLOCK, Job, Pieces, Starts, WIDTH, lines};
-use crate::lanes::{Block, Lanes, Plain};
-use crate::{Isa, part_of};
+use crate::part_of;
+use crate::simd::{Block, Entry, Kernel, Simd, dispatch};
+use crate::vmath::functions::exp_or_zero;
 use std::ops::Range;
 
 /// Blocks of queries of one item, which share the copies of keys and values.
@@ -19,16 +20,9 @@ pub(super) fn scratch_floats(p: &super::AttentionParams) -> usize {
 /// Queries `queries` of one head.
 pub(super) fn run(job: &Job, batch: usize, head: usize, queries: Range<usize>, scratch: &mut [f32]) {
     let item = Item { job, batch, head, queries, at: job.starts(batch, head) };
-    match job.isa {
-        // SAFETY: `Exec` holds a level of this machine; lengths and strides were checked by `Attention::run`.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => unsafe { avx512::item(&item, scratch) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { avx2::item(&item, scratch) },
-        // SAFETY: needs no instructions; lengths as above.
-        _ => unsafe { plain::item(&item, scratch) },
-    }
+    let item = &item;
+    // SAFETY: lengths and strides were checked by `Attention::run`.
+    unsafe { dispatch!(job.isa, <'a, V>(item: &'a Item<'a>, scratch: &'a mut [f32]) { item_of::<V>(item, scratch) }) }
 }
 
 struct Item<'a> {
@@ -51,7 +45,7 @@ struct Scores {
     add_rows: *const f32,
     /// What is in `to` is added.
     add: bool,
-    /// Lanes below this number do not see the first key; each next key hides from one more.
+    /// Simd below this number do not see the first key; each next key hides from one more.
     hidden: f32,
     /// The largest score of each query so far.
     largest: *mut f32,
@@ -68,49 +62,48 @@ struct Sums {
     factors: *const f32,
 }
 
-type ScoresTile = unsafe fn(&Scores);
-type SumsTile = unsafe fn(&Sums);
+/// `M` keys with `N` vectors of queries.
+struct ScoresTile<const M: usize, const N: usize>;
+/// `M` values with `N` vectors of queries.
+struct SumsTile<const M: usize, const N: usize>;
+
+impl<const M: usize, const N: usize> Kernel for ScoresTile<M, N> {
+    type Args<'a> = &'a Scores;
+    type Out = ();
+    #[inline(always)]
+    unsafe fn run<V: Simd>(t: &Scores) {
+        // SAFETY: the caller gives a tile inside of its data.
+        unsafe { scores_tile::<V, M, N>(t) }
+    }
+}
+
+impl<const M: usize, const N: usize> Kernel for SumsTile<M, N> {
+    type Args<'a> = &'a Sums;
+    type Out = ();
+    #[inline(always)]
+    unsafe fn run<V: Simd>(t: &Sums) {
+        // SAFETY: the caller gives a tile inside of its data.
+        unsafe { sums_tile::<V, M, N>(t) }
+    }
+}
 
 /// The tiles of a level by their height, less one: for one vector of queries, then for two.
-struct Tiles {
-    scores: [&'static [ScoresTile]; 2],
-    sums: [&'static [SumsTile]; 2],
+struct Tiles<V>(std::marker::PhantomData<V>);
+
+macro_rules! tiles {
+    ($tile:ident: $($m:literal)*) => { [&[$(V::call::<$tile<$m, 1>>),*], &[$(V::call::<$tile<$m, 2>>),*]] };
 }
 
-macro_rules! level {
-    ($name:ident, $lanes:ty, [$($features:literal)?], $($m:literal)*) => {
-        mod $name {
-            use super::*;
-            $(#[target_feature(enable = $features)])?
-            unsafe fn scores<const M: usize, const N: usize>(t: &Scores) {
-                // SAFETY: the caller has this level and gives a tile inside of its data.
-                unsafe { scores_tile::<$lanes, M, N>(t) }
-            }
-            $(#[target_feature(enable = $features)])?
-            unsafe fn sums<const M: usize, const N: usize>(t: &Sums) {
-                // SAFETY: as above.
-                unsafe { sums_tile::<$lanes, M, N>(t) }
-            }
-            static TILES: Tiles = Tiles {
-                scores: [&[$(scores::<$m, 1>),*], &[$(scores::<$m, 2>),*]],
-                sums: [&[$(sums::<$m, 1>),*], &[$(sums::<$m, 2>),*]],
-            };
-            $(#[target_feature(enable = $features)])?
-            pub(super) unsafe fn item(item: &Item, scratch: &mut [f32]) {
-                // SAFETY: as above.
-                unsafe { item_of::<$lanes>(item, &TILES, scratch) }
-            }
-        }
+impl<V: Simd> Tiles<V> {
+    const SCORES: [&[Entry<Scores>]; 2] = match V::REGISTERS >= 32 {
+        true => tiles!(ScoresTile: 1 2 3 4 5 6 7 8 9 10 11 12 13 14),
+        false => tiles!(ScoresTile: 1 2 3 4 5 6),
+    };
+    const SUMS: [&[Entry<Sums>]; 2] = match V::REGISTERS >= 32 {
+        true => tiles!(SumsTile: 1 2 3 4 5 6 7 8 9 10 11 12 13 14),
+        false => tiles!(SumsTile: 1 2 3 4 5 6),
     };
 }
-
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::{Avx2, Avx512};
-#[cfg(target_arch = "x86_64")]
-level!(avx512, Avx512, ["avx512f,avx512bw,avx512dq,avx512vl,fma"], 1 2 3 4 5 6 7 8 9 10 11 12 13 14);
-#[cfg(target_arch = "x86_64")]
-level!(avx2, Avx2, ["avx2,fma"], 1 2 3 4 5 6);
-level!(plain, Plain, [], 1 2 3 4);
 
 /// Rows of an operand, three pointers five rows apart: so few registers hold them all.
 #[derive(Clone, Copy)]
@@ -123,7 +116,7 @@ impl Rows {
     #[inline(always)]
     fn new(from: *const f32, stride: usize) -> Rows {
         let mut base = [from, from.wrapping_add(5 * stride), from.wrapping_add(10 * stride)];
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         {
             let [a, b, c] = &mut base;
             // SAFETY: no instruction at all; the compiler only forgets how the pointers are related.
@@ -143,8 +136,8 @@ impl Rows {
 }
 
 #[inline(always)]
-unsafe fn scores_tile<V: Lanes, const M: usize, const N: usize>(t: &Scores) {
-    // SAFETY: the caller's promise, see `level`.
+unsafe fn scores_tile<V: Simd, const M: usize, const N: usize>(t: &Scores) {
+    // SAFETY: the caller's promise.
     unsafe {
         let mut acc = [[V::splat(0.0); N]; TALL];
         let rows = Rows::new(t.keys, t.stride);
@@ -156,7 +149,7 @@ unsafe fn scores_tile<V: Lanes, const M: usize, const N: usize>(t: &Scores) {
                     if $i < M {
                         let x = V::splat(*rows.base[$i / 5].wrapping_add(($i % 5) * rows.stride + k));
                         for j in 0..N {
-                            acc[$i][j] = x.fma(q[j], acc[$i][j]);
+                            acc[$i][j] = x.mul_add(q[j], acc[$i][j]);
                         }
                     }
                 )*};
@@ -174,10 +167,10 @@ unsafe fn scores_tile<V: Lanes, const M: usize, const N: usize>(t: &Scores) {
                     (_, false) => V::splat(*t.add_rows.add(i)),
                     _ => V::splat(0.0),
                 };
-                let mut s = acc[i][j].fma(scale, plus);
+                let mut s = acc[i][j].mul_add(scale, plus);
                 if t.hidden + i as f32 > 0.0 {
                     let lanes = V::load(LANES.as_ptr().add(j * V::N));
-                    s = lanes.if_less(V::splat(t.hidden + i as f32), V::splat(f32::NEG_INFINITY), s);
+                    s = V::select(lanes.lt(V::splat(t.hidden + i as f32)), V::splat(f32::NEG_INFINITY), s);
                 }
                 largest[j] = s.max(largest[j]);
                 s.store(to);
@@ -201,8 +194,8 @@ static LANES: [f32; WIDTH] = {
 };
 
 #[inline(always)]
-unsafe fn sums_tile<V: Lanes, const M: usize, const N: usize>(t: &Sums) {
-    // SAFETY: the caller's promise, see `level`.
+unsafe fn sums_tile<V: Simd, const M: usize, const N: usize>(t: &Sums) {
+    // SAFETY: the caller's promise.
     unsafe {
         let mut acc = [[V::splat(0.0); N]; M];
         let (mut values, mut shares) = (t.values, t.shares);
@@ -211,7 +204,7 @@ unsafe fn sums_tile<V: Lanes, const M: usize, const N: usize>(t: &Sums) {
             for i in 0..M {
                 let x = V::splat(*values.add(i));
                 for j in 0..N {
-                    acc[i][j] = x.fma(p[j], acc[i][j]);
+                    acc[i][j] = x.mul_add(p[j], acc[i][j]);
                 }
             }
             values = values.wrapping_add(t.stride);
@@ -229,7 +222,7 @@ unsafe fn sums_tile<V: Lanes, const M: usize, const N: usize>(t: &Sums) {
         for i in 0..M {
             for j in 0..N {
                 let to = t.to.add((i * N + j) * V::N);
-                V::load(to).fma(factors[j], acc[i][j]).store(to);
+                V::load(to).mul_add(factors[j], acc[i][j]).store(to);
             }
         }
     }
@@ -249,7 +242,7 @@ struct State<'a> {
 }
 
 #[inline(always)]
-unsafe fn item_of<V: Lanes>(item: &Item, tiles: &Tiles, scratch: &mut [f32]) {
+unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
     let (job, p) = (item.job, item.job.p);
     let width = 2 * V::N;
     let mut pieces = Pieces(scratch);
@@ -290,9 +283,9 @@ unsafe fn item_of<V: Lanes>(item: &Item, tiles: &Tiles, scratch: &mut [f32]) {
             let rows = if by_row { mask.as_ptr() } else { std::ptr::null() };
             // SAFETY: the caller's promise; the pieces are as large as `scratch_floats` says.
             unsafe {
-                add_scores::<V>(item, tiles, state, keys.clone(), rows, scores, new_largest);
+                add_scores::<V>(item, state, keys.clone(), rows, scores, new_largest);
                 exp_scores::<V>(state, keys.len(), scores, new_largest, factors);
-                add_values::<V>(item, tiles, state, keys, scores, factors);
+                add_values::<V>(item, state, keys, scores, factors);
             }
         }
     }
@@ -304,7 +297,7 @@ unsafe fn item_of<V: Lanes>(item: &Item, tiles: &Tiles, scratch: &mut [f32]) {
 
 /// Transposes the queries.
 #[inline(always)]
-unsafe fn begin<V: Lanes>(item: &Item, s: &mut State) {
+unsafe fn begin<V: Simd>(item: &Item, s: &mut State) {
     let (job, p) = (item.job, item.job.p);
     let row = s.vectors * V::N;
     for vector in 0..s.vectors {
@@ -331,9 +324,8 @@ unsafe fn begin<V: Lanes>(item: &Item, s: &mut State) {
 }
 
 #[inline(always)]
-unsafe fn add_scores<V: Lanes>(
+unsafe fn add_scores<V: Simd>(
     item: &Item,
-    tiles: &Tiles,
     s: &State,
     keys: Range<usize>,
     mask_rows: *const f32,
@@ -348,7 +340,7 @@ unsafe fn add_scores<V: Lanes>(
         unsafe { mask_block::<V>(item, s, keys.clone(), scores) };
     }
     largest[..row].copy_from_slice(&s.largest[..row]);
-    let kernels = tiles.scores[s.vectors - 1];
+    let kernels = Tiles::<V>::SCORES[s.vectors - 1];
     let parts = keys.len().div_ceil(kernels.len());
     for part in 0..parts {
         let rows = part_of(keys.len(), parts, part);
@@ -377,7 +369,7 @@ unsafe fn add_scores<V: Lanes>(
 
 /// Puts what the mask adds into the scores.
 #[inline(always)]
-unsafe fn mask_block<V: Lanes>(item: &Item, s: &State, keys: Range<usize>, scores: &mut [f32]) {
+unsafe fn mask_block<V: Simd>(item: &Item, s: &State, keys: Range<usize>, scores: &mut [f32]) {
     let row = s.vectors * V::N;
     let mut block = [0.0; 16 * 16];
     for vector in 0..s.vectors {
@@ -412,25 +404,25 @@ unsafe fn mask_block<V: Lanes>(item: &Item, s: &State, keys: Range<usize>, score
 
 /// Turns scores into shares and moves the state on to the new largest scores.
 #[inline(always)]
-unsafe fn exp_scores<V: Lanes>(s: &mut State, keys: usize, scores: &mut [f32], largest: &[f32], factors: &mut [f32]) {
+unsafe fn exp_scores<V: Simd>(s: &mut State, keys: usize, scores: &mut [f32], largest: &[f32], factors: &mut [f32]) {
     let row = s.vectors * V::N;
     // SAFETY: every buffer holds `vectors` vectors, the scores that many for every key.
     unsafe {
         for vector in (0..row).step_by(V::N) {
             let new = V::load(largest.as_ptr().add(vector));
             // While nothing but hidden keys was seen, any finite number serves.
-            let by = new.if_less(V::splat(f32::MIN), V::splat(0.0), new);
-            let factor = V::load(s.largest.as_ptr().add(vector)).sub(by).exp();
+            let by = V::select(new.lt(V::splat(f32::MIN)), V::splat(0.0), new);
+            let factor = exp_or_zero(V::load(s.largest.as_ptr().add(vector)) - by);
             let mut total = V::splat(0.0);
             let mut at = scores.as_mut_ptr().add(vector);
             for _ in 0..keys {
-                let share = V::load(at).sub(by).exp();
-                total = total.add(share);
+                let share = exp_or_zero(V::load(at) - by);
+                total = total + share;
                 share.store(at);
                 at = at.wrapping_add(row);
             }
             let before = s.total.as_mut_ptr().add(vector);
-            V::load(before).fma(factor, total).store(before);
+            V::load(before).mul_add(factor, total).store(before);
             new.store(s.largest.as_mut_ptr().add(vector));
             factor.store(factors.as_mut_ptr().add(vector));
         }
@@ -438,17 +430,10 @@ unsafe fn exp_scores<V: Lanes>(s: &mut State, keys: usize, scores: &mut [f32], l
 }
 
 #[inline(always)]
-unsafe fn add_values<V: Lanes>(
-    item: &Item,
-    tiles: &Tiles,
-    s: &mut State,
-    keys: Range<usize>,
-    scores: &[f32],
-    factors: &[f32],
-) {
+unsafe fn add_values<V: Simd>(item: &Item, s: &mut State, keys: Range<usize>, scores: &[f32], factors: &[f32]) {
     let p = item.job.p;
     let row = s.vectors * V::N;
-    let kernels = tiles.sums[s.vectors - 1];
+    let kernels = Tiles::<V>::SUMS[s.vectors - 1];
     let parts = p.value_size.div_ceil(kernels.len());
     for part in 0..parts {
         let rows = part_of(p.value_size, parts, part);
@@ -469,7 +454,7 @@ unsafe fn add_values<V: Lanes>(
 
 /// Divides by the totals and writes the rows of the result.
 #[inline(always)]
-unsafe fn finish<V: Lanes>(item: &Item, s: &mut State) {
+unsafe fn finish<V: Simd>(item: &Item, s: &mut State) {
     let p = item.job.p;
     let row = s.vectors * V::N;
     if !s.started {
@@ -480,10 +465,10 @@ unsafe fn finish<V: Lanes>(item: &Item, s: &mut State) {
     unsafe {
         for vector in (0..row).step_by(V::N) {
             let one = V::splat(1.0);
-            let factor = if empty { one } else { one.div(V::load(s.total.as_ptr().add(vector))) };
+            let factor = if empty { one } else { one / V::load(s.total.as_ptr().add(vector)) };
             for i in 0..p.value_size {
                 let at = s.sums.as_mut_ptr().add(i * row + vector);
-                V::load(at).mul(factor).store(at);
+                (V::load(at) * factor).store(at);
             }
             let first = s.first + vector;
             for at in (0..p.value_size).step_by(V::N) {

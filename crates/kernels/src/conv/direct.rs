@@ -60,7 +60,7 @@ impl Conv {
 
     fn with_layout(isa: Isa, _threads: usize, shape: ConvShape, in_stride: usize, planar: bool) -> Conv {
         shape.check();
-        let isa = isa.here();
+
         let micro = Micro::of(isa);
         let each = (shape.out_channels / shape.groups).max(1);
         let fused = (1..=shape.groups)

@@ -108,7 +108,7 @@ fn interleave(isa: Isa, from: &[f32], plane: usize, channels: usize, pixels: usi
     }
     assert!(from.len() >= (channels - 1) * plane + pixels && to.len() >= pixels * channels);
     #[cfg(target_arch = "x86_64")]
-    if isa.here() == Isa::Avx512 && (2..=avx512::MOST).contains(&channels) {
+    if isa.avx512().is_some() && (2..=avx512::MOST).contains(&channels) {
         // SAFETY: the lengths were checked above, and the level is there.
         return unsafe { avx512::interleave(from.as_ptr(), plane, channels, pixels, to.as_mut_ptr()) };
     }

@@ -3,9 +3,9 @@
 
 mod tile;
 
-use crate::after::After;
+use crate::epilogue::SplitEpilogue;
+use crate::simd::{Entry, entry};
 use crate::split::Split;
-use crate::vector::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, SharedMut};
 use tile::{EachChannel, Tap, Taps, Tile};
 
@@ -64,8 +64,8 @@ impl Deconv {
         let s = &shape;
         assert!(s.kernel.iter().chain(&s.stride).chain(&s.dilation).all(|n| *n > 0) && s.groups > 0, "{s:?}");
         assert!(s.in_channels.is_multiple_of(s.groups) && s.out_channels.is_multiple_of(s.groups), "{s:?}");
-        let isa = isa.here();
-        let kernels = Kernels { pixels: tile::table(isa), each_channel: entry::<EachChannel>(isa) };
+
+        let kernels = Kernels { pixels: tile::table(isa), each_channel: entry::<EachChannel, _>(isa) };
         let places = [0, 1].map(|axis| (0..s.out_spatial[axis]).map(|at| taps(s, axis, at)).collect());
         Deconv { isa, places, runs: runs(s), kernels, shape }
     }
@@ -154,17 +154,19 @@ impl Deconv {
         assert!(in_pixels == 0 || input.len() >= (in_pixels - 1) * in_stride + s.in_channels, "input of {s:?}");
         assert!(out.len() >= (pixels - 1) * out_stride + s.out_channels, "output of {s:?}");
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
-        let after = After::new(epilogue);
-        after.check(pixels, s.out_channels);
+        let epilogue = SplitEpilogue::new(epilogue);
+        epilogue.check(pixels, s.out_channels);
         let work = in_pixels * s.kernel.iter().product::<usize>() * s.in_channels * self.channels()[1];
         let split = Split::new(rows, work.max(pixels * s.out_channels), exec.threads());
-        let job = Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, after };
+        let job = Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, epilogue };
         exec.each(split.chunks(), |chunk, thread| {
             for row in split.range(chunk) {
                 job.row(row);
                 let width = s.out_spatial[2];
                 // SAFETY: the row was made by this thread alone.
-                unsafe { after.rest(self.isa, job.out, out_stride, [row * width, width], [0, s.out_channels], thread) };
+                unsafe {
+                    epilogue.rest(self.isa, job.out, out_stride, [row * width, width], [0, s.out_channels], thread)
+                };
             }
         });
     }
@@ -206,7 +208,7 @@ struct Job<'a> {
     packed: &'a [f32],
     out: SharedMut<'a, f32>,
     out_stride: usize,
-    after: After<'a>,
+    epilogue: SplitEpilogue<'a>,
 }
 
 impl Job<'_> {
@@ -275,8 +277,8 @@ impl Job<'_> {
     /// Everything about a tile but the channels it works on.
     fn tile(&self, taps: Taps, input: *const f32, pixel: usize, c: usize) -> Tile {
         let stride = self.this.shape.stride[2];
-        let (add, add_stride) = self.after.add();
-        let bias = self.after.bias();
+        let (add, add_stride) = self.epilogue.add();
+        let bias = self.epilogue.bias();
         Tile {
             taps,
             input,
@@ -288,8 +290,8 @@ impl Job<'_> {
             bias: if bias.is_null() { bias } else { bias.wrapping_add(c) },
             add: if add.is_null() { add } else { add.wrapping_add(pixel * add_stride + c) },
             add_step: stride * add_stride,
-            add_last: self.after.add_last,
-            quick: self.after.quick,
+            add_last: self.epilogue.add_last,
+            quick: self.epilogue.quick,
         }
     }
 }

@@ -2,10 +2,8 @@
 //! registers.
 
 use crate::Isa;
-use crate::after::Quick;
-use crate::vector::{Entry, Lanes, Work, each, on_scalar};
-#[cfg(target_arch = "x86_64")]
-use crate::vector::{on_avx2, on_avx512};
+use crate::epilogue::Quick;
+use crate::simd::{Entry, Kernel, Simd, entry, unroll};
 
 /// An input position under an element of the kernel. Along a row it is relative to the output pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,20 +44,20 @@ pub(super) struct Tile {
 impl Tile {
     /// Finishes and stores a vector of pixel `i` at channel `c`.
     #[inline(always)]
-    pub(super) unsafe fn put<L: Lanes>(&self, i: usize, c: usize, v: L, mask: L::Mask) {
+    pub(super) unsafe fn put<L: Simd>(&self, i: usize, c: usize, v: L, mask: L::Mask) {
         // SAFETY: the tile describes memory that is there.
         unsafe {
             let mut v = v;
             if !self.bias.is_null() {
-                v = v.plus(L::load_some(self.bias.add(c), mask));
+                v = v + L::load_masked(self.bias.add(c), mask);
             }
             if self.add.is_null() {
-                v = self.quick.of_lanes(v);
+                v = self.quick.apply(v);
             } else {
-                let more = L::load_some(self.add.add(i * self.add_step + c), mask);
-                v = if self.add_last { self.quick.of_lanes(v).plus(more) } else { self.quick.of_lanes(v.plus(more)) };
+                let more = L::load_masked(self.add.add(i * self.add_step + c), mask);
+                v = if self.add_last { self.quick.apply(v) + more } else { self.quick.apply(v + more) };
             }
-            v.store_some(self.out.add(i * self.out_step + c), mask);
+            v.store_masked(self.out.add(i * self.out_step + c), mask);
         }
     }
 }
@@ -67,10 +65,11 @@ impl Tile {
 /// `M` pixels, `V` vectors.
 struct Pixels<const M: usize, const V: usize>;
 
-impl<const M: usize, const V: usize> Work for Pixels<M, V> {
-    type Job = Tile;
+impl<const M: usize, const V: usize> Kernel for Pixels<M, V> {
+    type Args<'a> = &'a Tile;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(t: &Tile) {
+    unsafe fn run<L: Simd>(t: &Tile) {
         // SAFETY: the tile describes memory that is there, and the processor has the instructions.
         unsafe {
             let mut acc = [[L::splat(0.0); V]; M];
@@ -86,10 +85,10 @@ impl<const M: usize, const V: usize> Work for Pixels<M, V> {
                         let mut b = t.weights.add(element * t.in_channels * V * L::N);
                         for _ in 0..t.in_channels {
                             let mut weights = [L::splat(0.0); V];
-                            each!(v < V, [0 1] { weights[v] = L::load(b.add(v * L::N)); });
-                            each!(i < M, 14, {
+                            unroll!(v < V, [0 1] { weights[v] = L::load(b.add(v * L::N)); });
+                            unroll!(i < M, 14, {
                                 let x = L::splat(*a.add(i * step));
-                                each!(v < V, [0 1] { acc[i][v] = x.fma(weights[v], acc[i][v]); });
+                                unroll!(v < V, [0 1] { acc[i][v] = x.mul_add(weights[v], acc[i][v]); });
                             });
                             a = a.add(1);
                             b = b.add(V * L::N);
@@ -97,9 +96,9 @@ impl<const M: usize, const V: usize> Work for Pixels<M, V> {
                     }
                 }
             }
-            each!(v < V, [0 1] {
+            unroll!(v < V, [0 1] {
                 let mask = L::first(t.out_channels - (v * L::N).min(t.out_channels));
-                each!(i < M, 14, { t.put(i, v * L::N, acc[i][v], mask); });
+                unroll!(i < M, 14, { t.put(i, v * L::N, acc[i][v], mask); });
             });
         }
     }
@@ -108,24 +107,19 @@ impl<const M: usize, const V: usize> Work for Pixels<M, V> {
 /// Numbers of pixels, largest first, with functions for 1 and 2 vectors.
 pub(super) fn table(isa: Isa) -> Vec<(usize, [Entry<Tile>; 2])> {
     macro_rules! of {
-        ($on:ident: $($m:literal)*) => { vec![$(($m, [$on::<Pixels<$m, 1>>, $on::<Pixels<$m, 2>>])),*] };
+        ($($m:literal)*) => { vec![$(($m, [entry::<Pixels<$m, 1>, _>(isa), entry::<Pixels<$m, 2>, _>(isa)])),*] };
     }
-    match isa.here() {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => of!(on_avx512: 14 10 7 4 2 1),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => of!(on_avx2: 6 4 2 1),
-        _ => of!(on_scalar: 4 2 1),
-    }
+    if isa.registers() >= 32 { of!(14 10 7 4 2 1) } else { of!(6 4 2 1) }
 }
 
 /// One pixel where every channel is a group of its own.
 pub(super) struct EachChannel;
 
-impl Work for EachChannel {
-    type Job = Tile;
+impl Kernel for EachChannel {
+    type Args<'a> = &'a Tile;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(t: &Tile) {
+    unsafe fn run<L: Simd>(t: &Tile) {
         let [depth, height, width] = t.taps.count;
         let mut c = 0;
         while c < t.out_channels {
@@ -139,9 +133,9 @@ impl Work for EachChannel {
                     let w = *t.taps.list[2].add(n % width);
                     let steps = [0, 1, 2].map(|i| t.taps.step[i] as isize);
                     let at = d.at * steps[0] + h.at * steps[1] + w.at * steps[2];
-                    let x = L::load_some(t.input.wrapping_offset(at).wrapping_add(c), mask);
+                    let x = L::load_masked(t.input.wrapping_offset(at).wrapping_add(c), mask);
                     let element = (d.k * t.taps.kernel[1] + h.k) * t.taps.kernel[2] + w.k;
-                    acc = x.fma(L::load_some(t.weights.add(element * t.out_channels + c), mask), acc);
+                    acc = x.mul_add(L::load_masked(t.weights.add(element * t.out_channels + c), mask), acc);
                 }
                 t.put(0, c, acc, mask);
             }

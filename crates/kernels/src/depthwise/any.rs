@@ -1,7 +1,7 @@
 //! Blocks of output pixels of one row for kernels of any size in up to three dimensions, with holes or without.
 
 use super::target::Target;
-use crate::vector::{Lanes, Work, each};
+use crate::simd::{Kernel, Simd, unroll};
 
 /// Output columns of a block.
 pub(super) const COLUMNS: usize = 8;
@@ -32,10 +32,11 @@ pub(super) struct Span {
 
 pub(super) struct Any;
 
-impl Work for Any {
-    type Job = Span;
+impl Kernel for Any {
+    type Args<'a> = &'a Span;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(s: &Span) {
+    unsafe fn run<L: Simd>(s: &Span) {
         // SAFETY: the span describes memory that is there, and the processor has the instructions.
         unsafe {
             let taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
@@ -60,7 +61,7 @@ impl Work for Any {
 
 /// With `CARE` columns or taps may be missing, and vectors may have fewer lanes, which is a `tail`.
 #[inline(always)]
-unsafe fn span<L: Lanes, const CARE: bool>(s: &Span, c: usize, w: *const f32, mask: L::Mask, tail: bool) {
+unsafe fn span<L: Simd, const CARE: bool>(s: &Span, c: usize, w: *const f32, mask: L::Mask, tail: bool) {
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
         let mut acc = [s.target.start::<L, CARE>(c, mask); COLUMNS];
@@ -72,11 +73,11 @@ unsafe fn span<L: Lanes, const CARE: bool>(s: &Span, c: usize, w: *const f32, ma
                 let mut x = s.x;
                 for _ in 0..s.kernel[2] {
                     let tap = L::load(w);
-                    each!(o < COLUMNS, 8, {
+                    unroll!(o < COLUMNS, 8, {
                         if !CARE || ((x + (o * s.stride) as isize) as usize) < s.width {
                             let at = from.wrapping_add(o * column_step);
-                            let v = if CARE { L::load_some(at, mask) } else { L::load(at) };
-                            acc[o] = v.fma(tap, acc[o]);
+                            let v = if CARE { L::load_masked(at, mask) } else { L::load(at) };
+                            acc[o] = v.mul_add(tap, acc[o]);
                         }
                     });
                     from = from.wrapping_add(s.tap_step[2]);
@@ -85,7 +86,7 @@ unsafe fn span<L: Lanes, const CARE: bool>(s: &Span, c: usize, w: *const f32, ma
                 }
             }
         }
-        each!(o < COLUMNS, 8, {
+        unroll!(o < COLUMNS, 8, {
             if !CARE || o < s.target.columns {
                 s.target.put::<L, CARE>(0, o, c, acc[o], mask, tail);
             }

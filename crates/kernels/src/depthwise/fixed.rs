@@ -3,9 +3,7 @@
 
 use super::target::Target;
 use crate::Isa;
-use crate::vector::{Entry, Lanes, Work, each};
-#[cfg(target_arch = "x86_64")]
-use crate::vector::{on_avx2, on_avx512};
+use crate::simd::{Entry, Kernel, Simd, entry, unroll};
 
 /// A block of output pixels, all channels.
 pub(super) struct Block {
@@ -25,10 +23,11 @@ pub(super) struct Block {
 /// Kernels of `K` by `K` with steps of `S`, over `R` rows and `X` columns of output.
 struct Fixed<const K: usize, const S: usize, const R: usize, const X: usize>;
 
-impl<const K: usize, const S: usize, const R: usize, const X: usize> Work for Fixed<K, S, R, X> {
-    type Job = Block;
+impl<const K: usize, const S: usize, const R: usize, const X: usize> Kernel for Fixed<K, S, R, X> {
+    type Args<'a> = &'a Block;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(b: &Block) {
+    unsafe fn run<L: Simd>(b: &Block) {
         // SAFETY: the block describes memory that is there, and the processor has the instructions.
         unsafe {
             let (mut c, mut w) = (0, b.weights);
@@ -54,16 +53,11 @@ impl<const K: usize, const S: usize, const R: usize, const X: usize> Work for Fi
 pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool) -> Option<Entry<Block>> {
     macro_rules! pick {
         ($(($k:literal $s:literal))*) => {
-            match (isa, k, s, rows, wide) {
+            match (isa.registers() >= 32, k, s, rows, wide) {
                 $(
-                    #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 2, true) => Some(on_avx512::<Fixed<$k, $s, 2, 7>>),
-                    #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 1, true) => Some(on_avx512::<Fixed<$k, $s, 1, 7>>),
-                    #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx512, $k, $s, 1, false) => Some(on_avx512::<Fixed<$k, $s, 1, 4>>),
-                    #[cfg(target_arch = "x86_64")]
-                    (Isa::Avx2, $k, $s, 1, false) => Some(on_avx2::<Fixed<$k, $s, 1, 4>>),
+                    (true, $k, $s, 2, true) => Some(entry::<Fixed<$k, $s, 2, 7>, _>(isa)),
+                    (true, $k, $s, 1, true) => Some(entry::<Fixed<$k, $s, 1, 7>, _>(isa)),
+                    (_, $k, $s, 1, false) if isa != Isa::Scalar => Some(entry::<Fixed<$k, $s, 1, 4>, _>(isa)),
                 )*
                 _ => None,
             }
@@ -74,7 +68,7 @@ pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool) -> Optio
 
 /// With `CARE` columns may be missing, and vectors may have fewer lanes, which is a `tail`.
 #[inline(always)]
-unsafe fn block<L: Lanes, const K: usize, const S: usize, const R: usize, const X: usize, const CARE: bool>(
+unsafe fn block<L: Simd, const K: usize, const S: usize, const R: usize, const X: usize, const CARE: bool>(
     b: &Block,
     c: usize,
     w: *const f32,
@@ -84,13 +78,13 @@ unsafe fn block<L: Lanes, const K: usize, const S: usize, const R: usize, const 
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
         let mut acc = [[b.target.start::<L, CARE>(c, mask); X]; R];
-        each!(r < (R - 1) * S + K, [0 1 2 3 4 5 6] {
+        unroll!(r < (R - 1) * S + K, [0 1 2 3 4 5 6] {
             if !b.rows[r].is_null() {
                 row::<L, K, S, R, X, CARE>(b, b.rows[r].wrapping_add(c), w, r, &mut acc, mask);
             }
         });
-        each!(t < R, [0 1] {
-            each!(o < X, 8, {
+        unroll!(t < R, [0 1] {
+            unroll!(o < X, 8, {
                 if !CARE || o < b.target.columns {
                     b.target.put::<L, CARE>(t, o, c, acc[t][o], mask, tail);
                 }
@@ -101,7 +95,7 @@ unsafe fn block<L: Lanes, const K: usize, const S: usize, const R: usize, const 
 
 /// Adds one input row to all accumulators of its columns.
 #[inline(always)]
-unsafe fn row<L: Lanes, const K: usize, const S: usize, const R: usize, const X: usize, const CARE: bool>(
+unsafe fn row<L: Simd, const K: usize, const S: usize, const R: usize, const X: usize, const CARE: bool>(
     b: &Block,
     from: *const f32,
     w: *const f32,
@@ -112,9 +106,9 @@ unsafe fn row<L: Lanes, const K: usize, const S: usize, const R: usize, const X:
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
         let mut taps = [[L::splat(0.0); K]; R];
-        each!(t < R, [0 1] {
+        unroll!(t < R, [0 1] {
             if r >= t * S && r - t * S < K {
-                each!(k < K, [0 1 2 3 4] { taps[t][k] = L::load(w.add(((r - t * S) * K + k) * L::N)); });
+                unroll!(k < K, [0 1 2 3 4] { taps[t][k] = L::load(w.add(((r - t * S) * K + k) * L::N)); });
             }
         });
         // The output columns that input column `j` concerns, each with the kernel column.
@@ -122,10 +116,10 @@ unsafe fn row<L: Lanes, const K: usize, const S: usize, const R: usize, const X:
             ($j:literal: $($o:literal $k:literal),*) => {
                 if $j < (X - 1) * S + K && (!CARE || ($j >= b.low && $j < b.high)) {
                     let at = from.wrapping_add($j * b.step);
-                    let v = if CARE { L::load_some(at, mask) } else { L::load(at) };
-                    each!(t < R, [0 1] {
+                    let v = if CARE { L::load_masked(at, mask) } else { L::load(at) };
+                    unroll!(t < R, [0 1] {
                         if r >= t * S && r - t * S < K {
-                            $(if $o < X { acc[t][$o] = v.fma(taps[t][$k], acc[t][$o]); })*
+                            $(if $o < X { acc[t][$o] = v.mul_add(taps[t][$k], acc[t][$o]); })*
                         }
                     });
                 }

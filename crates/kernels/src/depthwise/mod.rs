@@ -6,9 +6,9 @@ mod fixed;
 mod target;
 
 use crate::ConvShape;
-use crate::after::After;
+use crate::epilogue::SplitEpilogue;
+use crate::simd::{Entry, entry};
 use crate::split::Split;
-use crate::vector::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, SharedMut};
 use target::Target;
 
@@ -64,7 +64,7 @@ impl Depthwise {
 
     pub fn new(isa: Isa, _threads: usize, shape: ConvShape) -> Depthwise {
         assert!(Depthwise::fits(&shape), "a depthwise convolution has one channel a group: {shape:?}");
-        let isa = isa.here();
+
         let (kernels, columns) = Kernels::of(isa, &shape);
         let out = shape.out_spatial();
         let pieces = pieces(&shape, out[2], columns);
@@ -121,14 +121,15 @@ impl Depthwise {
         assert!(in_pixels == 0 || input.len() >= (in_pixels - 1) * in_stride + channels, "input of {s:?}");
         assert!(out.len() >= (pixels - 1) * out_stride + channels, "output of {s:?}");
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
-        let after = After::new(epilogue);
-        after.check(pixels, channels);
+        let epilogue = SplitEpilogue::new(epilogue);
+        epilogue.check(pixels, channels);
 
         // Few rows are shared out by halves of their channels.
         let halves = if rows < 8 * exec.threads() && channels >= 4 * self.isa.lanes() { 2 } else { 1 };
         let split = Split::new(rows * halves, pixels * channels * self.taps(), exec.threads());
         let first = (channels / 2).next_multiple_of(self.isa.lanes());
-        let job = Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, first: 0, after };
+        let job =
+            Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, first: 0, epilogue };
         exec.each(split.chunks(), |chunk, thread| {
             let units = split.range(chunk);
             for half in 0..halves {
@@ -144,14 +145,14 @@ impl Depthwise {
     }
 
     /// A run whose rows are asked for one by one, without work on finished rows.
-    pub(crate) fn job<'a>(&'a self, input: &'a [f32], packed: &'a [f32], after: After<'a>) -> Job<'a> {
+    pub(crate) fn job<'a>(&'a self, input: &'a [f32], packed: &'a [f32], epilogue: SplitEpilogue<'a>) -> Job<'a> {
         let (s, channels) = (&self.shape, self.shape.in_channels);
         let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
         assert!(input.len() >= in_pixels * channels, "input of {s:?}");
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
-        assert!(!after.has_rest(), "work that has no place");
+        assert!(!epilogue.has_rest(), "work that has no place");
         let out = SharedMut::new(&mut []);
-        Job { this: self, input, in_stride: channels, packed, out, out_stride: channels, first: 0, after }
+        Job { this: self, input, in_stride: channels, packed, out, out_stride: channels, first: 0, epilogue }
     }
 
     /// Some rows of a job into memory of their own.
@@ -180,7 +181,7 @@ impl Kernels {
                 _ => (Kernels::Fixed { wide: None, narrow }, &[NARROW]),
             };
         }
-        (Kernels::Any(entry::<any::Any>(isa)), &[any::COLUMNS])
+        (Kernels::Any(entry::<any::Any, _>(isa)), &[any::COLUMNS])
     }
 }
 
@@ -226,7 +227,7 @@ pub(crate) struct Job<'a> {
     out_stride: usize,
     /// The pixel of the whole output that `out` begins with.
     first: usize,
-    after: After<'a>,
+    epilogue: SplitEpilogue<'a>,
 }
 
 impl Job<'_> {
@@ -255,11 +256,11 @@ impl Job<'_> {
                     1
                 }
             };
-            if self.after.has_rest() {
+            if self.epilogue.has_rest() {
                 let rest = |row, rows| {
                     // SAFETY: these rows and channels were made by this thread alone.
                     unsafe {
-                        self.after.rest(self.this.isa, self.out, self.out_stride, [row, rows], [c, channels], thread)
+                        self.epilogue.rest(self.this.isa, self.out, self.out_stride, [row, rows], [c, channels], thread)
                     }
                 };
                 if channels == self.this.shape.in_channels {
@@ -274,16 +275,20 @@ impl Job<'_> {
 
     fn target(&self, row: usize, rows: usize, piece: &Piece, c: usize) -> Target {
         let pixel = |i: usize| (row + i.min(rows - 1)) * self.this.out[2] + piece.x;
-        let (add, add_step) = self.after.add();
+        let (add, add_step) = self.epilogue.add();
         Target {
             out: [0, 1].map(|i| self.out.as_ptr().wrapping_add((pixel(i) - self.first) * self.out_stride + c)),
             step: self.out_stride,
             columns: piece.columns,
-            bias: if self.after.bias().is_null() { self.after.bias() } else { self.after.bias().wrapping_add(c) },
+            bias: if self.epilogue.bias().is_null() {
+                self.epilogue.bias()
+            } else {
+                self.epilogue.bias().wrapping_add(c)
+            },
             add: [0, 1].map(|i| if add.is_null() { add } else { add.wrapping_add(pixel(i) * add_step + c) }),
             add_step,
-            add_last: self.after.add_last,
-            quick: self.after.quick,
+            add_last: self.epilogue.add_last,
+            quick: self.epilogue.quick,
         }
     }
 

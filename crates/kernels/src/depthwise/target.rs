@@ -1,7 +1,7 @@
 //! Where a block of output pixels goes and what is done to it on the way.
 
-use crate::after::Quick;
-use crate::vector::Lanes;
+use crate::epilogue::Quick;
+use crate::simd::Simd;
 
 /// One or two rows of output columns.
 pub(super) struct Target {
@@ -25,13 +25,13 @@ impl Target {
     /// # Safety
     /// The addresses are valid for the lanes at `c`, and the processor has the instructions of `L`.
     #[inline(always)]
-    pub(super) unsafe fn start<L: Lanes, const CARE: bool>(&self, c: usize, mask: L::Mask) -> L {
+    pub(super) unsafe fn start<L: Simd, const CARE: bool>(&self, c: usize, mask: L::Mask) -> L {
         // SAFETY: the caller's promise.
         unsafe {
             if self.bias.is_null() {
                 L::splat(0.0)
             } else if CARE {
-                L::load_some(self.bias.add(c), mask)
+                L::load_masked(self.bias.add(c), mask)
             } else {
                 L::load(self.bias.add(c))
             }
@@ -43,7 +43,7 @@ impl Target {
     /// # Safety
     /// As [`Self::start`]; the column exists.
     #[inline(always)]
-    pub(super) unsafe fn put<L: Lanes, const CARE: bool>(
+    pub(super) unsafe fn put<L: Simd, const CARE: bool>(
         &self,
         t: usize,
         o: usize,
@@ -56,14 +56,14 @@ impl Target {
         unsafe {
             let mut v = v;
             if self.add[t].is_null() {
-                v = self.quick.of_lanes(v);
+                v = self.quick.apply(v);
             } else {
                 let at = self.add[t].add(o * self.add_step + c);
-                let more = if CARE { L::load_some(at, mask) } else { L::load(at) };
-                v = if self.add_last { self.quick.of_lanes(v).plus(more) } else { self.quick.of_lanes(v.plus(more)) };
+                let more = if CARE { L::load_masked(at, mask) } else { L::load(at) };
+                v = if self.add_last { self.quick.apply(v) + more } else { self.quick.apply(v + more) };
             }
             let to = self.out[t].add(o * self.step + c);
-            if CARE && tail { v.store_some(to, mask) } else { v.store(to) }
+            if CARE && tail { v.store_masked(to, mask) } else { v.store(to) }
         }
     }
 }

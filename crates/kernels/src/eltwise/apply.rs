@@ -1,8 +1,8 @@
 //! One operation on one block: `rows` rows of `columns` floats, where each argument is a vector or one number along a row.
 
 use super::op::{self, EltOp, Map2, Map3};
+use crate::simd::{Simd, dispatch};
 use crate::vmath::act::with_act;
-use crate::vmath::simd::{Simd, level};
 use crate::vmath::{self, fill, map_rows, put, take};
 pub(super) use crate::vmath::{Area, Source, Target};
 use crate::{Act, Isa};
@@ -141,9 +141,9 @@ unsafe fn binary<M: Map2>(isa: Isa, map: M, a: Source, b: Source, to: Target, ar
     if area.columns == 0 {
         return;
     }
-    // SAFETY: `level!` checks the machine; the rest is the caller's promise.
+    // SAFETY: `dispatch!` checks the machine; the rest is the caller's promise.
     unsafe {
-        level!(isa, <S, M: Map2>(map: M, a: Source, b: Source, to: Target, area: Area) {
+        dispatch!(isa, <S, M: Map2>(map: M, a: Source, b: Source, to: Target, area: Area) {
             match (a.step, b.step) {
                 (1, 1) => rows::<S, M, true, true>(map, a, b, to, area),
                 (1, _) => rows::<S, M, true, false>(map, a, b, to, area),
@@ -184,9 +184,9 @@ unsafe fn ternary<M: Map3>(isa: Isa, map: M, a: Source, b: Source, c: Source, to
     if area.columns == 0 {
         return;
     }
-    // SAFETY: `level!` checks the machine; the rest is the caller's promise.
+    // SAFETY: `dispatch!` checks the machine; the rest is the caller's promise.
     unsafe {
-        level!(isa, <S, M: Map3>(map: M, a: Source, b: Source, c: Source, to: Target, area: Area) {
+        dispatch!(isa, <S, M: Map3>(map: M, a: Source, b: Source, c: Source, to: Target, area: Area) {
             let all = [a, b, c];
             match (b.step, c.step) {
                 (1, 1) => rows::<S, M, true, true>(map, all, to, area),

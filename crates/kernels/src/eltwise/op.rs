@@ -2,8 +2,9 @@
 //! in the operations of the graph.
 
 use crate::Act;
+use crate::simd::Simd;
+use crate::vmath::Map;
 use crate::vmath::functions::{self as f, by_lane, by_lane2};
-use crate::vmath::{Map, simd::Simd};
 
 /// An elementwise operation on f32. Truth is 1 and 0; any number but 0 counts as true.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -40,7 +40,7 @@ impl<'a> TileProgram<'a> {
         assert_eq!(program.inputs(), inputs.len() + 1, "an array for every input");
         assert!(inputs.len() < MANY, "{} inputs", inputs.len());
         assert!(program.may_overwrite(0), "input 0 must not be overwritten");
-        TileProgram { program, isa: isa.here(), inputs }
+        TileProgram { program, isa, inputs }
     }
 }
 

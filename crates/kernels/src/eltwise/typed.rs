@@ -2,12 +2,17 @@
 //! vectorises the loops for each level.
 
 use super::{Broadcast, pieces};
-use crate::vmath::simd::level;
+use crate::simd::dispatch;
 use crate::{Exec, SharedMut, part_of};
 use std::fmt;
 
+/// A type that is moved without being looked at.
+pub trait Element: Copy + Send + Sync + 'static {}
+
+impl<T: Copy + Send + Sync + 'static> Element for T {}
+
 /// A type that can be computed with.
-pub trait Numeric: Copy + PartialOrd + Send + Sync + fmt::Debug {
+pub trait Numeric: Copy + PartialOrd + Send + Sync + fmt::Debug + 'static {
     const ZERO: Self;
     /// Whether a division by zero has no result.
     const INTEGER: bool;
@@ -263,14 +268,7 @@ pub fn logical_not<T: Numeric>(a: &[T], out: &mut [u8]) {
 }
 
 /// `condition != 0 ? a : b`; the inputs of `shapes` are condition, a, b.
-pub fn select<T: Copy + Send + Sync>(
-    exec: &Exec<'_>,
-    shapes: &Broadcast,
-    condition: &[u8],
-    a: &[T],
-    b: &[T],
-    out: &mut [T],
-) {
+pub fn select<T: Element>(exec: &Exec<'_>, shapes: &Broadcast, condition: &[u8], a: &[T], b: &[T], out: &mut [T]) {
     assert_eq!(shapes.inputs(), 3, "three shapes");
     assert!(condition.len() >= shapes.input_len(0), "the condition has {} elements", condition.len());
     check(shapes, [(1, a.len()), (2, b.len())], out.len());
@@ -281,9 +279,9 @@ pub fn select<T: Copy + Send + Sync>(
         }
         let last = |k: usize| at[k] + (out.len() - 1) * steps[k];
         let (condition, a, b) = (&condition[at[0]..=last(0)], &a[at[1]..=last(1)], &b[at[2]..=last(2)]);
-        // SAFETY: the body is safe code; `level!` checks the machine.
+        // SAFETY: the body is safe code; `dispatch!` checks the machine.
         unsafe {
-            level!(isa, <S, T: Copy>(condition: &[u8], a: &[T], b: &[T], out: &mut [T], steps: [usize; 3]) {
+            dispatch!(isa, <'a, S, T: Element>(condition: &'a [u8], a: &'a [T], b: &'a [T], out: &'a mut [T], steps: [usize; 3]) {
                 // Both are read, so that the loop has no branch.
                 let either = |c: u8, a: T, b: T| if c != 0 { a } else { b };
                 let (first, other) = (a[0], b[0]);
@@ -311,7 +309,7 @@ fn check<const N: usize>(shapes: &Broadcast, inputs: [(usize, usize); N], out: u
     assert_eq!(out, shapes.len(), "the output");
 }
 
-fn pairs<T: Numeric, U: Copy + Send + Sync, P: Pair<T, U>>(
+fn pairs<T: Numeric, U: Element, P: Pair<T, U>>(
     exec: &Exec<'_>,
     pair: P,
     shapes: &Broadcast,
@@ -328,10 +326,10 @@ fn pairs<T: Numeric, U: Copy + Send + Sync, P: Pair<T, U>>(
         }
         let n = out.len();
         let (a, b) = (&a[at[0]..=at[0] + (n - 1) * steps[0]], &b[at[1]..=at[1] + (n - 1) * steps[1]]);
-        // SAFETY: the body is safe code; `level!` checks the machine.
+        // SAFETY: the body is safe code; `dispatch!` checks the machine.
         unsafe {
-            level!(isa, <S, T: Numeric, U: Copy, P: Pair<T, U>>
-                (pair: P, a: &[T], b: &[T], out: &mut [U], steps: [usize; 2]) {
+            dispatch!(isa, <'a, S, T: Numeric, U: Element, P: Pair<T, U>>
+                (pair: P, a: &'a [T], b: &'a [T], out: &'a mut [U], steps: [usize; 2]) {
                 match steps {
                     [1, 1] => out.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = pair.at(a, b)),
                     [1, 0] => out.iter_mut().zip(a).for_each(|(y, &a)| *y = pair.at(a, b[0])),

@@ -46,7 +46,7 @@ impl BatchMatMul {
         assert!(a.offsets.len() == batch && b.offsets.len() == batch, "operands of different batches");
         assert!(!c.transposed, "the output cannot be transposed");
         assert!(are_disjoint(&c.offsets, m, n, c.stride), "matrices of the output overlap");
-        let isa = isa.here();
+
         let micro = Micro::of(isa);
         let panels = Panels::new(micro, n);
         let group = (STRIP / (micro.width * k).max(1)).clamp(1, panels.count().max(1));

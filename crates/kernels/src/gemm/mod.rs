@@ -8,7 +8,7 @@ mod dots;
 mod f32_avx2;
 #[cfg(target_arch = "x86_64")]
 mod f32_avx512;
-mod f32_scalar;
+mod f32_simd;
 pub(crate) mod grid;
 pub(crate) mod pack;
 pub(crate) mod panels;
@@ -20,6 +20,7 @@ pub use batch::{BatchMatMul, Operand};
 pub use prepacked::Gemm;
 
 use crate::Isa;
+use crate::simd::dispatch;
 use task::Task;
 
 /// Computes one tile.
@@ -53,12 +54,13 @@ pub(crate) const SKINNY: usize = 4;
 
 impl Micro {
     pub(crate) fn of(isa: Isa) -> &'static Micro {
-        match isa.here() {
+        match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => &f32_avx512::MICRO,
+            Isa::Avx2(_) => &f32_avx2::MICRO,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => &f32_avx2::MICRO,
-            _ => &f32_scalar::MICRO,
+            Isa::Avx512(_) => &f32_avx512::MICRO,
+            // SAFETY: a table is looked up and nothing is run.
+            _ => unsafe { dispatch!(isa, <S>() -> &'static Micro { &f32_simd::Level::<S>::MICRO }) },
         }
     }
     /// `rows` that follow one another.

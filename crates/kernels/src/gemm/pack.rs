@@ -1,6 +1,7 @@
 //! Packing `B` into panels: copied where its rows lie in memory, transposed in squares of 16 where its columns do.
 
 use crate::Isa;
+use crate::simd::{Block, Simd, dispatch};
 
 /// One panel from a matrix with `k` rows of which this panel takes `columns`; `b` points to the first of them.
 ///
@@ -40,7 +41,7 @@ pub(crate) unsafe fn columns(
     let outer = k / inner;
     let mut from = 0;
     #[cfg(target_arch = "x86_64")]
-    if isa.here() == Isa::Avx512 {
+    if isa.avx512().is_some() {
         // SAFETY: the level was asked for; the sizes are the caller's promise.
         unsafe {
             for start in (0..width).step_by(16) {
@@ -59,7 +60,15 @@ pub(crate) unsafe fn columns(
         }
         return;
     }
-    let _ = isa;
+    if inner == 1 {
+        // SAFETY: the sizes are the caller's promise.
+        unsafe {
+            dispatch!(isa, <S>(b: *const f32, ldb: usize, k: usize, columns: usize, out: *mut f32, width: usize) {
+                transpose::<S>(b, ldb, k, columns, out, width)
+            })
+        }
+        return;
+    }
     while from < k {
         let to = (from + 16).min(k);
         for e in from..to {
@@ -76,6 +85,33 @@ pub(crate) unsafe fn columns(
             }
         }
         from = to;
+    }
+}
+
+/// `columns` runs of `k` numbers into rows of `width`, the rest of which is 0.
+#[inline(always)]
+unsafe fn transpose<S: Simd>(b: *const f32, ldb: usize, k: usize, columns: usize, out: *mut f32, width: usize) {
+    for e in (0..k).step_by(S::N) {
+        let count = (k - e).min(S::N);
+        for j in (0..columns).step_by(S::N) {
+            let rows = (columns - j).min(S::N);
+            // SAFETY: the block lies within the runs and the rows that the caller promises.
+            unsafe {
+                S::transpose(Block {
+                    from: b.add(j * ldb + e),
+                    from_stride: ldb,
+                    to: out.add(e * width + j),
+                    to_stride: width,
+                    rows,
+                    width: count,
+                    to_width: rows,
+                });
+            }
+        }
+        for row in e..e + count {
+            // SAFETY: the end of a row.
+            unsafe { std::ptr::write_bytes(out.add(row * width + columns), 0, width - columns) };
+        }
     }
 }
 

@@ -21,7 +21,6 @@ const ALIASED: usize = 2048;
 
 impl Gemm {
     pub fn new(isa: Isa, n: usize, k: usize) -> Gemm {
-        let isa = isa.here();
         let micro = Micro::of(isa);
         Gemm { isa, micro, panels: Panels::new(micro, n), k }
     }

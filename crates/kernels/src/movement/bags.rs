@@ -2,6 +2,7 @@
 
 use super::indices::{BadIndex, Index, Indices, with_indices};
 use super::view::product;
+use crate::simd::dispatch;
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
 
@@ -58,7 +59,7 @@ impl EmbeddingBag {
             });
         }
         let chunks = if work * width < 1 << 14 { 1 } else { (exec.threads() * 4).min(bags) };
-        let (isa, out) = (exec.isa.here(), SharedMut::new(out));
+        let (isa, out) = (exec.isa, SharedMut::new(out));
         with_indices!(indices, list => exec.each(chunks, |c, _| {
             for b in part_of(bags, chunks, c) {
                 // SAFETY: bags of different chunks differ.
@@ -81,27 +82,12 @@ impl EmbeddingBag {
 }
 
 fn sum<I: Index>(isa: Isa, table: &[f32], list: &[I], weights: Option<&[f32]>, n: f64, out: &mut [f32]) {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the machine has this level, as `Isa::here` saw to.
-        Isa::Avx512 => unsafe { sum_avx512(table, list, weights, n, out) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Isa::Avx2 => unsafe { sum_avx2(table, list, weights, n, out) },
-        _ => sum_any(table, list, weights, n, out),
+    // SAFETY: the body is safe code.
+    unsafe {
+        dispatch!(isa, <'a, _S, I: Index>(table: &'a [f32], list: &'a [I], weights: Option<&'a [f32]>, n: f64, out: &'a mut [f32]) {
+            sum_any(table, list, weights, n, out)
+        })
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-fn sum_avx512<I: Index>(table: &[f32], list: &[I], weights: Option<&[f32]>, n: f64, out: &mut [f32]) {
-    sum_any(table, list, weights, n, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn sum_avx2<I: Index>(table: &[f32], list: &[I], weights: Option<&[f32]>, n: f64, out: &mut [f32]) {
-    sum_any(table, list, weights, n, out);
 }
 
 #[inline(always)]

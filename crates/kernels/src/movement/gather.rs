@@ -4,6 +4,7 @@ use super::indices::{BadIndex, Index, Indices, check_all, with_indices};
 use super::rows::copy_any;
 use super::strided::chunks_of;
 use super::view::product;
+use crate::simd::dispatch;
 use crate::{Exec, Isa, SharedMut, part_of};
 
 /// Slices along an axis. An index outside of the axis gives zeros.
@@ -47,7 +48,7 @@ impl Gather {
         }
         let rows = batch * outer * n_indices;
         let chunks = chunks_of(exec, out.len()).min(rows);
-        let (isa, out) = (exec.isa.here(), SharedMut::new(out));
+        let (isa, out) = (exec.isa, SharedMut::new(out));
         with_indices!(indices, list => exec.each(chunks, |c, _| {
             let mine = part_of(rows, chunks, c);
             let (mut at, end) = (mine.start, mine.end);
@@ -72,29 +73,20 @@ impl Gather {
 ///
 /// # Safety
 /// Places leave room for a row in the source; the target has `count` rows.
-unsafe fn rows_at(
+unsafe fn rows_at<P: Fn(usize) -> Option<usize>>(
     isa: Isa,
     src: &[u8],
     dst: &mut [u8],
     row: usize,
     count: usize,
-    place: impl Fn(usize) -> Option<usize>,
+    place: P,
 ) {
-    // SAFETY: passed on from the caller; `isa` is one the machine has.
-    unsafe {
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 | Isa::Avx512 => rows_at_avx2(src, dst, row, count, place),
-            _ => rows_at_any(src, dst, row, count, place),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn rows_at_avx2(src: &[u8], dst: &mut [u8], row: usize, count: usize, place: impl Fn(usize) -> Option<usize>) {
     // SAFETY: passed on from the caller.
-    unsafe { rows_at_any(src, dst, row, count, place) }
+    unsafe {
+        dispatch!(isa, <'a, _S, P: Fn(usize) -> Option<usize>>(src: &'a [u8], dst: &'a mut [u8], row: usize, count: usize, place: P) {
+            rows_at_any(src, dst, row, count, place)
+        })
+    }
 }
 
 #[inline(always)]
@@ -172,7 +164,7 @@ impl GatherElements {
         // Along the last axis a line is all that one row of the data gives; otherwise it is one step of the axis.
         let (lines, width, per_row) = if inner == 1 { (outer, m, 1) } else { (outer * m, inner, m) };
         let chunks = chunks_of(exec, out.len()).min(lines);
-        let (isa, out) = (exec.isa.here(), SharedMut::new(out));
+        let (isa, out) = (exec.isa, SharedMut::new(out));
         with_indices!(indices, list => exec.each(chunks, |c, _| {
             for line in part_of(lines, chunks, c) {
                 let list = &list[line * width..(line + 1) * width];
@@ -221,7 +213,7 @@ impl GatherNd {
             return Ok(());
         }
         let chunks = chunks_of(exec, out.len()).min(rows);
-        let (isa, out) = (exec.isa.here(), SharedMut::new(out));
+        let (isa, out) = (exec.isa, SharedMut::new(out));
         with_indices!(indices, list => exec.each(chunks, |c, _| {
             let mine = part_of(rows, chunks, c);
             let place = |i: usize| {

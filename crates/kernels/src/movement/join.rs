@@ -40,7 +40,7 @@ impl Concat {
     /// `input(i)` gives the bytes of input `i`.
     pub fn run<'a>(&self, exec: &Exec<'_>, input: impl Fn(usize) -> &'a [u8] + Sync, out: &mut [u8]) {
         self.parts.iter().enumerate().for_each(|(i, part)| part.check(input(i).len(), out.len()));
-        let (isa, out) = (exec.isa.here(), SharedMut::new(out));
+        let (isa, out) = (exec.isa, SharedMut::new(out));
         let chunks = chunks_of(exec, self.bytes);
         exec.each(chunks, |c, _| {
             for (i, part) in self.parts.iter().enumerate() {
@@ -106,7 +106,7 @@ impl Split {
 
     pub fn run(&self, exec: &Exec<'_>, src: &[u8], outputs: &mut [&mut [u8]]) {
         assert_eq!(outputs.len(), self.parts.len(), "an output a piece");
-        let isa = exec.isa.here();
+        let isa = exec.isa;
         for (parts, outputs) in self.parts.chunks(AT_ONCE).zip(outputs.chunks_mut(AT_ONCE)) {
             let mut shared: [Option<SharedMut<'_, u8>>; AT_ONCE] = [None; AT_ONCE];
             for ((part, output), shared) in parts.iter().zip(outputs.iter_mut()).zip(&mut shared) {

@@ -164,7 +164,7 @@ impl Boxes {
             data.chain(self.from_value.iter().map(|copy| (copy, value)))
         };
         each().for_each(|(copy, from)| copy.check(from.len(), dst.len()));
-        let (isa, out, chunks) = (exec.isa.here(), SharedMut::new(dst), chunks_of(exec, self.bytes));
+        let (isa, out, chunks) = (exec.isa, SharedMut::new(dst), chunks_of(exec, self.bytes));
         exec.each(chunks, |c, _| {
             for (copy, from) in each() {
                 // SAFETY: checked above; boxes do not overlap, and neither do the shares of one.

@@ -2,6 +2,7 @@
 
 use super::walk::Axis;
 use crate::Isa;
+use crate::simd::dispatch;
 
 /// A line of rows.
 #[derive(Clone, Copy, Debug)]
@@ -21,22 +22,14 @@ impl Rows {
     /// # Safety
     /// All those rows lie within what the pointers may reach, and nobody else writes the destination.
     pub(super) unsafe fn plane(&self, isa: Isa, src: *const u8, dst: *mut u8, line: Axis, n: usize) {
-        // SAFETY: passed on from the caller; `isa` is one the machine has.
+        let (run, axis) = (self.run, self.axis);
+        // SAFETY: passed on from the caller.
         unsafe {
-            match isa {
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 | Isa::Avx512 => plane_avx2(self.run, src, dst, line, self.axis, n),
-                _ => plane(self.run, src, dst, line, self.axis, n),
-            }
+            dispatch!(isa, <_S>(run: usize, src: *const u8, dst: *mut u8, line: Axis, axis: Axis, n: usize) {
+                plane(run, src, dst, line, axis, n)
+            })
         }
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn plane_avx2(run: usize, src: *const u8, dst: *mut u8, line: Axis, row: Axis, n: usize) {
-    // SAFETY: passed on from the caller.
-    unsafe { plane(run, src, dst, line, row, n) }
 }
 
 #[inline(always)]

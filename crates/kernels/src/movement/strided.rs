@@ -143,7 +143,7 @@ impl StridedCopy {
     pub fn run(&self, exec: &Exec<'_>, src: &[u8], dst: &mut [u8]) {
         self.check(src.len(), dst.len());
         let chunks = chunks_of(exec, self.bytes).min(self.units().max(1));
-        let (isa, out) = (exec.isa.here(), SharedMut::new(dst));
+        let (isa, out) = (exec.isa, SharedMut::new(dst));
         // SAFETY: lengths are checked above, and different parts of a copy write different bytes.
         exec.each(chunks, |c, _| unsafe { self.part(isa, src, &out, c, chunks) });
     }

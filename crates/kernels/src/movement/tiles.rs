@@ -1,7 +1,9 @@
 //! Tiles turned in registers: 16x16, 8x8 and 4x4 of 4 bytes, 4x4 of 8, 8x8 of 2 and 1.
 
+#[cfg(target_arch = "x86_64")]
 use super::weave::weave;
 use crate::Isa;
+use crate::simd::{self, Simd, dispatch};
 
 /// `dst[j][i] = src[i][j]`; distances of rows and columns in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -18,13 +20,13 @@ pub(super) unsafe fn turn(isa: Isa, size: usize, b: Block, src: *const u8, dst: 
     // SAFETY: passed on from the caller.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        if isa >= Isa::Avx2 {
+        if isa.avx2().is_some() {
             let least = b.rows.min(b.columns);
             match size {
                 4 => match weave(b.rows, b.columns, b.src, b.dst) {
                     Some(how) if b.rows.max(b.columns) >= 8 => return super::weave::woven(how, b, src, dst),
                     Some(_) => {}
-                    None if least >= 16 && isa == Isa::Avx512 => return x86::tiles_of_4x16(b, src, dst),
+                    None if least >= 16 && isa.avx512().is_some() => return x86::tiles_of_4x16(b, src, dst),
                     None if least >= 8 => return x86::tiles_of_4x8(b, src, dst),
                     None if least >= 4 => return x86::tiles_of_4x4(b, src, dst),
                     None => {}
@@ -35,12 +37,38 @@ pub(super) unsafe fn turn(isa: Isa, size: usize, b: Block, src: *const u8, dst: 
                 _ => {}
             }
         }
+        if size == 4 && b.rows.min(b.columns) >= 4 && [b.src, b.dst].iter().all(|step| *step > 0 && step % 4 == 0) {
+            return dispatch!(isa, <S>(b: Block, src: *const u8, dst: *mut u8) { floats::<S>(b, src.cast(), dst.cast()) });
+        }
         match size {
             1 => plain::<u8>(b, src, dst),
             2 => plain::<u16>(b, src, dst),
             4 => plain::<u32>(b, src, dst),
             8 => plain::<u64>(b, src, dst),
             _ => plain::<u128>(b, src, dst),
+        }
+    }
+}
+
+/// Elements of 4 bytes in tiles of a vector's lanes; loads and stores of floats keep all bits.
+#[inline(always)]
+unsafe fn floats<S: Simd>(b: Block, src: *const f32, dst: *mut f32) {
+    let (from_stride, to_stride) = (b.src as usize / 4, b.dst as usize / 4);
+    for i in (0..b.rows).step_by(S::N) {
+        for j in (0..b.columns).step_by(S::N) {
+            let rows = (b.rows - i).min(S::N);
+            // SAFETY: a part of the block.
+            unsafe {
+                S::transpose(simd::Block {
+                    from: src.add(i * from_stride + j),
+                    from_stride,
+                    to: dst.add(j * to_stride + i),
+                    to_stride,
+                    rows,
+                    width: (b.columns - j).min(S::N),
+                    to_width: rows,
+                });
+            }
         }
     }
 }

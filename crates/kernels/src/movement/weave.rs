@@ -1,8 +1,10 @@
 //! Two or three streams of 4-byte elements woven together or taken apart: planes of an image to pixels, and back.
 
+#[cfg(target_arch = "x86_64")]
 use super::tiles::Block;
 
 /// Streams, and whether they are woven together.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // Who asks only whether, everywhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weave {
     streams: usize,

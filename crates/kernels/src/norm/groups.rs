@@ -3,7 +3,7 @@
 
 use super::NormKind;
 use crate::eltwise::pieces;
-use crate::vmath::simd::level;
+use crate::simd::dispatch;
 use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
@@ -154,9 +154,9 @@ fn moments_of(isa: Isa, x: &[f32], channels: usize, pixels: Range<usize>, out: &
             let (mut mean, mut rest, mut square) = ([0.0f32; TILE], [0.0f32; TILE], [0.0f32; TILE]);
             let to = [mean.as_mut_ptr(), rest.as_mut_ptr(), square.as_mut_ptr()];
             let block = x[first * channels + column..(first + n - 1) * channels + column + width].as_ptr();
-            // SAFETY: `n` rows of `width` floats lie in the slice above; the results hold a tile; `level!` checks the machine.
+            // SAFETY: `n` rows of `width` floats lie in the slice above; the results hold a tile; `dispatch!` checks the machine.
             unsafe {
-                level!(isa, <S>(block: *const f32, n: usize, channels: usize, width: usize, to: [*mut f32; 3]) {
+                dispatch!(isa, <S>(block: *const f32, n: usize, channels: usize, width: usize, to: [*mut f32; 3]) {
                     let share = S::splat(1.0 / n as f32);
                     let mut c = 0;
                     while c < width {
@@ -191,9 +191,9 @@ fn moments_of(isa: Isa, x: &[f32], channels: usize, pixels: Range<usize>, out: &
                             q0 = d.fma(d, q0);
                             r0 = r0 + d;
                         }
-                        mean.store_part(to[0].add(c), lanes);
-                        ((r0 + r1) * share).store_part(to[1].add(c), lanes);
-                        (q0 + q1).store_part(to[2].add(c), lanes);
+                        mean.store_partial(to[0].add(c), lanes);
+                        ((r0 + r1) * share).store_partial(to[1].add(c), lanes);
+                        (q0 + q1).store_partial(to[2].add(c), lanes);
                         c += lanes;
                     }
                 })
@@ -214,9 +214,9 @@ fn scale(isa: Isa, x: &[f32], factors: &[f32], out: &mut [f32]) {
     let len = x.len();
     assert!(factors.len() == 3 * len && out.len() == len);
     let (x, factors, out) = (x.as_ptr(), factors.as_ptr(), out.as_mut_ptr());
-    // SAFETY: all hold a number for each channel; `level!` checks the machine.
+    // SAFETY: all hold a number for each channel; `dispatch!` checks the machine.
     unsafe {
-        level!(isa, <S>(x: *const f32, factors: *const f32, out: *mut f32, len: usize) {
+        dispatch!(isa, <S>(x: *const f32, factors: *const f32, out: *mut f32, len: usize) {
             let mut i = 0;
             while i < len {
                 let left = len - i;

@@ -1,8 +1,8 @@
 //! LRN over the last axis: each element is divided by a power of the summed squares around it.
 
 use crate::eltwise::pieces;
+use crate::simd::dispatch;
 use crate::vmath::functions as f;
-use crate::vmath::simd::level;
 use crate::{Exec, Isa, SharedMut, part_of};
 
 /// Channels of which squares are held at once, besides those of the window.
@@ -58,9 +58,9 @@ impl Lrn {
             }
             let (tile, out) = (&x[start..start + n], &mut out[start..start + n]);
             let (lrn, squares, x, out) = (*self, squares.as_ptr(), tile.as_ptr(), out.as_mut_ptr());
-            // SAFETY: a tile, twice the reach and one vector fit into what is held; `level!` checks the machine.
+            // SAFETY: a tile, twice the reach and one vector fit into what is held; `dispatch!` checks the machine.
             unsafe {
-                level!(isa, <S>(lrn: Lrn, squares: *const f32, x: *const f32, out: *mut f32, n: usize) {
+                dispatch!(isa, <S>(lrn: Lrn, squares: *const f32, x: *const f32, out: *mut f32, n: usize) {
                     let window = (lrn.size - 1) / 2 * 2 + 1;
                     let (alpha, bias) = (S::splat(lrn.alpha / lrn.size as f32), S::splat(lrn.bias));
                     let mut i = 0;
@@ -80,7 +80,7 @@ impl Lrn {
                         } else {
                             f::pow(base, S::splat(-lrn.beta))
                         };
-                        (S::load_part(x.add(i), lanes) * factor).store_part(out.add(i), lanes);
+                        (S::load_partial(x.add(i), lanes) * factor).store_partial(out.add(i), lanes);
                         i += lanes;
                     }
                 })

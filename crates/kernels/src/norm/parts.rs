@@ -2,7 +2,7 @@
 
 use super::{NormKind, Whole, deviations, sum};
 use crate::eltwise::pieces;
-use crate::vmath::simd::{Simd, level};
+use crate::simd::{Simd, dispatch};
 use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
@@ -40,9 +40,9 @@ impl PartedNorm {
 }
 
 unsafe fn some_rows(isa: Isa, norm: &PartedNorm, x: *const f32, out: *mut f32, mine: Range<usize>) {
-    // SAFETY: `level!` checks the machine; the caller promises the rows.
+    // SAFETY: `dispatch!` checks the machine; the caller promises the rows.
     unsafe {
-        level!(isa, <S>(norm: &PartedNorm, x: *const f32, out: *mut f32, mine: Range<usize>) {
+        dispatch!(isa, <'a, S>(norm: &'a PartedNorm, x: *const f32, out: *mut f32, mine: Range<usize>) {
             for r in mine {
                 let start = r / norm.rows * norm.parts * norm.rows * norm.len + r % norm.rows * norm.len;
                 row::<S>(norm, x.add(start), out.add(start));

@@ -3,8 +3,9 @@
 use super::CellKind;
 use super::gates::{Row, Tile};
 use crate::Act;
-use crate::lanes::Lanes;
+use crate::simd::Simd;
 use crate::vmath::act_in_place;
+use crate::vmath::functions::{exp_capped, expm1_capped, sigmoid, tanh};
 use std::ops::Range;
 
 /// One stage of a step, with `C` vectors of products for a panel of units.
@@ -13,7 +14,7 @@ pub(super) trait Cell<const C: usize> {
     const GATES: Range<usize>;
     /// # Safety
     /// The caller has the level of `V`; all units of the panel that starts at `unit` have their places in `row`.
-    unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; C]);
+    unsafe fn end<V: Simd>(t: &Tile, row: &Row, unit: usize, products: [V; C]);
 }
 
 /// A plain recurrent cell: four vectors of units.
@@ -30,7 +31,7 @@ pub(super) struct Lstm;
 impl Cell<4> for Rnn {
     const GATES: Range<usize> = 0..1;
     #[inline(always)]
-    unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
+    unsafe fn end<V: Simd>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
         // SAFETY: the caller's promise.
         unsafe {
             for j in 0..4 {
@@ -47,16 +48,16 @@ impl Cell<4> for Rnn {
 impl Cell<3> for Gru {
     const GATES: Range<usize> = 0..3;
     #[inline(always)]
-    unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 3]) {
+    unsafe fn end<V: Simd>(t: &Tile, row: &Row, unit: usize, products: [V; 3]) {
         // SAFETY: the caller's promise.
         unsafe {
             let n = t.units::<V>(unit);
             let bias = load::<V>(t.new_bias.add(unit), n);
-            let z = t.act(0, t.enter(row, 0, unit, n, products[0])).mul(V::splat(row.update));
+            let z = t.act(0, t.enter(row, 0, unit, n, products[0])) * V::splat(row.update);
             let r = t.act(0, t.enter(row, 1, unit, n, products[1]));
-            let new = t.act(1, t.enter(row, 2, unit, n, r.mul(products[2].add(bias))));
+            let new = t.act(1, t.enter(row, 2, unit, n, r * (products[2] + bias)));
             let h = load::<V>(row.h.add(unit), n);
-            put(row, unit, n, z.fma(h.sub(new), new));
+            put(row, unit, n, z.mul_add(h - new, new));
         }
     }
 }
@@ -64,17 +65,17 @@ impl Cell<3> for Gru {
 impl Cell<4> for GruGates {
     const GATES: Range<usize> = 0..2;
     #[inline(always)]
-    unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
+    unsafe fn end<V: Simd>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
         // SAFETY: the caller's promise.
         unsafe {
             for j in 0..2 {
                 let unit = unit + j * V::N;
                 let n = t.units::<V>(unit);
                 if n > 0 {
-                    let z = t.act(0, t.enter(row, 0, unit, n, products[2 * j])).mul(V::splat(row.update));
+                    let z = t.act(0, t.enter(row, 0, unit, n, products[2 * j])) * V::splat(row.update);
                     store(z, row.z.add(unit), n);
                     let r = t.act(0, t.enter(row, 1, unit, n, products[2 * j + 1]));
-                    store(r.mul(load(row.h.add(unit), n)), row.reset.add(unit), n);
+                    store(r * load(row.h.add(unit), n), row.reset.add(unit), n);
                 }
             }
         }
@@ -84,7 +85,7 @@ impl Cell<4> for GruGates {
 impl Cell<4> for GruNew {
     const GATES: Range<usize> = 2..3;
     #[inline(always)]
-    unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
+    unsafe fn end<V: Simd>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
         // SAFETY: the caller's promise.
         unsafe {
             for j in 0..4 {
@@ -93,7 +94,7 @@ impl Cell<4> for GruNew {
                 if n > 0 {
                     let new = t.act(1, t.enter(row, 2, unit, n, products[j]));
                     let (h, z) = (load::<V>(row.h.add(unit), n), load::<V>(row.z.add(unit), n));
-                    put(row, unit, n, z.fma(h.sub(new), new));
+                    put(row, unit, n, z.mul_add(h - new, new));
                 }
             }
         }
@@ -103,7 +104,7 @@ impl Cell<4> for GruNew {
 impl Cell<4> for Lstm {
     const GATES: Range<usize> = 0..4;
     #[inline(always)]
-    unsafe fn end<V: Lanes>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
+    unsafe fn end<V: Simd>(t: &Tile, row: &Row, unit: usize, products: [V; 4]) {
         // SAFETY: the caller's promise.
         unsafe {
             let n = t.units::<V>(unit);
@@ -127,34 +128,33 @@ impl Cell<4> for Lstm {
 impl Tile<'_> {
     /// Units of the vector that starts at `unit`; 0 when it lies beyond.
     #[inline(always)]
-    fn units<V: Lanes>(&self, unit: usize) -> usize {
+    fn units<V: Simd>(&self, unit: usize) -> usize {
         self.hidden.saturating_sub(unit).min(V::N)
     }
     /// What enters a gate: the products with state and input.
     #[inline(always)]
-    unsafe fn enter<V: Lanes>(&self, row: &Row, gate: usize, unit: usize, n: usize, product: V) -> V {
+    unsafe fn enter<V: Simd>(&self, row: &Row, gate: usize, unit: usize, n: usize, product: V) -> V {
         // SAFETY: `n` units are there.
-        unsafe { product.add(load(row.x.add(gate * self.hidden + unit), n)) }
+        unsafe { product + load(row.x.add(gate * self.hidden + unit), n) }
     }
     /// A gate function behind the limit.
     #[inline(always)]
-    unsafe fn act<V: Lanes>(&self, which: usize, x: V) -> V {
+    unsafe fn act<V: Simd>(&self, which: usize, x: V) -> V {
         // SAFETY: the caller has this level.
         unsafe { self.plain_act(which, self.clipped(x)) }
     }
     #[inline(always)]
-    unsafe fn clipped<V: Lanes>(&self, x: V) -> V {
+    fn clipped<V: Simd>(&self, x: V) -> V {
         let clip = self.settings.clip;
-        // SAFETY: the caller has this level.
-        unsafe { if clip > 0.0 { V::splat(-clip).max(V::splat(clip).min(x)) } else { x } }
+        if clip > 0.0 { V::splat(-clip).max(V::splat(clip).min(x)) } else { x }
     }
     #[inline(always)]
-    unsafe fn plain_act<V: Lanes>(&self, which: usize, x: V) -> V {
+    unsafe fn plain_act<V: Simd>(&self, which: usize, x: V) -> V {
         // SAFETY: the caller has this level; the array holds a vector of every level.
         unsafe {
             match self.settings.acts[which] {
-                Act::Sigmoid => x.sigmoid(),
-                Act::Tanh => x.tanh(),
+                Act::Sigmoid => sigmoid(x),
+                Act::Tanh => tanh(x),
                 Act::Relu => V::splat(0.0).max(x),
                 act => {
                     let mut array = [0.0; 16];
@@ -168,20 +168,20 @@ impl Tile<'_> {
 }
 
 #[inline(always)]
-unsafe fn load<V: Lanes>(from: *const f32, n: usize) -> V {
+unsafe fn load<V: Simd>(from: *const f32, n: usize) -> V {
     // SAFETY: the caller's pointer is good for `n` floats.
-    unsafe { if n == V::N { V::load(from) } else { V::load_first(from, n) } }
+    unsafe { if n == V::N { V::load(from) } else { V::load_partial(from, n) } }
 }
 
 #[inline(always)]
-unsafe fn store<V: Lanes>(x: V, to: *mut f32, n: usize) {
+unsafe fn store<V: Simd>(x: V, to: *mut f32, n: usize) {
     // SAFETY: the caller's pointer is good for `n` floats.
-    unsafe { if n == V::N { x.store(to) } else { x.store_first(to, n) } }
+    unsafe { if n == V::N { x.store(to) } else { x.store_partial(to, n) } }
 }
 
 /// Writes a new state, or keeps the old one of a row that has ended.
 #[inline(always)]
-unsafe fn put<V: Lanes>(row: &Row, unit: usize, n: usize, h: V) {
+unsafe fn put<V: Simd>(row: &Row, unit: usize, n: usize, h: V) {
     // SAFETY: `n` units are there.
     unsafe {
         if row.ended {
@@ -198,36 +198,33 @@ unsafe fn put<V: Lanes>(row: &Row, unit: usize, n: usize, h: V) {
 /// The usual functions. A sigmoid times a hyperbolic tangent is one division: `e / ((1 + exp(-x)) (e + 2))` with
 /// `e = exp(2 y) - 1`.
 #[inline(always)]
-unsafe fn lstm_usual<V: Lanes>([forget, enter, new, leave]: [V; 4], c: V) -> [V; 2] {
-    // SAFETY: the caller has this level.
-    unsafe {
-        let (one, two) = (V::splat(1.0), V::splat(2.0));
-        // 1 + exp(-x), never so large that a product of two is infinite.
-        macro_rules! below {
-            ($x:expr) => {
-                one.add(V::splat(44.0).min(V::splat(0.0).sub($x)).exp())
-            };
-        }
-        let e = new.add(new).exp_minus_one();
-        let c = c.div(below!(forget)).add(e.div(below!(enter).mul(e.add(two))));
-        let e = c.add(c).exp_minus_one();
-        [c, e.div(below!(leave).mul(e.add(two)))]
+fn lstm_usual<V: Simd>([forget, enter, new, leave]: [V; 4], c: V) -> [V; 2] {
+    let (one, two) = (V::splat(1.0), V::splat(2.0));
+    // 1 + exp(-x), never so large that a product of two is infinite.
+    macro_rules! below {
+        ($x:expr) => {
+            one + exp_capped(-$x)
+        };
     }
+    let e = expm1_capped(new + new);
+    let c = c / below!(forget) + e / (below!(enter) * (e + two));
+    let e = expm1_capped(c + c);
+    [c, e / (below!(leave) * (e + two))]
 }
 
 #[inline(always)]
-unsafe fn lstm_other<V: Lanes>(t: &Tile, unit: usize, n: usize, [forget, enter, new, leave]: [V; 4], c: V) -> [V; 2] {
+unsafe fn lstm_other<V: Simd>(t: &Tile, unit: usize, n: usize, [forget, enter, new, leave]: [V; 4], c: V) -> [V; 2] {
     // SAFETY: the caller's promise; peepholes are three blocks of `hidden`.
     unsafe {
         let peep = |block: usize, x: V, c: V| match t.peepholes.is_null() {
             true => x,
-            false => load::<V>(t.peepholes.add(block * t.hidden + unit), n).fma(c, x),
+            false => load::<V>(t.peepholes.add(block * t.hidden + unit), n).mul_add(c, x),
         };
         let forget = t.act(0, peep(0, forget, c));
         let coupled = t.settings.kind == CellKind::Lstm { input_forget: true };
-        let enter = if coupled { V::splat(1.0).sub(forget) } else { t.act(0, peep(1, enter, c)) };
-        let c = forget.fma(c, enter.mul(t.act(1, new)));
+        let enter = if coupled { V::splat(1.0) - forget } else { t.act(0, peep(1, enter, c)) };
+        let c = forget.mul_add(c, enter * t.act(1, new));
         let leave = t.act(0, peep(2, leave, c));
-        [c, leave.mul(t.plain_act(2, c))]
+        [c, leave * t.plain_act(2, c)]
     }
 }

@@ -4,8 +4,9 @@
 
 use super::CellKind;
 use super::cells::{Cell, Gru, GruGates, GruNew, Lstm, Rnn};
-use crate::lanes::{Lanes, Plain};
+use crate::simd::{Kernel, Simd, dispatch, prefetch};
 use crate::{Act, Isa};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Most rows of a tile.
@@ -59,10 +60,10 @@ pub(super) struct Settings {
 }
 
 /// Computes one panel.
-pub(super) type TileFn = unsafe fn(&Tile, usize);
+pub(super) type TileFn = for<'a> unsafe fn((&'a Tile<'a>, usize));
 
 /// Computes several panels for the first row alone, the last one first if so wanted.
-pub(super) type StripFn = unsafe fn(&Tile, Range<usize>, bool);
+pub(super) type StripFn = for<'a> unsafe fn((&'a Tile<'a>, Range<usize>, bool));
 
 /// The functions of a stage.
 pub(super) struct Functions {
@@ -85,56 +86,65 @@ pub(super) enum Stage {
 
 /// The functions of a level.
 pub(super) fn functions(isa: Isa, stage: Stage) -> Functions {
-    match isa.here() {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::functions(stage),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::functions(stage),
-        _ => plain::functions(stage),
+    // SAFETY: tables are looked up and nothing is run.
+    unsafe { dispatch!(isa, <V>(stage: Stage) -> Functions { of_level::<V>(stage) }) }
+}
+
+fn of_level<V: Simd>(stage: Stage) -> Functions {
+    match stage {
+        Stage::Rnn => Table::<V, Rnn, 4>::FUNCTIONS,
+        Stage::Gru => Table::<V, Gru, 3>::FUNCTIONS,
+        Stage::GruGates => Table::<V, GruGates, 4>::FUNCTIONS,
+        Stage::GruNew => Table::<V, GruNew, 4>::FUNCTIONS,
+        Stage::Lstm => Table::<V, Lstm, 4>::FUNCTIONS,
     }
 }
 
-macro_rules! level {
-    ($name:ident, $lanes:ty, [$($features:literal)?], $($m:literal)*) => {
-        mod $name {
-            use super::*;
-            $(#[target_feature(enable = $features)])?
-            unsafe fn tile<K: Cell<C>, const C: usize, const M: usize>(t: &Tile, panel: usize) {
-                // SAFETY: the caller has this level and gives a tile inside of its data.
-                unsafe { tile_of::<$lanes, K, C, M>(t, panel) }
-            }
-            $(#[target_feature(enable = $features)])?
-            unsafe fn strip<K: Cell<C>, const C: usize>(t: &Tile, panels: Range<usize>, back: bool) {
-                // SAFETY: as above.
-                unsafe { strip_of::<$lanes, K, C>(t, panels, back) }
-            }
-            fn of<K: Cell<C>, const C: usize>() -> Functions {
-                Functions { tiles: &[$(tile::<K, C, $m>),*], strip: strip::<K, C> }
-            }
-            pub(super) fn functions(stage: Stage) -> Functions {
-                match stage {
-                    Stage::Rnn => of::<Rnn, 4>(),
-                    Stage::Gru => of::<Gru, 3>(),
-                    Stage::GruGates => of::<GruGates, 4>(),
-                    Stage::GruNew => of::<GruNew, 4>(),
-                    Stage::Lstm => of::<Lstm, 4>(),
-                }
-            }
-        }
+/// `M` rows of a cell with `C` vectors of products.
+struct Rows<K, const C: usize, const M: usize>(PhantomData<K>);
+/// Panels of one row.
+struct Strip<K, const C: usize>(PhantomData<K>);
+
+impl<K: Cell<C>, const C: usize, const M: usize> Kernel for Rows<K, C, M> {
+    type Args<'a> = (&'a Tile<'a>, usize);
+    type Out = ();
+    #[inline(always)]
+    unsafe fn run<V: Simd>((t, panel): (&Tile<'_>, usize)) {
+        // SAFETY: the caller gives a tile inside of its data.
+        unsafe { tile_of::<V, K, C, M>(t, panel) }
+    }
+}
+
+impl<K: Cell<C>, const C: usize> Kernel for Strip<K, C> {
+    type Args<'a> = (&'a Tile<'a>, Range<usize>, bool);
+    type Out = ();
+    #[inline(always)]
+    unsafe fn run<V: Simd>((t, panels, back): (&Tile<'_>, Range<usize>, bool)) {
+        // SAFETY: the caller gives panels inside of its data.
+        unsafe { strip_of::<V, K, C>(t, panels, back) }
+    }
+}
+
+struct Table<V, K, const C: usize>(PhantomData<(V, K)>);
+
+impl<V: Simd, K: Cell<C>, const C: usize> Table<V, K, C> {
+    const FUNCTIONS: Functions = Functions { tiles: Self::TILES, strip: V::call::<Strip<K, C>> };
+    const TILES: &[TileFn] = match V::REGISTERS >= 32 {
+        true => &[
+            V::call::<Rows<K, C, 1>>,
+            V::call::<Rows<K, C, 2>>,
+            V::call::<Rows<K, C, 3>>,
+            V::call::<Rows<K, C, 4>>,
+            V::call::<Rows<K, C, 5>>,
+            V::call::<Rows<K, C, 6>>,
+        ],
+        false => &[V::call::<Rows<K, C, 1>>, V::call::<Rows<K, C, 2>>],
     };
 }
 
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::{Avx2, Avx512};
-#[cfg(target_arch = "x86_64")]
-level!(avx512, Avx512, ["avx512f,avx512bw,avx512dq,avx512vl,fma"], 1 2 3 4 5 6);
-#[cfg(target_arch = "x86_64")]
-level!(avx2, Avx2, ["avx2,fma"], 1 2);
-level!(plain, Plain, [], 1 2);
-
 #[inline(always)]
-unsafe fn tile_of<V: Lanes, K: Cell<C>, const C: usize, const M: usize>(t: &Tile, panel: usize) {
-    // SAFETY: the caller's promise, see `level`.
+unsafe fn tile_of<V: Simd, K: Cell<C>, const C: usize, const M: usize>(t: &Tile, panel: usize) {
+    // SAFETY: the caller's promise.
     unsafe {
         let products = product::<V, M, C>(t, panel);
         for i in 0..M {
@@ -149,8 +159,8 @@ const BLOCK: usize = 4;
 const AHEAD: usize = 40;
 
 #[inline(always)]
-unsafe fn strip_of<V: Lanes, K: Cell<C>, const C: usize>(t: &Tile, panels: Range<usize>, back: bool) {
-    // SAFETY: the caller's promise, see `level`. Fetching ahead never faults.
+unsafe fn strip_of<V: Simd, K: Cell<C>, const C: usize>(t: &Tile, panels: Range<usize>, back: bool) {
+    // SAFETY: the caller's promise. Fetching ahead never faults.
     unsafe {
         let count = panels.len();
         let place = |i: usize| if back { panels.end - 1 - i } else { panels.start + i };
@@ -161,7 +171,7 @@ unsafe fn strip_of<V: Lanes, K: Cell<C>, const C: usize>(t: &Tile, panels: Range
             for i in 0..n {
                 for gate in K::GATES {
                     for vector in 0..C / K::GATES.len() {
-                        fetch(x.wrapping_add(gate * t.hidden + place(first + i) * t.units + vector * V::N));
+                        prefetch(x.wrapping_add(gate * t.hidden + place(first + i) * t.units + vector * V::N));
                     }
                 }
             }
@@ -172,7 +182,7 @@ unsafe fn strip_of<V: Lanes, K: Cell<C>, const C: usize>(t: &Tile, panels: Range
             let next = t.panels.wrapping_add(place((first + n).min(count - 1)) * t.floats);
             for i in 0..n {
                 for line in i * AHEAD..(i + 1) * AHEAD {
-                    fetch(next.wrapping_add(line * 16));
+                    prefetch(next.wrapping_add(line * 16));
                 }
                 K::end(t, &t.rows[0], place(first + i) * t.units, products[i]);
             }
@@ -181,22 +191,9 @@ unsafe fn strip_of<V: Lanes, K: Cell<C>, const C: usize>(t: &Tile, panels: Range
     }
 }
 
-/// Asks for a cache line.
-#[inline(always)]
-fn fetch(from: *const f32) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: it is a hint, for any address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(from.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = from;
-}
-
 /// The panel times what each row brings. One row alone is summed in two halves, or each sum would wait for the last.
 #[inline(always)]
-unsafe fn product<V: Lanes, const M: usize, const C: usize>(t: &Tile, panel: usize) -> [[V; C]; M] {
+unsafe fn product<V: Simd, const M: usize, const C: usize>(t: &Tile, panel: usize) -> [[V; C]; M] {
     // SAFETY: the panel has `hidden` runs of `C` vectors, each factor `hidden` floats.
     unsafe {
         let mut acc = [[V::splat(0.0); C]; M];
@@ -212,7 +209,7 @@ unsafe fn product<V: Lanes, const M: usize, const C: usize>(t: &Tile, panel: usi
             for i in 0..M {
                 let x = V::splat(*from[i].add(k));
                 for j in 0..C {
-                    acc[i][j] = x.fma(w[j], acc[i][j]);
+                    acc[i][j] = x.mul_add(w[j], acc[i][j]);
                 }
             }
             let w: [V; C] = V::load_many(panel.add(C * V::N));
@@ -220,9 +217,9 @@ unsafe fn product<V: Lanes, const M: usize, const C: usize>(t: &Tile, panel: usi
                 let x = V::splat(*from[i].add(k + 1));
                 for j in 0..C {
                     if M == 1 {
-                        other[i][j] = x.fma(w[j], other[i][j]);
+                        other[i][j] = x.mul_add(w[j], other[i][j]);
                     } else {
-                        acc[i][j] = x.fma(w[j], acc[i][j]);
+                        acc[i][j] = x.mul_add(w[j], acc[i][j]);
                     }
                 }
             }
@@ -234,13 +231,13 @@ unsafe fn product<V: Lanes, const M: usize, const C: usize>(t: &Tile, panel: usi
             for i in 0..M {
                 let x = V::splat(*from[i].add(k));
                 for j in 0..C {
-                    acc[i][j] = x.fma(w[j], acc[i][j]);
+                    acc[i][j] = x.mul_add(w[j], acc[i][j]);
                 }
             }
         }
         if M == 1 {
             for j in 0..C {
-                acc[0][j] = acc[0][j].add(other[0][j]);
+                acc[0][j] = acc[0][j] + other[0][j];
             }
         }
         acc

@@ -164,7 +164,6 @@ pub struct Recurrent {
 impl Recurrent {
     /// Panics where outputs would overlap.
     pub fn new(isa: Isa, p: RecurrentParams) -> Recurrent {
-        let isa = isa.here();
         let dims = [p.batch, p.directions(), p.time, p.hidden];
         assert!(crate::attention::disjoint(dims, p.y), "hidden states overlap: {:?}", p.y);
         let gemm = Gemm::new(isa, p.directions() * p.kind.gates() * p.hidden, p.input);

@@ -186,7 +186,7 @@ impl Job<'_> {
             tile.rows = &rows;
             // SAFETY: the level is one of this machine; all places were checked by `Recurrent::run`, and units of a panel
             // are written by its own part alone.
-            unsafe { (functions.strip)(&tile, panels, back) };
+            unsafe { (functions.strip)((&tile, panels, back)) };
             return;
         }
         for i in 0..count {
@@ -199,7 +199,7 @@ impl Job<'_> {
                 }
                 let tile = Tile { rows: &rows[..group.len()], ..tile };
                 // SAFETY: as above.
-                unsafe { functions.tiles[group.len() - 1](&tile, panel) };
+                unsafe { functions.tiles[group.len() - 1]((&tile, panel)) };
             }
         }
     }

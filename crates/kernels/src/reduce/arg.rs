@@ -1,7 +1,7 @@
 //! Where the largest or smallest element along an axis is: the first of equals. NaN never wins.
 
 use crate::eltwise::pieces;
-use crate::vmath::simd::{Simd, level};
+use crate::simd::{Simd, dispatch};
 use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
 
@@ -70,9 +70,9 @@ impl ArgReduce {
 }
 
 unsafe fn scan(isa: Isa, x: *const f32, len: usize, inner: usize, width: usize, at: *mut f32, sign: f32) {
-    // SAFETY: `level!` checks the machine; the caller promises the columns.
+    // SAFETY: `dispatch!` checks the machine; the caller promises the columns.
     unsafe {
-        level!(isa, <S>(x: *const f32, len: usize, inner: usize, width: usize, at: *mut f32, sign: f32) {
+        dispatch!(isa, <S>(x: *const f32, len: usize, inner: usize, width: usize, at: *mut f32, sign: f32) {
             if inner == 1 {
                 *at = line::<S>(x, len, sign);
                 return;

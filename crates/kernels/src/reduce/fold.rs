@@ -2,7 +2,7 @@
 
 use super::{Reduction, Shape, merge, place};
 use crate::Isa;
-use crate::vmath::simd::{Simd, level};
+use crate::simd::{Simd, dispatch};
 use std::ops::Range;
 
 /// Columns of one unit.
@@ -118,9 +118,9 @@ unsafe fn units_of<F: Fold>(
     folds: Range<usize>,
     put: &dyn Fn(usize, &[f64]),
 ) {
-    // SAFETY: `level!` checks the machine; places of the shape are inside of the input.
+    // SAFETY: `dispatch!` checks the machine; places of the shape are inside of the input.
     unsafe {
-        level!(isa, <S, F: Fold>(job: Job<'_>, units: Range<usize>, folds: Range<usize>, put: &dyn Fn(usize, &[f64])) {
+        dispatch!(isa, <'a, S, F: Fold>(job: Job<'a>, units: Range<usize>, folds: Range<usize>, put: &'a dyn Fn(usize, &[f64])) {
             for unit in units {
                 let (at, to, columns) = job.place(unit);
                 let mut values = [f64::from(F::FIRST); TILE];
@@ -167,15 +167,15 @@ unsafe fn run<S: Simd, F: Fold>(job: Job<'_>, x: &[f32]) -> f64 {
             }
             while i < end {
                 let n = S::N.min(end - i);
-                let more = F::add(lanes[0], S::load_part(x.as_ptr().add(i), n));
+                let more = F::add(lanes[0], S::load_partial(x.as_ptr().add(i), n));
                 lanes[0] = S::select(S::first(n), more, lanes[0]);
                 i += n;
             }
         }
         let both = match job.op {
-            Reduction::Max => lanes[0].max(lanes[1]).max(lanes[2].max(lanes[3])).largest(),
-            Reduction::Min => -(-lanes[0].min(lanes[1]).min(lanes[2].min(lanes[3]))).largest(),
-            _ => ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])).sum(),
+            Reduction::Max => lanes[0].max(lanes[1]).max(lanes[2].max(lanes[3])).reduce_max(),
+            Reduction::Min => -(-lanes[0].min(lanes[1]).min(lanes[2].min(lanes[3]))).reduce_max(),
+            _ => ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])).reduce_add(),
         };
         total = merge(job.op, total, f64::from(both));
     }
@@ -207,7 +207,7 @@ unsafe fn rows<S: Simd, F: Fold>(job: Job<'_>, start: usize, n: usize, values: &
                 } else {
                     let mut sum = S::splat(F::FIRST);
                     for k in k..end {
-                        sum = F::add(sum, S::load_part(x.add(k * step), width));
+                        sum = F::add(sum, S::load_partial(x.add(k * step), width));
                     }
                     sum.store(lanes.as_mut_ptr());
                     width

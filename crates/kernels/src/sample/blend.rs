@@ -1,6 +1,6 @@
 //! Pixels of channels side by side, weighted and added up.
 
-use crate::vmath::simd::Simd;
+use crate::simd::Simd;
 
 /// Pixels that one sample reads, each with its weight.
 pub(super) struct Blend {
@@ -63,9 +63,9 @@ impl Blend {
             if c < n {
                 let mut sum = S::splat(0.0);
                 for &(pixel, weight) in pixels {
-                    sum = S::load_part(pixel.add(first + c), n - c).fma(S::splat(weight), sum);
+                    sum = S::load_partial(pixel.add(first + c), n - c).fma(S::splat(weight), sum);
                 }
-                (sum * scale).store_part(to.add(c), n - c);
+                (sum * scale).store_partial(to.add(c), n - c);
             }
         }
     }

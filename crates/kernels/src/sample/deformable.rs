@@ -5,7 +5,7 @@ use super::blend::Blend;
 use crate::gemm::panels::Panels;
 use crate::gemm::region::{Ending, Product, STRIP};
 use crate::gemm::{Gemm, Micro};
-use crate::vmath::simd::{Simd, level};
+use crate::simd::{Simd, dispatch};
 use crate::{ConvShape, Epilogue, Exec, Isa, SharedMut};
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ impl Deformable {
             conv.in_channels,
             shape.moves
         );
-        let isa = isa.here();
+
         let micro = Micro::of(isa);
         let floats = conv.in_channels * conv.taps();
         let pitch = floats + if (floats * 4).is_multiple_of(ALIASED) { 16 } else { 0 };
@@ -178,7 +178,7 @@ impl Deformable {
             let rows = strip.clone();
             // SAFETY: the lengths were checked above.
             unsafe {
-                level!(self.isa, <S> (samples: &Samples<'_>, rows: Range<usize>, scratch: &mut [f32]) {
+                dispatch!(self.isa, <'a, S> (samples: &'a Samples<'a>, rows: Range<usize>, scratch: &'a mut [f32]) {
                     samples.fill::<S>(rows, scratch)
                 })
             };

@@ -2,7 +2,7 @@
 //! time, then used for all channels: of planes by gathering, of pixels that keep their channels side by side by whole vectors.
 
 use super::blend::Blend;
-use crate::vmath::simd::{Plain, Simd, level};
+use crate::simd::{Simd, dispatch};
 use crate::{Exec, SharedMut, part_of};
 use std::ops::Range;
 
@@ -79,7 +79,7 @@ impl GridSample {
         exec.each(chunks, |chunk, _| {
             let mine = part_of(total, chunks, chunk);
             // SAFETY: the lengths were checked above, and blocks are written by one chunk each.
-            unsafe { level!(isa, <S> (call: &Call<'_>, mine: Range<usize>) { call.blocks::<S>(mine) }) }
+            unsafe { dispatch!(isa, <'a, S> (call: &'a Call<'a>, mine: Range<usize>) { call.blocks::<S>(mine) }) }
         });
     }
 
@@ -109,13 +109,16 @@ impl GridSample {
     }
 
     /// Neighbours of a point that is far outside or no number, on one axis.
-    fn far<const T: usize>(&self, v: f32, size: usize, taps: &mut Axis<T>, p: usize) {
+    fn far<S: Simd, const T: usize>(&self, v: f32, size: usize, taps: &mut Axis<T>, p: usize) {
         let part = v - v.floor();
         let (base, undefined) = match T {
             1 => (v.round_ties_even() as i64, false),
             _ => (v.clamp(-1e15, 1e15).floor() as i64, part.is_nan()),
         };
-        for (t, Plain(weight)) in weights_of::<Plain, T>(Plain(part)).into_iter().enumerate() {
+        for (t, weights) in weights_of::<S, T>(S::splat(part)).into_iter().enumerate() {
+            let mut weight = 0.0;
+            // SAFETY: one float.
+            unsafe { weights.store_partial(&mut weight, 1) };
             let at = base.saturating_add(t as i64 - i64::from(T == 4));
             let pixel = self.far_pixel(at, size);
             taps.at[t][p] = pixel.unwrap_or(0) as i32;
@@ -205,10 +208,10 @@ impl Call<'_> {
                 }
             }
         }
-        if lost.sum() > 0.0 {
+        if lost.reduce_add() > 0.0 {
             for (p, &v) in positions.iter().enumerate().take(count) {
                 if v.is_nan() || v.abs() >= FAR {
-                    self.of.far(v, size, taps, p);
+                    self.of.far::<S, T>(v, size, taps, p);
                 }
             }
         }
@@ -221,7 +224,7 @@ impl Call<'_> {
         let (zero, last) = (S::splat(0.0), S::splat(n - 1.0));
         match self.of.padding {
             SamplePadding::Zeros => {
-                let inside = S::both(zero.le(at), at.le(last));
+                let inside = S::mask_and(zero.le(at), at.le(last));
                 (clamped(at, n - 1.0), S::select(inside, weight, zero))
             }
             SamplePadding::Border => (clamped(at, n - 1.0), weight),
@@ -276,7 +279,7 @@ impl Call<'_> {
                         sum = pixels.fma(weights[t], sum);
                     }
                     let to = self.out.as_ptr().add(number * of.points + first + p);
-                    if here == S::N { sum.store(to) } else { sum.store_part(to, here) }
+                    if here == S::N { sum.store(to) } else { sum.store_partial(to, here) }
                 }
             }
         }

@@ -12,30 +12,13 @@ pub(super) const FEW: usize = 16;
 /// Neighbouring rows that are searched together for their single best.
 pub(super) const LANES: usize = 64;
 
-/// A function compiled for every level of instructions from one body.
+/// A function compiled for every level of instructions from one body of safe code.
 macro_rules! for_levels {
-    ($(#[$doc:meta])* $vis:vis fn $name:ident $(<$t:ident: Number>)? ($($arg:ident: $ty:ty),* $(,)?) $(-> $out:ty)? { $body:path }) => {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident <$a:lifetime $(, $t:ident: $bound:path)?> ($($arg:ident: $ty:ty),* $(,)?) $(-> $out:ty)? { $body:path }) => {
         $(#[$doc])*
-        $vis fn $name $(<$t: Number>)? (isa: Isa, $($arg: $ty),*) $(-> $out)? {
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-            fn avx512 $(<$t: Number>)? ($($arg: $ty),*) $(-> $out)? {
-                $body($($arg),*)
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            fn avx2 $(<$t: Number>)? ($($arg: $ty),*) $(-> $out)? {
-                $body($($arg),*)
-            }
-            match isa {
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: the machine has this level: callers pass it through `Isa::here`.
-                Isa::Avx512 => unsafe { avx512($($arg),*) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Isa::Avx2 => unsafe { avx2($($arg),*) },
-                _ => $body($($arg),*),
-            }
+        $vis fn $name<$a $(, $t: $bound)?>(isa: Isa, $($arg: $ty),*) $(-> $out)? {
+            // SAFETY: the body is safe code.
+            unsafe { $crate::simd::dispatch!(isa, <$a, _S $(, $t: $bound)?>($($arg: $ty),*) $(-> $out)? { $body($($arg),*) }) }
         }
     };
 }
@@ -50,12 +33,12 @@ pub(super) fn room_for(n: usize, k: usize) -> usize {
 for_levels! {
     /// Brings the `k` highest ranks of a row, or all where it has fewer, to the front in any order, and says how many they
     /// are. `ranks` has the length that [`room_for`] says. With a `floor` only elements better than it count.
-    pub(super) fn best_ranks<T: Number>(
-        row: (&[T], usize, usize),
+    pub(super) fn best_ranks<'a, T: Number>(
+        row: (&'a [T], usize, usize),
         k: usize,
         max: bool,
         floor: Option<T>,
-        ranks: &mut [T::Rank],
+        ranks: &'a mut [T::Rank],
     ) -> usize { best_ranks_any }
 }
 
@@ -102,7 +85,7 @@ fn best_ranks_any<T: Number>(
 
 for_levels! {
     /// The highest ranks of a row of at least as many elements, in order.
-    pub(super) fn best_few<T: Number>(row: (&[T], usize, usize), max: bool, ranks: &mut [T::Rank]) { best_few_any }
+    pub(super) fn best_few<'a, T: Number>(row: (&'a [T], usize, usize), max: bool, ranks: &'a mut [T::Rank]) { best_few_any }
 }
 
 #[inline(always)]
@@ -176,7 +159,7 @@ impl<T: Number> Sieve<T> {
 
 for_levels! {
     /// Place of the best element.
-    pub(super) fn best_of_row<T: Number>(row: &[T], max: bool) -> usize { best_of_row_any }
+    pub(super) fn best_of_row<'a, T: Number>(row: &'a [T], max: bool) -> usize { best_of_row_any }
 }
 
 #[inline(always)]
@@ -219,7 +202,7 @@ fn best_of_row_any<T: Number>(row: &[T], max: bool) -> usize {
 
 for_levels! {
     /// Places of the best elements of neighbouring rows: element `place` of row `l` is `data[place * step + l]`.
-    pub(super) fn best_of_lanes<T: Number>(data: &[T], step: usize, n: usize, max: bool, best: &mut [u32]) { best_of_lanes_any }
+    pub(super) fn best_of_lanes<'a, T: Number>(data: &'a [T], step: usize, n: usize, max: bool, best: &'a mut [u32]) { best_of_lanes_any }
 }
 
 #[inline(always)]

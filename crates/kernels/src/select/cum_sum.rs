@@ -36,7 +36,7 @@ impl CumSum {
         let blocks = across.div_ceil(LANES);
         let chunks = if data.len() < 1 << 14 || exec.threads() == 1 { 1 } else { blocks_of * blocks };
         let chunks = chunks.min(8 * exec.threads());
-        let (isa, out) = (exec.isa.here(), SharedMut::new(out));
+        let (isa, out) = (exec.isa, SharedMut::new(out));
         exec.each(chunks, |c, _| {
             for block in part_of(blocks_of * blocks, chunks, c) {
                 let first = block % blocks * LANES;
@@ -86,9 +86,9 @@ impl CumSum {
 
 for_levels! {
     /// Rows that lie side by side: from `start` on, `n` elements that are `along` apart. Only the caller writes them.
-    fn columns<T: Number>(
-        data: &[T],
-        out: &SharedMut<'_, T>,
+    fn columns<'a, T: Number>(
+        data: &'a [T],
+        out: &'a SharedMut<'a, T>,
         place: (usize, usize, usize),
         how: (bool, bool),
     ) { columns_any }

@@ -131,7 +131,7 @@ impl Nms {
         }
         let tasks = if n == 0 { 0 } else { self.images * self.classes };
         let chunks = if scores.len() < 1 << 14 { tasks.min(1) } else { tasks.min(exec.threads() * 16) };
-        let isa = exec.isa.here();
+        let isa = exec.isa;
         exec.each(chunks, |c, thread| {
             let own = &mut *own(thread);
             let begin = own.found.len();
@@ -245,13 +245,13 @@ fn hard(isa: Isa, boxes: &[f32], scores: &[f32], limits: NmsLimits, rule: (BoxEn
 
 for_levels! {
     /// Selects among ranked candidates those that overlap none that is selected.
-    fn keep(
-        boxes: &[f32],
-        scores: &[f32],
+    fn keep<'a>(
+        boxes: &'a [f32],
+        scores: &'a [f32],
         limits: NmsLimits,
         rule: (BoxEncoding, bool),
-        ranks: &[u64],
-        own: &mut Own,
+        ranks: &'a [u64],
+        own: &'a mut Own,
     ) { keep_any }
 }
 

@@ -75,7 +75,7 @@ impl TopK {
         places: SharedMut<'_, I>,
     ) {
         let TopK { outer, n, inner, k, max, sort } = *self;
-        let isa = exec.isa.here();
+        let isa = exec.isa;
         let share = |things: usize| {
             let enough = data.len() < 1 << 14 || exec.threads() == 1;
             if enough { 1 } else { things.min(exec.threads() * 8) }

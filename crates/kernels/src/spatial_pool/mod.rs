@@ -6,8 +6,8 @@ mod row;
 
 pub use places::{MaxPlaces, Places};
 
+use crate::simd::Entry;
 use crate::split::Split;
-use crate::vector::Entry;
 use crate::{Exec, Isa, SharedMut};
 use row::Row;
 
@@ -59,7 +59,7 @@ impl SpatialPool {
     pub fn new(isa: Isa, _threads: usize, shape: PoolShape, kind: PoolKind) -> SpatialPool {
         let positive = |sizes: [usize; 3]| sizes.iter().all(|n| *n > 0);
         assert!(positive(shape.kernel) && positive(shape.stride) && positive(shape.dilation), "a pool of {shape:?}");
-        let isa = isa.here();
+
         let (tall, wide, step) = (shape.kernel[0] * shape.kernel[1], shape.kernel[2], shape.stride[2]);
         let two_passes = shape.out_spatial[2] > 1 && 4 * (tall * step + wide + 2) < 3 * tall * wide;
         SpatialPool { isa, shape, kind, two_passes, kernel: Kernel(row::of(isa, kind == PoolKind::Max)) }

@@ -2,7 +2,7 @@
 //! that and the first place of its plane.
 
 use super::PoolShape;
-use crate::vmath::simd::level;
+use crate::simd::dispatch;
 use crate::{Exec, SharedMut, part_of};
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub enum Places<'a> {
 }
 
 /// A place as it is stored.
-trait PlaceNumber: Copy + Send + Sync {
+trait PlaceNumber: Copy + Send + Sync + 'static {
     fn of(place: usize) -> Self;
 }
 impl PlaceNumber for i32 {
@@ -81,8 +81,8 @@ impl MaxPlaces {
             let this = self;
             // SAFETY: the body is safe code; its level is there.
             unsafe {
-                level!(isa, <_S, I: PlaceNumber>
-                    (this: &MaxPlaces, input: &[f32], mine: Range<usize>, out: &mut [f32], places: &mut [I]) {
+                dispatch!(isa, <'a, _S, I: PlaceNumber>
+                    (this: &'a MaxPlaces, input: &'a [f32], mine: Range<usize>, out: &'a mut [f32], places: &'a mut [I]) {
                     this.rows(input, mine, out, places)
                 })
             }

@@ -1,7 +1,7 @@
 //! One row of pooled pixels. Windows are cut at the borders of the image, so pads are never read.
 
 use crate::Isa;
-use crate::vector::{Entry, Lanes, Work, each, entry};
+use crate::simd::{Entry, Kernel, Simd, entry, unroll};
 
 /// The windows of one output row.
 #[derive(Clone, Copy)]
@@ -33,10 +33,11 @@ pub(super) struct Row {
 /// Largest elements or means.
 struct Pooled<const MAX: bool>;
 
-impl<const MAX: bool> Work for Pooled<MAX> {
-    type Job = Row;
+impl<const MAX: bool> Kernel for Pooled<MAX> {
+    type Args<'a> = &'a Row;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(r: &Row) {
+    unsafe fn run<L: Simd>(r: &Row) {
         for column in 0..r.columns {
             let x = (column * r.stride) as isize - r.pad as isize;
             let at_least = |p: isize| ((p - x).max(0) as usize).div_ceil(r.dilation).min(r.taps);
@@ -67,12 +68,12 @@ impl<const MAX: bool> Work for Pooled<MAX> {
 }
 
 pub(super) fn of(isa: Isa, max: bool) -> Entry<Row> {
-    if max { entry::<Pooled<true>>(isa) } else { entry::<Pooled<false>>(isa) }
+    if max { entry::<Pooled<true>, _>(isa) } else { entry::<Pooled<false>, _>(isa) }
 }
 
 /// One window, `V` vectors of channels.
 #[inline(always)]
-unsafe fn window<L: Lanes, const MAX: bool, const V: usize, const TAIL: bool>(
+unsafe fn window<L: Simd, const MAX: bool, const V: usize, const TAIL: bool>(
     r: &Row,
     inside: [usize; 2],
     from: *const f32,
@@ -87,17 +88,17 @@ unsafe fn window<L: Lanes, const MAX: bool, const V: usize, const TAIL: bool>(
             for h in r.height[0]..r.height[1] {
                 let mut at = from.wrapping_add(d * r.tap_step[0] + h * r.tap_step[1] + inside[0] * r.tap_step[2]);
                 for _ in inside[0]..inside[1] {
-                    each!(v < V, 4, {
-                        let x = if TAIL { L::load_some(at, mask) } else { L::load(at.add(v * L::N)) };
-                        acc[v] = if MAX { x.greater(acc[v]) } else { x.plus(acc[v]) };
+                    unroll!(v < V, 4, {
+                        let x = if TAIL { L::load_masked(at, mask) } else { L::load(at.add(v * L::N)) };
+                        acc[v] = if MAX { x.max(acc[v]) } else { x + acc[v] };
                     });
                     at = at.wrapping_add(r.tap_step[2]);
                 }
             }
         }
-        each!(v < V, 4, {
-            let y = if MAX { acc[v] } else { acc[v].times(L::splat(scale)) };
-            if TAIL { y.store_some(to, mask) } else { y.store(to.add(v * L::N)) }
+        unroll!(v < V, 4, {
+            let y = if MAX { acc[v] } else { acc[v] * L::splat(scale) };
+            if TAIL { y.store_masked(to, mask) } else { y.store(to.add(v * L::N)) }
         });
     }
 }

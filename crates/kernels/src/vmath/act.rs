@@ -1,7 +1,7 @@
 //! [`Act`] over slices and single vectors.
 
-use super::simd::Simd;
 use super::{Map, functions as f, map_in_place, map_raw};
+use crate::simd::Simd;
 use crate::{Act, Isa};
 
 macro_rules! act_maps {

@@ -1,7 +1,7 @@
 //! The functions themselves, one vector at a time. Polynomials are minimax fits of our own; `z = exp(-|x|)` never overflows,
 //! so everything sigmoid-like is made of it and of denominators between 1 and 5.
 
-use super::simd::Simd;
+use crate::simd::Simd;
 
 /// `(exp(r) - 1 - r) / r^2` for `|r| <= ln(2) / 2`, relative to `exp(r) - 1` to 2^-26.
 const EXP: [f32; 5] = [0.001_394_655_3, 0.008_366_644, 0.041_666_28, 0.166_665_42, 0.5];
@@ -34,19 +34,43 @@ fn exp_parts<S: Simd>(x: S) -> (S, S) {
 pub(crate) fn exp<S: Simd>(x: S) -> S {
     let x = S::splat(-104.0).max(S::splat(89.0).min(x));
     let (n, q) = exp_parts(x);
-    (q + S::splat(1.0)).times_power(n)
+    (q + S::splat(1.0)).ldexp(n)
 }
 
 /// `exp(x)` for `x <= 0`, NaN included.
 #[inline(always)]
 pub(crate) fn exp_of_negative<S: Simd>(x: S) -> S {
     let (n, q) = exp_parts(S::splat(-104.0).max(x));
-    (q + S::splat(1.0)).times_power(n)
+    (q + S::splat(1.0)).ldexp(n)
 }
 
-/// `exp(x) - 1` for `x <= 0`, NaN included; error at most 2 ulp also near 0.
+/// `exp(x)` for `x <= 0`, NaN included, where results below the least normal number may count as 0: cheaper where scaling by
+/// powers of two takes several instructions.
 #[inline(always)]
-pub(crate) fn expm1_of_negative<S: Simd>(x: S) -> S {
+pub(crate) fn exp_or_zero<S: Simd>(x: S) -> S {
+    if S::FAST_LDEXP {
+        return exp_of_negative(x);
+    }
+    let (n, q) = exp_parts(S::splat(-88.1).max(x));
+    (q + S::splat(1.0)) * S::power_of_two(n)
+}
+
+/// `exp(x)` where arguments above 44 count as 44, so that the product of two results is finite; 0 below the normal numbers.
+#[inline(always)]
+pub(crate) fn exp_capped<S: Simd>(x: S) -> S {
+    let (n, q) = exp_parts(S::splat(-88.1).max(S::splat(44.0).min(x)));
+    (q + S::splat(1.0)) * S::power_of_two(n)
+}
+
+/// `exp(x) - 1`, also near 0, where arguments above 44 count as 44.
+#[inline(always)]
+pub(crate) fn expm1_capped<S: Simd>(x: S) -> S {
+    expm1(S::splat(44.0).min(x))
+}
+
+/// `exp(x) - 1` for `x <= 44`, NaN included; error at most 2 ulp also near 0.
+#[inline(always)]
+pub(crate) fn expm1<S: Simd>(x: S) -> S {
     let (n, q) = exp_parts(S::splat(-80.0).max(x));
     let power = S::power_of_two(n);
     power.fma(q, power - S::splat(1.0))
@@ -64,7 +88,7 @@ pub(crate) fn sigmoid<S: Simd>(x: S) -> S {
 /// Error at most 3.5 ulp, also near 0.
 #[inline(always)]
 pub(crate) fn tanh<S: Simd>(x: S) -> S {
-    let t = expm1_of_negative(S::splat(-2.0) * x.abs());
+    let t = expm1(S::splat(-2.0) * x.abs());
     let y = -t * (S::splat(2.0) + t).recip();
     y.abs().or(x.sign_bit())
 }
@@ -121,7 +145,7 @@ pub(crate) fn gelu_tanh<S: Simd>(x: S) -> S {
 #[inline(always)]
 pub(crate) fn elu<S: Simd>(x: S, alpha: S) -> S {
     let zero = S::splat(0.0);
-    S::select(x.lt(zero), alpha * expm1_of_negative(zero.min(x)), x)
+    S::select(x.lt(zero), alpha * expm1(zero.min(x)), x)
 }
 
 /// Error at most 5 ulp.
@@ -162,7 +186,7 @@ pub(crate) fn log<S: Simd>(x: S) -> S {
     let rest = (square * f).fma(f.poly(LOG), e * S::splat(-2.121_944_4e-4));
     let y = e.fma(S::splat(0.693_359_4), f + square.fma(S::splat(-0.5), rest));
     let infinity = S::splat(f32::INFINITY);
-    let usual = S::both(S::splat(0.0).lt(x), x.lt(infinity));
+    let usual = S::mask_and(S::splat(0.0).lt(x), x.lt(infinity));
     // Of the rest 0 gives minus infinity, infinity and NaN themselves, and negatives the NaN of their root.
     let odd = S::select(x.equal(S::splat(0.0)), -infinity, x.sqrt());
     S::select(usual, y, odd)
@@ -173,7 +197,7 @@ pub(crate) fn log<S: Simd>(x: S) -> S {
 pub(crate) fn pow<S: Simd>(base: S, exponent: S) -> S {
     let (zero, one) = (S::splat(0.0), S::splat(1.0));
     let (x, infinity) = (base.abs(), S::splat(f32::INFINITY));
-    let usual = S::both(S::both(zero.lt(x), x.lt(infinity)), exponent.abs().lt(infinity));
+    let usual = S::mask_and(S::mask_and(zero.lt(x), x.lt(infinity)), exponent.abs().lt(infinity));
     let power = pow_of_positive(S::select(usual, x, one), S::select(usual, exponent, one));
     // A negative base is fine with a whole exponent: the odd ones keep the sign.
     let whole = exponent.trunc().equal(exponent);
@@ -220,7 +244,7 @@ fn pow_of_positive<S: Simd>(x: S, exponent: S) -> S {
     let rest = S::select(held.equal(product), product_rest, S::splat(0.0));
     let r = n.fnma(S::splat(LN2_REST), n.fnma(S::splat(LN2), held)) + rest;
     let q = (r * r).fma(r.poly(EXP), r);
-    (q + one).times_power(n)
+    (q + one).ldexp(n)
 }
 
 /// `(x - n * pi / 2, n)`, good for `|x|` up to [`FAR`].

@@ -3,17 +3,12 @@
 //! levels by such errors, and never within one: an element's value does not depend on where in the slice it lies.
 
 pub(crate) mod act;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod avx2;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod avx512;
 pub(crate) mod functions;
-pub(crate) mod simd;
 
 use crate::Isa;
+use crate::simd::{Simd, dispatch};
 pub use act::{act_in_place, act_into};
 use functions as f;
-use simd::{Simd, level};
 
 /// A function of one number in all widths.
 pub(crate) trait Map: Copy {
@@ -52,9 +47,9 @@ pub(crate) unsafe fn map_rows<M: Map>(isa: Isa, map: M, a: Source, to: Target, a
     if area.columns == 0 {
         return;
     }
-    // SAFETY: `level!` checks the machine; the rest is the caller's promise.
+    // SAFETY: `dispatch!` checks the machine; the rest is the caller's promise.
     unsafe {
-        level!(isa, <S, M: Map>(map: M, a: Source, to: Target, area: Area) {
+        dispatch!(isa, <S, M: Map>(map: M, a: Source, to: Target, area: Area) {
             for r in 0..area.rows {
                 let (pa, pt) = (a.at.add(r * a.row), to.at.add(r * to.row));
                 let columns = if a.step == 1 { area.columns } else { 1 };
@@ -78,7 +73,7 @@ pub(crate) unsafe fn map_rows<M: Map>(isa: Isa, map: M, a: Source, to: Target, a
 #[inline(always)]
 pub(crate) unsafe fn take<S: Simd>(at: *const f32, i: usize, left: usize) -> S {
     // SAFETY: the caller's promise.
-    unsafe { if left >= S::N { S::load(at.add(i)) } else { S::load_part(at.add(i), left) } }
+    unsafe { if left >= S::N { S::load(at.add(i)) } else { S::load_partial(at.add(i), left) } }
 }
 
 /// Stores `y`, or as much of it as is left.
@@ -88,7 +83,7 @@ pub(crate) unsafe fn take<S: Simd>(at: *const f32, i: usize, left: usize) -> S {
 #[inline(always)]
 pub(crate) unsafe fn put<S: Simd>(y: S, to: *mut f32, i: usize, left: usize) {
     // SAFETY: the caller's promise.
-    unsafe { if left >= S::N { y.store(to.add(i)) } else { y.store_part(to.add(i), left) } }
+    unsafe { if left >= S::N { y.store(to.add(i)) } else { y.store_partial(to.add(i), left) } }
 }
 
 /// One number all along a row.

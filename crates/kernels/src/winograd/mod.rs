@@ -6,9 +6,9 @@ mod product;
 mod transform;
 
 use crate::ConvShape;
-use crate::after::After;
+use crate::epilogue::SplitEpilogue;
 use crate::exec::Stop;
-use crate::vector::{Entry, entry};
+use crate::simd::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, Machine, SharedMut, part_of};
 use transform::{A, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
 
@@ -76,7 +76,7 @@ impl Winograd {
 
     pub fn new(isa: Isa, threads: usize, shape: ConvShape) -> Winograd {
         assert!(Winograd::fits(&shape), "not a 3 by 3 convolution with steps of 1: {shape:?}");
-        let isa = isa.here();
+
         let [_, height, width] = shape.out_spatial();
         let grid = Grid {
             size: [shape.in_spatial[1], shape.in_spatial[2]],
@@ -86,8 +86,8 @@ impl Winograd {
         };
         let tiles = shape.batch * shape.in_spatial[0] * grid.tiles[0] * grid.tiles[1];
         let kernels = Kernels {
-            gather: entry::<GatherTiles>(isa),
-            scatter: entry::<ScatterTiles>(isa),
+            gather: entry::<GatherTiles, _>(isa),
+            scatter: entry::<ScatterTiles, _>(isa),
             products: product::table(isa),
         };
         let mut this = Winograd { isa, shape, grid, tiles, blocks: 1, block: 1, parts: 1, kernels };
@@ -206,10 +206,18 @@ impl Winograd {
         assert!(in_pixels == 0 || input.len() >= (in_pixels - 1) * in_stride + s.in_channels, "input of {s:?}");
         assert!(out.len() >= (pixels - 1) * out_stride + s.out_channels, "output of {s:?}");
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
-        let after = After::new(epilogue);
-        after.check(pixels, s.out_channels);
-        let job =
-            Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, after, stop: exec.stop };
+        let epilogue = SplitEpilogue::new(epilogue);
+        epilogue.check(pixels, s.out_channels);
+        let job = Job {
+            this: self,
+            input,
+            in_stride,
+            packed,
+            out: SharedMut::new(out),
+            out_stride,
+            epilogue,
+            stop: exec.stop,
+        };
         exec.each(self.parts * self.blocks, |chunk, thread| {
             let tiles = part_of(self.tiles, self.blocks, chunk % self.blocks);
             let panels = part_of(s.out_channels.div_ceil(self.panel()), self.parts, chunk / self.blocks);
@@ -239,7 +247,7 @@ struct Job<'a> {
     packed: &'a [f32],
     out: SharedMut<'a, f32>,
     out_stride: usize,
-    after: After<'a>,
+    epilogue: SplitEpilogue<'a>,
     stop: Stop<'a>,
 }
 
@@ -286,7 +294,7 @@ impl Job<'_> {
                     unsafe { this.kernels.products[rows.len().div_ceil(2) - 1][width / lanes - 1](&product) };
                 }
             }
-            let (add, add_stride) = self.after.add();
+            let (add, add_stride) = self.epilogue.add();
             let at = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(c) };
             let scatter = Scatter {
                 grid: this.grid,
@@ -297,16 +305,16 @@ impl Job<'_> {
                 out: self.out.as_ptr().wrapping_add(c),
                 out_stride: self.out_stride,
                 channels: (this.shape.out_channels - c).min(width),
-                bias: at(self.after.bias()),
+                bias: at(self.epilogue.bias()),
                 add: at(add),
                 add_stride,
-                add_last: self.after.add_last,
-                quick: self.after.quick,
+                add_last: self.epilogue.add_last,
+                quick: self.epilogue.quick,
             };
             // SAFETY: output, bias and sum were checked at the door; the tiles and channels belong to this thread.
             unsafe { (this.kernels.scatter)(&scatter) };
         }
-        if self.after.has_rest() {
+        if self.epilogue.has_rest() {
             let start = panels.start * this.panel();
             let end = (panels.end * this.panel()).min(this.shape.out_channels);
             self.rest(tiles, [start, end - start], thread);
@@ -328,7 +336,7 @@ impl Job<'_> {
                 let rest = |pixel, pixels| {
                     // SAFETY: these pixels and channels were made by this thread alone.
                     unsafe {
-                        self.after.rest(this.isa, self.out, self.out_stride, [pixel, pixels], [c, channels], thread)
+                        self.epilogue.rest(this.isa, self.out, self.out_stride, [pixel, pixels], [c, channels], thread)
                     }
                 };
                 if channels == this.shape.out_channels {

@@ -2,9 +2,7 @@
 //! the input channels in registers.
 
 use crate::Isa;
-use crate::vector::{Entry, Lanes, Work, each, on_scalar};
-#[cfg(target_arch = "x86_64")]
-use crate::vector::{on_avx2, on_avx512};
+use crate::simd::{Entry, Kernel, Simd, entry, unroll};
 
 /// Rows of `a` times a panel.
 pub(super) struct Product {
@@ -20,10 +18,11 @@ pub(super) struct Product {
 
 struct Rows<const M: usize, const V: usize>;
 
-impl<const M: usize, const V: usize> Work for Rows<M, V> {
-    type Job = Product;
+impl<const M: usize, const V: usize> Kernel for Rows<M, V> {
+    type Args<'a> = &'a Product;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(p: &Product) {
+    unsafe fn run<L: Simd>(p: &Product) {
         // SAFETY: the product describes memory that is there, and the processor has the instructions.
         unsafe {
             let mut acc = [[L::splat(0.0); V]; M];
@@ -31,7 +30,7 @@ impl<const M: usize, const V: usize> Work for Rows<M, V> {
             for _ in 0..p.channels / L::N {
                 let mut k = 0;
                 while k < L::N {
-                    each!(u < 4, 4, {
+                    unroll!(u < 4, 4, {
                         channel(a.add(k + u), b.add(u * V * L::N), &mut acc);
                     });
                     b = b.add(4 * V * L::N);
@@ -42,22 +41,22 @@ impl<const M: usize, const V: usize> Work for Rows<M, V> {
             for k in 0..p.channels % L::N {
                 channel(a.add(k), b.add(k * V * L::N), &mut acc);
             }
-            each!(i < M, 14, {
-                each!(v < V, [0 1] { acc[i][v].store(p.out.add((i * V + v) * L::N)); });
+            unroll!(i < M, 14, {
+                unroll!(v < V, [0 1] { acc[i][v].store(p.out.add((i * V + v) * L::N)); });
             });
         }
     }
 }
 
 #[inline(always)]
-unsafe fn channel<L: Lanes, const M: usize, const V: usize>(a: *const f32, b: *const f32, acc: &mut [[L; V]; M]) {
+unsafe fn channel<L: Simd, const M: usize, const V: usize>(a: *const f32, b: *const f32, acc: &mut [[L; V]; M]) {
     // SAFETY: as the caller says.
     unsafe {
         let mut w = [L::splat(0.0); V];
-        each!(v < V, [0 1] { w[v] = L::load(b.add(v * L::N)); });
-        each!(i < M, 14, {
+        unroll!(v < V, [0 1] { w[v] = L::load(b.add(v * L::N)); });
+        unroll!(i < M, 14, {
             let x = L::splat(*a.add(i * L::N));
-            each!(v < V, [0 1] { acc[i][v] = x.fma(w[v], acc[i][v]); });
+            unroll!(v < V, [0 1] { acc[i][v] = x.mul_add(w[v], acc[i][v]); });
         });
     }
 }
@@ -65,13 +64,7 @@ unsafe fn channel<L: Lanes, const M: usize, const V: usize>(a: *const f32, b: *c
 /// Functions for 1 and 2 vectors of 2, 4, 6 .. rows, up to the most that fit the registers.
 pub(super) fn table(isa: Isa) -> Vec<[Entry<Product>; 2]> {
     macro_rules! of {
-        ($on:ident: $($m:literal)*) => { vec![$([$on::<Rows<$m, 1>>, $on::<Rows<$m, 2>>]),*] };
+        ($($m:literal)*) => { vec![$([entry::<Rows<$m, 1>, _>(isa), entry::<Rows<$m, 2>, _>(isa)]),*] };
     }
-    match isa.here() {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => of!(on_avx512: 2 4 6 8 10 12 14),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => of!(on_avx2: 2 4 6),
-        _ => of!(on_scalar: 2 4),
-    }
+    if isa.registers() >= 32 { of!(2 4 6 8 10 12 14) } else { of!(2 4 6) }
 }

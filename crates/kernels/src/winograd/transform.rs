@@ -1,7 +1,7 @@
 //! Tiles into the transformed domain and back. A tile is [`TILE`] by [`TILE`] outputs made from [`A`] by [`A`] inputs.
 
-use crate::after::Quick;
-use crate::vector::{Lanes, Work, each};
+use crate::epilogue::Quick;
+use crate::simd::{Kernel, Simd, unroll};
 
 /// Outputs of a tile on each axis.
 pub(super) const TILE: usize = 4;
@@ -36,10 +36,11 @@ pub(super) struct Gather {
 
 pub(super) struct GatherTiles;
 
-impl Work for GatherTiles {
-    type Job = Gather;
+impl Kernel for GatherTiles {
+    type Args<'a> = &'a Gather;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(g: &Gather) {
+    unsafe fn run<L: Simd>(g: &Gather) {
         let [tiles_y, tiles_x] = g.grid.tiles;
         let [height, width] = g.grid.size;
         let row_step = width * g.in_stride;
@@ -80,7 +81,7 @@ fn inside(at: isize, size: usize) -> [usize; 2] {
 }
 
 #[inline(always)]
-unsafe fn gather<L: Lanes, const WHOLE: bool, const TAIL: bool>(
+unsafe fn gather<L: Simd, const WHOLE: bool, const TAIL: bool>(
     g: &Gather,
     from: *const f32,
     row_step: usize,
@@ -93,24 +94,24 @@ unsafe fn gather<L: Lanes, const WHOLE: bool, const TAIL: bool>(
     unsafe {
         let zero = L::splat(0.0);
         let mut mid = [[zero; A]; A];
-        each!(i < A, [0 1 2 3 4 5] {
+        unroll!(i < A, [0 1 2 3 4 5] {
             if WHOLE || (i >= rows[0] && i < rows[1]) {
                 let row = from.wrapping_add(i * row_step);
                 let mut d = [zero; A];
-                each!(j < A, [0 1 2 3 4 5] {
+                unroll!(j < A, [0 1 2 3 4 5] {
                     if WHOLE || (j >= columns[0] && j < columns[1]) {
                         let at = row.wrapping_add(j * g.in_stride);
-                        d[j] = if TAIL { L::load_some(at, mask) } else { L::load(at) };
+                        d[j] = if TAIL { L::load_masked(at, mask) } else { L::load(at) };
                     }
                 });
                 mid[i] = forward(d);
             }
         });
-        each!(j < A, [0 1 2 3 4 5] {
+        unroll!(j < A, [0 1 2 3 4 5] {
             let mut d = [zero; A];
-            each!(i < A, [0 1 2 3 4 5] { d[i] = mid[i][j]; });
+            unroll!(i < A, [0 1 2 3 4 5] { d[i] = mid[i][j]; });
             let d = forward(d);
-            each!(i < A, [0 1 2 3 4 5] { d[i].store(to.add((i * A + j) * g.matrix_step)); });
+            unroll!(i < A, [0 1 2 3 4 5] { d[i].store(to.add((i * A + j) * g.matrix_step)); });
         });
     }
 }
@@ -137,10 +138,11 @@ pub(super) struct Scatter {
 
 pub(super) struct ScatterTiles;
 
-impl Work for ScatterTiles {
-    type Job = Scatter;
+impl Kernel for ScatterTiles {
+    type Args<'a> = &'a Scatter;
+    type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Lanes>(s: &Scatter) {
+    unsafe fn run<L: Simd>(s: &Scatter) {
         let vectors = s.channels.div_ceil(L::N);
         // SAFETY: pixels outside of the output are not written; `m` holds all tiles.
         unsafe {
@@ -160,7 +162,7 @@ impl Work for ScatterTiles {
 }
 
 #[inline(always)]
-unsafe fn scatter<L: Lanes, const TAIL: bool>(s: &Scatter, tile: usize, from: *const f32, c: usize, mask: L::Mask) {
+unsafe fn scatter<L: Simd, const TAIL: bool>(s: &Scatter, tile: usize, from: *const f32, c: usize, mask: L::Mask) {
     let [tiles_y, tiles_x] = s.grid.tiles;
     let [height, width] = s.grid.out;
     let (image, ty, tx) = (tile / (tiles_y * tiles_x), tile / tiles_x % tiles_y, tile % tiles_x);
@@ -170,36 +172,32 @@ unsafe fn scatter<L: Lanes, const TAIL: bool>(s: &Scatter, tile: usize, from: *c
         let zero = L::splat(0.0);
         let bias = match (s.bias.is_null(), TAIL) {
             (true, _) => zero,
-            (_, true) => L::load_some(s.bias.add(c), mask),
+            (_, true) => L::load_masked(s.bias.add(c), mask),
             _ => L::load(s.bias.add(c)),
         };
         let mut mid = [[zero; A]; TILE];
-        each!(j < A, [0 1 2 3 4 5] {
+        unroll!(j < A, [0 1 2 3 4 5] {
             let mut d = [zero; A];
-            each!(i < A, [0 1 2 3 4 5] { d[i] = L::load(from.add((i * A + j) * s.matrix_step)); });
+            unroll!(i < A, [0 1 2 3 4 5] { d[i] = L::load(from.add((i * A + j) * s.matrix_step)); });
             let d = backward(d);
-            each!(i < TILE, 4, { mid[i][j] = d[i]; });
+            unroll!(i < TILE, 4, { mid[i][j] = d[i]; });
         });
-        each!(i < TILE, 4, {
+        unroll!(i < TILE, 4, {
             if y + i < height {
                 let d = backward(mid[i]);
                 let pixel = (image * height + y + i) * width + x;
-                each!(j < TILE, 4, {
+                unroll!(j < TILE, 4, {
                     if x + j < width {
-                        let mut v = d[j].plus(bias);
+                        let mut v = d[j] + bias;
                         if s.add.is_null() {
-                            v = s.quick.of_lanes(v);
+                            v = s.quick.apply(v);
                         } else {
                             let at = s.add.add((pixel + j) * s.add_stride + c);
-                            let more = if TAIL { L::load_some(at, mask) } else { L::load(at) };
-                            v = if s.add_last {
-                                s.quick.of_lanes(v).plus(more)
-                            } else {
-                                s.quick.of_lanes(v.plus(more))
-                            };
+                            let more = if TAIL { L::load_masked(at, mask) } else { L::load(at) };
+                            v = if s.add_last { s.quick.apply(v) + more } else { s.quick.apply(v + more) };
                         }
                         let to = s.out.add((pixel + j) * s.out_stride + c);
-                        if TAIL { v.store_some(to, mask) } else { v.store(to) }
+                        if TAIL { v.store_masked(to, mask) } else { v.store(to) }
                     }
                 });
             }
@@ -209,31 +207,25 @@ unsafe fn scatter<L: Lanes, const TAIL: bool>(s: &Scatter, tile: usize, from: *c
 
 /// One dimension of the way into the transformed domain.
 #[inline(always)]
-unsafe fn forward<L: Lanes>(d: [L; A]) -> [L; A] {
-    // SAFETY: the processor has the instructions.
-    unsafe {
-        let (four, two) = (L::splat(4.0), L::splat(2.0));
-        let (minus_four, minus_five) = (L::splat(-4.0), L::splat(-5.0));
-        let (p, q) = (d[2].fma(minus_four, d[4]), d[1].fma(minus_four, d[3]));
-        let (r, s) = (d[4].minus(d[2]), d[3].minus(d[1]).times(two));
-        [
-            d[0].fma(four, d[2].fma(minus_five, d[4])),
-            p.plus(q),
-            p.minus(q),
-            r.plus(s),
-            r.minus(s),
-            d[1].fma(four, d[3].fma(minus_five, d[5])),
-        ]
-    }
+fn forward<S: Simd>(d: [S; A]) -> [S; A] {
+    let (four, two) = (S::splat(4.0), S::splat(2.0));
+    let (minus_four, minus_five) = (S::splat(-4.0), S::splat(-5.0));
+    let (p, q) = (d[2].mul_add(minus_four, d[4]), d[1].mul_add(minus_four, d[3]));
+    let (r, s) = (d[4] - d[2], (d[3] - d[1]) * two);
+    [
+        d[0].mul_add(four, d[2].mul_add(minus_five, d[4])),
+        p + q,
+        p - q,
+        r + s,
+        r - s,
+        d[1].mul_add(four, d[3].mul_add(minus_five, d[5])),
+    ]
 }
 
 /// One dimension of the way back.
 #[inline(always)]
-unsafe fn backward<L: Lanes>(m: [L; A]) -> [L; TILE] {
-    // SAFETY: the processor has the instructions.
-    unsafe {
-        let (a, b) = (m[1].plus(m[2]), m[1].minus(m[2]));
-        let (e, f) = (m[3].plus(m[4]), m[3].minus(m[4]));
-        [m[0].plus(a).plus(e), f.fma(L::splat(2.0), b), e.fma(L::splat(4.0), a), f.fma(L::splat(8.0), b).plus(m[5])]
-    }
+fn backward<S: Simd>(m: [S; A]) -> [S; TILE] {
+    let (a, b) = (m[1] + m[2], m[1] - m[2]);
+    let (e, f) = (m[3] + m[4], m[3] - m[4]);
+    [m[0] + a + e, f.mul_add(S::splat(2.0), b), e.mul_add(S::splat(4.0), a), f.mul_add(S::splat(8.0), b) + m[5]]
 }

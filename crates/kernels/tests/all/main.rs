@@ -19,6 +19,7 @@ mod roi;
 mod sample;
 mod select;
 mod separable;
+mod simd_layer;
 mod softmax;
 mod spatial_common;
 mod spatial_pool;

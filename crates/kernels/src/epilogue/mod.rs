@@ -1,5 +1,9 @@
 //! What is done to the result of a matrix product or convolution while it is still in cache.
 
+mod split;
+
+pub(crate) use split::{Quick, SplitEpilogue};
+
 /// A function of one number. The formulas are those of the operations of the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Act {

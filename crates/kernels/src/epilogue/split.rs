@@ -1,7 +1,7 @@
 //! How the spatial kernels apply an [`Epilogue`]: bias, sums and the cheap functions in registers, everything else on the
 //! finished rows.
 
-use crate::vector::Lanes;
+use crate::simd::Simd;
 use crate::vmath::act_in_place;
 use crate::{Act, Epilogue, Isa, SharedMut, Tile};
 
@@ -35,7 +35,7 @@ pub(crate) struct Later {
 
 /// An epilogue split in two.
 #[derive(Clone, Copy)]
-pub(crate) struct After<'a> {
+pub(crate) struct SplitEpilogue<'a> {
     pub(crate) epilogue: Epilogue<'a>,
     pub(crate) quick: Quick,
     /// The sum is made in registers, before the function.
@@ -64,36 +64,30 @@ impl Quick {
     }
 
     /// The function of a vector.
-    ///
-    /// # Safety
-    /// The processor has the instructions of `L`.
     #[inline(always)]
-    pub(crate) unsafe fn of_lanes<L: Lanes>(&self, x: L) -> L {
-        // SAFETY: the instructions are there.
-        unsafe {
-            match self.kind {
-                Kind::None => x,
-                Kind::Relu => L::splat(0.0).greater(x),
-                Kind::Clamp => L::splat(self.high).lesser(L::splat(self.low).greater(x)),
-                Kind::Leaky => {
-                    let zero = L::splat(0.0);
-                    zero.lesser(x).fma(L::splat(self.a), zero.greater(x))
-                }
-                Kind::Hard | Kind::Gate => {
-                    let t = x.fma(L::splat(self.a), L::splat(self.b));
-                    let t = L::splat(self.high).lesser(L::splat(self.low).greater(t)).times(L::splat(self.c));
-                    if self.kind == Kind::Gate { t.times(x) } else { t }
-                }
+    pub(crate) fn apply<S: Simd>(&self, x: S) -> S {
+        match self.kind {
+            Kind::None => x,
+            Kind::Relu => S::splat(0.0).max(x),
+            Kind::Clamp => S::splat(self.high).min(S::splat(self.low).max(x)),
+            Kind::Leaky => {
+                let zero = S::splat(0.0);
+                zero.min(x).mul_add(S::splat(self.a), zero.max(x))
+            }
+            Kind::Hard | Kind::Gate => {
+                let t = x.mul_add(S::splat(self.a), S::splat(self.b));
+                let t = S::splat(self.high).min(S::splat(self.low).max(t)) * S::splat(self.c);
+                if self.kind == Kind::Gate { t * x } else { t }
             }
         }
     }
 }
 
-impl<'a> After<'a> {
-    pub(crate) fn new(epilogue: &Epilogue<'a>) -> After<'a> {
+impl<'a> SplitEpilogue<'a> {
+    pub(crate) fn new(epilogue: &Epilogue<'a>) -> SplitEpilogue<'a> {
         let quick = Quick::of(epilogue.act);
         let add = epilogue.add.is_some();
-        After {
+        SplitEpilogue {
             epilogue: *epilogue,
             quick: quick.unwrap_or(Quick::NONE),
             add_first: add && !epilogue.add_last,
