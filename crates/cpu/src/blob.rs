@@ -13,7 +13,7 @@ use std::sync::Arc;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) fn export(compiled: &Compiled, to: &mut dyn Write) -> Result<()> {
-    let (xml, weights) = carafe_ir::write_to(&compiled.engine.model, &carafe_ir::WriteOptions::transfer())?;
+    let (xml, weights) = carafe_ir::write_to(&compiled.planner.model, &carafe_ir::WriteOptions::transfer())?;
     let mut payload = vec![];
     // Packed forms of another level of instructions are of no use, so the level is part of the file.
     put(&mut payload, Isa::best().name().as_bytes());
@@ -24,7 +24,7 @@ pub(crate) fn export(compiled: &Compiled, to: &mut dyn Write) -> Result<()> {
         put(&mut payload, port.name.as_bytes());
         put(&mut payload, port.names.iter().map(String::as_str).collect::<Vec<_>>().join("\n").as_bytes());
     }
-    let mut all = compiled.engine.weights.exported(&compiled.engine.model);
+    let mut all = compiled.planner.backend.weights.exported(&compiled.planner.model);
     all.retain(|e| !e.constants.iter().any(|name| name.contains('\n')));
     put(&mut payload, &(all.len() as u64).to_le_bytes());
     for Exported { form, constants, bytes } in all {

@@ -2,13 +2,14 @@
 //! chunks of the pool, and what becomes of an inference with it.
 
 use crate::CpuDevice;
-use crate::plan::Layout;
+use crate::backend::Cpu;
 use crate::steps::{Built, Io, Site, Step};
 use carafe_device::{CompiledModel, Device, Properties, async_request, parallel};
 use carafe_graph::{
     Body, BodyInput, BodyOutput, ErrorKind, EvalCx, EvalEnv, InferCx, Model, Op, Result, Value, run as evaluate,
 };
 use carafe_ops::control::{If, Loop};
+use carafe_plan::Layout;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -55,14 +56,14 @@ impl Op for Chunks {
 #[derive(Debug)]
 struct ChunksStep;
 
-impl Step for ChunksStep {
+impl Step<Cpu> for ChunksStep {
     fn kernel(&self) -> String {
         "chunks".into()
     }
-    fn scratch_floats(&self) -> usize {
-        1
+    fn scratch_bytes(&self) -> usize {
+        4
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output::<f32>(0);
         let x: &[f32] = io.input(0);
         let y: Vec<Mutex<&mut f32>> = out.iter_mut().map(Mutex::new).collect();
@@ -77,7 +78,7 @@ impl Step for ChunksStep {
 
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let taken = site.op.get::<Chunks>().is_some_and(|op| op.kernel);
-    Ok(taken.then(|| Built::step(ChunksStep, vec![(0, Layout::Plain)], Layout::Plain)))
+    Ok(taken.then(|| Built::step(ChunksStep, vec![(0, Layout::PLAIN)], Layout::PLAIN)))
 }
 
 const N: usize = 64;

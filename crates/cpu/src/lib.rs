@@ -1,20 +1,16 @@
-//! CPU: the embedded default device. A model is lowered to a plan of steps over one block of memory (`lower/`), each step a
-//! fast kernel or the plain evaluation of its operation (`steps/`); requests run plans (`request.rs`).
+//! CPU: the embedded default device, a backend of plans (`backend.rs`): builders of steps (`steps/`), packed weights, threads,
+//! and requests that run plans.
 
 #![forbid(unsafe_code)]
 
+mod backend;
 mod blob;
-mod bodies;
 mod compiled;
 #[cfg(test)]
 mod faults;
-mod lower;
-mod makers;
-mod pieces;
-mod plan;
+mod memory;
 mod properties;
 mod request;
-mod run;
 mod steps;
 mod threads;
 mod weights;

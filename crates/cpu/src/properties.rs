@@ -92,7 +92,7 @@ pub(crate) struct Settings {
     pub(crate) pinned: bool,
     pub(crate) spin_us: u64,
     pub(crate) profiled: bool,
-    pub(crate) exact: bool,
+    pub(crate) strict_f32: bool,
     pub(crate) flush_denormals: bool,
 }
 
@@ -131,7 +131,7 @@ impl Settings {
             pinned: properties.is_on(TABLE, "ENABLE_CPU_PINNING"),
             spin_us: number("CPU_SPIN_MICROSECONDS") as u64,
             profiled: properties.is_on(TABLE, "PERF_COUNT"),
-            exact: text("EXECUTION_MODE_HINT") == "ACCURACY",
+            strict_f32: text("EXECUTION_MODE_HINT") == "ACCURACY",
             flush_denormals: properties.is_on(TABLE, "CPU_DENORMALS_OPTIMIZATION"),
         })
     }

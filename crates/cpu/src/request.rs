@@ -1,17 +1,13 @@
 //! An inference request: bound inputs, its memory, outputs of the last run, variables.
 
-use crate::bodies::Bodies;
+use crate::backend::Cpu;
 use crate::compiled::Compiled;
-use crate::pieces::pieces;
-use crate::plan::Plan;
-use crate::run::{Memory, RunCx, run};
-use carafe_device::{CancelFlag, InferRequest, NodeProfile, NodeStatus};
-use carafe_graph::{Constant, Error, EvalEnv, Parameter, Result, ResultOp};
-use carafe_kernels::{Exec, Isa};
+use carafe_device::{CancelFlag, InferRequest, NodeProfile};
+use carafe_graph::{Error, EvalEnv, Result};
+use carafe_plan::{Bodies, Plan, RunCx, RunMemory, profile, run};
 use carafe_tensor::Tensor;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -21,11 +17,11 @@ pub(crate) struct Request {
     bound: Vec<Tensor>,
     /// Memory the user gave for outputs.
     targets: Vec<Option<Tensor>>,
-    memory: Memory,
+    memory: RunMemory<Cpu>,
     /// The plan of the last inference; `None` before the first.
-    plan: Option<Arc<Plan>>,
+    plan: Option<Arc<Plan<Cpu>>>,
     inferred: bool,
-    bodies: Arc<Bodies>,
+    bodies: Arc<Bodies<Cpu>>,
     env: EvalEnv,
     cancel: CancelFlag,
 }
@@ -35,10 +31,10 @@ impl Request {
         let cancel = CancelFlag::new();
         let mut env = EvalEnv::default();
         env.cancel = Some(cancel.plain());
-        let bodies = Arc::new(Bodies::new(compiled.engine.clone()));
+        let bodies = Arc::new(Bodies::new(compiled.planner.clone()));
         env.bodies = Some(bodies.clone());
         let (inputs, targets) = (vec![None; compiled.inputs.len()], vec![None; compiled.outputs.len()]);
-        let memory = Memory::default();
+        let memory = RunMemory::default();
         Request { inputs, bound: vec![], targets, memory, plan: None, inferred: false, bodies, env, cancel, compiled }
     }
 
@@ -52,14 +48,11 @@ impl Request {
         self.take_targets();
         let plan = self.plan_now()?;
         let cancel = self.cancel.plain();
-        let mut lease = self.compiled.streams.lease(&cancel)?;
-        let stream = lease.stream(plan.scratch)?;
-        let exec = Exec::new(&stream.pool, Isa::best(), &stream.scratch).until(&cancel);
-        self.bodies.use_threads(&stream.pool);
+        let lease = self.compiled.streams.lease(&cancel)?;
+        self.bodies.use_stream(lease.stream());
         let mut cx = RunCx {
-            exec: &exec,
-            engine: &self.compiled.engine,
-            lent: &stream.lent,
+            planner: &self.compiled.planner,
+            stream: lease.stream(),
             inputs: &self.bound,
             memory: &mut self.memory,
             env: &mut self.env,
@@ -73,13 +66,13 @@ impl Request {
     }
 
     // The plan of the last inference while the shapes stay, otherwise the one for the new shapes.
-    fn plan_now(&mut self) -> Result<Arc<Plan>> {
+    fn plan_now(&mut self) -> Result<Arc<Plan<Cpu>>> {
         if let Some(plan) = &self.plan
             && plan.inputs.iter().map(Vec::as_slice).eq(self.bound.iter().map(Tensor::shape))
         {
             return Ok(plan.clone());
         }
-        let plan = self.compiled.engine.plan(&self.bound)?;
+        let plan = self.compiled.planner.plan(&self.bound)?;
         self.plan = Some(plan.clone());
         Ok(plan)
     }
@@ -154,55 +147,15 @@ impl InferRequest for Request {
         self.memory.outputs.get(index).ok_or_else(|| Error::not_found(format!("the model has no output {index}")))
     }
     fn profile(&self) -> Vec<NodeProfile> {
-        let Some(plan) = self.plan.as_ref().filter(|_| self.compiled.settings.profiled && self.inferred) else {
-            return vec![];
-        };
-        let mut rows = vec![];
-        let mut covered: HashMap<&str, ()> = HashMap::new();
-        let row = |name: &str, type_name: &str, kernel: String, status, time| NodeProfile {
-            name: name.to_string(),
-            type_name: type_name.to_string(),
-            kernel,
-            status,
-            real_time: time,
-            cpu_time: time,
-        };
-        let pieces = pieces(plan, &self.memory);
-        for (step, &time) in pieces.iter().flat_map(|(p, m)| p.steps.iter().zip(&m.times)) {
-            covered.insert(&step.name, ());
-            rows.push(row(&step.name, &step.type_name, step.kernel.clone(), NodeStatus::Executed, time));
-            for name in &step.fused {
-                covered.insert(name, ());
-            }
+        match self.plan.as_ref().filter(|_| self.compiled.settings.profiled && self.inferred) {
+            Some(plan) => profile(&self.compiled.planner.model, plan, &self.memory),
+            None => vec![],
         }
-        // Nodes whose work was moved or is none.
-        let model = &self.compiled.engine.model;
-        let steps = || pieces.iter().flat_map(|(p, _)| &p.steps);
-        let fused: HashMap<&str, &str> =
-            steps().flat_map(|s| s.fused.iter().map(|f| (f.as_str(), s.name.as_str()))).collect();
-        for (_, node) in model.nodes() {
-            let (name, op) = (node.name(), node.op());
-            let still = op.is::<Constant>() || op.is::<Parameter>() || op.is::<ResultOp>();
-            match fused.get(name) {
-                Some(into) => rows.push(row(
-                    name,
-                    op.type_name(),
-                    format!("fused into {into}"),
-                    NodeStatus::OptimizedOut,
-                    Duration::ZERO,
-                )),
-                None if still || !covered.contains_key(name) => {
-                    rows.push(row(name, op.type_name(), "none".into(), NodeStatus::OptimizedOut, Duration::ZERO))
-                }
-                None => {}
-            }
-        }
-        rows
     }
     fn variables(&self) -> Vec<String> {
         let ids: BTreeSet<String> = self
             .compiled
-            .engine
+            .planner
             .model
             .nodes()
             .filter(|(_, n)| n.op().info().stateful)

@@ -2,9 +2,9 @@
 //! inference, so more requests than streams wait in line instead of fighting for processors.
 
 use crate::properties::Settings;
-use crate::run::cancelled;
 use carafe_device::Parallel;
 use carafe_kernels::{Pool, PoolOptions, Scratch, keep_denormals};
+use carafe_plan::cancelled;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -30,7 +30,19 @@ pub(crate) struct Stream {
     pub(crate) pool: Arc<Pool>,
     /// The same threads as extensions borrow them.
     pub(crate) lent: Arc<dyn Parallel>,
-    pub(crate) scratch: Scratch,
+    scratch: Mutex<Arc<Scratch>>,
+}
+
+impl Stream {
+    /// Scratch of at least so many bytes for each thread; `None` without memory for it. It grows with the plans that run here.
+    pub(crate) fn scratch(&self, bytes: usize) -> Option<Arc<Scratch>> {
+        let mut scratch = self.scratch.lock().unwrap_or_else(|e| e.into_inner());
+        let floats = bytes.div_ceil(size_of::<f32>());
+        if scratch.floats() < floats {
+            *scratch = Arc::new(Scratch::new(self.pool.threads(), floats)?);
+        }
+        Some(scratch.clone())
+    }
 }
 
 impl std::fmt::Debug for Stream {
@@ -42,7 +54,7 @@ impl std::fmt::Debug for Stream {
 struct Lent(Arc<Pool>);
 
 /// Threads as extensions borrow them.
-pub(crate) fn lent(pool: &Arc<Pool>) -> Arc<dyn Parallel> {
+fn lent(pool: &Arc<Pool>) -> Arc<dyn Parallel> {
     Arc::new(Lent(pool.clone()))
 }
 
@@ -65,15 +77,14 @@ const LOOK: Duration = Duration::from_millis(20);
 /// All streams of a compiled model.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    free: Mutex<Vec<Stream>>,
+    free: Mutex<Vec<Arc<Stream>>>,
     freed: Condvar,
-    threads: usize,
 }
 
 /// A stream while an inference has it.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    stream: Option<Stream>,
+    stream: Option<Arc<Stream>>,
     home: Arc<Streams>,
 }
 
@@ -87,15 +98,12 @@ impl Streams {
             let options = PoolOptions { spin, pin_to, flush_denormals, ..PoolOptions::threads(each) };
             let pool = Arc::new(Pool::new(options));
             let lent = lent(&pool);
-            Stream {
-                pool,
-                lent,
-                // A kernel that wants none may still ask for its part.
-                scratch: Scratch::new(each, 0).unwrap_or_else(|| unreachable!("nothing is always to be had")),
-            }
+            // A kernel that wants none may still ask for its part.
+            let scratch = Scratch::new(each, 0).unwrap_or_else(|| unreachable!("nothing is always to be had"));
+            Arc::new(Stream { pool, lent, scratch: Mutex::new(Arc::new(scratch)) })
         };
         let free = (0..settings.streams.max(1)).map(stream).collect();
-        Arc::new(Streams { free: Mutex::new(free), freed: Condvar::new(), threads: each })
+        Arc::new(Streams { free: Mutex::new(free), freed: Condvar::new() })
     }
     /// Waits for a free stream, or for the request to be cancelled.
     pub(crate) fn lease(self: &Arc<Self>, cancel: &AtomicBool) -> carafe_graph::Result<Lease> {
@@ -114,16 +122,8 @@ impl Streams {
 }
 
 impl Lease {
-    /// The stream, its scratch at least as large as is asked.
-    pub(crate) fn stream(&mut self, floats: usize) -> carafe_graph::Result<&Stream> {
-        let threads = self.home.threads;
-        let stream = self.stream.as_mut().expect("a lease holds its stream until it goes");
-        if stream.scratch.floats() < floats {
-            let refused =
-                || carafe_graph::Error::invalid(format!("no memory for {threads} x {floats} floats of scratch"));
-            stream.scratch = Scratch::new(threads, floats).ok_or_else(refused)?;
-        }
-        Ok(stream)
+    pub(crate) fn stream(&self) -> &Arc<Stream> {
+        self.stream.as_ref().expect("a lease holds its stream until it goes")
     }
 }
 

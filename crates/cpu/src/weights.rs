@@ -3,7 +3,7 @@
 
 use carafe_graph::{Constant, Error, Model, Result};
 use carafe_kernels::{Buffer, Exec, Isa, Pool, PoolOptions, Scratch};
-use carafe_tensor::{ElementType, Hash128, SharedBytes, Tensor};
+use carafe_tensor::{Element, ElementType, Hash128, SharedBytes, Tensor};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -22,20 +22,18 @@ pub(crate) fn floats_of(tensor: &Tensor) -> Result<Cow<'_, [f32]>> {
     })
 }
 
-/// Packed floats.
+/// Packed weights: bytes at a multiple of 64, whose element type the kernel knows that packed them.
 #[derive(Clone, Debug)]
 pub(crate) enum Packed {
     Made(Arc<Buffer>),
-    /// In an imported model; starts at a multiple of 64.
+    /// In an imported model.
     Found(SharedBytes),
 }
 
 impl Packed {
-    pub(crate) fn floats(&self) -> &[f32] {
-        match self {
-            Packed::Made(buffer) => buffer.as_floats(),
-            Packed::Found(bytes) => bytemuck::cast_slice(bytes.as_slice()),
-        }
+    /// The elements, in the type in which they were packed.
+    pub(crate) fn as_slice<T: Element>(&self) -> &[T] {
+        bytemuck::cast_slice(self.bytes())
     }
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
@@ -46,6 +44,7 @@ impl Packed {
 }
 
 /// Threads that pack weights together. They start when there is something to pack: a plan for other shapes finds all packed.
+#[derive(Debug)]
 pub(crate) struct Packers {
     threads: usize,
     started: OnceCell<Option<(Pool, Scratch)>>,
@@ -190,26 +189,27 @@ impl Weights {
         Key { form, sources: constants.iter().map(source).collect() }
     }
 
-    /// The packed form of constants, made by `fill` if it is not there. `form` says all that packing depends on besides the
-    /// constants. A form of another length is made anew.
-    pub(crate) fn get(
+    /// The packed form of constants, so many elements made by `fill` if it is not there. `form` says all that packing depends
+    /// on besides the constants and the type of the packed elements. A form of another length is made anew.
+    pub(crate) fn get<T: Element>(
         &self,
         form: &str,
         constants: &[&Tensor],
-        floats: usize,
-        fill: impl FnOnce(&mut [f32]) -> Result<()>,
+        len: usize,
+        fill: impl FnOnce(&mut [T]) -> Result<()>,
     ) -> Result<Packed> {
-        let key = self.key(form, constants);
+        let key = self.key(&format!("{form}|{}", T::TYPE), constants);
+        let bytes = len * size_of::<T>();
         let there = |kept: &Kept| {
             let packed = kept.by_key.get(&key).and_then(Entry::packed);
-            packed.filter(|p| p.bytes().len() == floats * 4)
+            packed.filter(|p| p.bytes().len() == bytes)
         };
         if let Some(packed) = there(&self.lock()) {
             return Ok(packed);
         }
-        let no_memory = || Error::invalid(format!("no memory for {floats} floats of packed weights"));
-        let mut buffer = Buffer::floats(floats).ok_or_else(no_memory)?;
-        fill(buffer.as_floats_mut())?;
+        let no_memory = || Error::invalid(format!("no memory for {bytes} bytes of packed weights"));
+        let mut buffer = Buffer::zeroed(bytes).ok_or_else(no_memory)?;
+        fill(bytemuck::cast_slice_mut(buffer.as_bytes_mut()))?;
         let mut kept = self.lock();
         // Another inference may have been quicker; then both use what it made.
         if let Some(packed) = there(&kept) {
@@ -272,9 +272,9 @@ mod tests {
         let tensor = |v: f32| Tensor::from_slice(&[2], &[v, 1.0]).unwrap();
         let (one, same, other) = (tensor(3.0), tensor(3.0), tensor(4.0));
         let first = packed(&weights, "gemm", &one);
-        assert_eq!(packed(&weights, "gemm", &same).floats().as_ptr(), first.floats().as_ptr());
-        assert_eq!(packed(&weights, "gemm", &other).floats(), [4.0, 1.0]);
-        assert_ne!(packed(&weights, "conv", &one).floats().as_ptr(), first.floats().as_ptr());
+        assert_eq!(packed(&weights, "gemm", &same).as_slice::<f32>().as_ptr(), first.as_slice::<f32>().as_ptr());
+        assert_eq!(packed(&weights, "gemm", &other).as_slice::<f32>(), [4.0, 1.0]);
+        assert_ne!(packed(&weights, "conv", &one).as_slice::<f32>().as_ptr(), first.as_slice::<f32>().as_ptr());
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
         let row = Tensor::from_slice(&[1, 2], &[1f32, 2.0]).unwrap();
         let column = row.reshaped(&[2, 1]).unwrap();
         let (a, b) = (packed(&weights, "gemm", &row), packed(&weights, "gemm", &column));
-        assert_ne!(a.floats().as_ptr(), b.floats().as_ptr());
+        assert_ne!(a.as_slice::<f32>().as_ptr(), b.as_slice::<f32>().as_ptr());
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
         let made = Tensor::from_slice(&[1], &[5f32]).unwrap();
         let _kept = (packed(&weights, "gemm", &own), packed(&weights, "gemm", &made));
         let [only] = &weights.exported(&model)[..] else { panic!("{:?}", weights.exported(&model)) };
-        assert_eq!((only.form.as_str(), &only.constants[..]), ("gemm|f32[2]", &["w".to_string()][..]));
+        assert_eq!((only.form.as_str(), &only.constants[..]), ("gemm|f32|f32[2]", &["w".to_string()][..]));
         let bytes = SharedBytes::from_vec(bytemuck::cast_slice(&[7f32, 8.0]).to_vec());
         let found = Exported { form: only.form.clone(), constants: only.constants.clone(), bytes };
         let imported = Weights::with(&model, vec![found]);

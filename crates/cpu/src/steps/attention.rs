@@ -1,10 +1,10 @@
 //! Scaled dot product attention, with operands in whatever order of axes they lie.
 
-use super::{Built, Io, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Site, Step, floats};
 use carafe_graph::Result;
 use carafe_kernels::{Attention, AttentionInputs, AttentionParams, Mask};
 use carafe_ops::linear::ScaledDotProductAttention;
+use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 
 #[derive(Debug)]
@@ -15,14 +15,14 @@ struct AttentionStep {
     sink: Option<usize>,
 }
 
-impl Step for AttentionStep {
+impl Step<Cpu> for AttentionStep {
     fn kernel(&self) -> String {
         "attention".into()
     }
-    fn scratch_floats(&self) -> usize {
-        self.kernel.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.kernel.scratch_floats())
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let mask = match self.mask {
             None => Mask::None,
@@ -37,7 +37,8 @@ impl Step for AttentionStep {
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    let Some(op) = site.op.get::<ScaledDotProductAttention>().filter(|_| !site.group && site.post.is_empty()) else {
+    let Some(op) = site.op.get::<ScaledDotProductAttention>().filter(|_| !site.group && site.epilogue.is_empty())
+    else {
         return Ok(None);
     };
     Ok(attention(site, op))
@@ -79,7 +80,7 @@ fn attention(site: &Site<'_>, op: &ScaledDotProductAttention) -> Option<Built> {
         None => 1.0 / (qs[3] as f32).sqrt(),
         Some(port) => *port.floats()?.first().filter(|_| port.len() == 1)?,
     };
-    let mut reads = vec![(0, Layout::Plain), (1, Layout::Plain), (2, Layout::Plain)];
+    let mut reads = vec![(0, Layout::PLAIN), (1, Layout::PLAIN), (2, Layout::PLAIN)];
     let (mut mask, mut mask_steps) = (None, [0; 4]);
     if let (Some(port), false) = (site.inputs.get(3), op.causal) {
         let boolean = port.ty == ElementType::Boolean;
@@ -91,7 +92,7 @@ fn attention(site: &Site<'_>, op: &ScaledDotProductAttention) -> Option<Built> {
         if !none {
             mask_steps = mask_strides(&port.shape, [batch, heads, os[2], ks[2]], rank)?;
             mask = Some((reads.len(), boolean));
-            reads.push((3, Layout::Plain));
+            reads.push((3, Layout::PLAIN));
         }
     }
     if site.inputs.len() > 5 {
@@ -114,7 +115,7 @@ fn attention(site: &Site<'_>, op: &ScaledDotProductAttention) -> Option<Built> {
         mask: mask_steps,
         sink: [0; 3],
     });
-    Some(Built::step(AttentionStep { kernel, mask, sink: None }, reads, Layout::Plain))
+    Some(Built::step(AttentionStep { kernel, mask, sink: None }, reads, Layout::PLAIN))
 }
 
 // Steps of a mask along batch, heads, queries and keys; 0 where it repeats.

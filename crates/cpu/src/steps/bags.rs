@@ -1,14 +1,14 @@
 //! Sums and means of rows of an embedding table. Which rows make a bag is only known while running, and is checked then.
 
 use super::types::{indices, is_index};
-use super::{Built, Io, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::{Error, Result};
 use carafe_kernels::movement::{EmbeddingBag, Indices};
 use carafe_ops::embedding::{
     BagReduction, EmbeddingBagOffsets, EmbeddingBagOffsetsSum, EmbeddingBagPacked, EmbeddingBagPackedSum,
     EmbeddingSegmentsSum,
 };
+use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ struct BagStep {
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() {
+    if site.group || !site.epilogue.is_empty() {
         return Ok(None);
     }
     let op = site.op;
@@ -58,13 +58,13 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if !table.is_f32() || !is_index(list.ty) {
         return Ok(None);
     }
-    let mut reads = vec![(0, Layout::Plain), (1, Layout::Plain)];
+    let mut reads = vec![(0, Layout::PLAIN), (1, Layout::PLAIN)];
     if !matches!(bags, Bags::Equal(_)) {
-        reads.push((2, Layout::Plain));
+        reads.push((2, Layout::PLAIN));
     }
     let mut optional = |input: usize| {
         (input < site.inputs.len()).then(|| {
-            reads.push((input, Layout::Plain));
+            reads.push((input, Layout::PLAIN));
             reads.len() - 1
         })
     };
@@ -73,14 +73,14 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let kernel = EmbeddingBag::new(table.shape[0], width, mean);
     let (count, rows) = (site.outputs[0].shape[0], table.shape[0]);
     let step = BagStep { kernel, bags, count, rows, index: list.ty, default, weights };
-    Ok(Some(Built::step(step, reads, Layout::Plain)))
+    Ok(Some(Built::step(step, reads, Layout::PLAIN)))
 }
 
-impl Step for BagStep {
+impl Step<Cpu> for BagStep {
     fn kernel(&self) -> String {
         "embedding_bag".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let list = indices(io, 1, self.index);
         let n = list.len();
         match self.bags {
@@ -101,7 +101,7 @@ impl Step for BagStep {
 }
 
 impl BagStep {
-    fn sum(&self, io: &mut Io<'_, '_>, list: Indices<'_>, bag: impl Fn(usize) -> Range<usize> + Sync) -> Result<()> {
+    fn sum(&self, io: &mut Io<'_>, list: Indices<'_>, bag: impl Fn(usize) -> Range<usize> + Sync) -> Result<()> {
         let default = self.default.map(|i| at(indices(io, i, self.index), 0)).filter(|&d| d != -1);
         // A default nobody needs is not looked at.
         let default = default.filter(|_| (0..self.count).any(|b| bag(b).is_empty()));

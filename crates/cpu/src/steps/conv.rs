@@ -1,15 +1,14 @@
 //! Convolutions: by the direct kernel, by Winograd's method where it is quicker, depthwise, and of a planar image with few
 //! channels as the first layer has it. Weights must be constants.
 
-use super::apart::{Apart, Operand};
-use super::ending::Ending;
-use super::{Built, Io, Port, Site, Step};
-use crate::plan::Layout;
+use super::epilogue::StepEpilogue;
+use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
 use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Machine, Winograd, winograd};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
+use carafe_plan::{Layout, Operand, RowStrides};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -46,10 +45,10 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     let Some(whole) = shape_of([data, filters, &site.outputs[0]], &attrs, grouped) else { return Ok(None) };
     let (shape, kept) = whole.trimmed().unwrap_or((whole, whole.kernel.map(|k| 0..k)));
-    let planar = shape.in_channels <= FEW && shape.groups == 1 && data.layout == Layout::Plain;
-    let wanted = if planar { Layout::Plain } else { Layout::ChannelsLast };
+    let planar = shape.in_channels <= FEW && shape.groups == 1 && data.layout == Layout::PLAIN;
+    let wanted = if planar { Layout::PLAIN } else { Layout::CHANNELS_LAST };
     let mut reads = vec![(0, wanted)];
-    let Some(end) = Ending::of(site, 1, Layout::ChannelsLast, &mut reads) else { return Ok(None) };
+    let Some(epilogue) = StepEpilogue::of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
     let (isa, threads) = (site.cx.isa, site.cx.threads);
     let packers = &site.cx.packers;
     let mut form = format!("{:?}x{:?}", shape.kernel, shape.groups);
@@ -58,7 +57,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     macro_rules! packed {
         ($name:literal, $kernel:ident, $pack:expr) => {
-            site.packed(&format!("{}|{form}", $name), &[tensor], $kernel.packed_floats(), |to| {
+            site.cx.packed(&format!("{}|{form}", $name), &[tensor], $kernel.packed_floats(), |to| {
                 let floats = floats_of(tensor)?;
                 match shape == whole {
                     true => $pack(&floats, to),
@@ -77,7 +76,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         let k = Depthwise::new(isa, threads, shape);
         let w = packed!("depthwise", k, |data: &[f32], to: &mut [f32]| k.pack(data, to));
         (Method::Depthwise(k), w)
-    } else if !site.cx.exact && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads, Machine::here()) {
+    } else if !site.cx.strict_f32 && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads, Machine::here()) {
         let k = Winograd::new(isa, threads, shape);
         let w = packed!("winograd", k, |data: &[f32], to: &mut [f32]| k.pack(packers.exec().as_ref(), data, to));
         (Method::Winograd(k), w)
@@ -87,8 +86,8 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         (Method::Direct(k), w)
     };
     let strides = [shape.in_channels, shape.out_channels];
-    let step = ConvStep { method, weights, shape, strides, end };
-    Ok(Some(Built::step(step, reads, Layout::ChannelsLast)))
+    let step = ConvStep { method, weights, shape, strides, epilogue };
+    Ok(Some(Built::step(step, reads, Layout::CHANNELS_LAST)))
 }
 
 // The filters with these taps alone.
@@ -175,10 +174,10 @@ struct ConvStep {
     shape: ConvShape,
     /// Floats from pixel to pixel of the input and of the output.
     strides: [usize; 2],
-    end: Ending,
+    epilogue: StepEpilogue,
 }
 
-impl Step for ConvStep {
+impl Step<Cpu> for ConvStep {
     fn kernel(&self) -> String {
         let method = match &self.method {
             Method::Direct(_) if self.shape.is_pointwise() => "gemm",
@@ -188,41 +187,41 @@ impl Step for ConvStep {
             Method::Winograd(_) => "winograd",
         };
         let kernel = self.shape.kernel.map(|k| k.to_string()).join("x");
-        format!("conv_{method}_{}{}", kernel.trim_start_matches("1x"), self.end.name())
+        format!("conv_{method}_{}{}", kernel.trim_start_matches("1x"), self.epilogue.name())
     }
-    fn scratch_floats(&self) -> usize {
-        match &self.method {
+    fn scratch_bytes(&self) -> usize {
+        floats(match &self.method {
             Method::Direct(k) => k.scratch_floats(),
             Method::Planar(k) => k.scratch_floats(),
             Method::Depthwise(k) => k.scratch_floats(),
             Method::Winograd(k) => k.scratch_floats(),
-        }
+        })
     }
-    fn may_lie_apart(&self, operand: Operand, row: usize) -> bool {
+    fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
         match operand {
             Operand::Read(0) => !matches!(self.method, Method::Planar(_)) && row == self.shape.in_channels,
-            Operand::Read(i) => self.end.is_matrix(i) && row == self.shape.out_channels,
+            Operand::Read(i) => self.epilogue.is_matrix(i) && row == self.shape.out_channels,
             Operand::Write(_) => row == self.shape.out_channels,
         }
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
         let mut step = self.clone();
-        step.strides = [apart.read(0, self.shape.in_channels), apart.write(0, self.shape.out_channels)];
+        step.strides = [strides.read(0, self.shape.in_channels), strides.write(0, self.shape.out_channels)];
         if let Method::Direct(conv) = step.method {
             step.method = Method::Direct(conv.with_in_stride(step.strides[0]));
         }
-        step.end = self.end.with_apart(apart);
+        step.epilogue = self.epilogue.with_strides(strides);
         Some(Arc::new(step))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let [from, to] = self.strides;
         let (out, io) = io.take_output(0);
-        let (exec, input, weights) = (io.exec, io.input(0), self.weights.floats());
-        self.end.with(&io, self.shape.out_channels, |end| match &self.method {
-            Method::Direct(k) => k.run(exec, input, weights, out, to, end),
-            Method::Planar(k) => k.run(exec, input, weights, out, to, end),
-            Method::Depthwise(k) => k.run(exec, input, from, weights, out, to, end),
-            Method::Winograd(k) => k.run(exec, input, from, weights, out, to, end),
+        let (exec, input, weights) = (io.exec, io.input(0), self.weights.as_slice());
+        self.epilogue.with(&io, self.shape.out_channels, |epilogue| match &self.method {
+            Method::Direct(k) => k.run(exec, input, weights, out, to, epilogue),
+            Method::Planar(k) => k.run(exec, input, weights, out, to, epilogue),
+            Method::Depthwise(k) => k.run(exec, input, from, weights, out, to, epilogue),
+            Method::Winograd(k) => k.run(exec, input, from, weights, out, to, epilogue),
         });
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Changes of the element type.
 
-use super::{Built, Io, Site, Step};
+use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::Result;
 use carafe_kernels::cast::{Kind, convert_bytes};
 use carafe_ops::convert::{Convert, ConvertLike};
 use carafe_tensor::ElementType;
+use std::sync::Arc;
 
 #[derive(Debug)]
 struct Cast {
@@ -12,18 +13,18 @@ struct Cast {
     to: Kind,
 }
 
-impl Step for Cast {
+impl Step<Cpu> for Cast {
     fn kernel(&self) -> String {
         format!("convert[{:?} {:?}]", self.from, self.to).to_ascii_lowercase()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         convert_bytes(io.exec, self.from, io.inputs[0], self.to, io.outputs[0]);
         Ok(())
     }
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() || !(site.op.is::<Convert>() || site.op.is::<ConvertLike>()) {
+    if site.group || !site.epilogue.is_empty() || !(site.op.is::<Convert>() || site.op.is::<ConvertLike>()) {
         return Ok(None);
     }
     let (from, to, layout) = (site.inputs[0].ty, site.outputs[0].ty, site.layout(0));
@@ -32,6 +33,11 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     let (Some(from), Some(to)) = (kind(from), kind(to)) else { return Ok(None) };
     Ok(Some(Built::step(Cast { from, to }, vec![(0, layout)], layout)))
+}
+
+/// A step that converts elements, whatever their layout.
+pub(crate) fn step(from: ElementType, to: ElementType) -> Option<Arc<dyn Step<Cpu>>> {
+    Some(Arc::new(Cast { from: kind(from)?, to: kind(to)? }))
 }
 
 fn kind(ty: ElementType) -> Option<Kind> {

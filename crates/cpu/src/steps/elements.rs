@@ -1,12 +1,10 @@
 //! Groups of elementwise operations, each in one pass over memory, and the same as what follows a matrix product.
 
-use super::apart::{Apart, Operand};
-use super::{Built, Io, Port, Site, Step};
-use crate::lower::elements::{Binary, Elt, Unary};
-use crate::lower::post::{Post, Source};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Port, Site, Step};
 use carafe_graph::Result;
-use carafe_kernels::eltwise::{Arg, Broadcast, Elements, EltOp, Instr, Program};
+use carafe_kernels::eltwise::{Arg, Broadcast, Elements, EltOp, Instr, Program, Quantize};
+use carafe_plan::elementwise::{Act, Binary, Elt, Unary};
+use carafe_plan::{ElementwiseOp, Layout, Operand, RowStrides, Source};
 use std::sync::Arc;
 
 /// Inputs and outputs together that the kernel takes.
@@ -21,35 +19,35 @@ struct Group {
     inputs: Vec<Vec<usize>>,
 }
 
-impl Step for Group {
+impl Step<Cpu> for Group {
     fn kernel(&self) -> String {
         self.name.clone()
     }
-    fn may_lie_apart(&self, operand: Operand, row: usize) -> bool {
+    fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
         match operand {
             Operand::Read(i) => self.inputs[i].last() == Some(&row),
             Operand::Write(_) => row > 1 && self.out.last() == Some(&row),
         }
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
-        let pitches: Vec<usize> = (0..self.inputs.len()).map(|i| apart.read(i, 0)).collect();
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        let row_strides: Vec<usize> = (0..self.inputs.len()).map(|i| strides.read(i, 0)).collect();
         let dims: Vec<&[usize]> = self.inputs.iter().map(Vec::as_slice).collect();
-        let broadcast = Broadcast::with_pitches(&self.out, &dims, &pitches, apart.write(0, 0));
+        let broadcast = Broadcast::with_pitches(&self.out, &dims, &row_strides, strides.write(0, 0));
         let elements = Elements::with_broadcast(self.elements.program().clone(), broadcast);
         Some(Arc::new(Group { elements, ..self.clone() }))
     }
-    fn may_run_over(&self, read: usize) -> bool {
+    fn runs_in_place(&self, read: usize) -> bool {
         self.elements.may_run_over(read)
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let mut inputs: [&[f32]; MOST] = [&[]; MOST];
         let count = self.inputs.len();
         for (i, slot) in inputs.iter_mut().enumerate().take(count) {
             *slot = io.input(i);
         }
-        let (exec, over) = (io.exec, io.over);
-        match over {
-            Some(over) => self.elements.run_over(exec, &inputs[..count], over, io.output(0)),
+        let (exec, in_place) = (io.exec, io.in_place);
+        match in_place {
+            Some(read) => self.elements.run_over(exec, &inputs[..count], read, io.output(0)),
             None => self.elements.run(exec, &inputs[..count], &mut [io.output(0)]),
         }
         Ok(())
@@ -61,10 +59,10 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         return Ok(None);
     }
     let out = &site.outputs[0];
-    let (program, reads) = program(site.post, None, &site.inputs);
+    let (program, reads) = program(site.epilogue, None, &site.inputs);
     let layout = match reads.iter().all(|&i| fits_channels_last(&site.inputs[i], out)) {
         true => common_layout(site, &reads),
-        false => Layout::Plain,
+        false => Layout::PLAIN,
     };
     let dims: Vec<Vec<usize>> = site.inputs.iter().map(|p| layout.dims(&aligned(p, out.rank()))).collect();
     let inputs: Vec<Vec<usize>> = reads.iter().map(|&i| dims[i].clone()).collect();
@@ -73,16 +71,16 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let elements = Elements::new(program, &out, &dims);
     let reads = reads.into_iter().map(|i| {
         // A shorter value has no channels of its own; it lies the same way in both layouts.
-        let own = if site.inputs[i].rank() == out.len() { layout } else { Layout::Plain };
+        let own = if site.inputs[i].rank() == out.len() { layout } else { Layout::PLAIN };
         (i, own)
     });
     let reads: Vec<(usize, Layout)> = reads.collect();
-    let name = format!("elementwise[{}]", names(site.post));
+    let name = format!("elementwise[{}]", names(site.epilogue));
     Ok(Some(Built::step(Group { elements, name, out, inputs }, reads, layout)))
 }
 
-pub(super) fn names(post: &[Post]) -> String {
-    let word = |p: &Post| {
+pub(super) fn names(post: &[ElementwiseOp]) -> String {
+    let word = |p: &ElementwiseOp| {
         let text = match p.elt {
             Elt::Act(a) => format!("{a:?}"),
             Elt::Unary(u) => format!("{u:?}"),
@@ -101,20 +99,20 @@ fn aligned(port: &Port, rank: usize) -> Vec<usize> {
 
 // Whether an operand can be read with the channels last: it has all axes, or its bytes lie the same either way.
 fn fits_channels_last(port: &Port, out: &Port) -> bool {
-    port.rank() == out.rank() || Layout::Plain.same_for(Layout::ChannelsLast, &aligned(port, out.rank()))
+    port.rank() == out.rank() || Layout::PLAIN.same_for(Layout::CHANNELS_LAST, &aligned(port, out.rank()))
 }
 
 // The layout of the largest input that is no constant.
 fn common_layout(site: &Site<'_>, reads: &[usize]) -> Layout {
     let computed =
         reads.iter().map(|&i| &site.inputs[i]).filter(|p| p.constant.is_none() && p.rank() == site.outputs[0].rank());
-    let decided = computed.filter(|p| !Layout::Plain.same_for(Layout::ChannelsLast, &p.shape));
-    decided.max_by_key(|p| (p.len(), p.layout == Layout::ChannelsLast)).map_or(Layout::Plain, |p| p.layout)
+    let decided = computed.filter(|p| !Layout::PLAIN.same_for(Layout::CHANNELS_LAST, &p.shape));
+    decided.max_by_key(|p| (p.len(), p.layout == Layout::CHANNELS_LAST)).map_or(Layout::PLAIN, |p| p.layout)
 }
 
-/// The program of posts, and which inputs it reads, in order. With a main operation its result is input 0 of the program.
+/// The program of elementwise work, and which inputs it reads, in order. With a main operation its result is input 0 of the program.
 /// Constants of one number become part of the program.
-pub(super) fn program(post: &[Post], main: Option<()>, inputs: &[Port]) -> (Program, Vec<usize>) {
+pub(super) fn program(post: &[ElementwiseOp], main: Option<()>, inputs: &[Port]) -> (Program, Vec<usize>) {
     let first = usize::from(main.is_some());
     let number = |i: usize| inputs[i].floats().filter(|v| v.len() == 1).map(|v| v[0]);
     let mut reads: Vec<usize> = vec![];
@@ -152,17 +150,23 @@ pub(super) fn program(post: &[Post], main: Option<()>, inputs: &[Port]) -> (Prog
         let dst = register(k + first);
         let a = arg(&p.sources[0]);
         instrs.push(match p.sources.get(1) {
-            Some(b) => Instr::binary(elt_op(p.elt), dst, a, arg(b)),
-            None => Instr::unary(elt_op(p.elt), dst, a),
+            Some(b) => Instr::binary(op(p.elt), dst, a, arg(b)),
+            None => Instr::unary(op(p.elt), dst, a),
         });
     }
     let last = register(post.len() - 1 + first);
     (Program::new(count, instrs, vec![last]), reads)
 }
 
-fn elt_op(elt: Elt) -> EltOp {
-    match elt {
-        Elt::Act(act) => EltOp::Act(act),
+// Only functions that the kernels have are fused, see `Cpu::fuses`.
+fn op(elt: Elt) -> EltOp {
+    elt_op(elt).unwrap_or_else(|| unreachable!("{elt:?} was fused"))
+}
+
+/// What the kernels call a function; `None` for one that they do not have.
+pub(crate) fn elt_op(elt: Elt) -> Option<EltOp> {
+    Some(match elt {
+        Elt::Act(act) => EltOp::Act(act_of(act)),
         Elt::Unary(u) => match u {
             Unary::Abs => EltOp::Abs,
             Unary::Negative => EltOp::Neg,
@@ -187,7 +191,7 @@ fn elt_op(elt: Elt) -> EltOp {
             Unary::Atanh => EltOp::Atanh,
             Unary::Erf => EltOp::Erf,
         },
-        Elt::Quantize(q) => EltOp::Quantize(q),
+        Elt::Quantize(q) => EltOp::Quantize(Quantize::new(q.from, q.to, q.steps)?),
         Elt::Binary(b) => match b {
             Binary::Add => EltOp::Add,
             Binary::Subtract => EltOp::Sub,
@@ -201,5 +205,28 @@ fn elt_op(elt: Elt) -> EltOp {
             Binary::FloorMod => EltOp::FloorMod,
             Binary::PRelu => EltOp::PRelu,
         },
+    })
+}
+
+/// What the kernels call an activation.
+pub(super) fn act_of(act: Act) -> carafe_kernels::Act {
+    use carafe_kernels::Act as A;
+    match act {
+        Act::Relu => A::Relu,
+        Act::Clamp { min, max } => A::Clamp { min, max },
+        Act::LeakyRelu(slope) => A::LeakyRelu(slope),
+        Act::Elu(alpha) => A::Elu(alpha),
+        Act::Selu { alpha, scale } => A::Selu { alpha, scale },
+        Act::Sigmoid => A::Sigmoid,
+        Act::Tanh => A::Tanh,
+        Act::Swish(beta) => A::Swish(beta),
+        Act::HSwish => A::HSwish,
+        Act::HSigmoid => A::HSigmoid,
+        Act::HardSigmoid { alpha, beta } => A::HardSigmoid { alpha, beta },
+        Act::GeluErf => A::GeluErf,
+        Act::GeluTanh => A::GeluTanh,
+        Act::Mish => A::Mish,
+        Act::SoftPlus => A::SoftPlus,
+        Act::SoftSign => A::SoftSign,
     }
 }

@@ -1,11 +1,11 @@
 //! Sums of rows of embedding tables.
 
 use super::types::{indices, is_index};
-use super::{Built, Io, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::Result;
 use carafe_kernels::{EmbeddingTerm, embedding_sum};
 use carafe_ops::own::EmbeddingSum;
+use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 
 /// Most terms of a sum.
@@ -18,11 +18,11 @@ struct SumStep {
     width: usize,
 }
 
-impl Step for SumStep {
+impl Step<Cpu> for SumStep {
     fn kernel(&self) -> String {
         "embedding_sum".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let mut terms = [EmbeddingTerm::default(); MOST];
         for (term, (rows, ids)) in terms.iter_mut().zip(&self.terms) {
@@ -35,7 +35,7 @@ impl Step for SumStep {
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    let Some(op) = site.op.get::<EmbeddingSum>().filter(|_| !site.group && site.post.is_empty()) else {
+    let Some(op) = site.op.get::<EmbeddingSum>().filter(|_| !site.group && site.epilogue.is_empty()) else {
         return Ok(None);
     };
     Ok(sum(site, op))
@@ -54,8 +54,8 @@ fn sum(site: &Site<'_>, op: &EmbeddingSum) -> Option<Built> {
         }
         terms.push((rows, ids.map(|ids| (ids, site.inputs[ids].ty))));
     }
-    let reads = (0..site.inputs.len()).map(|i| (i, Layout::Plain)).collect();
-    (terms.len() <= MOST).then(|| Built::step(SumStep { terms, width }, reads, Layout::Plain))
+    let reads = (0..site.inputs.len()).map(|i| (i, Layout::PLAIN));
+    (terms.len() <= MOST).then(|| Built::step(SumStep { terms, width }, reads, Layout::PLAIN))
 }
 
 // Whether a list of this shape, read over and over, gives all positions: it repeats along the first axes alone.

@@ -1,21 +1,21 @@
 //! Col2Im: columns of an unfolded image added back into it.
 
-use super::{Built, Io, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::Result;
 use carafe_kernels::Fold;
 use carafe_ops::movement::Col2Im;
+use carafe_plan::Layout;
 
 #[derive(Debug)]
 struct FoldStep {
     kernel: Fold,
 }
 
-impl Step for FoldStep {
+impl Step<Cpu> for FoldStep {
     fn kernel(&self) -> String {
         "col2im".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         self.kernel.run(io.exec, io.input(0), out);
         Ok(())
@@ -23,7 +23,7 @@ impl Step for FoldStep {
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    let op = if site.group || !site.post.is_empty() { None } else { site.op.get::<Col2Im>() };
+    let op = if site.group || !site.epilogue.is_empty() { None } else { site.op.get::<Col2Im>() };
     Ok(op.and_then(|op| folded(site, op)))
 }
 
@@ -53,5 +53,5 @@ fn folded(site: &Site<'_>, op: &Col2Im) -> Option<Built> {
     if needed != Some(data.len()) {
         return None;
     }
-    Some(Built::step(FoldStep { kernel }, vec![(0, Layout::Plain)], Layout::Plain))
+    Some(Built::step(FoldStep { kernel }, vec![(0, Layout::PLAIN)], Layout::PLAIN))
 }

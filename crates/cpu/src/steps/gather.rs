@@ -1,19 +1,19 @@
 //! Gathers and scatters: elements that are read or written at indices, which come while running.
 
-use super::looks::size_of;
+use super::strided_views::size_of;
 use super::types::{indices, is_index, is_number, with_type};
-use super::{Built, Io, Port, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use carafe_graph::{Error, Result, normalize_axis};
 use carafe_kernels::movement::{self as kernels, BadIndex};
 use carafe_ops::indexing::{
     Gather, GatherElements, GatherND, GatherNDV5, GatherV1, GatherV7, Reduction, ScatterElementsUpdate,
     ScatterElementsUpdateV3, ScatterNDUpdate, ScatterNDUpdateV4, ScatterUpdate,
 };
+use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() || site.inputs.len() < 2 || !is_index(site.inputs[1].ty) {
+    if site.group || !site.epilogue.is_empty() || site.inputs.len() < 2 || !is_index(site.inputs[1].ty) {
         return Ok(None);
     }
     let op = site.op;
@@ -65,7 +65,7 @@ enum Take {
     Tuples(kernels::GatherNd),
 }
 
-impl Step for Taken {
+impl Step<Cpu> for Taken {
     fn kernel(&self) -> String {
         match self.kernel {
             Take::Slices(_) => "gather".into(),
@@ -73,7 +73,7 @@ impl Step for Taken {
             Take::Tuples(_) => "gather_nd".into(),
         }
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (data, list) = (io.inputs[0], indices(io, 1, self.index));
         let out = &mut *io.outputs[0];
         match &self.kernel {
@@ -91,11 +91,11 @@ fn gather(site: &Site<'_>, batch_dims: i64) -> Option<Built> {
     let batch = if batch_dims < 0 { batch_dims + list.rank() as i64 } else { batch_dims };
     let batch = usize::try_from(batch).ok()?;
     // A list of indices keeps the number of axes, and with it the layout.
-    let layout = if list.rank() == 1 && batch == 0 { data.layout } else { Layout::Plain };
+    let layout = if list.rank() == 1 && batch == 0 { data.layout } else { Layout::PLAIN };
     let dims = layout.dims(&data.shape);
     let kernel = kernels::Gather::new(&dims, &list.shape, layout.axis(axis, data.rank()), batch, size_of(data));
     let step = Taken { kernel: Take::Slices(kernel), index: list.ty };
-    Some(Built::step(step, vec![(0, layout), (1, Layout::Plain)], layout))
+    Some(Built::step(step, vec![(0, layout), (1, Layout::PLAIN)], layout))
 }
 
 fn gather_elements(site: &Site<'_>, axis: i64) -> Option<Built> {
@@ -112,7 +112,7 @@ fn gather_nd(site: &Site<'_>, batch_dims: usize) -> Built {
     let (data, list) = (&site.inputs[0], &site.inputs[1]);
     let kernel = kernels::GatherNd::new(&data.shape, &list.shape, batch_dims, size_of(data));
     let step = Taken { kernel: Take::Tuples(kernel), index: list.ty };
-    Built::step(step, vec![(0, Layout::Plain), (1, Layout::Plain)], Layout::Plain)
+    Built::step(step, vec![(0, Layout::PLAIN), (1, Layout::PLAIN)], Layout::PLAIN)
 }
 
 /// The data with updates at indices; joined with numbers of type `ty` where `how` says so.
@@ -132,7 +132,7 @@ enum PutKernel {
     Tuples(kernels::ScatterNd),
 }
 
-impl Step for Put {
+impl Step<Cpu> for Put {
     fn kernel(&self) -> String {
         match self.kernel {
             PutKernel::Slices(_) => "scatter".into(),
@@ -140,14 +140,14 @@ impl Step for Put {
             PutKernel::Tuples(_) => "scatter_nd".into(),
         }
     }
-    fn scratch_floats(&self) -> usize {
-        match &self.kernel {
+    fn scratch_bytes(&self) -> usize {
+        floats(match &self.kernel {
             _ if self.how == kernels::Reduction::None => 0,
             PutKernel::Slices(_) | PutKernel::Tuples(_) => 0,
             PutKernel::Elements(k) => k.scratch_floats(),
-        }
+        })
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let list = indices(io, 1, self.index);
         let (data, updates, exec) = (io.inputs[0], io.inputs[2], io.exec);
         if self.how == kernels::Reduction::None {
@@ -223,16 +223,16 @@ fn scatter_nd(site: &Site<'_>, how: Reduction) -> Option<Built> {
     let kernel = kernels::ScatterNd::new(&data.shape, &list.shape, size_of(data));
     let words = if how == Reduction::None { 0 } else { kernel.workspace_words()? };
     let step = Put::new(site, PutKernel::Tuples(kernel), how, true)?;
-    let built = Built::step(step, (0..3).map(|i| (i, Layout::Plain)).collect(), Layout::Plain);
+    let built = Built::step(step, (0..3).map(|i| (i, Layout::PLAIN)), Layout::PLAIN);
     Some(built.with_workspace(words.checked_mul(4)?))
 }
 
 fn scatter_update(site: &Site<'_>) -> Option<Built> {
     let (data, list): (&Port, &Port) = (&site.inputs[0], &site.inputs[1]);
     let axis = axis_of(site, 3, data.rank())?;
-    let layout = if list.rank() == 1 { data.layout } else { Layout::Plain };
+    let layout = if list.rank() == 1 { data.layout } else { Layout::PLAIN };
     let dims = layout.dims(&data.shape);
     let kernel = kernels::ScatterUpdate::new(&dims, list.len(), layout.axis(axis, data.rank()), size_of(data));
     let step = Put::new(site, PutKernel::Slices(kernel), Reduction::None, true)?;
-    Some(Built::step(step, vec![(0, layout), (1, Layout::Plain), (2, layout)], layout))
+    Some(Built::step(step, vec![(0, layout), (1, Layout::PLAIN), (2, layout)], layout))
 }

@@ -1,12 +1,12 @@
 //! Matrix products: with constant weights, which are packed once, and of two computed operands.
 
-use super::ending::Ending;
-use super::{Built, Io, Port, Site, Step};
-use crate::plan::Layout;
+use super::epilogue::StepEpilogue;
+use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
 use carafe_kernels::{BatchMatMul, Gemm, Operand};
 use carafe_ops::linear::MatMul;
+use carafe_plan::Layout;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(op) = site.op.get::<MatMul>().filter(|_| !site.group) else { return Ok(None) };
@@ -25,21 +25,21 @@ struct Weighted {
     gemm: Gemm,
     weights: Packed,
     rows: usize,
-    end: Ending,
+    epilogue: StepEpilogue,
 }
 
-impl Step for Weighted {
+impl Step<Cpu> for Weighted {
     fn kernel(&self) -> String {
-        format!("gemm{}", self.end.name())
+        format!("gemm{}", self.epilogue.name())
     }
-    fn scratch_floats(&self) -> usize {
-        self.gemm.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.gemm.scratch_floats())
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (k, n) = (self.gemm.k(), self.gemm.n());
         let (out, io) = io.take_output(0);
-        self.end.with(&io, n, |end| {
-            self.gemm.run(io.exec, self.rows, io.input(0), k, self.weights.floats(), out, n, end);
+        self.epilogue.with(&io, n, |epilogue| {
+            self.gemm.run(io.exec, self.rows, io.input(0), k, self.weights.as_slice(), out, n, epilogue);
         });
         Ok(())
     }
@@ -66,47 +66,47 @@ fn with_weights(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Result<Opti
         (false, false) => (b.shape[rank - 2], b.shape[rank - 1]),
         (false, true) => (b.shape[rank - 1], b.shape[rank - 2]),
     };
-    if k == 0 || (vector && !site.post.is_empty()) {
+    if k == 0 || (vector && !site.epilogue.is_empty()) {
         return Ok(None);
     }
     let out = &site.outputs[0];
-    let mut reads = vec![(0, Layout::Plain)];
-    let end = match site.post {
-        [] => Ending::default(),
-        _ => match Ending::of(site, out.rank() - 1, Layout::Plain, &mut reads) {
-            Some(end) => end,
+    let mut reads = vec![(0, Layout::PLAIN)];
+    let epilogue = match site.epilogue {
+        [] => StepEpilogue::default(),
+        _ => match StepEpilogue::of(site, out.rank() - 1, Layout::PLAIN, &mut reads) {
+            Some(epilogue) => epilogue,
             None => return Ok(None),
         },
     };
     let gemm = Gemm::new(site.cx.isa, n, k);
     let transposed = op.transpose_b && !vector;
-    let weights = site.packed(&format!("gemm|{k}x{n}|{transposed}"), &[tensor], gemm.packed_floats(), |to| {
+    let weights = site.cx.packed(&format!("gemm|{k}x{n}|{transposed}"), &[tensor], gemm.packed_floats(), |to| {
         gemm.pack(site.cx.packers.exec().as_ref(), &floats_of(tensor)?, transposed, to);
         tensor.release();
         Ok(())
     })?;
-    let step = Weighted { gemm, weights, rows: a.len() / k, end };
-    Ok(Some(Built::step(step, reads, Layout::Plain)))
+    let step = Weighted { gemm, weights, rows: a.len() / k, epilogue };
+    Ok(Some(Built::step(step, reads, Layout::PLAIN)))
 }
 
 #[derive(Debug)]
 struct Batched {
     product: BatchMatMul,
     columns: usize,
-    end: Ending,
+    epilogue: StepEpilogue,
 }
 
-impl Step for Batched {
+impl Step<Cpu> for Batched {
     fn kernel(&self) -> String {
-        format!("batch_gemm{}", self.end.name())
+        format!("batch_gemm{}", self.epilogue.name())
     }
-    fn scratch_floats(&self) -> usize {
-        self.product.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.product.scratch_floats())
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
-        self.end.with(&io, self.columns, |end| {
-            self.product.run(io.exec, io.input(0), io.input(1), out, end);
+        self.epilogue.with(&io, self.columns, |epilogue| {
+            self.product.run(io.exec, io.input(0), io.input(1), out, epilogue);
         });
         Ok(())
     }
@@ -147,15 +147,15 @@ fn of_two(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Option<Built> {
         stride: out_steps[rank - 2].max(n),
         transposed: false,
     };
-    let mut reads = vec![(0, Layout::Plain), (1, Layout::Plain)];
-    let end = match site.post {
-        [] => Ending::default(),
+    let mut reads = vec![(0, Layout::PLAIN), (1, Layout::PLAIN)];
+    let epilogue = match site.epilogue {
+        [] => StepEpilogue::default(),
         // What follows counts rows through the whole batch, one after another.
         _ if site.out_order.is_some() => return None,
-        _ => Ending::of(site, rank - 1, Layout::Plain, &mut reads)?,
+        _ => StepEpilogue::of(site, rank - 1, Layout::PLAIN, &mut reads)?,
     };
     let product = BatchMatMul::new(site.cx.isa, [m, n, k], a, b, c, 1.0);
-    Some(Built::step(Batched { product, columns: n, end }, reads, Layout::Plain))
+    Some(Built::step(Batched { product, columns: n, epilogue }, reads, Layout::PLAIN))
 }
 
 /// Where the matrices of an operand start, for each of the output's; a dimension of 1 is repeated.

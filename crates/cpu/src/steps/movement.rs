@@ -1,20 +1,19 @@
 //! Operations that put arrays together, take them apart, widen or shift them, in the layout in which their data lies.
 
-use super::apart::{Apart, Operand, Pieces};
-use super::looks::{axes_of, size_of, sliced};
-use super::{Built, Io, Port, Site, Step, Work};
-use crate::plan::Layout;
+use super::strided_views::{axes_of, size_of, sliced};
+use super::{Built, Cpu, Io, Port, Site, Step, Work};
 use carafe_graph::{Result, normalize_axis};
-use carafe_kernels::movement::{self as kernels, StridedCopy};
+use carafe_kernels::movement::{self as kernels, RowPiece, StridedCopy};
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::movement::{Concat, Pad, PadV1, Roll, SliceScatter, Split, VariadicSplit};
+use carafe_plan::{Layout, Operand, Parts, RowStrides};
 use std::sync::Arc;
 
 /// Outputs of a split at most.
 const MOST: usize = 8;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() {
+    if site.group || !site.epilogue.is_empty() {
         return Ok(None);
     }
     let op = site.op;
@@ -37,15 +36,15 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 
 /// The layout in which most bytes of these inputs lie.
 pub(super) fn common_layout<'a>(inputs: impl Iterator<Item = &'a Port>) -> Layout {
-    let decided = inputs.filter(|p| p.constant.is_none() && !Layout::Plain.same_for(Layout::ChannelsLast, &p.shape));
+    let decided = inputs.filter(|p| p.constant.is_none() && !Layout::PLAIN.same_for(Layout::CHANNELS_LAST, &p.shape));
     let (mut plain, mut last) = (0, 0);
     for port in decided {
         match port.layout {
-            Layout::Plain => plain += port.len(),
-            Layout::ChannelsLast => last += port.len(),
+            Layout::CHANNELS_LAST => last += port.len(),
+            _ => plain += port.len(),
         }
     }
-    if last > 0 && last >= plain { Layout::ChannelsLast } else { Layout::Plain }
+    if last > 0 && last >= plain { Layout::CHANNELS_LAST } else { Layout::PLAIN }
 }
 
 /// One number an axis, in the order in which the axes lie.
@@ -53,18 +52,22 @@ fn in_memory(layout: Layout, values: &[i64]) -> Vec<i64> {
     layout.order(values.len()).into_iter().map(|a| values[a]).collect()
 }
 
-/// A step that moves pieces, which may lie apart.
-pub(super) fn pieces_step(pieces: Pieces, apart: &Apart) -> Arc<dyn Step> {
-    let (rows, pitch) = pieces.rows(apart);
-    let (outer, size) = (pieces.outer, pieces.elem_size);
-    if pieces.joins {
-        return Arc::new(Joined { kernel: kernels::Concat::of_rows(outer, &rows, pitch, size), pieces });
+/// A step that concatenates or splits, with strided operands.
+pub(crate) fn parts_step(parts: Parts, strides: &RowStrides) -> Arc<dyn Step<Cpu>> {
+    let stride = |i: usize, len| if parts.joins { strides.read(i, len) } else { strides.write(i, len) };
+    let ranges = parts.ranges.iter().enumerate();
+    let rows: Vec<RowPiece> = ranges.map(|(i, &(start, len))| RowPiece { start, len, pitch: stride(i, len) }).collect();
+    let (outer, size) = (parts.outer, parts.elem_size);
+    if parts.joins {
+        let kernel = kernels::Concat::of_rows(outer, &rows, strides.write(0, parts.whole), size);
+        return Arc::new(Joined { kernel, parts });
     }
-    Arc::new(Cut { kernel: kernels::Split::of_rows(outer, &rows, pitch, size), pieces })
+    let kernel = kernels::Split::of_rows(outer, &rows, strides.read(0, parts.whole), size);
+    Arc::new(Cut { kernel, parts })
 }
 
 /// Ranges of an axis of `dims`, one behind the other. `dims` are those of the whole as they lie.
-fn pieces_of(dims: &[usize], axis: usize, lengths: &[usize], elem_size: usize, joins: bool) -> Pieces {
+fn parts_of(dims: &[usize], axis: usize, lengths: &[usize], elem_size: usize, joins: bool) -> Parts {
     let inner: usize = dims[axis + 1..].iter().product();
     let mut start = 0;
     let range = |n: &usize| {
@@ -73,29 +76,29 @@ fn pieces_of(dims: &[usize], axis: usize, lengths: &[usize], elem_size: usize, j
     };
     let ranges = lengths.iter().map(range).collect();
     let (outer, whole) = (dims[..axis].iter().product(), dims[axis] * inner);
-    Pieces { outer, whole, ranges, of_rows: axis + 1 == dims.len(), elem_size, joins }
+    Parts { outer, whole, ranges, of_rows: axis + 1 == dims.len(), elem_size, joins }
 }
 
 #[derive(Debug)]
 struct Joined {
     kernel: kernels::Concat,
-    pieces: Pieces,
+    parts: Parts,
 }
 
-impl Step for Joined {
+impl Step<Cpu> for Joined {
     fn kernel(&self) -> String {
         "concat".into()
     }
-    fn may_lie_apart(&self, _: Operand, _: usize) -> bool {
-        self.pieces.of_rows
+    fn accepts_row_stride(&self, _: Operand, _: usize) -> bool {
+        self.parts.of_rows
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
-        Some(pieces_step(self.pieces.clone(), apart))
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        Some(parts_step(self.parts.clone(), strides))
     }
-    fn pieces(&self) -> Option<Pieces> {
-        Some(self.pieces.clone())
+    fn parts(&self) -> Option<Parts> {
+        Some(self.parts.clone())
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let inputs = io.inputs;
         self.kernel.run(io.exec, |i| inputs[i], io.outputs[0]);
         Ok(())
@@ -111,33 +114,33 @@ fn concat(site: &Site<'_>, axis: i64) -> Option<Built> {
     }
     let lengths: Vec<usize> = site.inputs.iter().map(|p| p.shape[axis]).collect();
     let place = layout.axis(axis, out.rank());
-    let pieces = pieces_of(&layout.dims(&out.shape), place, &lengths, size_of(out), true);
-    let reads = (0..site.inputs.len()).map(|i| (i, layout)).collect();
-    let work = Work::Step(pieces_step(pieces, &Apart::default()));
-    Some(Built { work, reads, outputs: vec![layout], workspace: 0, taken: None })
+    let parts = parts_of(&layout.dims(&out.shape), place, &lengths, size_of(out), true);
+    let reads = (0..site.inputs.len()).map(|i| (i, layout));
+    let work = Work::Step(parts_step(parts, &RowStrides::default()));
+    Some(Built::new(work, reads, [layout]))
 }
 
 #[derive(Debug)]
 struct Cut {
     kernel: kernels::Split,
-    pieces: Pieces,
+    parts: Parts,
 }
 
-impl Step for Cut {
+impl Step<Cpu> for Cut {
     fn kernel(&self) -> String {
         "split".into()
     }
-    fn may_lie_apart(&self, operand: Operand, _: usize) -> bool {
+    fn accepts_row_stride(&self, operand: Operand, _: usize) -> bool {
         // What it writes is better seen than copied.
-        self.pieces.of_rows && operand == Operand::Read(0)
+        self.parts.of_rows && operand == Operand::Read(0)
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
-        Some(pieces_step(self.pieces.clone(), apart))
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        Some(parts_step(self.parts.clone(), strides))
     }
-    fn pieces(&self) -> Option<Pieces> {
-        Some(self.pieces.clone())
+    fn parts(&self) -> Option<Parts> {
+        Some(self.parts.clone())
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         self.kernel.run(io.exec, io.inputs[0], io.outputs);
         Ok(())
     }
@@ -155,14 +158,9 @@ fn split(site: &Site<'_>) -> Option<Built> {
         return Some(Built::view(0, layout, layout));
     }
     let place = layout.axis(axis, from.rank());
-    let pieces = pieces_of(&layout.dims(&from.shape), place, &lengths, size_of(from), false);
-    Some(Built {
-        work: Work::Step(pieces_step(pieces, &Apart::default())),
-        reads: vec![(0, layout)],
-        outputs: vec![layout; lengths.len()],
-        workspace: 0,
-        taken: None,
-    })
+    let parts = parts_of(&layout.dims(&from.shape), place, &lengths, size_of(from), false);
+    let work = Work::Step(parts_step(parts, &RowStrides::default()));
+    Some(Built::new(work, [(0, layout)], vec![layout; lengths.len()]))
 }
 
 #[derive(Debug)]
@@ -171,11 +169,11 @@ struct Padded {
     has_value: bool,
 }
 
-impl Step for Padded {
+impl Step<Cpu> for Padded {
     fn kernel(&self) -> String {
         "pad".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let value = if self.has_value { Some(io.inputs[1]) } else { None };
         self.pad.run(io.exec, io.inputs[0], value, io.outputs[0]);
         Ok(())
@@ -200,7 +198,7 @@ fn pad(site: &Site<'_>, mode: PadMode) -> Option<Built> {
     let has_value = mode == PadMode::Constant && site.inputs.len() > 3;
     let mut reads = vec![(0, layout)];
     if has_value {
-        reads.push((3, Layout::Plain));
+        reads.push((3, Layout::PLAIN));
     }
     Some(Built::step(Padded { pad, has_value }, reads, layout))
 }
@@ -208,11 +206,11 @@ fn pad(site: &Site<'_>, mode: PadMode) -> Option<Built> {
 #[derive(Debug)]
 struct Rolled(kernels::Roll);
 
-impl Step for Rolled {
+impl Step<Cpu> for Rolled {
     fn kernel(&self) -> String {
         "roll".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         self.0.run(io.exec, io.inputs[0], io.outputs[0]);
         Ok(())
     }
@@ -240,11 +238,11 @@ struct Overlaid {
     updates: StridedCopy,
 }
 
-impl Step for Overlaid {
+impl Step<Cpu> for Overlaid {
     fn kernel(&self) -> String {
         "slice_scatter".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         self.data.run(io.exec, io.inputs[0], io.outputs[0]);
         self.updates.run(io.exec, io.inputs[1], io.outputs[0]);
         Ok(())

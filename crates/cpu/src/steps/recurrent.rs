@@ -1,18 +1,18 @@
 //! Recurrent cells and sequences with constant weights.
 
-use super::{Built, Io, Port, Site, Step, Work};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Port, Site, Step, Work, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Error, Op, Result};
 use carafe_kernels::{
     Act, CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };
 use carafe_ops::recurrent as ops;
+use carafe_plan::Layout;
 use carafe_tensor::{ElementType, Tensor};
 use std::sync::Arc;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() {
+    if site.group || !site.epilogue.is_empty() {
         return Ok(None);
     }
     let Some(form) = Form::of(site.op) else { return Ok(None) };
@@ -22,7 +22,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let (Some(w), Some(r)) = (w, r) else { return Ok(None) };
     let key = form_key(&params, b.is_some(), p.is_some());
     let constants: Vec<&Tensor> = [Some(w), Some(r), b, p].into_iter().flatten().collect();
-    let weights = site.packed(&key, &constants, kernel.packed_floats(), |to| {
+    let weights = site.cx.packed(&key, &constants, kernel.packed_floats(), |to| {
         let (w_floats, r_floats) = (floats_of(w)?, floats_of(r)?);
         let (b, p) = (b.map(floats_of).transpose()?, p.map(floats_of).transpose()?);
         let from = RecurrentWeights { w: &w_floats, r: &r_floats, b: b.as_deref(), peepholes: p.as_deref() };
@@ -33,13 +33,9 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     })?;
     let workspace = kernel.workspace_floats() * 4;
     let step = Layer { kernel, weights, name: form.name, time: params.time, all: form.sequence, reads: reads.clone() };
-    Ok(Some(Built {
-        work: Work::Step(Arc::new(step)),
-        reads: reads.into_iter().map(|(_, input)| (input, Layout::Plain)).collect(),
-        outputs: vec![Layout::Plain; site.outputs.len()],
-        workspace,
-        taken: None,
-    }))
+    let reads = reads.into_iter().map(|(_, input)| (input, Layout::PLAIN));
+    let outputs = vec![Layout::PLAIN; site.outputs.len()];
+    Ok(Some(Built::new(Work::Step(Arc::new(step)), reads, outputs).with_workspace(workspace)))
 }
 
 /// What an input of the operation is at run time.
@@ -65,14 +61,14 @@ struct Layer {
     reads: Vec<(Role, usize)>,
 }
 
-impl Step for Layer {
+impl Step<Cpu> for Layer {
     fn kernel(&self) -> String {
         self.name.to_string()
     }
-    fn scratch_floats(&self) -> usize {
-        self.kernel.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.kernel.scratch_floats())
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let mut from = RecurrentInputs { x: &[], h: None, c: None, lengths: Lengths::Full, attention: None };
         for (i, (role, _)) in self.reads.iter().enumerate() {
             match role {
@@ -87,7 +83,7 @@ impl Step for Layer {
         let mut outputs = io.outputs.iter_mut().map(|out| bytemuck::cast_slice_mut(out));
         let y = if self.all { outputs.next() } else { None };
         let to = RecurrentOutputs { y, h: outputs.next(), c: outputs.next() };
-        self.kernel.run(io.exec, self.weights.floats(), &from, to, bytemuck::cast_slice_mut(io.workspace));
+        self.kernel.run(io.exec, self.weights.as_slice(), &from, to, bytemuck::cast_slice_mut(io.workspace));
         Ok(())
     }
 }

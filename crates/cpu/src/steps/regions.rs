@@ -2,14 +2,14 @@
 //! regions lie is data.
 
 use super::types::{indices, is_index};
-use super::{Built, Io, Port, Site, Step, Work};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Port, Site, Step, Work, floats};
 use carafe_graph::{Error, Result};
 use carafe_kernels::movement::Indices;
 use carafe_kernels::{RoiGrid, RoiMap, RoiMode, RoiRegion};
 use carafe_ops::detection::roi_align::AlignedMode;
 use carafe_ops::detection::roi_pooling::RoiMethod;
 use carafe_ops::detection::{ExperimentalDetectronROIFeatureExtractor, PoolMode, ROIAlign, ROIAlignV3, ROIPooling};
+use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const MOST_SAMPLES: usize = 1 << 20;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() {
+    if site.group || !site.epilogue.is_empty() {
         return Ok(None);
     }
     Ok(if let Some(op) = site.op.get::<ROIAlign>() {
@@ -86,14 +86,14 @@ fn check_samples(region: &RoiRegion) -> Result<()> {
     }
 }
 
-impl Step for Align {
+impl Step<Cpu> for Align {
     fn kernel(&self) -> String {
         "roi_align".into()
     }
-    fn scratch_floats(&self) -> usize {
-        RoiGrid::scratch_floats(self.maps[1], self.maps[2])
+    fn scratch_bytes(&self) -> usize {
+        floats(RoiGrid::scratch_floats(self.maps[1], self.maps[2]))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let list = indices(io, 2, self.index);
         let (out, io) = io.take_output(0);
         let (data, rois) = (io.input::<f32>(0), io.input::<f32>(1));
@@ -141,8 +141,8 @@ fn align(site: &Site<'_>, sampling: i64, scale: f32, mode: PoolMode, aligned: Al
         least: if aligned == AlignedMode::Asymmetric { 1.0 } else { f32::NEG_INFINITY },
         index,
     };
-    let reads = vec![(0, Layout::ChannelsLast), (1, Layout::Plain), (2, Layout::Plain)];
-    Some(Built::step(step, reads, Layout::ChannelsLast))
+    let reads = vec![(0, Layout::CHANNELS_LAST), (1, Layout::PLAIN), (2, Layout::PLAIN)];
+    Some(Built::step(step, reads, Layout::CHANNELS_LAST))
 }
 
 /// ROIAlign over a feature pyramid.
@@ -162,14 +162,14 @@ impl Pyramid {
     }
 }
 
-impl Step for Pyramid {
+impl Step<Cpu> for Pyramid {
     fn kernel(&self) -> String {
         "roi_align_pyramid".into()
     }
-    fn scratch_floats(&self) -> usize {
-        self.levels.iter().map(|&[h, w]| RoiGrid::scratch_floats(h, w)).max().unwrap_or(0)
+    fn scratch_bytes(&self) -> usize {
+        floats(self.levels.iter().map(|&[h, w]| RoiGrid::scratch_floats(h, w)).max().unwrap_or(0))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let rois = io.input::<f32>(0);
         rois.chunks_exact(4).filter_map(|roi| self.region(roi)).try_for_each(|(_, r)| check_samples(&r))?;
         let region = |i: usize| {
@@ -194,11 +194,10 @@ fn pyramid(site: &Site<'_>, op: &ExperimentalDetectronROIFeatureExtractor) -> Op
     if !site.inputs[0].is_f32() || site.outputs.len() != 2 {
         return None;
     }
-    let reads =
-        (0..site.inputs.len()).map(|i| (i, if i == 0 { Layout::Plain } else { Layout::ChannelsLast })).collect();
+    let reads = (0..site.inputs.len()).map(|i| (i, if i == 0 { Layout::PLAIN } else { Layout::CHANNELS_LAST }));
     let step = Pyramid { op: op.clone(), grid: RoiGrid { channels, bins: [rows, columns] }, levels };
-    let outputs = vec![Layout::ChannelsLast, Layout::Plain];
-    Some(Built { work: Work::Step(Arc::new(step)), reads, outputs, workspace: 0, taken: None })
+    let outputs = vec![Layout::CHANNELS_LAST, Layout::PLAIN];
+    Some(Built::new(Work::Step(Arc::new(step)), reads, outputs))
 }
 
 /// ROIPooling by maximum; a region of image -1 ends the list.
@@ -209,11 +208,11 @@ struct Pooling {
     scale: f32,
 }
 
-impl Step for Pooling {
+impl Step<Cpu> for Pooling {
     fn kernel(&self) -> String {
         "roi_pooling".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let (data, rois) = (io.input::<f32>(0), io.input::<f32>(1));
         let end = rois.chunks_exact(5).position(|roi| roi[0] == -1.0).unwrap_or(usize::MAX);
@@ -243,5 +242,5 @@ impl Step for Pooling {
 fn pooling(site: &Site<'_>, op: &ROIPooling) -> Option<Built> {
     let (grid, maps) = sizes(site).filter(|_| op.method == RoiMethod::Max)?;
     let step = Pooling { grid, maps, scale: op.spatial_scale };
-    Some(Built::step(step, vec![(0, Layout::ChannelsLast), (1, Layout::Plain)], Layout::ChannelsLast))
+    Some(Built::step(step, vec![(0, Layout::CHANNELS_LAST), (1, Layout::PLAIN)], Layout::CHANNELS_LAST))
 }

@@ -1,11 +1,10 @@
 //! Puts a value into another order of dimensions.
 
-use super::apart::{Apart, Operand, Pieces, Rows};
-use super::{Io, Step};
-use crate::plan::Layout;
+use super::{Cpu, Io, Step};
 use carafe_graph::Result;
 use carafe_kernels::movement::{StridedCopy, View};
-use carafe_tensor::{ElementType, Tensor, strides};
+use carafe_plan::{Layout, Operand, Parts, RowStrides, Rows};
+use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 /// A copy of elements that lie elsewhere in the result.
@@ -31,28 +30,28 @@ impl Copy {
     }
 }
 
-impl Step for Copy {
+impl Step<Cpu> for Copy {
     fn kernel(&self) -> String {
         self.name.into()
     }
-    fn may_lie_apart(&self, operand: Operand, row: usize) -> bool {
+    fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
         let view = if operand == Operand::Read(0) { &self.from } else { &self.to };
         view.spread(row, 2 * row).is_some()
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
         let spread = |view: &View, rows: Option<Rows>| match rows {
-            Some(rows) => view.spread(rows.len, rows.pitch),
+            Some(rows) => view.spread(rows.len, rows.stride),
             None => Some(view.clone()),
         };
-        let from = spread(&self.from, apart.reads.first().copied().flatten())?;
-        let to = spread(&self.to, apart.writes.first().copied().flatten())?;
+        let from = spread(&self.from, strides.reads.first().copied().flatten())?;
+        let to = spread(&self.to, strides.writes.first().copied().flatten())?;
         let copy = StridedCopy::between(&from, &to, self.elem_size);
         Some(Arc::new(Copy { name: self.name, copy, from, to, elem_size: self.elem_size }))
     }
-    fn pieces(&self) -> Option<Pieces> {
-        self.as_piece()
+    fn parts(&self) -> Option<Parts> {
+        self.as_part()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         self.copy.run(io.exec, io.inputs[0], io.outputs[0]);
         Ok(())
     }
@@ -60,7 +59,7 @@ impl Step for Copy {
 
 impl Copy {
     // A range of each row of the input, when it is no more.
-    fn as_piece(&self) -> Option<Pieces> {
+    fn as_part(&self) -> Option<Parts> {
         let (mut axes, from) = (vec![], &self.from);
         for (&n, &stride) in from.dims.iter().zip(&from.strides).rev().filter(|(n, _)| **n != 1) {
             match axes.last_mut() {
@@ -78,7 +77,7 @@ impl Copy {
             _ => return None,
         };
         let of_rows = from.dims.last() == Some(&len) && outer > 1;
-        Some(Pieces { outer, whole, ranges: vec![(start, len)], of_rows, elem_size, joins: false })
+        Some(Parts { outer, whole, ranges: vec![(start, len)], of_rows, elem_size, joins: false })
     }
 }
 
@@ -90,24 +89,7 @@ fn permutation(shape: &[usize], from: Layout, to: Layout) -> (Vec<usize>, Vec<us
 }
 
 /// A step that copies a value of this shape from one layout to another.
-pub(crate) fn step(shape: &[usize], ty: ElementType, from: Layout, to: Layout) -> Arc<dyn Step> {
+pub(crate) fn step(shape: &[usize], ty: ElementType, from: Layout, to: Layout) -> Arc<dyn Step<Cpu>> {
     let (dims, order) = permutation(shape, from, to);
     Arc::new(Copy::permute("reorder", &dims, &order, ty))
-}
-
-/// A constant in another layout; its shape still is what the model says.
-pub(crate) fn constant(tensor: &Tensor, from: Layout, to: Layout) -> Result<Tensor> {
-    let (dims, order) = permutation(tensor.shape(), from, to);
-    let steps = strides(&dims);
-    let out: Vec<usize> = order.iter().map(|&a| dims[a]).collect();
-    let steps: Vec<usize> = order.iter().map(|&a| steps[a]).collect();
-    let place = |mut flat: usize| {
-        let mut at = 0;
-        for (n, step) in out.iter().zip(&steps).rev() {
-            at += flat % n * step;
-            flat /= n;
-        }
-        Some(at)
-    };
-    Ok(tensor.select(&out, place)?.reshaped(tensor.shape())?)
 }

@@ -1,10 +1,10 @@
 //! Rotary embedding, with data in whatever order of axes they lie.
 
-use super::{Built, Io, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::Result;
 use carafe_kernels::{Rope, RopeForm, RopeParams};
 use carafe_ops::own::RotaryEmbedding;
+use carafe_plan::Layout;
 use carafe_tensor::strides;
 
 #[derive(Debug)]
@@ -12,11 +12,11 @@ struct RopeStep {
     kernel: Rope,
 }
 
-impl Step for RopeStep {
+impl Step<Cpu> for RopeStep {
     fn kernel(&self) -> String {
         "rope".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         self.kernel.run(io.exec, io.input(0), io.input(1), io.input(2), out);
         Ok(())
@@ -24,7 +24,7 @@ impl Step for RopeStep {
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    let Some(op) = site.op.get::<RotaryEmbedding>().filter(|_| !site.group && site.post.is_empty()) else {
+    let Some(op) = site.op.get::<RotaryEmbedding>().filter(|_| !site.group && site.epilogue.is_empty()) else {
         return Ok(None);
     };
     Ok(rope(site, op))
@@ -72,6 +72,6 @@ fn rope(site: &Site<'_>, op: &RotaryEmbedding) -> Option<Built> {
         table: [table[batch], table[len]],
         full_table: width == rotated,
     });
-    let reads = (0..3).map(|i| (i, Layout::Plain)).collect();
-    Some(Built::step(RopeStep { kernel }, reads, Layout::Plain))
+    let reads = (0..3).map(|i| (i, Layout::PLAIN));
+    Some(Built::step(RopeStep { kernel }, reads, Layout::PLAIN))
 }

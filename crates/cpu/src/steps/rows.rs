@@ -1,10 +1,7 @@
 //! Work along rows: softmax, reductions, normalisations. Axes are looked for where they lie, so either layout will do as
 //! long as the rows come out whole.
 
-use super::{Built, Io, Port, Site, Step};
-use crate::lower::elements::{Binary, Elt};
-use crate::lower::post::Source;
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use carafe_graph::{Error, Op, Result, normalize_axis};
 use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, PartedNorm, RowNorm};
 use carafe_kernels::reduce::{Reduce, Reduction};
@@ -13,6 +10,8 @@ use carafe_ops::activation as act;
 use carafe_ops::normalization as norm;
 use carafe_ops::own::RmsNorm;
 use carafe_ops::reduce as red;
+use carafe_plan::elementwise::{Binary, Elt};
+use carafe_plan::{ElementwiseOp, Layout, Source};
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group || !site.inputs.first().is_some_and(Port::is_f32) || !site.outputs[0].is_f32() {
@@ -33,7 +32,7 @@ enum Rows {
     Lrn(Lrn),
 }
 
-impl Step for Rows {
+impl Step<Cpu> for Rows {
     fn kernel(&self) -> String {
         match self {
             Rows::Softmax(_, name) => (*name).into(),
@@ -44,20 +43,20 @@ impl Step for Rows {
             Rows::Lrn(_) => "lrn".into(),
         }
     }
-    fn scratch_floats(&self) -> usize {
-        match self {
+    fn scratch_bytes(&self) -> usize {
+        floats(match self {
             Rows::Groups(kernel, threads, ..) => kernel.scratch_floats(*threads),
             _ => 0,
-        }
+        })
     }
-    fn may_run_over(&self, read: usize) -> bool {
+    fn runs_in_place(&self, read: usize) -> bool {
         read == 0 && matches!(self, Rows::Softmax(..) | Rows::Norm(..))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let (exec, x) = (io.exec, io.input(0));
         let vector = |place: &Option<usize>| place.map(|i| io.input(i));
-        if io.over.is_some() {
+        if io.in_place.is_some() {
             match self {
                 Rows::Softmax(kernel, _) => kernel.run_in_place(exec, out, None),
                 Rows::Norm(kernel, gamma, beta) => kernel.run_in_place(exec, out, vector(gamma), vector(beta)),
@@ -129,10 +128,10 @@ fn reduce(site: &Site<'_>) -> Option<Built> {
     }
     // Without the folded axes what is left must lie in the order of the model.
     let kept: Vec<usize> = x.layout.order(rank).into_iter().filter(|a| !axes.contains(a)).collect();
-    let layout = if keep || kept.is_sorted() { x.layout } else { Layout::Plain };
+    let layout = if keep || kept.is_sorted() { x.layout } else { Layout::PLAIN };
     let places: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
     let kernel = Reduce::new(kind, &layout.dims(&x.shape), &places);
-    let out = if keep { layout } else { Layout::Plain };
+    let out = if keep { layout } else { Layout::PLAIN };
     Some(Built::step(Rows::Reduce(kernel), vec![(0, layout)], out))
 }
 
@@ -182,16 +181,16 @@ fn normalize(site: &Site<'_>) -> Option<Built> {
         let pixels = x.shape[2..].iter().product();
         let groups = usize::try_from(n.num_groups).ok().filter(|g| *g > 0 && channels % g == 0)?;
         let kernel = GroupNorm::new(NormKind::Variance { eps: n.epsilon }, batch, pixels, channels, groups);
-        let reads = vec![(0, Layout::ChannelsLast), (1, Layout::Plain), (2, Layout::Plain)];
+        let reads = vec![(0, Layout::CHANNELS_LAST), (1, Layout::PLAIN), (2, Layout::PLAIN)];
         let step = Rows::Groups(kernel, site.cx.threads, Some(1), Some(2));
-        return Some(Built::step(step, reads, Layout::ChannelsLast).taking(0));
+        return Some(Built::step(step, reads, Layout::CHANNELS_LAST).taking(0));
     }
     if let Some(n) = op.get::<norm::Lrn>() {
         let size = usize::try_from(n.size).ok().filter(|s| (1..=513).contains(s))?;
         let ([1], true) = (&axes()?[..], rank > 2) else { return None };
         let channels = x.shape[1];
         let kernel = Lrn::new(x.len() / channels, channels, size, n.alpha, n.beta, n.bias);
-        return Some(Built::step(Rows::Lrn(kernel), vec![(0, Layout::ChannelsLast)], Layout::ChannelsLast).taking(0));
+        return Some(Built::step(Rows::Lrn(kernel), vec![(0, Layout::CHANNELS_LAST)], Layout::CHANNELS_LAST).taking(0));
     }
     None
 }
@@ -203,7 +202,7 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
     let first = *axes.first()?;
     let whole = axes.iter().copied().eq(first..rank);
     let spatial = rank > 2 && whole && (first == 2 || first == 1);
-    let by_groups = spatial && x.layout == Layout::ChannelsLast && gamma.is_none();
+    let by_groups = spatial && x.layout == Layout::CHANNELS_LAST && gamma.is_none();
     if by_groups && has_mean(kind) {
         let pixels = x.shape[2..].iter().product();
         let groups = if first == 2 { x.shape[1] } else { 1 };
@@ -212,11 +211,11 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
         return Some(Built::step(step, vec![(0, x.layout)], x.layout).taking(0));
     }
     let layout = match axes {
-        [1] if rank > 2 && x.layout == Layout::ChannelsLast => Layout::ChannelsLast,
-        _ if whole => Layout::Plain,
-        [1] if rank > 2 => Layout::ChannelsLast,
+        [1] if rank > 2 && x.layout == Layout::CHANNELS_LAST => Layout::CHANNELS_LAST,
+        _ if whole => Layout::PLAIN,
+        [1] if rank > 2 => Layout::CHANNELS_LAST,
         _ if gamma.is_some() => return None,
-        _ => return [x.layout, Layout::Plain].into_iter().find_map(|layout| anywhere(site, kind, axes, layout)),
+        _ => return [x.layout, Layout::PLAIN].into_iter().find_map(|layout| anywhere(site, kind, axes, layout)),
     };
     let len: usize = axes.iter().map(|&a| x.shape[a]).product();
     let mut reads = vec![(0, layout)];
@@ -224,30 +223,30 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
     if let Some(i) = gamma {
         // One number a column, or the factor waits for its turn.
         let port = &site.inputs[i];
-        if port.len() != len || layout != Layout::Plain || !port.shape.iter().product::<usize>().eq(&len) {
+        if port.len() != len || layout != Layout::PLAIN || !port.shape.iter().product::<usize>().eq(&len) {
             return None;
         }
-        reads.push((i, Layout::Plain));
+        reads.push((i, Layout::PLAIN));
         factor = Some(reads.len() - 1);
     }
     // A factor and a term behind it that are one number a column too.
-    let columns = |post: &crate::lower::post::Post, k: usize, wanted: Binary| {
+    let columns = |post: &ElementwiseOp, k: usize, wanted: Binary| {
         let (Elt::Binary(b), [a, b2]) = (post.elt, &post.sources[..]) else { return None };
         let other = match (a, b2) {
             (Source::Result(r), Source::Input(i)) | (Source::Input(i), Source::Result(r)) if *r == k => *i,
             _ => return None,
         };
         let port = &site.inputs[other];
-        let vector = port.len() == len && len == x.shape[rank - 1] && layout == Layout::Plain && axes.len() == 1;
+        let vector = port.len() == len && len == x.shape[rank - 1] && layout == Layout::PLAIN && axes.len() == 1;
         (b == wanted && vector && port.shape.last() == Some(&len)).then_some(other)
     };
-    if let (None, Some(i)) = (factor, site.post.first().and_then(|p| columns(p, 0, Binary::Multiply))) {
-        reads.push((i, Layout::Plain));
+    if let (None, Some(i)) = (factor, site.epilogue.first().and_then(|p| columns(p, 0, Binary::Multiply))) {
+        reads.push((i, Layout::PLAIN));
         factor = Some(reads.len() - 1);
         taken = 1;
     }
-    if let Some(i) = site.post.get(taken).and_then(|p| columns(p, taken, Binary::Add)) {
-        reads.push((i, Layout::Plain));
+    if let Some(i) = site.epilogue.get(taken).and_then(|p| columns(p, taken, Binary::Add)) {
+        reads.push((i, Layout::PLAIN));
         term = Some(reads.len() - 1);
         taken += 1;
     }

@@ -1,19 +1,18 @@
 //! Images sampled between their pixels, at points that are data: GridSample and DeformableConvolution.
 
-use super::apart::{Apart, Operand};
 use super::conv::{attrs_of, shape_of};
-use super::ending::Ending;
-use super::{Built, Io, Site, Step};
-use crate::plan::Layout;
+use super::epilogue::StepEpilogue;
+use super::{Built, Cpu, Io, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
 use carafe_kernels::{Deformable, DeformableShape, Moves, SampleMode, SamplePadding};
 use carafe_ops::convolution::{DeformableConvolution, DeformableConvolutionV1};
 use carafe_ops::resize::GridSample;
 use carafe_ops::resize::grid_sample::{PaddingMode, SampleMode as Mode};
+use carafe_plan::{Layout, Operand, RowStrides};
 use std::sync::Arc;
 
-const LAST: Layout = Layout::ChannelsLast;
+const LAST: Layout = Layout::CHANNELS_LAST;
 
 /// Planes of at most so many channels are sampled where they lie; more are brought side by side first.
 const FEW: usize = 16;
@@ -34,12 +33,12 @@ struct GridStep {
     planes: bool,
 }
 
-impl Step for GridStep {
+impl Step<Cpu> for GridStep {
     fn kernel(&self) -> String {
         let form = if self.planes { "planes" } else { "pixels" };
         format!("grid_sample_{form}")
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let (data, grid) = (io.input(0), io.input(1));
         match self.planes {
@@ -57,7 +56,7 @@ fn grid(site: &Site<'_>, op: &GridSample) -> Option<Built> {
         return None;
     };
     let float = site.inputs[..2].iter().all(|p| p.is_f32());
-    if !float || !site.post.is_empty() || !carafe_kernels::GridSample::fits(height, width) {
+    if !float || !site.epilogue.is_empty() || !carafe_kernels::GridSample::fits(height, width) {
         return None;
     }
     let kernel = carafe_kernels::GridSample {
@@ -78,9 +77,9 @@ fn grid(site: &Site<'_>, op: &GridSample) -> Option<Built> {
         },
         align_corners: op.align_corners,
     };
-    let planes = site.layout(0) == Layout::Plain && channels <= FEW;
-    let layout = if planes { Layout::Plain } else { LAST };
-    Some(Built::step(GridStep { kernel, planes }, vec![(0, layout), (1, Layout::Plain)], layout))
+    let planes = site.layout(0) == Layout::PLAIN && channels <= FEW;
+    let layout = if planes { Layout::PLAIN } else { LAST };
+    Some(Built::step(GridStep { kernel, planes }, vec![(0, layout), (1, Layout::PLAIN)], layout))
 }
 
 #[derive(Clone, Debug)]
@@ -92,7 +91,7 @@ struct DeformableStep {
     last: [bool; 2],
     /// Floats from pixel to pixel of the input and of the output.
     strides: [usize; 2],
-    end: Ending,
+    epilogue: StepEpilogue,
 }
 
 impl DeformableStep {
@@ -102,27 +101,28 @@ impl DeformableStep {
     }
 }
 
-impl Step for DeformableStep {
+impl Step<Cpu> for DeformableStep {
     fn kernel(&self) -> String {
-        format!("conv_deformable{}", self.end.name())
+        format!("conv_deformable{}", self.epilogue.name())
     }
-    fn scratch_floats(&self) -> usize {
-        self.kernel.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.kernel.scratch_floats())
     }
-    fn may_lie_apart(&self, operand: Operand, row: usize) -> bool {
+    fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
         let [ins, outs] = self.channels();
         match operand {
             Operand::Read(0) => row == ins,
-            Operand::Read(i) => self.end.is_matrix(i) && row == outs,
+            Operand::Read(i) => self.epilogue.is_matrix(i) && row == outs,
             Operand::Write(_) => row == outs,
         }
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
         let [ins, outs] = self.channels();
-        let strides = [apart.read(0, ins), apart.write(0, outs)];
-        Some(Arc::new(DeformableStep { strides, end: self.end.with_apart(apart), ..self.clone() }))
+        let epilogue = self.epilogue.with_strides(strides);
+        let strides = [strides.read(0, ins), strides.write(0, outs)];
+        Some(Arc::new(DeformableStep { strides, epilogue, ..self.clone() }))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let [from, to] = self.strides;
         let (out, io) = io.take_output(0);
         let moves = Moves {
@@ -131,8 +131,8 @@ impl Step for DeformableStep {
             mask: self.masked.then(|| io.input(2)),
             mask_last: self.last[1],
         };
-        self.end.with(&io, self.channels()[1], |end| {
-            self.kernel.run(io.exec, io.input(0), from, moves, self.weights.floats(), out, to, end);
+        self.epilogue.with(&io, self.channels()[1], |epilogue| {
+            self.kernel.run(io.exec, io.input(0), from, moves, self.weights.as_slice(), out, to, epilogue);
         });
         Ok(())
     }
@@ -146,17 +146,17 @@ fn deformable(site: &Site<'_>) -> Result<Option<Built>> {
     if masked {
         reads.push((3, site.layout(3)));
     }
-    let Some(end) = Ending::of(site, 1, LAST, &mut reads) else { return Ok(None) };
+    let Some(epilogue) = StepEpilogue::of(site, 1, LAST, &mut reads) else { return Ok(None) };
     let kernel = Deformable::new(site.cx.isa, site.cx.threads, shape);
     let form = format!("deformable|{:?}|{}", shape.conv.kernel, shape.conv.groups);
-    let weights = site.packed(&form, &[tensor], kernel.packed_floats(), |to| {
+    let weights = site.cx.packed(&form, &[tensor], kernel.packed_floats(), |to| {
         kernel.pack(site.cx.packers.exec().as_ref(), &floats_of(tensor)?, to);
         tensor.release();
         Ok(())
     })?;
     let last = [site.layout(1) == LAST, masked && site.layout(3) == LAST];
     let strides = [shape.conv.in_channels, shape.conv.out_channels];
-    Ok(Some(Built::step(DeformableStep { kernel, weights, masked, last, strides, end }, reads, LAST)))
+    Ok(Some(Built::step(DeformableStep { kernel, weights, masked, last, strides, epilogue }, reads, LAST)))
 }
 
 fn deformable_shape(site: &Site<'_>) -> Option<DeformableShape> {

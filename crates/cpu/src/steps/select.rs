@@ -1,9 +1,8 @@
 //! Choosing, accumulating and marking along an axis.
 
-use super::looks::size_of;
+use super::strided_views::size_of;
 use super::types::{indices, is_index, is_number, with_type};
-use super::{Built, Io, Site, Step, Work};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Site, Step, Work, floats};
 use carafe_graph::{Error, Result, normalize_axis};
 use carafe_kernels::movement::{Indices, IndicesMut};
 use carafe_kernels::select as kernels;
@@ -12,11 +11,12 @@ use carafe_ops::indexing::{OneHot, OneHotV1};
 use carafe_ops::movement::ReverseSequence;
 use carafe_ops::search::topk::{TopKMode, TopKSort};
 use carafe_ops::search::{CumSum, TopK, TopKV1, TopKV3};
+use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() {
+    if site.group || !site.epilogue.is_empty() {
         return Ok(None);
     }
     let op = site.op;
@@ -46,14 +46,14 @@ struct Best {
     index: ElementType,
 }
 
-impl Step for Best {
+impl Step<Cpu> for Best {
     fn kernel(&self) -> String {
         "top_k".into()
     }
-    fn scratch_floats(&self) -> usize {
-        with_type!(self.ty, T => self.kernel.scratch_floats::<T>())
+    fn scratch_bytes(&self) -> usize {
+        floats(with_type!(self.ty, T => self.kernel.scratch_floats::<T>()))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let exec = io.exec;
         with_type!(self.ty, T => {
             let data = io.input::<T>(0);
@@ -83,7 +83,7 @@ fn top_k(site: &Site<'_>, axis: i64, mode: TopKMode, sort: TopKSort) -> Option<B
     let kernel = kernels::TopK::new(&dims, layout.axis(axis, data.rank()), k, mode == TopKMode::Max, sort);
     let step = Best { kernel, ty: data.ty, index };
     let work = Work::Step(Arc::new(step));
-    Some(Built { work, reads: vec![(0, layout)], outputs: vec![layout; 2], workspace: 0, taken: None })
+    Some(Built::new(work, [(0, layout)], [layout; 2]))
 }
 
 #[derive(Debug)]
@@ -92,11 +92,11 @@ struct Sums {
     ty: ElementType,
 }
 
-impl Step for Sums {
+impl Step<Cpu> for Sums {
     fn kernel(&self) -> String {
         "cum_sum".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         with_type!(self.ty, T => self.kernel.run::<T>(io.exec, io.input(0), io.output(0)));
         Ok(())
     }
@@ -123,11 +123,11 @@ struct Marks {
     from_end: bool,
 }
 
-impl Step for Marks {
+impl Step<Cpu> for Marks {
     fn kernel(&self) -> String {
         "one_hot".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let list = indices(io, 0, self.index);
         self.kernel.run(io.exec, list, io.inputs[1], io.inputs[2], self.from_end, io.outputs[0]);
         Ok(())
@@ -141,8 +141,8 @@ fn one_hot(site: &Site<'_>, axis: i64, from_end: bool) -> Option<Built> {
         return None;
     }
     let kernel = kernels::OneHot::new(&list.shape, axis, out.shape[axis], size_of(out));
-    let reads = [0, 2, 3].map(|i| (i, Layout::Plain)).to_vec();
-    Some(Built::step(Marks { kernel, index: list.ty, from_end }, reads, Layout::Plain))
+    let reads = [0, 2, 3].map(|i| (i, Layout::PLAIN)).to_vec();
+    Some(Built::step(Marks { kernel, index: list.ty, from_end }, reads, Layout::PLAIN))
 }
 
 /// Data as `[outer, a, middle, b, inner]`, where `a` and `b` are the batch and the sequence in either order.
@@ -155,11 +155,11 @@ struct Reversed {
     lengths: ElementType,
 }
 
-impl Step for Reversed {
+impl Step<Cpu> for Reversed {
     fn kernel(&self) -> String {
         "reverse_sequence".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let [outer, a, middle, b] = self.dims;
         let n = if self.batch_first { b } else { a };
         let list = indices(io, 1, self.lengths);
@@ -209,5 +209,5 @@ fn reverse_sequence(site: &Site<'_>, op: &ReverseSequence) -> Option<Built> {
         row: product(last + 1..dims.len()) * size_of(data),
         lengths: lengths.ty,
     };
-    Some(Built::step(step, vec![(0, layout), (1, Layout::Plain)], layout))
+    Some(Built::step(step, vec![(0, layout), (1, Layout::PLAIN)], layout))
 }

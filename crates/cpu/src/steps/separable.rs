@@ -1,13 +1,13 @@
-//! A depthwise convolution and the pointwise one behind it as one step, see `lower/separable.rs`.
+//! A depthwise convolution and the pointwise one behind it as one step, see `plan/src/lower/separable.rs`.
 
 use super::conv::{attrs_of, shape_of};
-use super::ending::Ending;
-use super::{Built, Io, Site, Step};
-use crate::plan::Layout;
+use super::epilogue::StepEpilogue;
+use super::{Built, Cpu, Io, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
 use carafe_kernels::{Depthwise, Separable};
 use carafe_ops::convolution::GroupConvolution;
+use carafe_plan::Layout;
 use carafe_tensor::Tensor;
 
 #[derive(Debug)]
@@ -16,23 +16,23 @@ struct SeparableStep {
     weights: [Packed; 2],
     /// Channels between the two and behind them.
     channels: [usize; 2],
-    between: Ending,
-    end: Ending,
+    between: StepEpilogue,
+    epilogue: StepEpilogue,
 }
 
-impl Step for SeparableStep {
+impl Step<Cpu> for SeparableStep {
     fn kernel(&self) -> String {
-        format!("conv_depthwise{}+conv_gemm{}", self.between.name(), self.end.name())
+        format!("conv_depthwise{}+conv_gemm{}", self.between.name(), self.epilogue.name())
     }
-    fn scratch_floats(&self) -> usize {
-        self.kernel.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.kernel.scratch_floats())
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
-        let weights = [self.weights[0].floats(), self.weights[1].floats()];
+        let weights = [self.weights[0].as_slice(), self.weights[1].as_slice()];
         self.between.with(&io, self.channels[0], |between| {
-            self.end.with(&io, self.channels[1], |end| {
-                self.kernel.run(io.exec, io.input(0), weights, between, out, end);
+            self.epilogue.with(&io, self.channels[1], |epilogue| {
+                self.kernel.run(io.exec, io.input(0), weights, between, out, epilogue);
             });
         });
         Ok(())
@@ -41,20 +41,21 @@ impl Step for SeparableStep {
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(before) = site.before else { return Ok(None) };
-    let (first_input, unit) = (before.first_input, &before.unit);
-    let Some(op) = unit.op.get::<GroupConvolution>() else { return Ok(None) };
+    let first_input = before.first_input;
+    let Some(op) = before.op().get::<GroupConvolution>() else { return Ok(None) };
     // The first of the two as a site of its own.
     let first = Site {
-        op: &*unit.op,
+        op: before.op(),
         inputs: site.inputs[first_input..].to_vec(),
-        own_inputs: unit.own_inputs,
+        own_inputs: before.own_inputs(),
         outputs: vec![site.inputs[0].clone()],
         wanted: vec![true],
-        post: &unit.post,
+        epilogue: before.epilogue(),
         orders: &[],
         out_order: None,
         group: false,
         before: None,
+        precision: site.precision,
         cx: site.cx,
     };
     let attrs = attrs_of(&op.strides, &op.dilations, &op.pads_begin, &op.pads_end, op.auto_pad);
@@ -65,10 +66,10 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if !Depthwise::fits(&shape) || !first.inputs[0].is_f32() || site.inputs[1].rank() != first.inputs[0].rank() {
         return Ok(None);
     }
-    let mut reads = vec![(first_input, Layout::ChannelsLast)];
-    let Some(between) = Ending::of(&first, 1, Layout::ChannelsLast, &mut reads) else { return Ok(None) };
+    let mut reads = vec![(first_input, Layout::CHANNELS_LAST)];
+    let Some(between) = StepEpilogue::of(&first, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
     reads[1..].iter_mut().for_each(|(i, _)| *i += first_input);
-    let Some(end) = Ending::of(site, 1, Layout::ChannelsLast, &mut reads) else { return Ok(None) };
+    let Some(epilogue) = StepEpilogue::of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
     if !between.light().is_some_and(Separable::does) {
         return Ok(None);
     }
@@ -76,15 +77,17 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let kernel = Separable::new(site.cx.isa, site.cx.threads, shape, channels[1]);
     let (depthwise, pointwise) = (kernel.depthwise(), kernel.pointwise());
     let form = format!("{:?}", shape.kernel);
-    let first_packed =
-        first.packed(&format!("depthwise|{form}x{:?}", shape.groups), &[spread], depthwise.packed_floats(), |to| {
-            packing(spread, |data| depthwise.pack(data, to))
-        })?;
-    let second_packed = site.packed("separable", &[mixed], pointwise.packed_floats(), |to| {
+    let first_packed = first.cx.packed(
+        &format!("depthwise|{form}x{:?}", shape.groups),
+        &[spread],
+        depthwise.packed_floats(),
+        |to| packing(spread, |data| depthwise.pack(data, to)),
+    )?;
+    let second_packed = site.cx.packed("separable", &[mixed], pointwise.packed_floats(), |to| {
         packing(mixed, |data| pointwise.pack(site.cx.packers.exec().as_ref(), data, true, to))
     })?;
-    let step = SeparableStep { weights: [first_packed, second_packed], channels, between, end, kernel };
-    Ok(Some(Built::step(step, reads, Layout::ChannelsLast)))
+    let step = SeparableStep { weights: [first_packed, second_packed], channels, between, epilogue, kernel };
+    Ok(Some(Built::step(step, reads, Layout::CHANNELS_LAST)))
 }
 
 fn packing(tensor: &Tensor, pack: impl FnOnce(&[f32])) -> Result<()> {

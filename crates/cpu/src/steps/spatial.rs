@@ -1,10 +1,8 @@
 //! Work on images besides convolution: pools, resizing, transposed convolution. All want the channels last.
 
-use super::apart::{Apart, Operand};
-use super::ending::Ending;
+use super::epilogue::StepEpilogue;
 use super::types::is_index;
-use super::{Built, Io, Site, Step, Work};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Site, Step, Work, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::{Deconv, DeconvShape, MaxPlaces, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
@@ -13,6 +11,7 @@ use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropD
 use carafe_ops::pooling as pool;
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{AxisPlan, Interpolate, InterpolateV4, Mode, plan_axis};
+use carafe_plan::{Layout, Operand, RowStrides};
 use carafe_tensor::ElementType;
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     deconvolved(site)
 }
 
-const LAST: Layout = Layout::ChannelsLast;
+const LAST: Layout = Layout::CHANNELS_LAST;
 
 /// The last sizes of a shape as depth, height, width.
 fn three(sizes: &[usize]) -> Option<[usize; 3]> {
@@ -51,21 +50,21 @@ struct PoolStep {
     name: &'static str,
 }
 
-impl Step for PoolStep {
+impl Step<Cpu> for PoolStep {
     fn kernel(&self) -> String {
         self.name.into()
     }
-    fn scratch_floats(&self) -> usize {
-        self.kernel.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.kernel.scratch_floats())
     }
-    fn may_lie_apart(&self, _: Operand, row: usize) -> bool {
+    fn accepts_row_stride(&self, _: Operand, row: usize) -> bool {
         row == self.channels
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
-        let strides = [apart.read(0, self.channels), apart.write(0, self.channels)];
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        let strides = [strides.read(0, self.channels), strides.write(0, self.channels)];
         Some(Arc::new(PoolStep { strides, ..self.clone() }))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let [from, to] = self.strides;
         self.kernel.run(io.exec, io.input(0), from, out, to);
@@ -110,7 +109,7 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
         let p = op.get::<pool::AvgPoolV1>()?;
         (window!(p, &[]), Some(p.exclude_pad))
     };
-    if !site.post.is_empty() {
+    if !site.epilogue.is_empty() {
         return None;
     }
     let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
@@ -154,11 +153,11 @@ struct PlacesStep {
     index: ElementType,
 }
 
-impl Step for PlacesStep {
+impl Step<Cpu> for PlacesStep {
     fn kernel(&self) -> String {
         "pool_max_places".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let input = io.input(0);
         let [out, places] = &mut *io.outputs else { return Ok(()) };
         let out = bytemuck::cast_slice_mut(out);
@@ -183,9 +182,9 @@ fn with_places(site: &Site<'_>, shape: PoolShape) -> Option<Built> {
         return None;
     }
     let step = PlacesStep { kernel: MaxPlaces::new(shape, counted), index };
-    let outputs = vec![Layout::Plain; 2];
-    let reads = vec![(0, Layout::Plain)];
-    Some(Built { work: Work::Step(Arc::new(step)), reads, outputs, workspace: 0, taken: None })
+    let outputs = vec![Layout::PLAIN; 2];
+    let reads = vec![(0, Layout::PLAIN)];
+    Some(Built::new(Work::Step(Arc::new(step)), reads, outputs))
 }
 
 #[derive(Clone, Debug)]
@@ -195,21 +194,21 @@ struct ResizeStep {
     strides: [usize; 2],
 }
 
-impl Step for ResizeStep {
+impl Step<Cpu> for ResizeStep {
     fn kernel(&self) -> String {
         "resize".into()
     }
-    fn scratch_floats(&self) -> usize {
-        self.kernel.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.kernel.scratch_floats())
     }
-    fn may_lie_apart(&self, _: Operand, row: usize) -> bool {
+    fn accepts_row_stride(&self, _: Operand, row: usize) -> bool {
         row == self.channels
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
-        let strides = [apart.read(0, self.channels), apart.write(0, self.channels)];
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        let strides = [strides.read(0, self.channels), strides.write(0, self.channels)];
         Some(Arc::new(ResizeStep { strides, ..self.clone() }))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let [from, to] = self.strides;
         self.kernel.run(io.exec, io.input(0), from, out, to);
@@ -235,7 +234,7 @@ fn resized(site: &Site<'_>) -> Option<Built> {
     } else {
         parts!(site.op.get::<InterpolateV4>()?, |by_scales: bool| if by_scales { 2 } else { 1 }, 3)
     };
-    if !unpadded || !site.post.is_empty() {
+    if !unpadded || !site.epilogue.is_empty() {
         return None;
     }
     let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
@@ -297,32 +296,33 @@ struct DeconvStep {
     weights: Packed,
     channels: [usize; 2],
     strides: [usize; 2],
-    end: Ending,
+    epilogue: StepEpilogue,
 }
 
-impl Step for DeconvStep {
+impl Step<Cpu> for DeconvStep {
     fn kernel(&self) -> String {
-        format!("deconv{}", self.end.name())
+        format!("deconv{}", self.epilogue.name())
     }
-    fn scratch_floats(&self) -> usize {
-        self.kernel.scratch_floats()
+    fn scratch_bytes(&self) -> usize {
+        floats(self.kernel.scratch_floats())
     }
-    fn may_lie_apart(&self, operand: Operand, row: usize) -> bool {
+    fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
         match operand {
             Operand::Read(0) => row == self.channels[0],
-            Operand::Read(i) => self.end.is_matrix(i) && row == self.channels[1],
+            Operand::Read(i) => self.epilogue.is_matrix(i) && row == self.channels[1],
             Operand::Write(_) => row == self.channels[1],
         }
     }
-    fn apart(&self, apart: &Apart) -> Option<Arc<dyn Step>> {
-        let strides = [apart.read(0, self.channels[0]), apart.write(0, self.channels[1])];
-        Some(Arc::new(DeconvStep { strides, end: self.end.with_apart(apart), ..self.clone() }))
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        let epilogue = self.epilogue.with_strides(strides);
+        let strides = [strides.read(0, self.channels[0]), strides.write(0, self.channels[1])];
+        Some(Arc::new(DeconvStep { strides, epilogue, ..self.clone() }))
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let [from, to] = self.strides;
         let (out, io) = io.take_output(0);
-        self.end.with(&io, self.channels[1], |end| {
-            self.kernel.run(io.exec, io.input(0), from, self.weights.floats(), out, to, end);
+        self.epilogue.with(&io, self.channels[1], |epilogue| {
+            self.kernel.run(io.exec, io.input(0), from, self.weights.as_slice(), out, to, epilogue);
         });
         Ok(())
     }
@@ -331,17 +331,17 @@ impl Step for DeconvStep {
 fn deconvolved(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(shape) = deconv_shape(site) else { return Ok(None) };
     let mut reads = vec![(0, LAST)];
-    let Some(end) = Ending::of(site, 1, LAST, &mut reads) else { return Ok(None) };
+    let Some(epilogue) = StepEpilogue::of(site, 1, LAST, &mut reads) else { return Ok(None) };
     let Some(tensor) = &site.inputs[1].constant else { return Ok(None) };
     let kernel = Deconv::new(site.cx.isa, site.cx.threads, shape);
     let form = format!("deconv|{:?}|{}", shape.kernel, shape.groups);
-    let weights = site.packed(&form, &[tensor], kernel.packed_floats(), |to| {
+    let weights = site.cx.packed(&form, &[tensor], kernel.packed_floats(), |to| {
         kernel.pack(&floats_of(tensor)?, to);
         tensor.release();
         Ok(())
     })?;
     let channels = [shape.in_channels, shape.out_channels];
-    Ok(Some(Built::step(DeconvStep { kernel, weights, channels, strides: channels, end }, reads, LAST)))
+    Ok(Some(Built::step(DeconvStep { kernel, weights, channels, strides: channels, epilogue }, reads, LAST)))
 }
 
 fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {

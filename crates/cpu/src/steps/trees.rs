@@ -1,21 +1,21 @@
 //! Walks through decision trees.
 
-use super::{Built, Io, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::{Error, Result};
 use carafe_kernels::{TreeNodes, TreeTest, TreeWalk as Kernel};
 use carafe_ops::own::TreeWalk;
 use carafe_ops::own::tree_walk::Test;
+use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 
 #[derive(Debug)]
 struct Walk(Kernel);
 
-impl Step for Walk {
+impl Step<Cpu> for Walk {
     fn kernel(&self) -> String {
         "tree_walk".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output::<i64>(0);
         let walked = self.0.run(io.exec, io.input(0), io.input(1), out);
         walked.map_err(|node| Error::invalid(format!("a walk starts at node {node}, which no tree has")))
@@ -23,7 +23,7 @@ impl Step for Walk {
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    let Some(op) = site.op.get::<TreeWalk>().filter(|_| !site.group && site.post.is_empty()) else {
+    let Some(op) = site.op.get::<TreeWalk>().filter(|_| !site.group && site.epilogue.is_empty()) else {
         return Ok(None);
     };
     Ok(walk(site, op))
@@ -49,5 +49,5 @@ fn walk(site: &Site<'_>, op: &TreeWalk) -> Option<Built> {
     };
     let tables = TreeNodes { features: &features, values: &values, yes: &yes, no: &no, missing: &missing };
     let kernel = Kernel::new(test, tables, op.levels, width, trees)?;
-    Some(Built::step(Walk(kernel), vec![(0, Layout::Plain), (1, Layout::Plain)], Layout::Plain))
+    Some(Built::step(Walk(kernel), vec![(0, Layout::PLAIN), (1, Layout::PLAIN)], Layout::PLAIN))
 }

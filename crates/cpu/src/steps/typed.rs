@@ -1,21 +1,21 @@
 //! Elementwise operations that no group of floats takes: on integers, booleans and doubles, comparisons, choices, and shapes
 //! that meet in another way than numpy's. One operation a step.
 
-use super::looks::size_of;
 use super::movement::common_layout;
+use super::strided_views::size_of;
 use super::types::{is_number, with_type};
-use super::{Built, Io, Port, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Port, Site, Step};
 use carafe_graph::{Error, Op, Result};
 use carafe_kernels::eltwise::Broadcast;
 use carafe_kernels::eltwise::typed::{self as kernels, Arithmetic, Comparison, Logic};
 use carafe_ops::arithmetic::{self as arith, Meeting};
 use carafe_ops::indexing::Select;
 use carafe_ops::{compare, logic};
+use carafe_plan::Layout;
 use carafe_tensor::{ElementType, strides};
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() {
+    if site.group || !site.epilogue.is_empty() {
         return Ok(None);
     }
     if let Some(op) = site.op.get::<Select>() {
@@ -92,7 +92,7 @@ fn meet(site: &Site<'_>, meeting: Meeting, into: usize) -> Option<(Broadcast, Ve
     for (i, port) in site.inputs.iter().enumerate() {
         let own = steps_of(port, out, meeting, i == into, layout)?;
         steps.push(order.iter().map(|&a| own[a]).collect());
-        reads.push((i, if port.rank() == out.rank() { layout } else { Layout::Plain }));
+        reads.push((i, if port.rank() == out.rank() { layout } else { Layout::PLAIN }));
     }
     Some((Broadcast::with_steps(&layout.dims(&out.shape), steps), reads, layout))
 }
@@ -115,7 +115,7 @@ struct Pairs {
     ty: ElementType,
 }
 
-impl Step for Pairs {
+impl Step<Cpu> for Pairs {
     fn kernel(&self) -> String {
         let name = match self.kind {
             Kind::Arithmetic(how) => format!("{how:?}"),
@@ -124,7 +124,7 @@ impl Step for Pairs {
         };
         format!("elementwise_{}[{}]", self.ty, name.to_ascii_lowercase())
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (exec, shapes) = (io.exec, &self.shapes);
         with_type!(self.ty, T => {
             let (a, b) = (io.input::<T>(0), io.input::<T>(1));
@@ -145,11 +145,11 @@ struct Choice {
     size: usize,
 }
 
-impl Step for Choice {
+impl Step<Cpu> for Choice {
     fn kernel(&self) -> String {
         "select".into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (exec, shapes, condition) = (io.exec, &self.shapes, io.inputs[0]);
         macro_rules! run {
             ($t:ty) => {

@@ -1,7 +1,7 @@
 //! Operations of one number that no group of floats takes: on integers and booleans, and questions about floats.
 
 use super::types::is_number;
-use super::{Built, Io, Site, Step};
+use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::{Op, Result};
 use carafe_ops::{logic, math};
 use carafe_tensor::ElementType;
@@ -18,7 +18,7 @@ enum Kind {
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() {
+    if site.group || !site.epilogue.is_empty() {
         return Ok(None);
     }
     let Some(port) = site.inputs.first() else { return Ok(None) };
@@ -59,13 +59,13 @@ struct One {
     ty: ElementType,
 }
 
-impl Step for One {
+impl Step<Cpu> for One {
     fn kernel(&self) -> String {
         let name = format!("{:?}", self.kind);
         let name = name.split(' ').next().unwrap_or_default().to_ascii_lowercase();
         format!("elementwise_{}[{name}]", self.ty)
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         match self.kind {
             Kind::Not => each(io, |x: u8| u8::from(x == 0)),
             Kind::Abs | Kind::Negative | Kind::Sign => self.integers(io),
@@ -80,7 +80,7 @@ impl Step for One {
 }
 
 impl One {
-    fn integers(&self, io: &mut Io<'_, '_>) {
+    fn integers(&self, io: &mut Io<'_>) {
         macro_rules! signed {
             ($t:ty) => {
                 match self.kind {
@@ -121,7 +121,7 @@ fn answer(kind: Kind, x: f64) -> u8 {
     })
 }
 
-fn each<T: bytemuck::Pod, U: bytemuck::Pod>(io: &mut Io<'_, '_>, f: impl Fn(T) -> U) {
+fn each<T: bytemuck::Pod, U: bytemuck::Pod>(io: &mut Io<'_>, f: impl Fn(T) -> U) {
     let from = io.input::<T>(0);
     io.output::<U>(0).iter_mut().zip(from).for_each(|(y, &x)| *y = f(x));
 }

@@ -42,7 +42,7 @@ pub(super) fn is_index(ty: ElementType) -> bool {
 }
 
 /// An input as indices.
-pub(super) fn indices<'m>(io: &Io<'_, 'm>, input: usize, ty: ElementType) -> Indices<'m> {
+pub(super) fn indices<'m>(io: &Io<'m>, input: usize, ty: ElementType) -> Indices<'m> {
     match ty {
         ElementType::I64 => io.input::<i64>(input).into(),
         _ => io.input::<i32>(input).into(),

@@ -3,9 +3,9 @@
 
 use super::reorder::Copy;
 use super::{Built, Site};
-use crate::plan::Layout;
 use carafe_graph::Result;
 use carafe_ops::movement::{Reshape, Squeeze, SqueezeV1, Transpose, Unsqueeze};
+use carafe_plan::Layout;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group {
@@ -26,8 +26,8 @@ fn reshaped(site: &Site<'_>) -> Built {
     let keeps = from.rank() > 2 && to.rank() > 2 && from.shape[..2] == to.shape[..2];
     match from.layout {
         // Batch and channels stay and only the pixels are grouped in another way.
-        Layout::ChannelsLast if keeps => Built::view(0, Layout::ChannelsLast, Layout::ChannelsLast),
-        _ => Built::view(0, Layout::Plain, Layout::Plain),
+        Layout::CHANNELS_LAST if keeps => Built::view(0, Layout::CHANNELS_LAST, Layout::CHANNELS_LAST),
+        _ => Built::view(0, Layout::PLAIN, Layout::PLAIN),
     }
 }
 
@@ -43,7 +43,7 @@ fn transposed(site: &Site<'_>) -> Option<Built> {
     }
     // Axes longer than 1 in the order in which they lie.
     let lies: Vec<usize> = from.layout.order(rank).into_iter().filter(|&a| from.shape[a] > 1).collect();
-    for layout in [Layout::Plain, Layout::ChannelsLast] {
+    for layout in [Layout::PLAIN, Layout::CHANNELS_LAST] {
         let wanted = layout.order(rank).into_iter().map(|a| order[a]).filter(|&a| from.shape[a] > 1);
         if wanted.eq(lies.iter().copied()) {
             return Some(Built::view(0, from.layout, layout));
@@ -52,5 +52,5 @@ fn transposed(site: &Site<'_>) -> Option<Built> {
     let dims = from.layout.dims(&from.shape);
     let places: Vec<usize> = order.iter().map(|&a| from.layout.axis(a, rank)).collect();
     let copy = Copy::permute("transpose", &dims, &places, to.ty);
-    Some(Built::step(copy, vec![(0, from.layout)], Layout::Plain))
+    Some(Built::step(copy, vec![(0, from.layout)], Layout::PLAIN))
 }

@@ -46,7 +46,7 @@ fn three_tables_are_one_step() {
             request.infer().unwrap();
             let kernels: Vec<String> =
                 request.profile().into_iter().map(|p| p.kernel).filter(|k| k != "none").collect();
-            assert_eq!(kernels, ["embedding_sum"]);
+            assert_eq!(kernels, ["embedding_sum_f32"]);
         }
     }
 }

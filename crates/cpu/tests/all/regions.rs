@@ -49,7 +49,7 @@ fn aligned_regions() {
                 Tensor::from_slice(&[40], &images).unwrap(),
             ];
             assert_like_eval(&m, &inputs, 1e-5);
-            assert!(kernels(&m, &inputs).iter().any(|k| k == "roi_align"));
+            assert!(kernels(&m, &inputs).iter().any(|k| k == "roi_align_f32"));
             let bad = Tensor::from_slice(&[40], &[2i32; 40]).unwrap();
             let mut request = compile(&m, &Properties::new()).create_request();
             [&inputs[0], &inputs[1], &bad]
@@ -77,7 +77,7 @@ fn largest_numbers_of_regions_up_to_the_end_of_the_list() {
     }
     let inputs = [n.tensor(&[2, 5, 23, 19]), Tensor::from_slice(&[30, 5], &list).unwrap()];
     assert_like_eval(&m, &inputs, 1e-5);
-    assert!(kernels(&m, &inputs).iter().any(|k| k == "roi_pooling"));
+    assert!(kernels(&m, &inputs).iter().any(|k| k == "roi_pooling_f32"));
 }
 
 #[test]
@@ -106,6 +106,6 @@ fn regions_of_a_pyramid() {
         let mut values = vec![Tensor::from_slice(&[60, 4], &list).unwrap()];
         values.extend(shapes.iter().map(|s| n.tensor(s)));
         assert_like_eval(&m, &values, 1e-5);
-        assert!(kernels(&m, &values).iter().any(|k| k == "roi_align_pyramid"));
+        assert!(kernels(&m, &values).iter().any(|k| k == "roi_align_pyramid_f32"));
     }
 }

@@ -78,7 +78,7 @@ impl Net {
             .map(|p| p.kernel)
             .filter(|k| k != "none" && !k.starts_with("fused"))
             .collect();
-        assert_eq!(run, ["rope"], "{}", carafe_graph::dump::text(&compiled.runtime_model()));
+        assert_eq!(run, ["rope_f32"], "{}", carafe_graph::dump::text(&compiled.runtime_model()));
     }
 }
 

@@ -133,7 +133,7 @@ fn convolutions_with_moved_taps() {
         let y = m.add("bias", Add::default(), &[y, bias]).unwrap().into();
         let y = m.add("relu", Relu, &[y]).unwrap().into();
         m.result("r", y).unwrap();
-        check(&m, &inputs, "conv_deformable+bias+relu");
+        check(&m, &inputs, "conv_deformable_f32+bias+relu");
     }
 }
 

@@ -1,9 +1,8 @@
-//! Operations whose result is a strided look at their input: slices, reversals, repetitions and blocks that change axes. The
-//! look is made on the axes of the model, whatever the layout, and becomes one copy; one that changes nothing costs nothing.
+//! Operations whose result is a strided view of their input: slices, reversals, repetitions and blocks that change axes. The
+//! view is made on the axes of the model, whatever the layout, and becomes one copy; one that changes nothing costs nothing.
 
 use super::reorder::Copy;
-use super::{Built, Io, Port, Site, Step};
-use crate::plan::Layout;
+use super::{Built, Cpu, Io, Port, Site, Step};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::movement::{Pad, PadMode, StridedCopy, View};
 use carafe_ops::indexing::{Gather, GatherV1, GatherV7};
@@ -14,9 +13,10 @@ use carafe_ops::movement::{
     BatchToSpace, Broadcast, BroadcastV1, DepthToSpace, Identity, Reverse, ShuffleChannels, Slice, SpaceToBatch,
     SpaceToDepth, StridedSlice, Tile,
 };
+use carafe_plan::Layout;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.post.is_empty() {
+    if site.group || !site.epilogue.is_empty() {
         return Ok(None);
     }
     let op = site.op;
@@ -49,17 +49,17 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     })
 }
 
-/// A look at an input: its axes, and which of them are joined to each axis of the output.
-struct Look {
+/// A view of an input: its axes, and which of them are joined to each axis of the output.
+struct Strided {
     view: View,
     groups: Vec<Vec<usize>>,
 }
 
-impl Look {
+impl Strided {
     /// Axis by axis.
-    fn plain(view: View) -> Look {
+    fn plain(view: View) -> Strided {
         let groups = (0..view.rank()).map(|a| vec![a]).collect();
-        Look { view, groups }
+        Strided { view, groups }
     }
     /// In the order in which the output lies.
     fn in_layout(&self, layout: Layout) -> View {
@@ -97,7 +97,7 @@ pub(super) fn axes_of(port: &Port) -> View {
 
 /// Axes that keep their number keep their order in memory.
 fn kept_layout(from: &Port, to: &Port) -> Layout {
-    if from.rank() == to.rank() { from.layout } else { Layout::Plain }
+    if from.rank() == to.rank() { from.layout } else { Layout::PLAIN }
 }
 
 /// Where a slice begins; the length is that of the output.
@@ -127,7 +127,7 @@ pub(super) fn sliced(site: &Site<'_>, view: View, first: usize, shape: &[usize])
 
 fn slice(site: &Site<'_>) -> Option<Built> {
     let view = sliced(site, axes_of(&site.inputs[0]), 1, &site.outputs[0].shape)?;
-    Some(Look::plain(view).built(site, "slice"))
+    Some(Strided::plain(view).built(site, "slice"))
 }
 
 fn strided_slice(site: &Site<'_>, op: &StridedSlice) -> Option<Built> {
@@ -163,7 +163,7 @@ fn strided_slice(site: &Site<'_>, op: &StridedSlice) -> Option<Built> {
         }
     }
     groups.extend((axis..from.rank()).map(|a| vec![a]));
-    (groups.len() == to.rank()).then(|| Look { view, groups }.built(site, "strided_slice"))
+    (groups.len() == to.rank()).then(|| Strided { view, groups }.built(site, "strided_slice"))
 }
 
 // A single index that is known is a slice.
@@ -182,11 +182,11 @@ fn gather_one(site: &Site<'_>) -> Option<Built> {
     if batch != 0 && batch != -(indices.rank() as i64) {
         return None;
     }
-    let mut look = Look::plain(axes_of(from).sliced(axis, index as usize, 1, 1));
+    let mut strided = Strided::plain(axes_of(from).sliced(axis, index as usize, 1, 1));
     if indices.rank() == 0 {
-        look.groups.remove(axis);
+        strided.groups.remove(axis);
     }
-    Some(look.built(site, "gather_slice"))
+    Some(strided.built(site, "gather_slice"))
 }
 
 fn tile(site: &Site<'_>) -> Built {
@@ -196,7 +196,7 @@ fn tile(site: &Site<'_>) -> Built {
     let dims: Vec<usize> = (0..to.rank()).flat_map(|a| [to.shape[a] / own(a), own(a)]).collect();
     let axes: Vec<usize> = (ahead..to.rank()).map(|a| 2 * a + 1).collect();
     let view = axes_of(from).stretched(&dims, &axes);
-    Look { view, groups: (0..to.rank()).map(|a| vec![2 * a, 2 * a + 1]).collect() }.built(site, "tile")
+    Strided { view, groups: (0..to.rank()).map(|a| vec![2 * a, 2 * a + 1]).collect() }.built(site, "tile")
 }
 
 fn broadcast(site: &Site<'_>) -> Option<Built> {
@@ -212,7 +212,7 @@ fn broadcast(site: &Site<'_>) -> Option<Built> {
         true => site.inputs[2].ints()?.iter().map(|&a| a as usize).collect(),
         false => (to.rank() - from.rank()..to.rank()).collect(),
     };
-    Some(Look::plain(axes_of(from).stretched(&to.shape, &axes)).built(site, "broadcast"))
+    Some(Strided::plain(axes_of(from).stretched(&to.shape, &axes)).built(site, "broadcast"))
 }
 
 fn depth_to_space(site: &Site<'_>, op: &DepthToSpace) -> Built {
@@ -228,7 +228,7 @@ fn depth_to_space(site: &Site<'_>, op: &DepthToSpace) -> Built {
     let view = axes_of(from).split(1, &parts);
     let mut groups = vec![vec![0], vec![rest]];
     groups.extend((0..k).map(|i| vec![k + 2 + i, blocks + i]));
-    Look { view, groups }.built(site, "depth_to_space")
+    Strided { view, groups }.built(site, "depth_to_space")
 }
 
 fn space_to_depth(site: &Site<'_>, op: &SpaceToDepth) -> Built {
@@ -242,7 +242,7 @@ fn space_to_depth(site: &Site<'_>, op: &SpaceToDepth) -> Built {
     };
     let mut groups = vec![vec![0], channels];
     groups.extend((0..k).map(|i| vec![2 + 2 * i]));
-    Look { view, groups }.built(site, "space_to_depth")
+    Strided { view, groups }.built(site, "space_to_depth")
 }
 
 fn shuffle(site: &Site<'_>, op: &ShuffleChannels) -> Option<Built> {
@@ -253,7 +253,7 @@ fn shuffle(site: &Site<'_>, op: &ShuffleChannels) -> Option<Built> {
     let place = |a: usize| if a > axis { a + 1 } else { a };
     let mut groups: Vec<Vec<usize>> = (0..from.rank()).map(|a| vec![place(a)]).collect();
     groups[axis] = vec![axis + 1, axis];
-    Some(Look { view, groups }.built(site, "shuffle_channels"))
+    Some(Strided { view, groups }.built(site, "shuffle_channels"))
 }
 
 fn reverse(site: &Site<'_>, op: &Reverse) -> Option<Built> {
@@ -267,7 +267,7 @@ fn reverse(site: &Site<'_>, op: &Reverse) -> Option<Built> {
     }
     let axes = (0..from.rank()).filter(|&a| reversed[a]);
     let view = axes.fold(axes_of(from), |view, a| view.reversed(a));
-    Some(Look::plain(view).built(site, "reverse"))
+    Some(Strided::plain(view).built(site, "reverse"))
 }
 
 /// Two moves, the first into the workspace.
@@ -280,11 +280,11 @@ struct Twice {
     last: StridedCopy,
 }
 
-impl Step for Twice {
+impl Step<Cpu> for Twice {
     fn kernel(&self) -> String {
         self.name.into()
     }
-    fn run(&self, io: &mut Io<'_, '_>) -> Result<()> {
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
         if let Some(pad) = &self.pad {
             pad.run(io.exec, io.inputs[0], None, io.workspace);
         }
@@ -308,18 +308,18 @@ fn batch_to_space(site: &Site<'_>) -> Option<Built> {
     let view = axes_of(from).split(0, &parts);
     let mut groups = vec![vec![rank - 1]];
     groups.extend((1..rank).map(|a| vec![rank - 1 + a, a - 1]));
-    let look = Look { view, groups };
+    let strided = Strided { view, groups };
     let mut joined = from.shape.clone();
     joined[0] = to.shape[0];
     (1..rank).for_each(|a| joined[a] *= blocks[a]);
     if joined == to.shape {
-        return Some(look.built(site, "batch_to_space"));
+        return Some(strided.built(site, "batch_to_space"));
     }
     let layout = kept_layout(from, to);
     let whole = Port { shape: joined, layout, ..from.clone() };
     let cropped = (1..rank).fold(axes_of(&whole), |view, a| view.sliced(a, begins[a], 1, to.shape[a]));
-    let last = StridedCopy::of(&Look::plain(cropped).in_layout(layout), size_of(to));
-    let first = Some(StridedCopy::of(&look.in_layout(layout), size_of(to)));
+    let last = StridedCopy::of(&Strided::plain(cropped).in_layout(layout), size_of(to));
+    let first = Some(StridedCopy::of(&strided.in_layout(layout), size_of(to)));
     let step = Twice { name: "batch_to_space", pad: None, first, last };
     Some(Built::step(step, vec![(0, from.layout)], layout).with_workspace(whole.len() * size_of(to)))
 }
@@ -333,16 +333,16 @@ fn space_to_batch(site: &Site<'_>) -> Option<Built> {
     // The batch becomes `blocks..., batch`.
     let mut groups = vec![(1..rank).map(|a| 2 * a).chain([0]).collect()];
     groups.extend((1..rank).map(|a| vec![2 * a - 1]));
-    let look = Look { view, groups };
+    let strided = Strided { view, groups };
     if padded.shape == from.shape {
-        return Some(look.built(site, "space_to_batch"));
+        return Some(strided.built(site, "space_to_batch"));
     }
     let ends: Vec<i64> = (0..rank).map(|a| padded.shape[a] as i64 - from.shape[a] as i64 - begins[a]).collect();
     let in_memory = |v: &[i64]| from.layout.order(rank).into_iter().map(|a| v[a]).collect::<Vec<_>>();
     let dims = from.layout.dims(&from.shape);
     let pad = Some(Pad::new(&dims, &in_memory(&begins), &in_memory(&ends), PadMode::Constant, size_of(from)));
     let layout = kept_layout(from, to);
-    let last = StridedCopy::of(&look.in_layout(layout), size_of(to));
+    let last = StridedCopy::of(&strided.in_layout(layout), size_of(to));
     let step = Twice { name: "space_to_batch", pad, first: None, last };
     Some(Built::step(step, vec![(0, from.layout)], layout).with_workspace(padded.len() * size_of(to)))
 }

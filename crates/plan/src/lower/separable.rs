@@ -1,22 +1,36 @@
 //! Puts a depthwise convolution into the pointwise one behind it, where what lies between is too large to stay near.
 
 use super::draft::{Draft, Unit};
+use crate::backend::Fusing;
+use crate::epilogue::ElementwiseOp;
+use carafe_graph::Op;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
 use carafe_tensor::ElementType;
 
-/// Bytes between the two from which one step is quicker: measured with one and two threads, it gains 10 to 40 % above and
-/// nothing below.
-const LARGE: usize = 3 << 20;
-
 /// A convolution that is done first.
 #[derive(Clone, Debug)]
-pub(crate) struct Before {
+pub struct Before {
     pub(crate) unit: Unit,
     /// Where its inputs begin among those of the unit behind it.
-    pub(crate) first_input: usize,
+    pub first_input: usize,
 }
 
-pub(super) fn fuse(draft: &mut Draft) {
+impl Before {
+    /// The operation.
+    pub fn op(&self) -> &dyn Op {
+        &*self.unit.op
+    }
+    /// Inputs of the operation itself, and of its epilogue behind them.
+    pub fn own_inputs(&self) -> usize {
+        self.unit.own_inputs
+    }
+    /// Elementwise work between it and what comes behind.
+    pub fn epilogue(&self) -> &[ElementwiseOp] {
+        &self.unit.epilogue
+    }
+}
+
+pub(super) fn fuse(draft: &mut Draft, fusing: &dyn Fusing) {
     let (readers, handed) = draft.readers();
     let mut gone = vec![false; draft.units.len()];
     for first in 0..draft.units.len() {
@@ -27,8 +41,9 @@ pub(super) fn fuse(draft: &mut Draft) {
             continue;
         }
         let mut joined = draft.units[*second].clone();
-        let large = draft.values[between].shape.as_ref().is_some_and(|s| 4 * s.iter().product::<usize>() >= LARGE);
-        if !large || joined.inputs[0] != between || joined.before.is_some() {
+        let (ty, shape) = (draft.values[between].ty, &draft.values[between].shape);
+        let bytes = shape.as_ref().and_then(|s| ty.byte_len(s.iter().product())).unwrap_or(0);
+        if !fusing.fuses_separable(bytes) || joined.inputs[0] != between || joined.before.is_some() {
             continue;
         }
         joined.before = Some(Box::new(Before { unit: unit.clone(), first_input: joined.inputs.len() }));

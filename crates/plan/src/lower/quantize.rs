@@ -3,7 +3,8 @@
 //! is that of the definition, and so are the roundings; only what lies above the range may differ in the last bit.
 
 use super::draft::{Draft, Unit, Val};
-use super::elements::Elt;
+use crate::backend::Fusing;
+use crate::elementwise::{Binary, Elt};
 use carafe_graph::{OpRef, Result};
 use carafe_ops::activation::Clamp;
 use carafe_ops::arithmetic::{Add, AutoBroadcast, Divide, Maximum, Minimum, Multiply, Subtract};
@@ -20,10 +21,13 @@ struct Limit {
     values: Vec<f32>,
 }
 
-pub(super) fn spell_out(draft: &mut Draft) -> Result<()> {
+pub(super) fn spell_out(draft: &mut Draft, fusing: &dyn Fusing) -> Result<()> {
+    if !fusing.fuses(&Elt::Binary(Binary::Multiply), ElementType::F32) {
+        return Ok(());
+    }
     let mut units = vec![];
     for unit in std::mem::take(&mut draft.units) {
-        match limits(draft, &unit) {
+        match limits(draft, &unit, fusing) {
             Some((limits, steps)) => spell(draft, &unit, &limits, steps, &mut units)?,
             None => units.push(unit),
         }
@@ -33,10 +37,9 @@ pub(super) fn spell_out(draft: &mut Draft) -> Result<()> {
 }
 
 // The four limits and how many steps lie between, if all is as the elementwise operations can do it.
-fn limits(draft: &Draft, unit: &Unit) -> Option<([Limit; 4], f32)> {
+fn limits(draft: &Draft, unit: &Unit, fusing: &dyn Fusing) -> Option<([Limit; 4], f32)> {
     let op = unit.op.get::<FakeQuantize>()?;
-    let ports: Vec<&Val> = unit.inputs.iter().chain(&unit.outputs).map(|&v| &draft.values[v]).collect();
-    if Elt::of(&*unit.op, &ports).is_some() {
+    if draft.elementwise(unit, fusing).is_some() {
         return None;
     }
     let data = &draft.values[unit.inputs[0]];

@@ -2,12 +2,10 @@
 //! any order of axes as long as rows stay whole.
 
 use super::draft::{Draft, Unit};
-use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
+use crate::backend::{Fusing, TransposedReads};
 use carafe_ops::movement::Transpose;
-use carafe_ops::own::RotaryEmbedding;
-use carafe_tensor::ElementType;
 
-pub(super) fn absorb(draft: &mut Draft) {
+pub(super) fn absorb(draft: &mut Draft, fusing: &dyn Fusing) {
     let (readers, handed) = draft.readers();
     let mut maker = vec![None; draft.values.len()];
     for (u, unit) in draft.units.iter().enumerate() {
@@ -16,13 +14,13 @@ pub(super) fn absorb(draft: &mut Draft) {
     let mut left: Vec<usize> = readers.iter().zip(&handed).map(|(r, h)| r.len() + h).collect();
     let mut gone = vec![false; draft.units.len()];
     for u in 0..draft.units.len() {
-        let Some(operands) = operands(draft, &draft.units[u]) else { continue };
+        let Some(reads) = operands(draft, &draft.units[u], fusing) else { continue };
         let mut unit = draft.units[u].clone();
         unit.orders = vec![None; unit.inputs.len()];
-        for i in 0..operands {
+        for i in 0..reads.inputs {
             let v = unit.inputs[i];
             let Some(t) = maker[v].filter(|&t| !gone[t]) else { continue };
-            let Some(order) = order_of(draft, &draft.units[t]).filter(|o| rows_stay(o, &unit)) else { continue };
+            let Some(order) = order_of(draft, &draft.units[t]).filter(|o| rows_stay(o, reads)) else { continue };
             let from = draft.units[t].inputs[0];
             if draft.values[from].constant.is_some() {
                 continue;
@@ -57,19 +55,15 @@ pub(super) fn absorb(draft: &mut Draft) {
     });
 }
 
-// How many inputs may be read in another order.
-fn operands(draft: &Draft, unit: &Unit) -> Option<usize> {
-    let float = |&v: &usize| {
+// The inputs that may be read in another order.
+fn operands(draft: &Draft, unit: &Unit, fusing: &dyn Fusing) -> Option<TransposedReads> {
+    let ty = draft.values[*unit.inputs.first()?].ty;
+    let reads = fusing.reads_transposed(&*unit.op, ty)?;
+    let computed = |&v: &usize| {
         let v = &draft.values[v];
-        v.ty == ElementType::F32 && v.constant.is_none() && v.shape.as_ref().is_some_and(|s| s.len() == 4)
+        v.ty == ty && v.constant.is_none() && v.shape.as_ref().is_some_and(|s| s.len() == 4)
     };
-    if unit.op.is::<ScaledDotProductAttention>() {
-        return unit.inputs[..3].iter().all(float).then_some(3);
-    }
-    if unit.op.is::<RotaryEmbedding>() {
-        return unit.inputs[..1].iter().all(float).then_some(1);
-    }
-    (unit.op.is::<MatMul>() && unit.inputs[..2].iter().all(float)).then_some(2)
+    unit.inputs.get(..reads.inputs)?.iter().all(computed).then_some(reads)
 }
 
 // The constant order of a transpose.
@@ -86,7 +80,7 @@ fn order_of(draft: &Draft, unit: &Unit) -> Option<Vec<usize>> {
 }
 
 // Attention wants rows of a head whole; a product takes columns too.
-fn rows_stay(order: &[usize], unit: &Unit) -> bool {
+fn rows_stay(order: &[usize], reads: TransposedReads) -> bool {
     let n = order.len();
-    order[n - 1] == n - 1 || (unit.op.is::<MatMul>() && order[n - 2] == n - 1)
+    order[n - 1] == n - 1 || (reads.columns && order[n - 2] == n - 1)
 }

@@ -2,24 +2,18 @@
 //! in one group and its result has the group's shape. A group runs where its last node stood, in one pass over memory.
 
 use super::draft::{Draft, Unit};
-use super::elements::Elt;
-use super::post::{Post, Source};
+use crate::backend::Fusing;
+use crate::elementwise::Elt;
+use crate::epilogue::{ElementwiseOp, Source};
+use carafe_tensor::ElementType;
 use std::collections::HashMap;
 
 /// Most operations and operands of one group.
 const MOST: usize = 24;
 
-pub(super) fn fuse(draft: &mut Draft) {
+pub(super) fn fuse(draft: &mut Draft, fusing: &dyn Fusing) {
     let (readers, handed) = draft.readers();
-    let elts: Vec<Option<Elt>> = draft
-        .units
-        .iter()
-        .map(|u| {
-            let plain = u.post.is_empty() && u.outputs.len() == 1;
-            let ports = || u.inputs.iter().chain(&u.outputs).map(|&v| &draft.values[v]);
-            if plain { Elt::of(&*u.op, &ports().collect::<Vec<_>>()) } else { None }
-        })
-        .collect();
+    let elts: Vec<Option<(Elt, ElementType)>> = draft.units.iter().map(|u| draft.elementwise(u, fusing)).collect();
     // Group of each unit, named by its last unit.
     let mut group: Vec<usize> = (0..draft.units.len()).collect();
     let mut sizes: Vec<(usize, usize)> = draft.units.iter().map(|u| (1, u.inputs.len())).collect();
@@ -31,10 +25,11 @@ pub(super) fn fuse(draft: &mut Draft) {
         let Some((&first, others)) = readers[value].split_first() else { continue };
         let tail = group[first];
         let one_group = others.iter().all(|&r| group[r] == tail) && elts[first].is_some();
-        let same_shape = draft.values[value].shape == draft.values[draft.units[tail].outputs[0]].shape;
+        let end = &draft.values[draft.units[tail].outputs[0]];
+        let alike = draft.values[value].shape == end.shape && draft.values[value].ty == end.ty;
         let operands = draft.units[u].inputs.len();
         let fits = sizes[tail].0 < MOST && sizes[tail].1 + operands <= MOST;
-        if handed[value] == 0 && one_group && same_shape && fits {
+        if handed[value] == 0 && one_group && alike && fits {
             group[u] = tail;
             sizes[tail].0 += 1;
             sizes[tail].1 += operands;
@@ -58,13 +53,13 @@ pub(super) fn fuse(draft: &mut Draft) {
 }
 
 // One unit of all members, which come in order; the last gives name and result.
-fn join(draft: &Draft, members: &[usize], elts: &[Option<Elt>]) -> Unit {
+fn join(draft: &Draft, members: &[usize], elts: &[Option<(Elt, ElementType)>]) -> Unit {
     let last = &draft.units[members[members.len() - 1]];
     let mut unit = Unit { inputs: vec![], own_inputs: 0, group: true, ..last.clone() };
     let mut results: HashMap<usize, usize> = HashMap::new();
     for &m in members {
         let node = &draft.units[m];
-        let Some(elt) = &elts[m] else { continue };
+        let Some((elt, ty)) = elts[m] else { continue };
         let mut sources = vec![];
         for &v in elt.operands(&node.inputs) {
             sources.push(match results.get(&v) {
@@ -75,8 +70,8 @@ fn join(draft: &Draft, members: &[usize], elts: &[Option<Elt>]) -> Unit {
                 })),
             });
         }
-        results.insert(node.outputs[0], unit.post.len());
-        unit.post.push(Post { elt: *elt, sources });
+        results.insert(node.outputs[0], unit.epilogue.len());
+        unit.epilogue.push(ElementwiseOp { elt, ty, sources });
         if !std::ptr::eq(node, last) {
             unit.fused.push(node.name.clone());
         }

@@ -1,6 +1,6 @@
-//! Kernels of operations whose results have a shape that depends on data. Unlike a step they have no planned memory: they
-//! make the tensors of their results, as an evaluation does.
+//! Kernels of operations whose results have a shape that depends on data.
 
+use crate::backend::{Cpu, CpuExec};
 use carafe_graph::{Error, Op, Result};
 use carafe_kernels::Exec;
 use carafe_kernels::movement::IndicesMut;
@@ -11,27 +11,21 @@ use carafe_ops::detection::{
     NonMaxSuppressionV4, NonMaxSuppressionV5,
 };
 use carafe_ops::indexing;
+use carafe_plan::DynamicOutput;
 use carafe_tensor::{ElementType, Tensor};
-use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-/// A kernel that makes its results.
-pub(crate) trait Make: Debug + Send + Sync {
-    /// The name in reports.
-    fn kernel(&self) -> &'static str;
-    fn make(&self, exec: &Exec<'_>, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
-}
-
 /// The kernel of an operation for inputs of these types, if there is one.
-pub(crate) fn maker(op: &dyn Op, types: &[ElementType]) -> Option<Arc<dyn Make>> {
+pub(crate) fn build(op: &dyn Op, types: &[ElementType]) -> Option<Arc<dyn DynamicOutput<Cpu>>> {
     if let Some(op) = op.get::<indexing::NonZero>() {
-        return countable(types[0]).then(|| Arc::new(Places { index: op.output_type }) as Arc<dyn Make>);
+        return countable(types[0]).then(|| Arc::new(Places { index: op.output_type }) as Arc<dyn DynamicOutput<Cpu>>);
     }
     let detections = op.get::<DetectionOutput>().cloned();
     if let Some(op) = detections.or_else(|| op.get::<DetectionOutputV1>().map(DetectionOutputV1::newest)) {
         let plain = op.share_location && !op.decrease_label_id && types.len() == 3;
         let floats = types.iter().all(|t| *t == ElementType::F32);
-        return (plain && floats).then(|| Arc::new(Detections { op, rest: Mutex::new(None) }) as Arc<dyn Make>);
+        return (plain && floats)
+            .then(|| Arc::new(Detections { op, rest: Mutex::new(None) }) as Arc<dyn DynamicOutput<Cpu>>);
     }
     macro_rules! nms {
         ($class:ident, $op:ident => $index:expr, $newest:literal, $scores:literal) => {
@@ -45,7 +39,7 @@ pub(crate) fn maker(op: &dyn Op, types: &[ElementType]) -> Option<Arc<dyn Make>>
                     let (by_score, index) = ($op.sort_result_descending, $index);
                     let rest = Mutex::new(None);
                     Arc::new(Boxes { encoding, from_threshold: !$newest, by_score, index, scores: $scores, rest })
-                        as Arc<dyn Make>
+                        as Arc<dyn DynamicOutput<Cpu>>
                 });
             }
         };
@@ -92,11 +86,12 @@ fn first<T: Copy>(list: &[T]) -> Result<T> {
     list.first().copied().ok_or_else(|| Error::invalid("a limit has no number"))
 }
 
-impl Make for Boxes {
+impl DynamicOutput<Cpu> for Boxes {
     fn kernel(&self) -> &'static str {
         "nms"
     }
-    fn make(&self, exec: &Exec<'_>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    fn run(&self, exec: &CpuExec, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let exec = &exec.kernels();
         let limits = Boxes::limits(inputs)?;
         let &[images, classes, boxes] = inputs[1].shape() else {
             return Err(Error::invalid("scores must have rank 3"));
@@ -137,11 +132,12 @@ struct Detections {
     rest: Mutex<Option<Rest>>,
 }
 
-impl Make for Detections {
+impl DynamicOutput<Cpu> for Detections {
     fn kernel(&self) -> &'static str {
         "detection_output"
     }
-    fn make(&self, exec: &Exec<'_>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    fn run(&self, exec: &CpuExec, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let exec = &exec.kernels();
         let op = &self.op;
         let (&[images, located], &[scored, confidences], size @ &[groups, lists, numbers]) =
             (inputs[0].shape(), inputs[1].shape(), inputs[2].shape())
@@ -262,11 +258,12 @@ fn countable(ty: ElementType) -> bool {
     matches!(ty, E::F32 | E::I32 | E::I64 | E::U8 | E::I8 | E::Boolean)
 }
 
-impl Make for Places {
+impl DynamicOutput<Cpu> for Places {
     fn kernel(&self) -> &'static str {
         "non_zero"
     }
-    fn make(&self, exec: &Exec<'_>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    fn run(&self, exec: &CpuExec, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let exec = &exec.kernels();
         let data = &inputs[0];
         let bytes = data.aligned_bytes()?;
         let made = match data.element_type() {

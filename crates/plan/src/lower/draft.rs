@@ -1,7 +1,9 @@
 //! The form between a model and a plan: values and units of work that fusing moves around.
 
-use crate::lower::post::Post;
-use crate::lower::separable::Before;
+use super::separable::Before;
+use crate::backend::Fusing;
+use crate::elementwise::Elt;
+use crate::epilogue::ElementwiseOp;
 use carafe_graph::{Constant, Model, NodeId, OpRef, Parameter, Result, ResultOp, Value};
 use carafe_tensor::{ElementType, Tensor};
 use std::collections::HashMap;
@@ -23,12 +25,12 @@ pub(crate) struct Unit {
     pub(crate) node: NodeId,
     pub(crate) name: String,
     pub(crate) op: OpRef,
-    /// Those of the operation, then those of `post`.
+    /// Those of the operation, then those of `epilogue`.
     pub(crate) inputs: Vec<usize>,
     pub(crate) own_inputs: usize,
     pub(crate) outputs: Vec<usize>,
-    pub(crate) post: Vec<Post>,
-    /// The unit is `post` alone; `op` only names it.
+    pub(crate) epilogue: Vec<ElementwiseOp>,
+    /// The unit is `epilogue` alone; `op` only names it.
     pub(crate) group: bool,
     /// Names of the nodes whose work was taken over.
     pub(crate) fused: Vec<String>,
@@ -37,6 +39,8 @@ pub(crate) struct Unit {
     pub(crate) orders: Vec<Option<Vec<usize>>>,
     /// The same for the result: axis `order[i]` of what the operation gives is axis `i` of the value.
     pub(crate) out_order: Option<Vec<usize>>,
+    /// Element type in which it is to be computed.
+    pub(crate) precision: ElementType,
     /// A convolution that gives input 0; its own inputs stand behind the others.
     pub(crate) before: Option<Box<Before>>,
 }
@@ -51,7 +55,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    pub(crate) fn of(model: &Model) -> Result<Draft> {
+    pub(crate) fn of(model: &Model, fusing: &dyn Fusing) -> Result<Draft> {
         let mut draft = Draft::default();
         let mut at: HashMap<Value, usize> = HashMap::new();
         for id in model.topological_order()? {
@@ -75,6 +79,8 @@ impl Draft {
                 continue;
             }
             let inputs: Vec<usize> = node.inputs().iter().map(|v| at[v]).collect();
+            let types = |list: &[usize]| list.iter().map(|&v| draft.values[v].ty).collect::<Vec<_>>();
+            let precision = fusing.precision(&**op, &types(&inputs), &types(&outputs));
             draft.units.push(Unit {
                 node: id,
                 name: node.name().to_string(),
@@ -82,16 +88,26 @@ impl Draft {
                 own_inputs: inputs.len(),
                 inputs,
                 outputs,
-                post: vec![],
+                epilogue: vec![],
                 group: false,
                 fused: vec![],
                 orders: vec![],
                 out_order: None,
+                precision,
                 before: None,
             });
         }
         draft.outputs = model.results().iter().map(|&r| at[&model.result_value(r)]).collect();
         Ok(draft)
+    }
+
+    /// What the unit is as an elementwise function that the backend fuses.
+    pub(crate) fn elementwise(&self, unit: &Unit, fusing: &dyn Fusing) -> Option<(Elt, ElementType)> {
+        if !unit.epilogue.is_empty() || unit.outputs.len() != 1 {
+            return None;
+        }
+        let ports: Vec<&Val> = unit.inputs.iter().chain(&unit.outputs).map(|&v| &self.values[v]).collect();
+        Elt::of(&*unit.op, &ports).filter(|(elt, ty)| fusing.fuses(elt, *ty))
     }
 
     /// For each value, the units that read it (once for each reading) and how often the model hands it out.

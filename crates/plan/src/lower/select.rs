@@ -1,26 +1,43 @@
 //! Finds the step of each unit and the layout of each value, in one walk: a builder sees how its inputs lie and says how it
-//! wants them; where that differs a reorder goes between, made once for each value and layout. Constants are put into the
-//! wanted layout right here.
+//! wants them; where that differs a reorder or a conversion goes between, made once for each value and form. Constants are
+//! put into the wanted form right here.
 
 use super::draft::{Draft, Unit};
-use super::post::{Post, Source};
-use crate::makers::maker;
-use crate::plan::{Action, Layout};
-use crate::run::plannable;
-use crate::steps::{BuildCx, Built, Port, Site, Work, build, reorder};
+use crate::backend::{Backend, Step, model_precision};
+use crate::epilogue::{ElementwiseOp, Source, as_group};
+use crate::layout::{Form, Layout};
+use crate::plan::Action;
+use crate::site::{Built, Port, Site, Work};
 use carafe_graph::{Error, NodeId, Result, normalize_axis};
-use carafe_kernels::MAX_PARTS;
 use carafe_ops::movement::Concat;
 use carafe_tensor::{ElementType, Tensor};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A value with its layout.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
+    /// The type in which it is stored.
     pub(super) ty: ElementType,
+    /// The type that the model says.
+    pub(super) model_ty: ElementType,
     pub(super) shape: Option<Vec<usize>>,
     pub(super) layout: Layout,
     pub(super) source: Origin,
+}
+
+impl Chosen {
+    fn plain(ty: ElementType, shape: Option<Vec<usize>>, source: Origin) -> Chosen {
+        Chosen { ty, model_ty: ty, shape, layout: Layout::PLAIN, source }
+    }
+    /// Elements of the last dimension in memory.
+    pub(super) fn row(&self) -> usize {
+        self.shape.as_ref().and_then(|s| self.layout.dims(s).last().copied()).unwrap_or(1)
+    }
+    /// Elements in memory, padding among them.
+    pub(super) fn elements(&self) -> usize {
+        self.shape.as_ref().map_or(0, |s| self.layout.elements(s))
+    }
 }
 
 /// What gives a value its bytes.
@@ -34,60 +51,67 @@ pub(super) enum Origin {
     Eval,
     /// The bytes of another value.
     View(usize),
-    /// A part of another value: from which element on, and how far its rows lie apart (0 when they lie together).
-    Inside {
+    /// A part of another value: from which element on, and elements from row to row (0 when it is dense).
+    Alias {
         of: usize,
         start: usize,
-        pitch: usize,
+        row_stride: usize,
     },
 }
 
 /// A step with its values.
 #[derive(Debug)]
-pub(super) struct ChosenStep {
+pub(super) struct ChosenStep<B: Backend> {
     pub(super) node: NodeId,
     pub(super) name: String,
     pub(super) type_name: String,
-    pub(super) place: String,
+    pub(super) location: String,
     pub(super) kernel: String,
-    pub(super) action: Action,
+    pub(super) precision: ElementType,
+    pub(super) action: Action<B>,
     pub(super) reads: Vec<usize>,
     pub(super) writes: Vec<usize>,
     pub(super) workspace: usize,
     pub(super) fused: Vec<String>,
-    /// The read over which it writes its result.
-    pub(super) over: Option<usize>,
+    /// The read whose bytes its result overwrites.
+    pub(super) in_place: Option<usize>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Selection {
+#[derive(Debug)]
+pub(super) struct Selection<B: Backend> {
     pub(super) values: Vec<Chosen>,
-    pub(super) steps: Vec<ChosenStep>,
+    pub(super) steps: Vec<ChosenStep<B>>,
     pub(super) outputs: Vec<usize>,
     pub(super) scratch: usize,
 }
 
-fn place_of(unit: &Unit) -> String {
+/// Whether the elements of a type can lie in planned memory.
+fn plannable(ty: ElementType) -> bool {
+    !ty.is_dynamic() && ty != ElementType::String && !ty.is_sub_byte()
+}
+
+fn location_of(unit: &Unit) -> String {
     format!("node `{}` ({}, {})", unit.name, unit.op.type_name(), unit.op.opset())
 }
 
-pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
+pub(super) fn select<B: Backend>(draft: Draft, backend: &B) -> Result<Selection<B>> {
     let (readers, handed) = draft.readers();
     let wanted = readers.iter().zip(handed).map(|(r, h)| !r.is_empty() || h > 0).collect();
-    let mut walk = Walk { out: Selection::default(), copies: HashMap::new(), wanted, cx };
+    let out = Selection { values: vec![], steps: vec![], outputs: vec![], scratch: 0 };
+    let mut walk = Walk { out, copies: HashMap::new(), wanted, backend, cx: backend.build_cx() };
     for v in &draft.values {
         let source = match (&v.constant, v.input) {
             (Some(t), _) => Origin::Constant(t.clone()),
             (None, Some(i)) => Origin::Input(i),
             (None, None) => Origin::Eval,
         };
-        walk.out.values.push(Chosen { ty: v.ty, shape: v.shape.clone(), layout: Layout::Plain, source });
+        walk.out.values.push(Chosen::plain(v.ty, v.shape.clone(), source));
     }
     for unit in &draft.units {
         walk.unit(unit)?;
     }
     for &v in &draft.outputs {
-        let plain = walk.in_layout(v, Layout::Plain)?;
+        let plain = walk.in_form(v, Layout::PLAIN.into())?;
         walk.out.outputs.push(plain);
     }
     Ok(walk.out)
@@ -96,22 +120,23 @@ pub(super) fn select(draft: Draft, cx: &BuildCx<'_>) -> Result<Selection> {
 /// Most elements of a value that a kernel is asked for.
 const LARGEST: usize = 1 << 34;
 
-struct Walk<'a> {
-    out: Selection,
-    copies: HashMap<(usize, Layout), usize>,
+struct Walk<'a, B: Backend> {
+    out: Selection<B>,
+    copies: HashMap<(usize, Layout, ElementType), usize>,
     /// Whether anybody reads a value of the draft; values made later are.
     wanted: Vec<bool>,
-    cx: &'a BuildCx<'a>,
+    backend: &'a B,
+    cx: B::BuildCx,
 }
 
-impl Walk<'_> {
+impl<B: Backend> Walk<'_, B> {
     fn unit(&mut self, unit: &Unit) -> Result<()> {
         if let Some((size, parts)) = self.parts_of_concat(unit) {
             return self.join_by_parts(unit, size, &parts);
         }
         match self.build(unit)? {
             Some(built) => match built.taken {
-                Some(taken) if taken < unit.post.len() => {
+                Some(taken) if taken < unit.epilogue.len() => {
                     let (first, rest) = self.split(unit, taken);
                     self.take(&first, built)?;
                     self.unit(&rest)
@@ -120,14 +145,14 @@ impl Walk<'_> {
             },
             None if unit.before.is_some() => self.one_by_one(unit),
             None if unit.out_order.is_some() || unit.orders.iter().any(Option::is_some) => self.in_order(unit),
-            None if unit.group => self.one_post_at_a_time(unit),
-            None if unit.post.is_empty() => self.evaluate(unit),
+            None if unit.group => self.one_function_at_a_time(unit),
+            None if unit.epilogue.is_empty() => self.evaluate(unit),
             // Nobody does it in one go: the operation first, then the rest.
-            None => self.apart(unit),
+            None => self.without_epilogue(unit),
         }
     }
 
-    fn build(&self, unit: &Unit) -> Result<Option<Built>> {
+    fn build(&self, unit: &Unit) -> Result<Option<Built<B>>> {
         let port = |&v: &usize| {
             let value = &self.out.values[v];
             let constant = match &value.source {
@@ -135,7 +160,8 @@ impl Walk<'_> {
                 _ => None,
             };
             let shape = value.shape.clone()?;
-            plannable(value.ty).then_some(Port { ty: value.ty, shape, layout: value.layout, constant })
+            let (ty, stored, layout) = (value.model_ty, value.ty, value.layout);
+            plannable(ty).then_some(Port { ty, shape, layout, stored, constant })
         };
         let inputs: Option<Vec<Port>> = unit.inputs.iter().map(port).collect();
         let inputs = inputs.map(|mut ports| {
@@ -156,7 +182,7 @@ impl Walk<'_> {
         if outputs.iter().any(|p| p.len() == 0) || inputs.iter().any(|p| p.len() == 0) {
             return Ok(None);
         }
-        if inputs.len() >= MAX_PARTS || outputs.len() > 8.max(MAX_PARTS / 2) || unit.op.info().stateful {
+        if inputs.len() >= B::MAX_OPERANDS || outputs.len() > 8.max(B::MAX_OPERANDS / 2) || unit.op.info().stateful {
             return Ok(None);
         }
         let site = Site {
@@ -165,82 +191,96 @@ impl Walk<'_> {
             wanted: unit.outputs.iter().map(|&v| self.wanted.get(v).copied().unwrap_or(true)).collect(),
             inputs,
             outputs,
-            post: &unit.post,
+            epilogue: &unit.epilogue,
             orders: &unit.orders,
             out_order: unit.out_order.as_deref(),
             group: unit.group,
             before: unit.before.as_deref(),
-            cx: self.cx,
+            precision: unit.precision,
+            cx: &self.cx,
         };
-        build(&site)
+        self.backend.build(&site)
     }
 
-    fn take(&mut self, unit: &Unit, built: Built) -> Result<()> {
+    fn take(&mut self, unit: &Unit, built: Built<B>) -> Result<()> {
         let mut reads = vec![];
-        for (i, layout) in &built.reads {
-            reads.push(self.in_layout(unit.inputs[*i], *layout)?);
+        for (i, form) in &built.reads {
+            reads.push(self.in_form(unit.inputs[*i], *form)?);
         }
-        for (&v, &layout) in unit.outputs.iter().zip(&built.outputs) {
-            self.out.values[v].layout = layout;
-            self.out.values[v].source = Origin::Step;
+        for (&v, form) in unit.outputs.iter().zip(&built.outputs) {
+            let value = &mut self.out.values[v];
+            (value.layout, value.ty) = (form.layout, form.ty.unwrap_or(value.model_ty));
+            value.source = Origin::Step;
         }
-        match built.work {
-            Work::View => self.out.values[unit.outputs[0]].source = Origin::View(reads[0]),
-            Work::Step(step) => {
-                self.out.scratch = self.out.scratch.max(step.scratch_floats());
-                self.out.steps.push(ChosenStep {
-                    node: unit.node,
-                    name: unit.name.clone(),
-                    type_name: unit.op.type_name().to_string(),
-                    place: place_of(unit),
-                    kernel: step.kernel(),
-                    action: Action::Fast(step),
-                    reads,
-                    writes: unit.outputs[..built.outputs.len()].to_vec(),
-                    workspace: built.workspace,
-                    fused: unit.fused.clone(),
-                    over: None,
-                });
+        let step = match built.work {
+            Work::View => {
+                self.out.values[unit.outputs[0]].source = Origin::View(reads[0]);
+                return Ok(());
             }
-        }
+            Work::Step(step) => step,
+        };
+        self.out.scratch = self.out.scratch.max(step.scratch_bytes());
+        let writes = unit.outputs[..built.outputs.len()].to_vec();
+        let precision = built.precision.unwrap_or(unit.precision);
+        let (kernel, workspace) = (step.kernel(), built.workspace);
+        self.push(unit, kernel, precision, Action::Kernel(step), reads, writes, workspace);
         Ok(())
     }
 
-    fn evaluate(&mut self, unit: &Unit) -> Result<()> {
-        let reads = unit.inputs.iter().map(|&v| self.in_layout(v, Layout::Plain)).collect::<Result<Vec<_>>>()?;
-        let types: Vec<ElementType> = unit.inputs.iter().map(|&v| self.out.values[v].ty).collect();
-        let (kernel, action) = match (unit.op.get::<carafe_device::KernelOp>(), maker(&*unit.op, &types)) {
-            (Some(op), _) => (op.kernel(), Action::Eval(unit.op.clone())),
-            (None, Some(maker)) => (maker.kernel().to_string(), Action::Make(maker)),
-            (None, None) => ("reference".to_string(), Action::Eval(unit.op.clone())),
-        };
+    fn push(
+        &mut self,
+        unit: &Unit,
+        kernel: String,
+        precision: ElementType,
+        action: Action<B>,
+        reads: Vec<usize>,
+        writes: Vec<usize>,
+        workspace: usize,
+    ) {
         self.out.steps.push(ChosenStep {
             node: unit.node,
             name: unit.name.clone(),
             type_name: unit.op.type_name().to_string(),
-            place: place_of(unit),
+            location: location_of(unit),
             kernel,
+            precision,
             action,
             reads,
-            writes: unit.outputs.clone(),
-            workspace: 0,
+            writes,
+            workspace,
             fused: unit.fused.clone(),
-            over: None,
+            in_place: None,
         });
+    }
+
+    fn evaluate(&mut self, unit: &Unit) -> Result<()> {
+        let plain = |&v: &usize| self.in_form(v, Layout::PLAIN.into());
+        let reads = unit.inputs.iter().map(plain).collect::<Result<Vec<_>>>()?;
+        let types: Vec<ElementType> = unit.inputs.iter().map(|&v| self.out.values[v].model_ty).collect();
+        let dynamic = self.backend.dynamic_output(&*unit.op, &types);
+        let (kernel, action) = match (unit.op.get::<carafe_device::KernelOp>(), dynamic) {
+            (Some(op), _) => (op.kernel(), Action::Eval(unit.op.clone())),
+            (None, Some(dynamic)) => (dynamic.kernel().to_string(), Action::Dynamic(dynamic)),
+            (None, None) => ("reference".to_string(), Action::Eval(unit.op.clone())),
+        };
+        // An evaluation computes in the types of the model.
+        let outputs: Vec<ElementType> = unit.outputs.iter().map(|&v| self.out.values[v].model_ty).collect();
+        let precision = model_precision(&types, &outputs);
+        self.push(unit, kernel, precision, action, reads, unit.outputs.clone(), 0);
         Ok(())
     }
 
     // Where a concatenation has more inputs than a step may have: how many make a part, and the shapes of the parts.
     fn parts_of_concat(&self, unit: &Unit) -> Option<(usize, Vec<Vec<usize>>)> {
         let (op, count) = (unit.op.get::<Concat>()?, unit.inputs.len());
-        let bare = !unit.group && unit.post.is_empty() && unit.orders.is_empty() && unit.out_order.is_none();
-        if count < MAX_PARTS || !bare || !plannable(self.out.values[unit.outputs[0]].ty) {
+        let bare = !unit.group && unit.epilogue.is_empty() && unit.orders.is_empty() && unit.out_order.is_none();
+        if count < B::MAX_OPERANDS || !bare || !plannable(self.out.values[unit.outputs[0]].model_ty) {
             return None;
         }
         let shapes: Vec<&[usize]> =
             unit.inputs.iter().map(|&v| self.out.values[v].shape.as_deref()).collect::<Option<_>>()?;
         let axis = normalize_axis(op.axis, shapes[0].len()).ok()?;
-        let size = count.div_ceil(count.div_ceil(MAX_PARTS - 1));
+        let size = count.div_ceil(count.div_ceil(B::MAX_OPERANDS - 1));
         let joined = |part: &[&[usize]]| {
             let mut shape = part[0].to_vec();
             shape[axis] = part.iter().map(|s| s[axis]).sum();
@@ -250,12 +290,12 @@ impl Walk<'_> {
     }
 
     fn join_by_parts(&mut self, unit: &Unit, size: usize, shapes: &[Vec<usize>]) -> Result<()> {
-        let ty = self.out.values[unit.outputs[0]].ty;
+        let ty = self.out.values[unit.outputs[0]].model_ty;
         let mut whole = vec![];
         for (inputs, shape) in unit.inputs.chunks(size).zip(shapes) {
             let part = self.out.values.len();
             let shape = Some(shape.clone());
-            self.out.values.push(Chosen { ty, shape, layout: Layout::Plain, source: Origin::Eval });
+            self.out.values.push(Chosen::plain(ty, shape, Origin::Eval));
             let inputs = inputs.to_vec();
             self.unit(&Unit { own_inputs: inputs.len(), inputs, outputs: vec![part], fused: vec![], ..unit.clone() })?;
             whole.push(part);
@@ -273,13 +313,13 @@ impl Walk<'_> {
         self.unit(&Unit { inputs, fused, before: None, ..unit.clone() })
     }
 
-    fn apart(&mut self, unit: &Unit) -> Result<()> {
+    fn without_epilogue(&mut self, unit: &Unit) -> Result<()> {
         let (first, rest) = self.split(unit, 0);
         self.unit(&first)?;
         self.unit(&rest)
     }
 
-    // The operation with the first posts, and the others as a group behind it.
+    // The operation with the first of its epilogue, and the rest as a group behind it.
     fn split(&mut self, unit: &Unit, taken: usize) -> (Unit, Unit) {
         let between = self.out.values.len();
         let like = self.out.values[unit.outputs[0]].clone();
@@ -288,16 +328,16 @@ impl Walk<'_> {
         let first = Unit {
             inputs: unit.inputs[..inputs].to_vec(),
             outputs: vec![between],
-            post: unit.post[..taken].to_vec(),
+            epilogue: unit.epilogue[..taken].to_vec(),
             fused: vec![],
             ..unit.clone()
         };
         // Inputs of the operation are no business of the group: they may be empty where its operands are not.
-        let (post, used) = super::post::as_group(&unit.post[taken..], taken, unit.inputs.len());
+        let (epilogue, used) = as_group(&unit.epilogue[taken..], taken, unit.inputs.len());
         let rest = Unit {
             inputs: used.into_iter().map(|i| unit.inputs.get(i).copied().unwrap_or(between)).collect(),
             own_inputs: 0,
-            post,
+            epilogue,
             group: true,
             orders: vec![],
             out_order: None,
@@ -308,14 +348,15 @@ impl Walk<'_> {
     }
 
     // A group that is too much for one step. Every result of a group has the shape of the last.
-    fn one_post_at_a_time(&mut self, unit: &Unit) -> Result<()> {
-        if unit.post.len() < 2 {
-            let shape = &self.out.values[unit.outputs[0]].shape;
-            return Err(Error::invalid(format!("no memory for a value of shape {shape:?}")).at(place_of(unit)));
+    fn one_function_at_a_time(&mut self, unit: &Unit) -> Result<()> {
+        if unit.epilogue.len() < 2 {
+            let Chosen { model_ty, shape, .. } = &self.out.values[unit.outputs[0]];
+            let refused = format!("no kernel takes a value of type {model_ty} and shape {shape:?}");
+            return Err(Error::unsupported(refused).at(location_of(unit)));
         }
         let mut results = vec![];
-        for (k, post) in unit.post.iter().enumerate() {
-            let last = k + 1 == unit.post.len();
+        for (k, function) in unit.epilogue.iter().enumerate() {
+            let last = k + 1 == unit.epilogue.len();
             let to = if last { unit.outputs[0] } else { self.out.values.len() };
             if !last {
                 let like = self.out.values[unit.outputs[0]].clone();
@@ -325,11 +366,11 @@ impl Walk<'_> {
                 Source::Input(i) => unit.inputs[i],
                 Source::Result(r) => results[r],
             };
-            let inputs: Vec<usize> = post.sources.iter().map(value).collect();
+            let inputs: Vec<usize> = function.sources.iter().map(value).collect();
             let sources = (0..inputs.len()).map(Source::Input).collect();
             let fused = if last { unit.fused.clone() } else { vec![] };
-            let post = vec![Post { elt: post.elt, sources }];
-            self.unit(&Unit { inputs, outputs: vec![to], post, fused, ..unit.clone() })?;
+            let epilogue = vec![ElementwiseOp { sources, ..*function }];
+            self.unit(&Unit { inputs, outputs: vec![to], epilogue, fused, ..unit.clone() })?;
             results.push(to);
         }
         Ok(())
@@ -342,7 +383,7 @@ impl Walk<'_> {
             let Some(order) = order else { continue };
             let mut like = self.out.values[unit.inputs[i]].clone();
             like.shape = like.shape.map(|s| order.iter().map(|&a| s[a]).collect());
-            (like.layout, like.source) = (Layout::Plain, Origin::Eval);
+            like = Chosen::plain(like.model_ty, like.shape, Origin::Eval);
             main.inputs[i] = self.out.values.len();
             self.out.values.push(like);
             self.transpose(unit, unit.inputs[i], order, main.inputs[i])?;
@@ -364,13 +405,13 @@ impl Walk<'_> {
         let tensor = Tensor::from_slice(&[order.len()], &numbers)?;
         let source = Origin::Constant(tensor);
         let shape = Some(vec![order.len()]);
-        self.out.values.push(Chosen { ty: ElementType::I64, shape, layout: Layout::Plain, source });
+        self.out.values.push(Chosen::plain(ElementType::I64, shape, source));
         self.unit(&Unit {
-            op: std::sync::Arc::new(carafe_ops::movement::Transpose),
+            op: Arc::new(carafe_ops::movement::Transpose),
             inputs: vec![from, self.out.values.len() - 1],
             own_inputs: 2,
             outputs: vec![to],
-            post: vec![],
+            epilogue: vec![],
             group: false,
             fused: vec![],
             orders: vec![],
@@ -379,41 +420,69 @@ impl Walk<'_> {
         })
     }
 
-    /// The value in a layout: itself, or a copy of it.
-    fn in_layout(&mut self, v: usize, layout: Layout) -> Result<usize> {
+    /// The value in a form: itself, or a copy of it.
+    fn in_form(&mut self, v: usize, form: Form) -> Result<usize> {
         let value = &self.out.values[v];
         let Some(shape) = value.shape.clone() else { return Ok(v) };
-        if value.layout.same_for(layout, &shape) {
+        let (from, layout, ty) = (value.ty, form.layout, form.ty.unwrap_or(value.model_ty));
+        let same_layout = value.layout.same_for(layout, &shape);
+        if same_layout && from == ty {
             return Ok(v);
         }
-        if let Some(&copy) = self.copies.get(&(v, layout)) {
+        if let Some(&copy) = self.copies.get(&(v, layout, ty)) {
             return Ok(copy);
         }
-        let mut copied = Chosen { layout, ..value.clone() };
-        let copy = self.out.values.len();
-        if let Origin::Constant(t) = &value.source {
-            copied.source = Origin::Constant(reorder::constant(t, value.layout, layout)?);
-            self.out.values.push(copied);
+        let copy = if let Origin::Constant(t) = &value.source {
+            let typed = if from == ty { t.clone() } else { t.cast(ty)? };
+            let source = Origin::Constant(layout.pack(&typed)?);
+            self.out.values.push(Chosen { ty, layout, source, ..value.clone() });
+            self.out.values.len() - 1
         } else {
-            copied.source = Origin::Step;
-            let step = reorder::step(&shape, value.ty, value.layout, layout);
-            self.out.scratch = self.out.scratch.max(step.scratch_floats());
-            self.out.steps.push(ChosenStep {
-                node: NodeId(u32::MAX),
-                name: format!("value_{v}_{}", layout.name()),
-                type_name: "Reorder".to_string(),
-                place: format!("reorder of value {v}"),
-                kernel: step.kernel(),
-                action: Action::Fast(step),
-                reads: vec![v],
-                writes: vec![copy],
-                workspace: 0,
-                fused: vec![],
-                over: None,
-            });
-            self.out.values.push(copied);
-        }
-        self.copies.insert((v, layout), copy);
+            // The smaller of the two types is put into another order.
+            let (mut at, convert_first) = (v, ty.bits() < from.bits());
+            if from != ty && (convert_first || same_layout) {
+                at = self.convert(at, &shape, ty)?;
+            }
+            if !same_layout {
+                let Chosen { layout: now, ty, .. } = self.out.values[at];
+                let step = self.backend.reorder(&shape, ty, now, layout);
+                at = self.copied(at, "Reorder", step, layout, ty);
+            }
+            if self.out.values[at].ty != ty {
+                at = self.convert(at, &shape, ty)?;
+            }
+            at
+        };
+        self.copies.insert((v, layout, ty), copy);
         Ok(copy)
+    }
+
+    fn convert(&mut self, v: usize, shape: &[usize], to: ElementType) -> Result<usize> {
+        let Chosen { ty, layout, .. } = self.out.values[v];
+        let step = self.backend.convert(layout.elements(shape), ty, to)?;
+        Ok(self.copied(v, "Convert", step, layout, to))
+    }
+
+    // A step of the planner's own: a value as another one.
+    fn copied(&mut self, v: usize, what: &str, step: Arc<dyn Step<B>>, layout: Layout, ty: ElementType) -> usize {
+        let copy = self.out.values.len();
+        self.out.scratch = self.out.scratch.max(step.scratch_bytes());
+        self.out.steps.push(ChosenStep {
+            node: NodeId(u32::MAX),
+            name: format!("value_{v}_{}", if what == "Reorder" { layout.name() } else { ty.to_string() }),
+            type_name: what.to_string(),
+            location: format!("{} of value {v}", what.to_ascii_lowercase()),
+            kernel: step.kernel(),
+            precision: ty,
+            action: Action::Kernel(step),
+            reads: vec![v],
+            writes: vec![copy],
+            workspace: 0,
+            fused: vec![],
+            in_place: None,
+        });
+        let value = Chosen { ty, layout, source: Origin::Step, ..self.out.values[v].clone() };
+        self.out.values.push(value);
+        copy
     }
 }

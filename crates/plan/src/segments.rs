@@ -1,18 +1,18 @@
-//! Models whose shapes depend on data run in pieces: first all whose shapes are known, up to the operations that give values
+//! Models whose shapes depend on data run in segments: first all whose shapes are known, up to the operations that give values
 //! of unknown shape; then the rest, as a model of its own whose inputs now have shapes. The rest has plans for the shapes it
-//! was entered with, and may end in a piece again.
+//! was entered with, and may end in a segment again.
 
-use crate::compiled::{Engine, PlanCache};
+use crate::backend::Backend;
 use crate::plan::Plan;
-use crate::run::{Memory, RunCx, run};
-use carafe_device::with_parallel;
-use carafe_graph::{Constant, Error, Fact, Model, NodeId, Parameter, Result, ResultOp, Value};
-use carafe_kernels::{Scratch, keep_denormals};
+use crate::planner::{PlanCache, Planner};
+use crate::run::{RunCx, RunMemory, run};
+use carafe_graph::{Constant, Fact, Model, NodeId, Parameter, Result, ResultOp, Value};
 use carafe_tensor::Tensor;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
-/// More pieces are not made; what is left is evaluated.
-const MOST_PIECES: usize = 32;
+/// More segments are not made; what is left is evaluated.
+const MOST_SEGMENTS: usize = 32;
 
 /// A value of so many elements is work.
 const LARGE: usize = 1 << 14;
@@ -22,15 +22,15 @@ const MOST_SEEN: usize = 256;
 
 /// A model up to where shapes are not known, and the rest.
 #[derive(Debug)]
-pub(crate) struct Split {
+pub(crate) struct Split<B: Backend> {
     /// Has all outputs of the model, with a number in the place of those that the rest gives, then what the rest reads.
     pub(crate) head: Model,
-    pub(crate) tail: Tail,
+    pub(crate) tail: Tail<B>,
 }
 
 /// What comes behind a plan.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct Tail<B: Backend> {
     pub(crate) model: Model,
     /// Outputs of the head that are its inputs.
     inputs: Vec<usize>,
@@ -38,19 +38,22 @@ pub(crate) struct Tail {
     outputs: Vec<(usize, usize)>,
     /// Whether it is worth a plan at the first sight of shapes; otherwise at the second.
     heavy: bool,
-    /// How many pieces came before.
+    /// How many segments came before.
     depth: usize,
-    plans: Mutex<PlanCache>,
+    plans: Mutex<PlanCache<B>>,
     seen: Mutex<Vec<Vec<Vec<usize>>>>,
 }
 
 /// Memory of a tail.
-#[derive(Debug, Default)]
-pub(crate) struct TailMemory {
-    pub(crate) memory: Memory,
+#[derive(Debug)]
+pub(crate) struct TailMemory<B: Backend> {
+    memory: RunMemory<B>,
     /// The plan of the last run.
-    pub(crate) plan: Option<Arc<Plan>>,
-    scratch: Option<Scratch>,
+    plan: Option<Arc<Plan<B>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 fn is_known(fact: &Fact) -> bool {
@@ -65,9 +68,9 @@ fn is_heavy(type_name: &str) -> bool {
 }
 
 /// Splits a model behind the first operations whose results have no known shape; `None` when nothing comes behind them.
-pub(crate) fn split(model: &Model, depth: usize) -> Result<Option<Split>> {
+pub(crate) fn split<B: Backend>(model: &Model, depth: usize) -> Result<Option<Split<B>>> {
     let is_open = |id: NodeId| model.node(id).outputs().iter().any(|o| !is_known(&o.fact));
-    if depth >= MOST_PIECES || model.parameters().iter().any(|&p| is_open(p)) {
+    if depth >= MOST_SEGMENTS || model.parameters().iter().any(|&p| is_open(p)) {
         return Ok(None);
     }
     let order = model.topological_order()?;
@@ -146,20 +149,20 @@ pub(crate) fn split(model: &Model, depth: usize) -> Result<Option<Split>> {
         tail.remove(p)?;
     }
     tail.order_parameters(entries);
-    let (plans, seen) = (Mutex::default(), Mutex::default());
-    let tail = Tail { model: tail, inputs, outputs, heavy, depth: depth + 1, plans, seen };
+    let tail =
+        Tail { model: tail, inputs, outputs, heavy, depth: depth + 1, plans: Mutex::default(), seen: Mutex::default() };
     Ok(Some(Split { head, tail }))
 }
 
-impl Tail {
+impl<B: Backend> Tail<B> {
     /// The plan for inputs of these shapes; `None` where it is not worth making one yet.
-    fn plan(&self, engine: &Engine, inputs: &[Tensor]) -> Result<Option<Arc<Plan>>> {
+    fn plan(&self, planner: &Planner<B>, inputs: &[Tensor]) -> Result<Option<Arc<Plan<B>>>> {
         let key: Vec<Vec<usize>> = inputs.iter().map(|t| t.shape().to_vec()).collect();
-        if let Some(plan) = self.plans.lock().unwrap_or_else(|e| e.into_inner()).get(&(0, key.clone())) {
+        if let Some(plan) = lock(&self.plans).get(&(0, key.clone())) {
             return Ok(Some(plan));
         }
         if !self.heavy {
-            let mut seen = self.seen.lock().unwrap_or_else(|e| e.into_inner());
+            let mut seen = lock(&self.seen);
             if !seen.contains(&key) {
                 if seen.len() >= MOST_SEEN {
                     seen.remove(0);
@@ -168,27 +171,28 @@ impl Tail {
                 return Ok(None);
             }
         }
-        let plan = Arc::new(engine.make_plan(&self.model, inputs, self.depth)?);
-        engine.hold_bodies(&plan);
-        Ok(Some(self.plans.lock().unwrap_or_else(|e| e.into_inner()).put((0, key), plan)))
-    }
-
-    /// The plan that was made last.
-    pub(crate) fn latest(&self) -> Option<Arc<Plan>> {
-        self.plans.lock().unwrap_or_else(|e| e.into_inner()).latest(0)
+        let plan = Arc::new(planner.make_plan(&self.model, inputs, self.depth)?);
+        planner.hold_bodies(&plan);
+        Ok(Some(lock(&self.plans).put((0, key), plan)))
     }
 
     /// Runs behind the head, whose outputs are in `cx.memory`.
-    pub(crate) fn run(&self, cx: &mut RunCx<'_>) -> Result<()> {
+    pub(crate) fn run(&self, cx: &mut RunCx<'_, B>) -> Result<()> {
         let inputs: Vec<Tensor> = self.inputs.iter().map(|&i| cx.memory.outputs[i].clone()).collect();
-        let plan = self.plan(cx.engine, &inputs)?;
-        let mut own = cx.memory.tail.take().unwrap_or_default();
+        let plan = self.plan(cx.planner, &inputs)?;
+        let kept = cx.memory.tail.take();
+        let mut own = kept.unwrap_or_else(|| Box::new(TailMemory { memory: RunMemory::default(), plan: None }));
         own.plan = plan.clone();
         let done = match &plan {
-            Some(plan) => self.run_plan(plan, &inputs, &mut own, cx).map(|()| own.memory.outputs.clone()),
+            Some(plan) => {
+                let memory = &mut own.memory;
+                let (planner, stream, env, profiled) = (cx.planner, cx.stream, &mut *cx.env, cx.profiled);
+                let mut cx = RunCx { planner, stream, inputs: &inputs, memory, env, profiled };
+                run(plan, &mut cx).map(|()| own.memory.outputs.clone())
+            }
             None => {
-                let _denormals = keep_denormals();
-                with_parallel(cx.lent.clone(), || carafe_graph::run(&self.model, &inputs, cx.env))
+                let env = &mut *cx.env;
+                cx.planner.backend.on_host(cx.stream, || carafe_graph::run(&self.model, &inputs, env))
             }
         };
         if let Ok(outputs) = &done {
@@ -199,49 +203,27 @@ impl Tail {
         cx.memory.tail = Some(own);
         done.map(|_| ())
     }
-
-    fn run_plan(&self, plan: &Plan, inputs: &[Tensor], own: &mut TailMemory, cx: &mut RunCx<'_>) -> Result<()> {
-        let threads = cx.exec.threads();
-        let large = |s: &Scratch| s.floats() >= plan.scratch && s.threads() >= threads;
-        if !large(cx.exec.scratch) && !own.scratch.as_ref().is_some_and(large) {
-            let refused = || Error::invalid(format!("no memory for {} floats of scratch", plan.scratch));
-            own.scratch = Some(Scratch::new(threads, plan.scratch).ok_or_else(refused)?);
-        }
-        let scratch = match &own.scratch {
-            Some(scratch) if !large(cx.exec.scratch) => scratch,
-            _ => cx.exec.scratch,
-        };
-        let exec = cx.exec.with_scratch(scratch);
-        run(
-            plan,
-            &mut RunCx {
-                exec: &exec,
-                engine: cx.engine,
-                lent: cx.lent,
-                inputs,
-                memory: &mut own.memory,
-                env: cx.env,
-                profiled: cx.profiled,
-            },
-        )
-    }
 }
 
-/// The plans of all pieces of the last run with their memory.
-pub(crate) fn pieces<'a>(plan: &'a Plan, memory: &'a Memory) -> Vec<(&'a Plan, &'a Memory)> {
-    let mut all = vec![(plan, memory)];
-    while let Some((plan, memory)) = all.last() {
-        let Some(tail) = memory.tail.as_deref().filter(|_| plan.tail.is_some()) else { break };
-        let Some(next) = &tail.plan else { break };
-        all.push((next, &tail.memory));
+/// The plans of all segments of the last run, each with the times of its steps.
+pub(crate) fn segments<'a, B: Backend>(
+    plan: &'a Plan<B>,
+    memory: &'a RunMemory<B>,
+) -> Vec<(&'a Plan<B>, &'a [Duration])> {
+    let mut all = vec![];
+    let mut next = Some((plan, memory));
+    while let Some((plan, memory)) = next {
+        all.push((plan, &memory.times[..]));
+        let tail = memory.tail.as_deref().filter(|_| plan.tail.is_some());
+        next = tail.and_then(|tail| Some((&**tail.plan.as_ref()?, &tail.memory)));
     }
     all
 }
 
 /// A plan and those that were last made for what comes behind it.
-pub(crate) fn latest(plan: Arc<Plan>) -> Vec<Arc<Plan>> {
+pub(crate) fn latest<B: Backend>(plan: Arc<Plan<B>>) -> Vec<Arc<Plan<B>>> {
     let mut all = vec![plan];
-    while let Some(next) = all.last().and_then(|p| p.tail.as_ref()?.latest()) {
+    while let Some(next) = all.last().and_then(|p| lock(&p.tail.as_ref()?.plans).latest(0)) {
         all.push(next);
     }
     all

@@ -2,16 +2,16 @@
 //! reads the value between. The unit then stands where its last node stood, so all operands are ready by then.
 
 use super::draft::{Draft, Unit};
-use super::elements::{Elt, operand_fits};
-use super::post::{Post, Source};
-use crate::steps::column_axis;
+use crate::backend::Fusing;
+use crate::elementwise::operand_fits;
+use crate::epilogue::{ElementwiseOp, Source};
 
-pub(super) fn fuse(draft: &mut Draft) {
+pub(super) fn fuse(draft: &mut Draft, fusing: &dyn Fusing) {
     let (readers, handed) = draft.readers();
     let mut gone = vec![false; draft.units.len()];
     // From the end: of two products that meet in a sum the later one takes it, for the other is ready by then.
     for first in (0..draft.units.len()).rev() {
-        if gone[first] || column_axis(&*draft.units[first].op, 2).is_none() {
+        if gone[first] || fusing.epilogue_axis(&*draft.units[first].op, 2).is_none() {
             continue;
         }
         let mut last = first;
@@ -22,7 +22,7 @@ pub(super) fn fuse(draft: &mut Draft) {
             if handed[value] > 0 || gone[next] || unit.outputs.len() != 1 {
                 break;
             }
-            let Some(grown) = grow(draft, &unit, next) else { break };
+            let Some(grown) = grow(draft, fusing, &unit, next) else { break };
             unit = grown;
             gone[last] = true;
             last = next;
@@ -40,16 +40,15 @@ pub(super) fn fuse(draft: &mut Draft) {
 }
 
 // The unit with the elementwise node behind it taken in.
-fn grow(draft: &Draft, unit: &Unit, next: usize) -> Option<Unit> {
+fn grow(draft: &Draft, fusing: &dyn Fusing, unit: &Unit, next: usize) -> Option<Unit> {
     let node = &draft.units[next];
-    if node.group || !node.post.is_empty() || node.outputs.len() != 1 {
+    if node.group {
         return None;
     }
     let value = unit.outputs[0];
-    let ports = || node.inputs.iter().chain(&node.outputs).map(|&v| &draft.values[v]);
-    let elt = Elt::of(&*node.op, &ports().collect::<Vec<_>>())?;
+    let (elt, ty) = draft.elementwise(node, fusing)?;
     let shape = draft.values[value].shape.as_ref()?;
-    let columns = column_axis(&*unit.op, shape.len())?;
+    let columns = fusing.epilogue_axis(&*unit.op, shape.len())?;
     if draft.values[node.outputs[0]].shape.as_ref() != Some(shape) {
         return None;
     }
@@ -57,16 +56,16 @@ fn grow(draft: &Draft, unit: &Unit, next: usize) -> Option<Unit> {
     let mut sources = vec![];
     for &v in elt.operands(&node.inputs) {
         if v == value {
-            sources.push(Source::Result(unit.post.len()));
+            sources.push(Source::Result(unit.epilogue.len()));
             continue;
         }
-        if !operand_fits(&draft.values[v], shape, columns) {
+        if !operand_fits(&draft.values[v], ty, shape, columns) {
             return None;
         }
         sources.push(Source::Input(grown.inputs.len()));
         grown.inputs.push(v);
     }
-    grown.post.push(Post { elt, sources });
+    grown.epilogue.push(ElementwiseOp { elt, ty, sources });
     grown.outputs = node.outputs.clone();
     grown.fused.push(std::mem::replace(&mut grown.name, node.name.clone()));
     Some(grown)

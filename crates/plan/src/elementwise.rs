@@ -1,27 +1,79 @@
-//! Which operations work element by element on floats, and as what.
+//! Which operations work element by element, and as what.
 
-use super::draft::Val;
+use crate::lower::draft::Val;
 use carafe_graph::Op;
-use carafe_kernels::Act;
-use carafe_kernels::eltwise::Quantize;
 use carafe_ops::activation as act;
 use carafe_ops::arithmetic::{self as arith, AutoBroadcast};
 use carafe_ops::math;
 use carafe_ops::quantize::FakeQuantize;
 use carafe_tensor::ElementType;
 
-/// An elementwise operation.
+/// An elementwise function.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Elt {
+pub enum Elt {
+    /// A function that networks put behind a layer.
     Act(Act),
+    /// A function of one number.
     Unary(Unary),
+    /// A function of two numbers.
     Binary(Binary),
     /// FakeQuantize of one range.
     Quantize(Quantize),
 }
 
+/// An activation. The formulas are those of the operations of the same names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Act {
+    Relu,
+    Clamp {
+        min: f32,
+        max: f32,
+    },
+    /// `x` times the factor below zero.
+    LeakyRelu(f32),
+    /// `factor * (exp(x) - 1)` below zero.
+    Elu(f32),
+    /// `scale * (x > 0 ? x : alpha * (exp(x) - 1))`.
+    Selu {
+        alpha: f32,
+        scale: f32,
+    },
+    Sigmoid,
+    Tanh,
+    /// `x * sigmoid(beta * x)`.
+    Swish(f32),
+    /// `x * clamp(x + 3, 0, 6) / 6`.
+    HSwish,
+    /// `clamp(x + 3, 0, 6) / 6`.
+    HSigmoid,
+    /// `clamp(alpha * x + beta, 0, 1)`.
+    HardSigmoid {
+        alpha: f32,
+        beta: f32,
+    },
+    GeluErf,
+    GeluTanh,
+    Mish,
+    SoftPlus,
+    SoftSign,
+}
+
+/// FakeQuantize with numbers for its limits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantize {
+    /// Lower and upper limit of what is read.
+    pub from: [f32; 2],
+    /// Lower and upper limit of the result.
+    pub to: [f32; 2],
+    /// Steps between the limits: one less than the levels.
+    pub steps: f32,
+}
+
+/// A function of one number, named after its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unary {
+#[allow(missing_docs)]
+pub enum Unary {
     Abs,
     Negative,
     Exp,
@@ -46,8 +98,10 @@ pub(crate) enum Unary {
     Erf,
 }
 
+/// A function of two numbers, named after its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Binary {
+#[allow(missing_docs)]
+pub enum Binary {
     Add,
     Subtract,
     Multiply,
@@ -63,13 +117,13 @@ pub(crate) enum Binary {
 }
 
 impl Elt {
-    /// What an operation is, when all its ports (inputs, then the output) are floats of known shape.
-    pub(crate) fn of(op: &dyn Op, ports: &[&Val]) -> Option<Elt> {
+    /// What an operation is and of which type, when its operands and its output are of that type and of known shape. The
+    /// ports are the inputs, then the output.
+    pub(crate) fn of(op: &dyn Op, ports: &[&Val]) -> Option<(Elt, ElementType)> {
         let elt = unary(op, ports).or_else(|| binary(op, ports)).or_else(|| quantize(op, ports))?;
-        let operands = elt.operands(ports);
         let output = ports.last()?;
-        let float = |v: &&Val| v.ty == ElementType::F32 && v.shape.as_ref().is_some_and(|s| !s.contains(&0));
-        (operands.iter().all(float) && float(output)).then_some(elt)
+        let alike = |v: &&Val| v.ty == output.ty && v.shape.as_ref().is_some_and(|s| !s.contains(&0));
+        (elt.operands(ports).iter().all(alike) && alike(output)).then_some((elt, output.ty))
     }
     /// Those of a node's inputs that are operands; the others are parameters that `of` has read.
     pub(crate) fn operands<'a, T>(&self, inputs: &'a [T]) -> &'a [T] {
@@ -82,17 +136,18 @@ impl Elt {
 
 /// Whether a value can be an operand of what follows a convolution or matrix product of this shape: of the same shape, one
 /// number, or one number a column.
-pub(crate) fn operand_fits(v: &Val, shape: &[usize], column_axis: usize) -> bool {
+pub(crate) fn operand_fits(v: &Val, ty: ElementType, shape: &[usize], column_axis: usize) -> bool {
     let Some(own) = &v.shape else { return false };
-    v.ty == ElementType::F32 && (own == shape || is_scalar(own) || is_column_vector(own, shape, column_axis))
+    v.ty == ty && (own == shape || is_scalar(own) || is_column_vector(own, shape, column_axis))
 }
 
-pub(crate) fn is_scalar(shape: &[usize]) -> bool {
+/// Whether a shape has one element.
+pub fn is_scalar(shape: &[usize]) -> bool {
     shape.iter().all(|&n| n == 1)
 }
 
 /// Whether a shape, aligned at the last axis, has more than one element only on the column axis.
-pub(crate) fn is_column_vector(own: &[usize], shape: &[usize], column_axis: usize) -> bool {
+pub fn is_column_vector(own: &[usize], shape: &[usize], column_axis: usize) -> bool {
     own.len() <= shape.len()
         && own.iter().rev().zip((0..shape.len()).rev()).all(|(&n, axis)| match axis == column_axis {
             true => n == shape[axis],
@@ -159,7 +214,7 @@ fn quantize(op: &dyn Op, ports: &[&Val]) -> Option<Elt> {
     let op = op.get::<FakeQuantize>().filter(|op| op.levels < 1 << 24)?;
     let limit = |i: usize| ports.get(i).filter(|p| p.ty == ElementType::F32).and_then(|p| number(p));
     let (from, to) = ([limit(1)?, limit(2)?], [limit(3)?, limit(4)?]);
-    Quantize::new(from, to, (op.levels - 1) as f32).map(Elt::Quantize)
+    Some(Elt::Quantize(Quantize { from, to, steps: (op.levels - 1) as f32 }))
 }
 
 fn plain_unary(op: &dyn Op) -> Option<Unary> {

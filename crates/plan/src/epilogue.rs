@@ -1,11 +1,12 @@
-//! Elementwise work inside another step: what follows a convolution or a matrix product, or a whole group of elementwise
+//! Elementwise work inside another step: the epilogue of a convolution or a matrix product, or a whole group of elementwise
 //! nodes.
 
-use crate::lower::elements::Elt;
+use crate::elementwise::Elt;
+use carafe_tensor::ElementType;
 
 /// Where an operand comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub enum Source {
     /// An input of the step.
     Input(usize),
     /// An earlier result: of the main operation (0), or of the `k`-th elementwise one. In a group without a main operation
@@ -15,13 +16,17 @@ pub(crate) enum Source {
 
 /// One elementwise operation.
 #[derive(Clone, Debug)]
-pub(crate) struct Post {
-    pub(crate) elt: Elt,
-    pub(crate) sources: Vec<Source>,
+pub struct ElementwiseOp {
+    /// What it computes.
+    pub elt: Elt,
+    /// Type of its operands and of its result.
+    pub ty: ElementType,
+    /// Its operands.
+    pub sources: Vec<Source>,
 }
 
-/// Posts behind the first `taken` as a group of their own, and the inputs it has: what they follow is input `result`.
-pub(crate) fn as_group(post: &[Post], taken: usize, result: usize) -> (Vec<Post>, Vec<usize>) {
+/// Elementwise work behind the first `taken` as a group of its own, and the inputs it has: what it follows is input `result`.
+pub(crate) fn as_group(ops: &[ElementwiseOp], taken: usize, result: usize) -> (Vec<ElementwiseOp>, Vec<usize>) {
     let mut used: Vec<usize> = vec![];
     let mut input = |i: usize| match used.iter().position(|&u| u == i) {
         Some(at) => Source::Input(at),
@@ -35,6 +40,6 @@ pub(crate) fn as_group(post: &[Post], taken: usize, result: usize) -> (Vec<Post>
         Source::Result(k) => Source::Result(k - taken - 1),
         Source::Input(i) => input(i),
     };
-    let post = post.iter().map(|p| Post { elt: p.elt, sources: p.sources.iter().map(&mut source).collect() }).collect();
-    (post, used)
+    let ops = ops.iter().map(|op| ElementwiseOp { sources: op.sources.iter().map(&mut source).collect(), ..*op });
+    (ops.collect(), used)
 }

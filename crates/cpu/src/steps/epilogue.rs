@@ -1,14 +1,12 @@
-//! What follows a matrix product or convolution inside its step: the posts of a unit, sorted into what the kernels do in
-//! registers (a bias, one sum, one function) and a program for the rest.
+//! The epilogue of a matrix product or convolution inside its step, sorted into what the kernels do in registers (a bias, one
+//! sum, one function) and a program for the rest.
 
-use super::apart::Apart;
-use super::elements::{names, program};
+use super::elements::{act_of, names, program};
 use super::{Io, Site};
-use crate::lower::elements::{Binary, Elt, is_column_vector, is_scalar};
-use crate::lower::post::{Post, Source};
-use crate::plan::Layout;
 use carafe_kernels::eltwise::{Program, TileInput, TileProgram};
 use carafe_kernels::{Act, Epilogue};
+use carafe_plan::elementwise::{Binary, Elt, is_column_vector, is_scalar};
+use carafe_plan::{ElementwiseOp, Layout, RowStrides, Source};
 
 /// An operand with one number a column.
 #[derive(Clone, Debug)]
@@ -18,16 +16,16 @@ enum Columns {
     Read(usize),
 }
 
-/// The end of a step.
+/// The epilogue of a step.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ending {
+pub(super) struct StepEpilogue {
     bias: Option<Columns>,
     add: Option<usize>,
     add_last: bool,
     act: Act,
     rest: Option<Rest>,
-    /// How far the rows of operands lie apart, where that is not what the result's do.
-    apart: Apart,
+    /// Row strides of operands, where they are not what the result's is.
+    strides: RowStrides,
 }
 
 /// What kernels do not do in registers.
@@ -49,21 +47,26 @@ enum Form {
 /// Operands of a program at most.
 const MOST: usize = 8;
 
-impl Ending {
+impl StepEpilogue {
     /// The end for the posts of a site whose output keeps `columns` of them on `axis`. Operands are read behind the inputs in
     /// `reads`, and are added there in the layout of the output. `None` when not all can be done.
-    pub(super) fn of(site: &Site<'_>, axis: usize, layout: Layout, reads: &mut Vec<(usize, Layout)>) -> Option<Ending> {
+    pub(super) fn of(
+        site: &Site<'_>,
+        axis: usize,
+        layout: Layout,
+        reads: &mut Vec<(usize, Layout)>,
+    ) -> Option<StepEpilogue> {
         let shape = &site.outputs[0].shape;
         let columns = shape[axis];
-        let mut end = Ending::default();
+        let mut epilogue = StepEpilogue::default();
         let mut done = 0;
-        while done < site.post.len() && end.take(site, done, axis, layout, columns, reads) {
+        while done < site.epilogue.len() && epilogue.take(site, done, axis, layout, columns, reads) {
             done += 1;
         }
-        if done < site.post.len() {
-            end.rest = Some(rest(site, done, axis, layout, reads)?);
+        if done < site.epilogue.len() {
+            epilogue.rest = Some(rest(site, done, axis, layout, reads)?);
         }
-        Some(end)
+        Some(epilogue)
     }
 
     // One post into registers, if it comes at the right time.
@@ -76,14 +79,11 @@ impl Ending {
         columns: usize,
         reads: &mut Vec<(usize, Layout)>,
     ) -> bool {
-        let (post, shape) = (&site.post[k], &site.outputs[0].shape);
+        let (post, shape) = (&site.epilogue[k], &site.outputs[0].shape);
         let before_act = self.act == Act::None;
         let Some((i, negative)) = operand(post, k) else {
-            let Elt::Act(act) = post.elt else { return false };
-            if !before_act || act == Act::None {
-                return false;
-            }
-            self.act = act;
+            let (Elt::Act(act), true) = (post.elt, before_act) else { return false };
+            self.act = act_of(act);
             // A sum that came before the function stays before it.
             return !self.add_last;
         };
@@ -94,7 +94,7 @@ impl Ending {
                 Some(v) if v.len() == columns => Some(Columns::Constant(signed(v, negative))),
                 Some(v) if v.len() == 1 => Some(Columns::Constant(signed(vec![v[0]; columns], negative))),
                 None if !negative && port.len() == columns => {
-                    reads.push((i, Layout::Plain));
+                    reads.push((i, Layout::PLAIN));
                     Some(Columns::Read(reads.len() - 1))
                 }
                 _ => None,
@@ -110,18 +110,18 @@ impl Ending {
         false
     }
 
-    /// Whether a read is an operand like the result, of which rows may lie apart.
+    /// Whether a read is an operand like the result, whose rows may have a stride.
     pub(super) fn is_matrix(&self, read: usize) -> bool {
         let in_rest = |r: &Rest| r.inputs.iter().any(|(form, i)| *i == read && matches!(form, Form::Matrix));
         self.add == Some(read) || self.rest.as_ref().is_some_and(in_rest)
     }
 
-    /// The same end for operands that lie apart.
-    pub(super) fn with_apart(&self, apart: &Apart) -> Ending {
-        Ending { apart: Apart { reads: apart.reads.clone(), writes: vec![] }, ..self.clone() }
+    /// The same for operands with row strides.
+    pub(super) fn with_strides(&self, strides: &RowStrides) -> StepEpilogue {
+        StepEpilogue { strides: RowStrides { reads: strides.reads.clone(), writes: vec![] }, ..self.clone() }
     }
 
-    // Without the rest. Rows of the summed operand are `stride` apart.
+    // Without the rest. `stride` is that of the summed operand's rows.
     fn epilogue<'e>(&'e self, inputs: &[&'e [u8]], stride: usize) -> Epilogue<'e> {
         let bias = self.bias.as_ref().map(|b| match b {
             Columns::Constant(v) => v.as_slice(),
@@ -129,22 +129,22 @@ impl Ending {
         });
         Epilogue {
             bias,
-            add: self.add.map(|i| (bytemuck::cast_slice(inputs[i]), self.apart.read(i, stride))),
+            add: self.add.map(|i| (bytemuck::cast_slice(inputs[i]), self.strides.read(i, stride))),
             add_last: self.add_last,
             act: self.act,
             finish: None,
         }
     }
 
-    /// Calls the kernel with the end over the memory of a run.
-    pub(super) fn with<R>(&self, io: &Io<'_, '_>, stride: usize, kernel: impl FnOnce(&Epilogue<'_>) -> R) -> R {
+    /// Calls the kernel with the epilogue over the memory of a run.
+    pub(super) fn with<R>(&self, io: &Io<'_>, stride: usize, kernel: impl FnOnce(&Epilogue<'_>) -> R) -> R {
         let mut epilogue = self.epilogue(io.inputs, stride);
         let Some(rest) = &self.rest else { return kernel(&epilogue) };
         let mut inputs: [TileInput<'_>; MOST] = [TileInput::Scalar(0.0); MOST];
         for (slot, (form, read)) in inputs.iter_mut().zip(&rest.inputs) {
             let data: &[f32] = bytemuck::cast_slice(io.inputs[*read]);
             *slot = match form {
-                Form::Matrix => TileInput::Matrix { data, stride: self.apart.read(*read, stride) },
+                Form::Matrix => TileInput::Matrix { data, stride: self.strides.read(*read, stride) },
                 Form::Columns => TileInput::Row(data),
                 Form::Number => TileInput::Scalar(data[0]),
             };
@@ -188,9 +188,10 @@ fn rest(site: &Site<'_>, done: usize, axis: usize, layout: Layout, reads: &mut V
         Source::Result(k) => k.checked_sub(done).map(Source::Result),
         input => Some(input),
     };
-    let moved =
-        |p: &Post| Some(Post { elt: p.elt, sources: p.sources.iter().map(source).collect::<Option<Vec<_>>>()? });
-    let post: Vec<Post> = site.post[done..].iter().map(moved).collect::<Option<_>>()?;
+    let moved = |p: &ElementwiseOp| {
+        Some(ElementwiseOp { elt: p.elt, ty: p.ty, sources: p.sources.iter().map(source).collect::<Option<Vec<_>>>()? })
+    };
+    let post: Vec<ElementwiseOp> = site.epilogue[done..].iter().map(moved).collect::<Option<_>>()?;
     let (program, used) = program(&post, Some(()), &site.inputs);
     if used.len() > MOST {
         return None;
@@ -201,9 +202,9 @@ fn rest(site: &Site<'_>, done: usize, axis: usize, layout: Layout, reads: &mut V
         let (form, wanted) = if port.shape == *shape && port.len() > 1 {
             (Form::Matrix, layout)
         } else if port.len() == 1 {
-            (Form::Number, Layout::Plain)
+            (Form::Number, Layout::PLAIN)
         } else if is_column_vector(&port.shape, shape, axis) {
-            (Form::Columns, Layout::Plain)
+            (Form::Columns, Layout::PLAIN)
         } else {
             return None;
         };
@@ -214,7 +215,7 @@ fn rest(site: &Site<'_>, done: usize, axis: usize, layout: Layout, reads: &mut V
 }
 
 // The other operand of a sum with the result so far, and whether it is taken away.
-fn operand(post: &Post, k: usize) -> Option<(usize, bool)> {
+fn operand(post: &ElementwiseOp, k: usize) -> Option<(usize, bool)> {
     match (post.elt, &post.sources[..]) {
         (Elt::Binary(Binary::Add), [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)])
             if *r == k =>

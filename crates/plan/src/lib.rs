@@ -1,0 +1,35 @@
+//! From a model to something that runs, for any device. A model is lowered for one set of input shapes to a [`Plan`]: steps in
+//! order over values with slots in planned memory (`lower/`). A [`Planner`] keeps plans by shapes; [`run`] runs one.
+//!
+//! A device is a [`Backend`]: builders that know its kernels, layouts, element types, and its [`Memory`]. What no builder
+//! takes is evaluated on the host, so every model runs.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod backend;
+mod bodies;
+pub mod elementwise;
+mod epilogue;
+mod layout;
+mod lower;
+mod plan;
+mod planner;
+mod report;
+mod run;
+mod segments;
+mod site;
+mod strided;
+
+pub use backend::{Backend, DynamicOutput, Fusing, Host, Memory, MemoryKind, Step, StepRun, TransposedReads};
+pub use bodies::Bodies;
+pub use epilogue::{ElementwiseOp, Source};
+pub use layout::{AxisOrder, Block, Form, Layout};
+pub use lower::lower;
+pub use lower::separable::Before;
+pub use plan::{Action, Plan, PlanStep, PlanValue, Region, Slot};
+pub use planner::{PlanCache, Planner, SHAPED};
+pub use report::{annotate, profile};
+pub use run::{RunCx, RunMemory, cancelled, run};
+pub use site::{Built, Port, Site, Work};
+pub use strided::{Operand, Parts, RowStrides, Rows};
