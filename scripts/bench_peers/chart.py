@@ -3,7 +3,7 @@
 import math
 from xml.sax.saxutils import escape
 
-LABEL, WIDTH, END = 190, 470, 60  # left of the bars, the bars, right of them
+LABEL, WIDTH, END = 230, 430, 60  # left of the bars, the bars, right of them
 ROW, BAR, TOP = 18, 12, 54
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #24292f }

@@ -157,5 +157,6 @@ def tell_again(args, result, shown=False):
             text = "against the better of OpenVINO and ONNX Runtime; above 1 Carafe does better"
             mean = ("geometric mean", report.means(result)[key]["best"][0])
             (folder / report.picture_name(key)).write_text(chart.bars(title, text, [*rows, mean]))
+        (folder / "means.svg").write_text(chart.bars(*report.overview(result)))
         print(f"written: {folder}")
     return 0 if len(report.counted(result)) == len(result["models"]) else 1

@@ -161,6 +161,13 @@ def page(result):
     return "\n".join(text) + "\n"
 
 
+def overview(result):
+    """Title, text and rows of the chart of all means: a bar for each figure and peer."""
+    every = means(result)
+    rows = [(f"{title}, {SHOWN.get(p, p)}", m) for key, title, _ in kinds(result) for p, (m, _) in every[key].items() if p != "best"]
+    return f"Carafe beside its peers, {len(counted(result))} models", "geometric means; above 1 Carafe does better", rows
+
+
 def picture_name(key):
     return key.replace(" ", "-") + ".svg"
 
