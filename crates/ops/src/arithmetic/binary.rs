@@ -160,26 +160,60 @@ pub(crate) fn pairs<A, B, U>(
     b: &[B],
     f: impl Fn(&A, &B) -> U,
 ) -> Result<Vec<U>> {
-    if cx.shape(0) == shape && cx.shape(1) == shape {
-        return Ok(a.iter().zip(b).map(|(x, y)| f(x, y)).collect());
-    }
-    let steps = (meeting.strides(cx.shape(0), shape, true), meeting.strides(cx.shape(1), shape, false));
-    let (Some(ta), Some(tb)) = steps else {
-        return Err(cx.fail(format!("shapes {:?} and {:?} do not broadcast to {shape:?}", cx.shape(0), cx.shape(1))));
-    };
-    // Equal shapes were handled above, so at least one axis exists.
-    let (outer, row) = (&shape[..shape.len() - 1], shape[shape.len() - 1]);
-    let (sa, sb) = (ta[outer.len()], tb[outer.len()]);
-    // Two small tensors can span an absurd one.
-    let mut out = Vec::new();
-    let reserved = elements(shape).is_some_and(|n| out.try_reserve_exact(n).is_ok());
-    if !reserved {
-        return Err(cx.fail(format!("there is no memory for an output of shape {shape:?}")));
-    }
-    for (i, j) in offsets(outer, &ta[..outer.len()]).zip(offsets(outer, &tb[..outer.len()])) {
-        out.extend((0..row).map(|k| f(&a[i + k * sa], &b[j + k * sb])));
-    }
+    let rows = Rows::of(cx, meeting, shape)?;
+    let mut out = rows.room(cx, shape)?;
+    let [sa, sb] = rows.steps;
+    let n = rows.len;
+    rows.each(&mut |i, j| match (sa, sb) {
+        (1, 1) => out.extend(a[i..i + n].iter().zip(&b[j..j + n]).map(|(x, y)| f(x, y))),
+        _ => out.extend((0..n).map(|k| f(&a[i + k * sa], &b[j + k * sb]))),
+    });
     Ok(out)
+}
+
+/// How two tensors are walked through: rows of the output, where each begins in both, and the steps along a row. It knows no
+/// element type, so that the code of a function over elements is its loop over a row and nothing else.
+struct Rows {
+    /// All axes but the last, with the strides of both tensors.
+    outer: Vec<usize>,
+    strides: [Vec<usize>; 2],
+    len: usize,
+    steps: [usize; 2],
+}
+
+impl Rows {
+    fn of(cx: &EvalCx<'_>, meeting: Meeting, shape: &[usize]) -> Result<Rows> {
+        if cx.shape(0) == shape && cx.shape(1) == shape {
+            let len = elements(shape).unwrap_or(0);
+            return Ok(Rows { outer: vec![], strides: [vec![], vec![]], len, steps: [1, 1] });
+        }
+        let strides = (meeting.strides(cx.shape(0), shape, true), meeting.strides(cx.shape(1), shape, false));
+        let (Some(mut a), Some(mut b)) = strides else {
+            return Err(
+                cx.fail(format!("shapes {:?} and {:?} do not broadcast to {shape:?}", cx.shape(0), cx.shape(1)))
+            );
+        };
+        // Equal shapes were handled above, so at least one axis exists.
+        let steps = [a.pop().unwrap_or(0), b.pop().unwrap_or(0)];
+        let (outer, len) = (shape[..a.len()].to_vec(), shape[a.len()]);
+        Ok(Rows { outer, strides: [a, b], len, steps })
+    }
+
+    /// Room for the output; two small tensors can span an absurd one.
+    fn room<U>(&self, cx: &EvalCx<'_>, shape: &[usize]) -> Result<Vec<U>> {
+        let mut out = Vec::new();
+        let reserved = elements(shape).is_some_and(|n| out.try_reserve_exact(n).is_ok());
+        if reserved {
+            Ok(out)
+        } else {
+            Err(cx.fail(format!("there is no memory for an output of shape {shape:?}")))
+        }
+    }
+
+    fn each(&self, row: &mut dyn FnMut(usize, usize)) {
+        let [a, b] = &self.strides;
+        offsets(&self.outer, a).zip(offsets(&self.outer, b)).for_each(|(i, j)| row(i, j));
+    }
 }
 
 /// Refuses an integer division by zero.
