@@ -63,7 +63,9 @@ impl Pass for ForeignPass {
                 library.call("run", || unsafe { run(user, bridge.pointer(), &mut fired) })?;
                 fired
             }
-            None => in_bodies(model, |body| self.walk(body, &registry, notes))? + self.walk(model, &registry, notes)?,
+            None => {
+                in_bodies(model, &mut |body| self.walk(body, &registry, notes))? + self.walk(model, &registry, notes)?
+            }
         };
         if fired > 0 {
             model.prune();

@@ -68,6 +68,6 @@ impl Explained {
         for id in ids {
             model.rt_info_mut(id).user.retain(|t| t.key != KEY);
         }
-        in_bodies(model, |body| Explained::detach(body).map(|()| 1)).map(|_| ())
+        in_bodies(model, &mut |body| Explained::detach(body).map(|()| 1)).map(|_| ())
     }
 }

@@ -14,6 +14,7 @@ use carafe_ops::shape::ShapeOf;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// A node as the source file has it.
 #[derive(Clone, Debug, Default)]
@@ -432,11 +433,12 @@ impl<'a> NodeCx<'a> {
         Ok((0..n).map(|port| Value { node, port }).collect())
     }
     fn emit_node<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<NodeId> {
+        self.emit_made(Arc::new(op), inputs)
+    }
+    fn emit_made(&mut self, op: OpRef, inputs: &[Value]) -> Result<NodeId> {
         let name = format!("{}/{}_{}", self.base_name(), op.info().name, self.emitted.len());
-        let id = match self.in_front_of(&op)? {
-            Some(users) => self.host.model_mut().add_ref(name, users, inputs)?,
-            None => self.host.model_mut().add(name, op, inputs)?,
-        };
+        let op = self.in_front_of(&*op)?.unwrap_or(op);
+        let id = self.host.model_mut().add_ref(name, op, inputs)?;
         self.emitted.push(id);
         Ok(id)
     }

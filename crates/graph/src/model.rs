@@ -108,7 +108,10 @@ impl Model {
 
     /// As `add`, for an operation whose type is only known at run time.
     pub fn add_ref(&mut self, name: impl Into<String>, op: OpRef, inputs: &[Value]) -> Result<NodeId> {
-        let name = name.into();
+        self.add_named(name.into(), op, inputs)
+    }
+
+    fn add_named(&mut self, name: String, op: OpRef, inputs: &[Value]) -> Result<NodeId> {
         for v in inputs {
             let ports = self.get(v.node).map(|n| n.outputs.len());
             if ports.is_none_or(|n| v.port >= n) {

@@ -40,29 +40,33 @@ impl<R: Rewrite> Pass for R {
         Rewrite::name(self)
     }
     fn run(&self, model: &mut Model, notes: &mut Notes) -> Result<usize> {
-        let mut fired = in_bodies(model, |body| self.run(body, notes))?;
-        let mut changed = 0;
-        for id in model.topological_order()? {
-            let Some(place) = model.get(id).map(|n| n.place()) else { continue };
-            match self.at(model, id).map_err(|e| e.at(place.clone()))? {
-                Outcome::NoMatch => {}
-                Outcome::Skip(why) => notes.add(|| format!("{}: {place} stays: {why}", Rewrite::name(self))),
-                Outcome::Done => {
-                    notes.add(|| format!("{}: fired at {place}", Rewrite::name(self)));
-                    changed += 1;
-                }
-            }
-        }
-        if changed > 0 {
-            model.prune();
-        }
-        fired += changed;
-        Ok(fired)
+        everywhere(self, model, notes)
     }
 }
 
+// Tries a rewrite at every node; compiled once for all of them.
+fn everywhere(rewrite: &dyn Rewrite, model: &mut Model, notes: &mut Notes) -> Result<usize> {
+    let fired = in_bodies(model, &mut |body| everywhere(rewrite, body, notes))?;
+    let mut changed = 0;
+    for id in model.topological_order()? {
+        let Some(place) = model.get(id).map(|n| n.place()) else { continue };
+        match rewrite.at(model, id).map_err(|e| e.at(place.clone()))? {
+            Outcome::NoMatch => {}
+            Outcome::Skip(why) => notes.add(|| format!("{}: {place} stays: {why}", rewrite.name())),
+            Outcome::Done => {
+                notes.add(|| format!("{}: fired at {place}", rewrite.name()));
+                changed += 1;
+            }
+        }
+    }
+    if changed > 0 {
+        model.prune();
+    }
+    Ok(fired + changed)
+}
+
 /// Runs `f` on every body of every node and puts changed bodies back; the sum of what `f` counts.
-pub fn in_bodies(model: &mut Model, mut f: impl FnMut(&mut Model) -> Result<usize>) -> Result<usize> {
+pub fn in_bodies(model: &mut Model, f: &mut dyn FnMut(&mut Model) -> Result<usize>) -> Result<usize> {
     let with_bodies: Vec<NodeId> = model.nodes().filter(|(_, n)| n.op().has_body()).map(|(id, _)| id).collect();
     let mut total = 0;
     for id in with_bodies {

@@ -20,7 +20,7 @@ impl Pass for DeduplicateConstants {
         "deduplicate_constants"
     }
     fn run(&self, model: &mut Model, notes: &mut Notes) -> Result<usize> {
-        let mut merged = in_bodies(model, |body| self.run(body, notes))?;
+        let mut merged = in_bodies(model, &mut |body| self.run(body, notes))?;
         let mut kept: HashMap<u64, Vec<NodeId>> = HashMap::new();
         let all: Vec<NodeId> = model.nodes().filter(|(_, n)| n.op().is::<Constant>()).map(|(id, _)| id).collect();
         for id in all {

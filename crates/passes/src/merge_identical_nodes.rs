@@ -13,7 +13,7 @@ impl Pass for MergeIdenticalNodes {
         "merge_identical_nodes"
     }
     fn run(&self, model: &mut Model, notes: &mut Notes) -> Result<usize> {
-        let in_bodies = in_bodies(model, |body| self.run(body, notes))?;
+        let in_bodies = in_bodies(model, &mut |body| self.run(body, notes))?;
         let mut merged = 0;
         let mut seen: HashMap<(&'static str, Vec<Value>), Vec<NodeId>> = HashMap::new();
         for id in model.topological_order()? {
