@@ -15,7 +15,8 @@ mod protobuf;
 static REGISTRY: LazyLock<Registry> = LazyLock::new(carafe_ops::registry);
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| Caffe::rules().names().into_iter().collect());
+    static CAFFE: LazyLock<Caffe> = LazyLock::new(Caffe::default);
+    static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| CAFFE.rules().names().into_iter().collect());
     let structured = if seed % 8 == 0 { None } else { protobuf::mutate(&data[..size], &WORDS, seed) };
     match structured.filter(|new| new.len() <= max_size) {
         Some(new) => {

@@ -15,7 +15,7 @@ mod protobuf;
 static REGISTRY: LazyLock<Registry> = LazyLock::new(carafe_ops::registry);
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| Onnx::rules().names().into_iter().collect());
+    static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| Onnx.rules().names().into_iter().collect());
     let structured = if seed % 8 == 0 { None } else { protobuf::mutate(&data[..size], &WORDS, seed) };
     match structured.filter(|new| new.len() <= max_size) {
         Some(new) => {

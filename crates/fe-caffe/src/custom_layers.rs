@@ -2,7 +2,6 @@
 //! attributes. An entry is asked last, behind extensions and standard layers. Caffe itself knew the shape of every blob; here
 //! `outputShape` says it, or the command line, or a registered operation of the layer's name.
 
-use crate::lookup::Lookup;
 use crate::names::same;
 use crate::net::Layer;
 use crate::schema::{FieldKind, FieldType, Schema};
@@ -137,7 +136,7 @@ impl CustomLayers {
     }
 
     /// Shapes that the user gives for names that are neither those of custom layers nor of their types, in words.
-    pub(crate) fn idle_shapes(&self, layers: &[Layer], lookup: &Lookup<'_>) -> Vec<String> {
+    pub(crate) fn idle_shapes(&self, layers: &[Layer], winner: impl Fn(&Layer) -> Option<String>) -> Vec<String> {
         let idle = self.shapes.iter().filter_map(|(name, _)| {
             let by_name: Vec<&Layer> = layers.iter().filter(|l| l.name == *name).collect();
             let meant = match by_name.is_empty() {
@@ -147,15 +146,21 @@ impl CustomLayers {
             let Some(layer) = meant.first() else {
                 return Some(format!("--layer_shapes: the net has no layer and no layer type `{name}`"));
             };
-            let winner = lookup.winner(layer)?;
+            let winner = winner(layer)?;
             Some(format!("--layer_shapes: the shape of `{name}` is not used, {winner} comes first"))
         });
         idle.collect()
     }
 
     /// What the layer's message says, as the texts of the IR.
-    pub(crate) fn attributes(&self, entry: &Entry, layer: &Layer, schema: &Schema, log: &Log<'_>) -> Result<AttrMap> {
-        let mut writer = Writer { all: self, schema, log, layer, attrs: AttrMap::new(), set: HashSet::new() };
+    pub(crate) fn attributes(
+        &self,
+        entry: &Entry,
+        layer: &Layer,
+        schema: &Schema,
+        warn: &dyn Fn(&str),
+    ) -> Result<AttrMap> {
+        let mut writer = Writer { all: self, schema, warn, layer, attrs: AttrMap::new(), set: HashSet::new() };
         let Some(name) = &entry.message else { return Ok(writer.attrs) };
         let declared = schema.layer_field(name);
         let message = layer.message(name);
@@ -197,7 +202,7 @@ impl Entry {
 struct Writer<'a> {
     all: &'a CustomLayers,
     schema: &'a Schema,
-    log: &'a Log<'a>,
+    warn: &'a dyn Fn(&str),
     layer: &'a Layer,
     attrs: AttrMap,
     set: HashSet<String>,
@@ -277,7 +282,7 @@ impl Writer<'_> {
     fn put(&mut self, name: String, text: String) {
         if !self.set.insert(name.clone()) {
             let layer = &self.layer.name;
-            self.log.warn(format!(
+            (self.warn)(&format!(
                 "layer `{layer}`: two parameters are named `{name}`, the last one counts; \
                  --enable_flattening_nested_params tells them apart"
             ));

@@ -96,14 +96,11 @@ pub(crate) fn is_training(ty: &str) -> bool {
     SOURCES.iter().chain(MEASURES).any(|t| same(t, ty)) || ty.to_ascii_lowercase().ends_with("loss")
 }
 
-/// One error about all layers that only training has.
-pub(crate) fn check_training(layers: &[&Layer]) -> Result<()> {
-    if layers.is_empty() {
-        return Ok(());
-    }
+/// One error about all layers that only training has, by name and type.
+pub(crate) fn training_error(layers: &[(&str, &str)]) -> Error {
     let list = |wanted: &dyn Fn(&str) -> bool| {
-        let found = layers.iter().filter(|l| wanted(&l.ty));
-        found.map(|l| format!("`{}` ({})", l.name, l.ty)).collect::<Vec<_>>().join(", ")
+        let found = layers.iter().filter(|(_, ty)| wanted(ty));
+        found.map(|(name, ty)| format!("`{name}` ({ty})")).collect::<Vec<_>>().join(", ")
     };
     let is_source = |ty: &str| SOURCES.iter().any(|t| same(t, ty));
     let (sources, measures) = (list(&is_source), list(&|ty| !is_source(ty)));
@@ -112,12 +109,12 @@ pub(crate) fn check_training(layers: &[&Layer]) -> Result<()> {
         what.push(format!("{sources} read their data from files: put an `Input` layer with a shape in their place"));
     }
     if !measures.is_empty() {
-        let softmax = layers.iter().any(|l| same(&l.ty, "SoftmaxWithLoss"));
+        let softmax = layers.iter().any(|(_, ty)| same(ty, "SoftmaxWithLoss"));
         let instead = if softmax { " (`Softmax` stands for `SoftmaxWithLoss`)" } else { "" };
         what.push(format!("{measures} compare with labels or write files: take them out{instead}"));
     }
-    Err(Error::unsupported(format!(
+    Error::unsupported(format!(
         "the net is one for training or testing; give the one for deployment, often `deploy.prototxt`. Otherwise: {}",
         what.join("; ")
-    )))
+    ))
 }

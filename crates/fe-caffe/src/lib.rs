@@ -1,7 +1,7 @@
 //! Caffe models into graphs. The topology is a text (`.prototxt`) read by the names of its fields, or lies in the bytes of a
 //! `.caffemodel` and is read by their numbers; the weights come from the `.caffemodel`, joined by the names of layers. `net`
-//! brings every version of the format to one list of layers, `scope` walks over it, and the rules in `layers` translate one
-//! layer each.
+//! brings every version of the format to one list of layers, `graph` makes a `SourceGraph` of it, and the rules in `layers`
+//! translate one layer each.
 
 #![forbid(unsafe_code)]
 
@@ -9,8 +9,8 @@ mod attributes;
 mod binary;
 mod blob;
 mod custom_layers;
-mod cut;
-mod decoded;
+mod dialect;
+mod graph;
 mod input;
 mod layers;
 mod lookup;
@@ -23,21 +23,19 @@ mod proto_file;
 mod python;
 mod recognise;
 mod schema;
-mod scope;
 mod shape_rule;
 mod sharing;
-mod telemetry;
 mod undeclared;
 mod wire;
 
 use binary::Decoded;
-use carafe_frontend::{Content, Format, Log, Missing, ReadRequest, RuleSet, Unread, send_error};
-use carafe_graph::{Error, Model, Result};
+use carafe_frontend::{Content, Format, ReadRequest, RuleSet, Source};
+use carafe_graph::{Error, Result};
 use carafe_tensor::{SharedBytes, files};
-use lookup::Lookup;
+use dialect::CaffeDialect;
 use net::{Layer, Net};
-use scope::{Context, Scope};
 use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -55,18 +53,14 @@ pub struct Caffe {
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::new(layers::all()));
 
 impl Caffe {
-    /// All built-in rules.
-    pub fn rules() -> &'static RuleSet {
-        &RULES
-    }
     /// With the messages of a fork.
     pub fn with_schema(schema: Schema) -> Caffe {
         Caffe { schema: Some(schema) }
     }
-    fn schema(&self, request: &ReadRequest<'_>) -> Result<Cow<'_, Schema>> {
+    fn schema(&self, request: &ReadRequest<'_>) -> Result<Cow<'static, Schema>> {
         Ok(match (request.option("caffe_parser_path"), &self.schema) {
             (Some(path), _) => Cow::Owned(own_schema(Path::new(path))?),
-            (None, Some(schema)) => Cow::Borrowed(schema),
+            (None, Some(schema)) => Cow::Owned(schema.clone()),
             (None, None) => Cow::Borrowed(Schema::built_in()),
         })
     }
@@ -79,12 +73,29 @@ impl Format for Caffe {
     fn recognizes(&self, head: &[u8]) -> bool {
         recognise::is_caffe(head)
     }
-    fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
-        let custom = CustomLayers::of(request)?;
+    fn decode(&self, request: &ReadRequest<'_>) -> Result<Source> {
         let schema = self.schema(request)?;
-        let net = read_net(request, &schema)?;
-        let rules = RULES.with_user("caffe", request.rules, request.fallback);
-        translate(net, &rules, request, &schema, custom.as_ref())
+        let mut net = read_net(request, &schema)?;
+        let mut dialect = CaffeDialect {
+            layers: vec![],
+            schema,
+            custom: CustomLayers::of(request)?,
+            undeclared: std::mem::take(&mut net.undeclared),
+            names: OnceCell::new(),
+            told: RefCell::default(),
+            tops: net.layers.iter().flat_map(|l| &l.tops).cloned().collect(),
+        };
+        let rules = RULES.with_user(self.framework(), request.rules, request.fallback);
+        let is_input = |layer: &Layer| input::is_input(&layer.ty) && !dialect.is_user(&rules, &layer.ty);
+        let (graph, layers) = graph::of_net(net, &dialect.schema, &request.log, is_input, lookup::type_of);
+        dialect.layers = layers;
+        Ok(Source::Graph(Box::new(graph), Box::new(dialect)))
+    }
+    fn framework(&self) -> &'static str {
+        "caffe"
+    }
+    fn rules(&self) -> &RuleSet {
+        &RULES
     }
     fn options(&self) -> &'static [&'static str] {
         &[
@@ -98,14 +109,6 @@ impl Format for Caffe {
     }
     fn endings(&self) -> &'static [&'static str] {
         &["prototxt", "caffemodel"]
-    }
-    fn has_decoded_form(&self) -> bool {
-        true
-    }
-    fn decoded(&self, request: &ReadRequest<'_>) -> Result<Option<Model>> {
-        let schema = self.schema(request)?;
-        let quiet = ReadRequest { log: Log::default(), ..*request };
-        decoded::model(&read_net(&quiet, &schema)?, &schema).map(Some)
     }
 }
 
@@ -256,64 +259,4 @@ fn join_by_name(
         options.log.warn("no layer of the weights has the name of a layer of the net; do the files belong together?");
     }
     Ok(order)
-}
-
-fn translate(
-    mut net: Net,
-    rules: &RuleSet,
-    options: &ReadRequest<'_>,
-    schema: &Schema,
-    custom: Option<&CustomLayers>,
-) -> Result<Model> {
-    if !options.decoded.is_empty() {
-        net = decoded::rewrite(net, schema, options)?;
-    }
-    let lookup = Lookup::new(rules, custom);
-    lookup.shadowed().iter().for_each(|text| options.log.warn(text));
-    let idle = custom.map(|c| c.idle_shapes(&net.layers, &lookup)).unwrap_or_default();
-    idle.iter().for_each(|text| options.log.warn(text));
-    if !options.wanted.is_empty() {
-        cut::cut(&mut net, options.wanted);
-    }
-    telemetry::count(options, &net, &lookup);
-    if !net.undeclared.is_empty() {
-        options.log.warn(format!("the net: {}", net.undeclared.words()));
-    }
-    let checked = if options.keep_unknown { Ok(()) } else { check_types(&net, &lookup, rules, options) };
-    options.log.debug(|| "stage extract".to_string());
-    let cx = Context { lookup: &lookup, schema, options, unread: Unread::default() };
-    let done = checked.and_then(|()| Scope::new(&cx).net(&net));
-    cx.unread.warn(&options.log);
-    done.inspect_err(|e| send_error(options, e))
-}
-
-// Everything that has no rule, told at once.
-fn check_types(net: &Net, lookup: &Lookup<'_>, rules: &RuleSet, options: &ReadRequest<'_>) -> Result<()> {
-    let mut missing = Missing::default();
-    let mut training: Vec<&Layer> = vec![];
-    let mut nameless_python = false;
-    for layer in net.layers.iter().filter(|l| !input::is_input(&l.ty)) {
-        let ty = lookup.type_of(layer);
-        match lookup.find(layer) {
-            Some(_) => {}
-            None if input::is_training(&ty) => training.push(layer),
-            None => {
-                nameless_python |= ty == "Python";
-                missing.add("", &ty, 1, &layer.name);
-            }
-        }
-    }
-    telemetry::missing(options, &missing);
-    missing.tell(&options.log);
-    input::check_training(&training)?;
-    missing.check("caffe", rules, options.registry).map_err(|e| {
-        let hint = "a layer that shall go into the IR as it is may also be listed in a CustomLayersMapping.xml (-k)";
-        let python = match nameless_python {
-            true => {
-                "; a Python layer needs `python_param { module: \"m\" layer: \"C\" }`, and an extension a rule for `m.C`"
-            }
-            false => "",
-        };
-        Error::unsupported(format!("{e}; {hint}{python}"))
-    })
 }

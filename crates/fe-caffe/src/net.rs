@@ -7,43 +7,20 @@ use crate::input;
 use crate::old_types;
 use crate::phase::State;
 use crate::undeclared::Undeclared;
-use carafe_graph::{AttrMap, Error, Result};
-use carafe_tensor::{PartialShape, Tensor};
+use carafe_frontend::LeftOut;
+use carafe_graph::{Error, Result};
+use carafe_tensor::PartialShape;
 use carafe_textproto::{Field, Message, Position, Value};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     pub name: String,
-    /// Tensors that layers may read; only rewrites bring any.
-    pub constants: Vec<NetConstant>,
     pub layers: Vec<Layer>,
-    /// Inputs whose readers were all left out.
-    pub cut_off: HashSet<String>,
     /// Layers of the file that are no part of what is translated.
     pub left_out: Vec<LeftOut>,
     /// What the net itself says that no schema has.
     pub undeclared: Undeclared,
-}
-
-/// A layer that is no part of the net.
-#[derive(Clone, Debug)]
-pub(crate) struct LeftOut {
-    pub name: String,
-    pub ty: String,
-    /// The layer before it in the file, inputs aside.
-    pub after: String,
-    pub why: &'static str,
-}
-
-/// A tensor that is part of a net by itself.
-#[derive(Clone, Debug)]
-pub(crate) struct NetConstant {
-    /// What layers read it by, a name that no blob of the net has.
-    pub blob: String,
-    /// What it is called.
-    pub name: String,
-    pub tensor: Tensor,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -57,8 +34,6 @@ pub(crate) struct Layer {
     pub blobs: Vec<Blob>,
     /// What its bytes say that no schema has.
     pub undeclared: Undeclared,
-    /// Of a layer that a rewrite made: its attributes, and whose type it has.
-    pub made: Option<(AttrMap, String)>,
     /// Of an input: shapes of its tops that take the place of what it says itself.
     pub given_shapes: HashMap<usize, PartialShape>,
     /// Line 0 in a net out of bytes.
@@ -113,13 +88,13 @@ impl Net {
                 layers.push(layer);
             } else {
                 let why = "left out by its `include` and `exclude` rules; the phase is TEST";
-                left_out.push(LeftOut { name: layer.name, ty: layer.ty, after: last, why });
+                left_out.push(LeftOut { name: layer.name, op_type: layer.ty, after: last, why });
             }
         }
         if !any {
             return Err(no_layers(&tree));
         }
-        Ok(Net { name, layers, left_out, undeclared, ..Net::default() })
+        Ok(Net { name, layers, left_out, undeclared })
     }
 }
 

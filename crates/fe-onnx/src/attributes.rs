@@ -1,13 +1,13 @@
 //! Attribute messages to attribute values. Old files leave the kind out; then the filled field tells it.
 
-use crate::file::Source;
+use crate::file::Files;
 use crate::tensor::{dense, element_type, tensor};
 use crate::wire::AttributeProto;
 use bytes::Bytes;
 use carafe_graph::{AttrValue, Error, Result, TensorAttr};
 
 /// The value; `None` for a sub-graph, which is translated when a rule asks for it.
-pub(crate) fn value(a: &AttributeProto, source: &Source) -> Result<Option<AttrValue>> {
+pub(crate) fn value(a: &AttributeProto, files: &Files) -> Result<Option<AttrValue>> {
     let text = |b: &Bytes| String::from_utf8_lossy(b).into_owned();
     let kind = match a.r#type.unwrap_or(0) {
         0 => guess(a),
@@ -18,7 +18,7 @@ pub(crate) fn value(a: &AttributeProto, source: &Source) -> Result<Option<AttrVa
         2 => AttrValue::Int(a.i.unwrap_or(0)),
         3 => AttrValue::Str(a.s.as_ref().map(text).unwrap_or_default()),
         4 => match &a.t {
-            Some(t) => AttrValue::Tensor(TensorAttr(tensor(t, source)?)),
+            Some(t) => AttrValue::Tensor(TensorAttr(tensor(t, files)?)),
             None => return Err(Error::invalid("a tensor attribute is empty")),
         },
         5 | 10 => return Ok(None),
@@ -26,7 +26,7 @@ pub(crate) fn value(a: &AttributeProto, source: &Source) -> Result<Option<AttrVa
         7 => AttrValue::Ints(a.ints.clone()),
         8 => AttrValue::Strs(a.strings.iter().map(text).collect()),
         11 => match &a.sparse_tensor {
-            Some(t) => AttrValue::Tensor(TensorAttr(dense(t, source)?)),
+            Some(t) => AttrValue::Tensor(TensorAttr(dense(t, files)?)),
             None => return Err(Error::invalid("a sparse tensor attribute is empty")),
         },
         13 => {

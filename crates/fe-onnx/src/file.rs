@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Where tensors may lie.
 #[derive(Debug, Default)]
-pub(crate) struct Source {
+pub(crate) struct Files {
     /// Folder of the model; `None` for a model that came as bytes.
     folder: Option<PathBuf>,
     /// The model itself, where it is a mapped file.
@@ -24,12 +24,12 @@ pub(crate) struct Source {
 }
 
 /// Bytes of the model as `prost` slices them, and the place of external data.
-pub(crate) fn open(model: Content<'_>) -> Result<(Bytes, Source)> {
+pub(crate) fn open(model: Content<'_>) -> Result<(Bytes, Files)> {
     let bytes = model.map()?;
     let folder = model.path().and_then(Path::parent);
     let folder = folder.map(|p| if p.as_os_str().is_empty() { PathBuf::from(".") } else { p.to_path_buf() });
-    let source = Source { folder, whole: Some(bytes.clone()), ..Source::default() };
-    Ok((Bytes::from_owner(Owner(bytes)), source))
+    let files = Files { folder, whole: Some(bytes.clone()), ..Files::default() };
+    Ok((Bytes::from_owner(Owner(bytes)), files))
 }
 
 struct Owner(SharedBytes);
@@ -40,7 +40,7 @@ impl AsRef<[u8]> for Owner {
     }
 }
 
-impl Source {
+impl Files {
     /// The store that a slice of the model is part of, and where it begins there.
     pub(crate) fn store_of(&self, slice: &Bytes) -> (SharedBytes, usize) {
         if let Some(whole) = &self.whole {

@@ -1,51 +1,34 @@
-//! ONNX models into graphs. `wire` decodes, `scope` walks, and the rules in `ops` translate one node each. Sequences and
+//! ONNX models. `wire` and `text` decode, `graph` makes a `SourceGraph` of that, and the rules in `ops` translate one node each. Sequences and
 //! optionals are resolved while a model is read where they can be, and are packed tensors where only a run knows them.
 
 #![forbid(unsafe_code)]
 
 mod attributes;
-mod budget;
-mod decoded;
-mod encode;
+mod dialect;
 mod file;
-mod functions;
+mod graph;
 mod imports;
 mod onnxtxt;
 mod ops;
-mod order;
 mod schema;
-mod scope;
-mod telemetry;
 mod tensor;
 mod text;
 mod types;
-mod unknown;
 mod wire;
 
-use budget::Budget;
-use carafe_frontend::{Format, Missing, ReadRequest, RuleSet, Unread, send_error};
-use carafe_graph::{Error, Model, Result, RtTree};
-use file::Source;
-use functions::Functions;
-use imports::{Imports, NEWEST};
+use carafe_frontend::{Format, ReadRequest, RuleSet, Source};
+use carafe_graph::{Error, Result};
+use dialect::OnnxDialect;
 use prost::Message;
-use scope::{Context, Scope};
-use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::LazyLock;
-use wire::{GraphProto, ModelProto, NodeProto};
+use wire::ModelProto;
 
 /// The format ONNX: files in binary form, as protobuf text, as JSON, and in ONNX's own language.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Onnx;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::new(ops::all()));
-
-impl Onnx {
-    /// All built-in rules.
-    pub fn rules() -> &'static RuleSet {
-        &RULES
-    }
-}
 
 impl Format for Onnx {
     fn name(&self) -> &'static str {
@@ -54,21 +37,18 @@ impl Format for Onnx {
     fn recognizes(&self, head: &[u8]) -> bool {
         text::written(head).is_some() || is_binary(head)
     }
-    fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
-        let rules = RULES.with_user("onnx", request.rules, request.fallback);
-        let read = || {
-            let (bytes, source) = file::open(request.model)?;
-            read_counted(bytes, &source, &rules, request)
-        };
-        read().inspect_err(|e| send_error(request, e))
+    fn decode(&self, request: &ReadRequest<'_>) -> Result<Source> {
+        let (bytes, files) = file::open(request.model)?;
+        let (size, files) = (bytes.len(), Rc::new(files));
+        let graph = graph::of_model(decode(bytes)?, size, &files)?;
+        let opset = graph.versions.of("");
+        Ok(Source::Graph(Box::new(graph), Box::new(OnnxDialect { files, opset })))
     }
-    fn has_decoded_form(&self) -> bool {
-        true
+    fn framework(&self) -> &'static str {
+        "onnx"
     }
-    fn decoded(&self, request: &ReadRequest<'_>) -> Result<Option<Model>> {
-        let (bytes, source) = file::open(request.model)?;
-        let graph = decode(bytes)?.graph.ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
-        decoded::model(graph, &source).map(Some)
+    fn rules(&self) -> &RuleSet {
+        &RULES
     }
 }
 
@@ -113,71 +93,10 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-fn read_counted(bytes: bytes::Bytes, source: &Source, rules: &RuleSet, options: &ReadRequest<'_>) -> Result<Model> {
-    let budget = Budget::of(bytes.len());
-    let mut proto = decode(bytes)?;
-    if let Some(graph) = proto.graph.take_if(|_| !options.decoded.is_empty()) {
-        proto.graph = Some(decoded::rewrite(graph, source, options)?);
-    }
-    let imports = Imports::of(&proto.opset_import);
-    let newest = imports.version("");
-    let functions = Functions::of(&proto.functions);
-    let (kept, newer, unread) = (Cell::new(false), RefCell::default(), Unread::default());
-    let cx = Context { source, rules, functions: &functions, budget, options, kept, newer, unread };
-    let done = translate(&proto, imports, &cx);
-    source.take_notes().iter().for_each(|note| options.log.warn(note));
-    cx.unread.warn(&options.log);
-    done.map_err(|e| match newest {
-        n if n > NEWEST => e.at(format!("the model was written for opset {n}, the newest known here is {NEWEST}")),
-        _ => e,
-    })
-}
-
 fn decode(bytes: bytes::Bytes) -> Result<ModelProto> {
     let head = &bytes[..bytes.len().min(64 * 1024)];
     match text::written(head) {
         Some(written) => text::parse(&bytes, written),
         None => ModelProto::decode(bytes).map_err(|e| Error::invalid(format!("not a valid ONNX file: {e}"))),
-    }
-}
-
-fn translate(proto: &ModelProto, imports: Imports, cx: &Context<'_>) -> Result<Model> {
-    let graph = proto.graph.as_ref().ok_or_else(|| Error::invalid("the ONNX file has no graph"))?;
-    telemetry::count(cx.options, graph);
-    cx.options.log.debug(|| "stage extract".to_string());
-    if !cx.options.keep_unknown {
-        let mut missing = Missing::default();
-        find_missing(&graph.node, &imports, cx, &mut missing, 0);
-        for f in cx.functions.all() {
-            find_missing(&f.node, &Imports::of(&f.opset_import), cx, &mut missing, 0);
-        }
-        telemetry::missing(cx.options, &missing);
-        missing.tell(&cx.options.log);
-        missing.check("onnx", cx.rules, cx.options.registry)?;
-    }
-    let mut model = Scope::new(cx, imports, None).graph(graph, &[])?.model;
-    let info = proto
-        .metadata_props
-        .iter()
-        .map(|p| RtTree::leaf(p.key.clone().unwrap_or_default(), p.value.clone().unwrap_or_default()));
-    let info: Vec<RtTree> = info.filter(|t| !t.key.is_empty()).collect();
-    if !info.is_empty() {
-        model.rt_info.push(RtTree::branch("framework", info));
-    }
-    Ok(model)
-}
-
-fn find_missing(nodes: &[NodeProto], imports: &Imports, cx: &Context<'_>, missing: &mut Missing, depth: usize) {
-    for node in nodes {
-        let domain = types::domain(node.domain.as_deref());
-        let op_type = node.op_type.as_deref().unwrap_or("");
-        let version = imports.version(&domain);
-        if cx.functions.get(node).is_none() && cx.rules.find(&domain, op_type, version).is_none() {
-            missing.add(&domain, op_type, version, &decoded::node_name(node));
-        }
-        if depth < 64 {
-            let graphs = node.attribute.iter().filter_map(|a| a.g.as_deref());
-            graphs.for_each(|g: &GraphProto| find_missing(&g.node, imports, cx, missing, depth + 1));
-        }
     }
 }

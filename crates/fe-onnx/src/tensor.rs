@@ -1,7 +1,7 @@
 //! Stored tensors: raw bytes and external files stay mapped; typed fields are converted. Every size is checked against the
 //! bytes that are there.
 
-use crate::file::Source;
+use crate::file::Files;
 use crate::wire::{SparseTensorProto, TensorProto};
 use bytes::Bytes;
 use carafe_graph::{Error, Result};
@@ -42,12 +42,12 @@ pub(crate) fn element_type(number: i32) -> Result<ElementType> {
 }
 
 /// The tensor of a message.
-pub(crate) fn tensor(proto: &TensorProto, source: &Source) -> Result<Tensor> {
+pub(crate) fn tensor(proto: &TensorProto, files: &Files) -> Result<Tensor> {
     let name = proto.name.as_deref().unwrap_or("");
-    read(proto, source).map_err(|e| if name.is_empty() { e } else { e.at(format!("tensor `{name}`")) })
+    read(proto, files).map_err(|e| if name.is_empty() { e } else { e.at(format!("tensor `{name}`")) })
 }
 
-fn read(proto: &TensorProto, source: &Source) -> Result<Tensor> {
+fn read(proto: &TensorProto, files: &Files) -> Result<Tensor> {
     let ty = element_type(proto.data_type.unwrap_or(0))?;
     if ty.is_dynamic() {
         return Err(Error::invalid("the tensor has no element type"));
@@ -55,16 +55,16 @@ fn read(proto: &TensorProto, source: &Source) -> Result<Tensor> {
     let mut shape = shape(&proto.dims)?;
     if proto.data_location == Some(1) {
         let needed = carafe_tensor::elements(&shape).and_then(|n| ty.least_byte_len(n));
-        let (bytes, offset, length) = source.external(&proto.external_data, needed)?;
+        let (bytes, offset, length) = files.external(&proto.external_data, needed)?;
         return sized(ty, &shape, length).and_then(|()| Ok(Tensor::view(ty, &shape, &bytes, offset, length)?));
     }
     if let Some(raw) = proto.raw_data.as_ref().filter(|_| ty != ElementType::String) {
         sized(ty, &shape, raw.len())?;
-        let (store, start) = source.store_of(raw);
+        let (store, start) = files.store_of(raw);
         return Ok(Tensor::view(ty, &shape, &store, start, raw.len())?);
     }
     if shape == [0] && single_value(proto) {
-        source.note(format!("tensor `{}` has no elements and one value; it is taken as a scalar", proto.name()));
+        files.note(format!("tensor `{}` has no elements and one value; it is taken as a scalar", proto.name()));
         shape.clear();
     }
     typed(proto, ty, &shape)
@@ -147,10 +147,10 @@ fn typed(proto: &TensorProto, ty: ElementType, shape: &[usize]) -> Result<Tensor
 const MAX_DENSE: usize = 1 << 28;
 
 /// The dense form of a sparse tensor.
-pub(crate) fn dense(proto: &SparseTensorProto, source: &Source) -> Result<Tensor> {
+pub(crate) fn dense(proto: &SparseTensorProto, files: &Files) -> Result<Tensor> {
     let missing = || Error::invalid("a sparse tensor needs values and indices");
-    let values = tensor(proto.values.as_ref().ok_or_else(missing)?, source)?;
-    let indices = tensor(proto.indices.as_ref().ok_or_else(missing)?, source)?;
+    let values = tensor(proto.values.as_ref().ok_or_else(missing)?, files)?;
+    let indices = tensor(proto.indices.as_ref().ok_or_else(missing)?, files)?;
     let shape = shape(&proto.dims)?;
     let count = carafe_tensor::elements(&shape).filter(|n| *n <= MAX_DENSE);
     if values.element_type() == ElementType::String || count.is_none() {

@@ -9,11 +9,8 @@ use carafe_tensor::{Dim, ElementType, PartialShape};
 const MAX_DIM: i64 = 1 << 40;
 
 /// `ai.onnx` is another word for the default domain.
-pub(crate) fn domain(domain: Option<&str>) -> String {
-    match domain.unwrap_or("") {
-        "ai.onnx" => String::new(),
-        d => d.to_string(),
-    }
+pub(crate) fn domain(domain: Option<String>) -> String {
+    domain.filter(|d| d != "ai.onnx").unwrap_or_default()
 }
 
 /// The declared type of a graph input or output (`what` it is); nothing declared is nothing known.
@@ -21,16 +18,6 @@ pub(crate) fn of_value(what: &str, value: &ValueInfoProto) -> Result<ItemType> {
     let name = value.name.as_deref().unwrap_or("");
     let Some(ty) = &value.r#type else { return Ok(unknown()) };
     of_type(ty).map_err(|e| e.at(format!("{what} `{name}`")))
-}
-
-/// What is declared where it adds to what is known of the content of a sequence or an optional.
-pub(crate) fn refine(known: &ItemType, declared: &ItemType) -> ItemType {
-    match (known, declared) {
-        (ItemType::Unknown, declared) => declared.clone(),
-        (ItemType::Sequence(a), ItemType::Sequence(b)) => ItemType::sequence(refine(a, b)),
-        (ItemType::Optional(a), ItemType::Optional(b)) => ItemType::optional(refine(a, b)),
-        (known, _) => known.clone(),
-    }
 }
 
 fn unknown() -> ItemType {

@@ -6,7 +6,7 @@ use carafe_graph::{Model, NodeId, RtTree};
 const KEY: &str = "carafe_cut_off";
 
 /// Marks an input whose readers were left out.
-pub fn mark_cut_off(model: &mut Model, parameter: NodeId) {
+pub(crate) fn mark_cut_off(model: &mut Model, parameter: NodeId) {
     model.rt_info_mut(parameter).user.push(RtTree::leaf(KEY, "true"));
 }
 

@@ -2,6 +2,7 @@
 //! nothing; whoever writes the model takes it off again.
 
 use crate::rule::Origin;
+use crate::source::LeftOut;
 use carafe_graph::{Model, Node, NodeId, Parameter, Result, RtTree, in_bodies};
 
 /// Where it is attached.
@@ -69,5 +70,14 @@ impl Explained {
             model.rt_info_mut(id).user.retain(|t| t.key != KEY);
         }
         in_bodies(model, &mut |body| Explained::detach(body).map(|()| 1)).map(|_| ())
+    }
+}
+
+impl LeftOut {
+    /// Attaches it to the model as a whole.
+    pub(crate) fn explain(&self, model: &mut Model) {
+        let (source, source_type) = (self.name.clone(), self.op_type.clone());
+        Explained { source, source_type, rule: String::new(), why: self.why.to_string() }
+            .attach_gone(model, &self.after);
     }
 }

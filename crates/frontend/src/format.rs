@@ -1,8 +1,15 @@
-//! A file format as `Core` knows it.
+//! A file format as `Core` knows it. What a format costs: recognising its files, decoding them into a `SourceGraph`, and a
+//! table of rules; `tests/all/toy.rs` is one on a page.
 
+use crate::decoded::Decoded;
+use crate::dialect::Dialect;
 use crate::request::ReadRequest;
+use crate::rule::RuleSet;
+use crate::source::SourceGraph;
+use crate::telemetry::send_error;
+use crate::translate::translate;
 use carafe_graph::{Model, Notes, Pass, Registry, Result, run_passes};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// One file format.
 pub trait Format: Send + Sync {
@@ -10,8 +17,17 @@ pub trait Format: Send + Sync {
     fn name(&self) -> &'static str;
     /// Decides by content; `head` is the first part of the file.
     fn recognizes(&self, head: &[u8]) -> bool;
-    /// Reads a model.
-    fn read(&self, request: &ReadRequest<'_>) -> Result<Model>;
+    /// Decodes a model.
+    fn decode(&self, request: &ReadRequest<'_>) -> Result<Source>;
+    /// Name by which rules speak of the format, in small letters.
+    fn framework(&self) -> &'static str {
+        ""
+    }
+    /// The built-in rules; none where nothing is to be translated.
+    fn rules(&self) -> &RuleSet {
+        static NONE: LazyLock<RuleSet> = LazyLock::new(RuleSet::default);
+        &NONE
+    }
     /// Endings of file names that no other format has, in small letters: such a file is of this format even when its content
     /// is not recognised.
     fn endings(&self) -> &'static [&'static str] {
@@ -21,13 +37,22 @@ pub trait Format: Send + Sync {
     fn options(&self) -> &'static [&'static str] {
         &[]
     }
-    /// Whether rewrites reach the graph before it is translated.
-    fn has_decoded_form(&self) -> bool {
-        false
-    }
-    /// The graph as decoded, for looking at it; `None` when the format has no such form.
-    fn decoded(&self, _request: &ReadRequest<'_>) -> Result<Option<Model>> {
-        Ok(None)
+}
+
+/// What a file holds.
+pub enum Source {
+    /// Nodes of the format, to be translated by rules, and what only the format knows about them.
+    Graph(Box<SourceGraph>, Box<dyn Dialect>),
+    /// Operations of ours.
+    Model(Model),
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Graph(graph, _) => f.debug_tuple("Graph").field(graph).finish(),
+            Source::Model(model) => f.debug_tuple("Model").field(model).finish(),
+        }
     }
 }
 
@@ -37,11 +62,19 @@ pub fn read(format: &dyn Format, request: &ReadRequest<'_>) -> Result<Model> {
         options.check(format.name(), format.options())?;
     }
     request.log.debug(|| format!("stage load: {}", format.name()));
-    if format.has_decoded_form() {
-        let all: Vec<Arc<dyn Pass>> = request.rewrites.iter().chain(request.decoded).cloned().collect();
-        return format.read(&ReadRequest { decoded: &all, ..*request });
-    }
-    let mut model = format.read(request)?;
+    let done = format.decode(request).and_then(|source| match source {
+        Source::Model(model) => rewritten(model, request),
+        Source::Graph(graph, dialect) => {
+            let framework = format.framework();
+            let rules = format.rules().with_user(framework, request.rules, request.fallback);
+            translate(*graph, &*dialect, framework, &rules, request)
+        }
+    });
+    done.inspect_err(|e| send_error(request, e))
+}
+
+// A model that was never a graph of another format gets the user's rewrites as it is.
+fn rewritten(mut model: Model, request: &ReadRequest<'_>) -> Result<Model> {
     let list: Vec<&dyn Pass> = request.rewrites.iter().map(|p| &**p).collect();
     if !list.is_empty() {
         let registry = Arc::new(request.registry.cloned().unwrap_or_else(Registry::new));
@@ -55,5 +88,8 @@ pub fn read(format: &dyn Format, request: &ReadRequest<'_>) -> Result<Model> {
 
 /// The graph of a model as it was decoded, before anything is translated; `None` when its format has no such form.
 pub fn read_decoded(format: &dyn Format, request: &ReadRequest<'_>) -> Result<Option<Model>> {
-    format.decoded(request)
+    match format.decode(request)? {
+        Source::Model(_) => Ok(None),
+        Source::Graph(mut graph, dialect) => Ok(Some(Decoded::of(&mut graph, &*dialect, format.framework())?.model)),
+    }
 }

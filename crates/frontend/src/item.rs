@@ -58,7 +58,7 @@ impl Item {
     }
 
     // The tensors, in order.
-    fn values(&self, into: &mut Vec<Value>) {
+    pub(crate) fn values(&self, into: &mut Vec<Value>) {
         match self {
             Item::Tensor(value) | Item::Packed { value, .. } => into.push(*value),
             Item::Sequence(items) => items.iter().for_each(|i| i.values(into)),

@@ -9,31 +9,28 @@ use std::collections::BTreeMap;
 
 /// Operations without a rule, with the nodes that use them.
 #[derive(Clone, Debug, Default)]
-pub struct Missing {
+pub(crate) struct Missing {
     found: BTreeMap<(String, String, i64), Vec<String>>,
 }
 
 const SHOWN_NODES: usize = 10;
 
 impl Missing {
-    pub fn add(&mut self, domain: &str, op_type: &str, version: i64, node: &str) {
+    pub(crate) fn add(&mut self, domain: &str, op_type: &str, version: i64, node: &str) {
         self.found.entry((domain.into(), op_type.into(), version)).or_default().push(node.into());
     }
     /// Names every node, for whoever reads the debug lines.
-    pub fn tell(&self, log: &Log<'_>) {
+    pub(crate) fn tell(&self, log: &Log<'_>) {
         for ((_, op_type, _), nodes) in &self.found {
             nodes.iter().for_each(|node| log.debug(|| format!("nobody handles `{node}` ({op_type})")));
         }
     }
-    pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
-    }
     /// Domain and type of each.
-    pub fn ops(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn ops(&self) -> impl Iterator<Item = (&str, &str)> {
         self.found.keys().map(|(domain, op_type, _)| (domain.as_str(), op_type.as_str()))
     }
     /// One error for all of them: counts, node names, which half is missing, near names, what to do.
-    pub fn check(&self, format: &str, rules: &RuleSet, registry: Option<&Registry>) -> Result<()> {
+    pub(crate) fn check(&self, format: &str, rules: &RuleSet, registry: Option<&Registry>) -> Result<()> {
         if self.found.is_empty() {
             return Ok(());
         }

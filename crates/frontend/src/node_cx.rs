@@ -4,6 +4,7 @@
 
 use crate::item::{Item, pack};
 use crate::mapping::split_name;
+use crate::source::{SourceNode, shown};
 use carafe_graph::{
     Attr, AttrMap, AttrValue, Error, Fact, ItemType, Model, NodeId, Op, OpFactory, OpInfo, OpRef, Registry, Result,
     Value,
@@ -15,24 +16,6 @@ use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-
-/// A node as the source file has it.
-#[derive(Clone, Debug, Default)]
-pub struct SourceNode {
-    pub name: String,
-    pub op_type: String,
-    pub domain: String,
-    /// Version of the operation set the model imports for this domain.
-    pub version: i64,
-    pub inputs: Vec<String>,
-    pub outputs: Vec<String>,
-    pub attrs: AttrMap,
-    /// Attributes that hold a sub-graph; reached by `NodeCx::body`.
-    pub graphs: Vec<String>,
-    /// Port of each input and output, in formats that name them; a port may stand for several.
-    pub input_ports: Vec<String>,
-    pub output_ports: Vec<String>,
-}
 
 /// What a rule returns, one for each output of the node.
 #[derive(Clone, Debug, Default)]
@@ -143,7 +126,7 @@ impl<'a> NodeCx<'a> {
         if given <= asked {
             return Ok(());
         }
-        let more: Vec<String> = self.node.inputs[asked..given].iter().map(|n| format!("`{n}`")).collect();
+        let more: Vec<String> = self.node.inputs[asked..given].iter().map(|n| format!("`{}`", shown(n))).collect();
         let (more, s) = (more.join(", "), if asked == 1 { "" } else { "s" });
         Err(Error::invalid(format!(
             "has {given} inputs, the operation takes {asked} input{s}: {more} would have no effect"
@@ -192,10 +175,10 @@ impl<'a> NodeCx<'a> {
         self.node.outputs.get(output).is_some_and(|n| !n.is_empty())
     }
     pub fn output_name(&self, output: usize) -> &str {
-        self.node.outputs.get(output).map_or("", String::as_str)
+        self.node.outputs.get(output).map_or("", |o| shown(o))
     }
     fn base_name(&self) -> &str {
-        if self.node.name.is_empty() { self.output_name(0) } else { &self.node.name }
+        self.node.label()
     }
     pub fn fail(&self, message: impl Into<String>) -> Error {
         Error::invalid(message)
@@ -223,7 +206,7 @@ impl<'a> NodeCx<'a> {
         let Some(name) = self.node.inputs.get(input).filter(|n| !n.is_empty()) else { return Ok(None) };
         match self.host.resolve(name)? {
             Some(item) => Ok(Some(item)),
-            None => Err(self.fail(format!("input {input} reads `{name}`, which nothing produces"))),
+            None => Err(self.fail(format!("input {input} reads `{}`, which nothing produces", shown(name)))),
         }
     }
     /// A tensor input that may be left out (also an empty optional).
@@ -274,8 +257,8 @@ impl<'a> NodeCx<'a> {
         &self.node.attrs
     }
     /// Names of the attributes that hold a sub-graph.
-    pub fn graphs(&self) -> &[String] {
-        &self.node.graphs
+    pub fn graphs(&self) -> Vec<&str> {
+        self.node.graphs().map(|(name, _)| name).collect()
     }
     /// An element type by its number in the source format.
     pub fn element_type(&self, code: i64) -> Option<ElementType> {
@@ -322,6 +305,14 @@ impl<'a> NodeCx<'a> {
     pub fn warn(&self, text: &str) {
         self.host.warn(&format!("node `{}`: {text}", self.base_name()));
     }
+    /// Tells the user of something in these words.
+    pub fn report(&self, text: &str) {
+        self.host.warn(text);
+    }
+    /// Every operation that can be emitted by name.
+    pub fn registry(&self) -> Option<&Registry> {
+        self.host.registry()
+    }
     /// Translates a sub-graph attribute whose parameters are tensors.
     pub fn body(&mut self, attribute: &str, parameters: &[Fact]) -> Result<SubModel> {
         let types: Vec<ItemType> = parameters.iter().map(ItemType::of).collect();
@@ -329,14 +320,14 @@ impl<'a> NodeCx<'a> {
     }
     /// Translates a sub-graph attribute.
     pub fn body_of(&mut self, attribute: &str, parameters: &[ItemType]) -> Result<SubModel> {
-        if !self.node.graphs.iter().any(|g| g == attribute) {
+        if !self.has_graph(attribute) {
             return Err(self.fail(format!("attribute `{attribute}` is required and missing")));
         }
         self.host.body_of(attribute, parameters)
     }
     /// As `body_of`, where some sequences are given element by element.
     pub fn body_given(&mut self, attribute: &str, parameters: &[Given]) -> Result<SubModel> {
-        if !self.node.graphs.iter().any(|g| g == attribute) {
+        if !self.has_graph(attribute) {
             return Err(self.fail(format!("attribute `{attribute}` is required and missing")));
         }
         self.host.body_given(attribute, parameters)
@@ -373,7 +364,7 @@ impl<'a> NodeCx<'a> {
         sub.outputs.iter().map(|item| item.map(&mut |v| at(&places, v))).collect()
     }
     pub fn has_graph(&self, attribute: &str) -> bool {
-        self.node.graphs.iter().any(|g| g == attribute)
+        self.node.graphs().any(|(name, _)| name == attribute)
     }
 
     // Facts.
@@ -475,8 +466,12 @@ impl<'a> NodeCx<'a> {
     /// Emits an operation by name (`Type`, `opsetN::Type`) and gives all of its outputs.
     pub fn emit_class(&mut self, op: &str, attrs: &AttrMap, inputs: &[Value]) -> Result<Vec<Value>> {
         let made = self.factory(op)?.create(attrs)?;
-        let name = format!("{}/{}_{}", self.base_name(), made.info().name, self.emitted.len());
-        let node = self.host.model_mut().add_ref(name, made, inputs)?;
+        self.emit_ref(made, inputs)
+    }
+    /// Emits an operation that is made already and gives all of its outputs.
+    pub fn emit_ref(&mut self, op: OpRef, inputs: &[Value]) -> Result<Vec<Value>> {
+        let name = format!("{}/{}_{}", self.base_name(), op.info().name, self.emitted.len());
+        let node = self.host.model_mut().add_ref(name, op, inputs)?;
         self.emitted.push(node);
         let n = self.host.model().node(node).outputs().len();
         Ok((0..n).map(|port| Value { node, port }).collect())

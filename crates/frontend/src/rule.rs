@@ -155,7 +155,7 @@ impl Origin<'_> {
 /// A rule that answers for an operation.
 #[derive(Clone)]
 pub struct Found<'r> {
-    pub translate: Arc<Translate>,
+    pub translate: Arc<dyn Fn(&mut NodeCx<'_>) -> Result<Outputs> + 'r>,
     pub origin: Origin<'r>,
     /// The first version of the operation, where the model imports an older one.
     pub newer: Option<i64>,

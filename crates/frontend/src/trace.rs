@@ -2,9 +2,9 @@
 //! out. Shapes are inferred as nodes are emitted, so the last lines before an error are those of the place it happened at.
 
 use crate::item::Item;
-use crate::node_cx::SourceNode;
 use crate::options::Log;
 use crate::rule::Origin;
+use crate::source::{SourceNode, shown};
 use carafe_graph::{Fact, Model};
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use std::fmt::Write;
 const SHOWN: usize = 16;
 
 /// Tells of a node and its inputs before it is handled; a name that stands for nothing here comes from outside.
-pub fn trace_inputs<'i>(
+pub(crate) fn trace_inputs<'i>(
     log: &Log<'_>,
     model: &Model,
     node: &SourceNode,
@@ -21,32 +21,28 @@ pub fn trace_inputs<'i>(
 ) {
     log.debug(|| {
         let by = origin.map_or_else(|| "nobody".to_string(), |o| o.words().0);
-        let mut text = format!("extract: `{}` ({}) by {by}", shown_name(node), node.op_type);
+        let mut text = format!("extract: `{}` ({}) by {by}", node.label(), node.op_type);
         for (i, name) in node.inputs.iter().enumerate() {
             let what = match named(name) {
                 _ if name.is_empty() => "left out".to_string(),
                 Some(item) => described(model, item),
                 None => "from outside".to_string(),
             };
-            let _ = write!(text, "\n    in  {i} `{name}`: {what}");
+            let _ = write!(text, "\n    in  {i} `{}`: {what}", shown(name));
         }
         text
     });
 }
 
 /// Tells what a node gave.
-pub fn trace_outputs(log: &Log<'_>, model: &Model, node: &SourceNode, outputs: &[Item]) {
+pub(crate) fn trace_outputs(log: &Log<'_>, model: &Model, node: &SourceNode, outputs: &[Item]) {
     log.debug(|| {
         let lines = outputs.iter().enumerate().map(|(i, item)| {
-            let name = node.outputs.get(i).map_or("", String::as_str);
+            let name = node.outputs.get(i).map_or("", |o| shown(o));
             format!("    out {i} `{name}`: {}", described(model, item))
         });
         lines.collect::<Vec<_>>().join("\n")
     });
-}
-
-fn shown_name(node: &SourceNode) -> &str {
-    if node.name.is_empty() { node.outputs.first().map_or("", String::as_str) } else { &node.name }
 }
 
 fn described(model: &Model, item: &Item) -> String {

@@ -1,16 +1,16 @@
 //! Attributes that a rule did not read. Of our own rules each is an error, so that nothing is dropped in silence. An extension
 //! takes the parameters it names and no others; what it leaves is told once for each type, at the end of the reading.
 
-use crate::node_cx::SourceNode;
 use crate::options::Log;
 use crate::rule::Origin;
+use crate::source::SourceNode;
 use carafe_graph::{Error, Result};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What users' rules left unread, by type of the source node.
 #[derive(Debug, Default)]
-pub struct Unread {
+pub(crate) struct Unread {
     by_type: RefCell<BTreeMap<(String, String), Left>>,
 }
 
@@ -24,7 +24,7 @@ struct Left {
 impl Unread {
     /// Judges the attributes that a rule of this origin did not read: an error where the rule is ours, a line of the later
     /// warning where it is a user's.
-    pub fn judge(&self, node: &SourceNode, origin: &Origin<'_>, names: &[String]) -> Result<()> {
+    pub(crate) fn judge(&self, node: &SourceNode, origin: &Origin<'_>, names: &[String]) -> Result<()> {
         if names.is_empty() {
             return Ok(());
         }
@@ -47,7 +47,7 @@ impl Unread {
     }
 
     /// One warning for each type.
-    pub fn warn(&self, log: &Log<'_>) {
+    pub(crate) fn warn(&self, log: &Log<'_>) {
         for ((domain, op_type), left) in self.by_type.take() {
             let op = if domain.is_empty() { op_type } else { format!("{domain}::{op_type}") };
             let names: Vec<String> = left.names.iter().map(|n| format!("`{n}`")).collect();

@@ -1,8 +1,8 @@
 //! OpenVINO IR as a format of `Core`. Its nodes are operations already, so there is nothing to decode and no rule.
 
 use crate::{ReadOptions, is_ir, read, read_file};
-use carafe_frontend::{Content, Format, ReadRequest};
-use carafe_graph::{Error, Model, Registry, Result};
+use carafe_frontend::{Content, Format, ReadRequest, Source};
+use carafe_graph::{Error, Registry, Result};
 use carafe_tensor::SharedBytes;
 
 /// The format OpenVINO IR, versions 10 and 11.
@@ -16,7 +16,7 @@ impl Format for Ir {
     fn recognizes(&self, head: &[u8]) -> bool {
         is_ir(head)
     }
-    fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
+    fn decode(&self, request: &ReadRequest<'_>) -> Result<Source> {
         let none = Registry::new();
         let registry = request.registry.unwrap_or(&none);
         let options = ReadOptions {
@@ -26,7 +26,7 @@ impl Format for Ir {
             ..ReadOptions::default()
         };
         if let (Content::File(path), None | Some(Content::File(_))) = (request.model, request.weights) {
-            return read_file(path, registry, &options);
+            return read_file(path, registry, &options).map(Source::Model);
         }
         let text = request.model.map()?;
         let text = std::str::from_utf8(text.as_slice())
@@ -35,6 +35,6 @@ impl Format for Ir {
             Some(weights) => weights.map()?,
             None => SharedBytes::from_vec(vec![]),
         };
-        read(text, weights, registry, &options)
+        read(text, weights, registry, &options).map(Source::Model)
     }
 }

@@ -1,7 +1,8 @@
 //! Nodes without a rule, kept as they are: for looking at a model, never for running it.
 
-use crate::wire::NodeProto;
-use carafe_frontend::{Item, Outputs, SourceNode};
+use crate::item::Item;
+use crate::node_cx::Outputs;
+use crate::source::SourceNode;
 use carafe_graph::{AttrMap, AttrValue, FrameworkNode, ItemType, Model, NodeId, Result, Value};
 use std::collections::HashSet;
 
@@ -10,7 +11,7 @@ pub(crate) fn forget<'i>(model: &mut Model, first_slot: usize, named: impl Itera
     let mut emitted: Vec<NodeId> = model.nodes().map(|(id, _)| id).filter(|id| id.0 as usize >= first_slot).collect();
     // Values taken from outside of a sub-graph have a name, and other nodes may read them later.
     let mut values = vec![];
-    named.for_each(|item| tensors(item, &mut values));
+    named.for_each(|item| item.values(&mut values));
     let kept: HashSet<NodeId> = values.iter().map(|v| v.node).collect();
     emitted.retain(|id| !kept.contains(id));
     while let Some(id) = emitted.pop() {
@@ -19,37 +20,26 @@ pub(crate) fn forget<'i>(model: &mut Model, first_slot: usize, named: impl Itera
     Ok(())
 }
 
-/// An opaque node in place of the source node.
+/// An opaque node in place of the source node; `domain` is how the format calls its own.
 pub(crate) fn keep(
     model: &mut Model,
-    node: &NodeProto,
     source: &SourceNode,
+    domain: &str,
     items: &[Item],
     types: Vec<ItemType>,
 ) -> Result<Outputs> {
     let mut inputs = vec![];
-    items.iter().for_each(|item| tensors(item, &mut inputs));
+    items.iter().for_each(|item| item.values(&mut inputs));
     // What has no text is only described.
     let shown = |v: &AttrValue| if v.to_text().is_some() { v.clone() } else { AttrValue::Text(v.to_string()) };
     let mut attrs: AttrMap = source.attrs.iter().map(|(n, v)| (n.to_string(), shown(v))).collect();
-    for a in &node.attribute {
-        if let (Some(name), Some(graph)) = (&a.name, &a.g) {
-            attrs.set(name, AttrValue::Text(format!("a graph of {} nodes", graph.node.len())));
-        }
+    for (name, graph) in source.graphs() {
+        attrs.set(name, AttrValue::Text(format!("a graph of {} nodes", graph.nodes.len())));
     }
-    let opset = if source.domain.is_empty() { "ai.onnx".to_string() } else { source.domain.clone() };
+    let opset = if source.domain.is_empty() { domain.to_string() } else { source.domain.clone() };
     let outputs = types.iter().map(ItemType::fact).map(|f| (f.ty, f.shape)).collect();
     let op = FrameworkNode { type_name: source.op_type.clone(), opset, attrs, outputs, rule: None };
-    let name = if source.name.is_empty() { source.outputs.first() } else { Some(&source.name) };
-    let id = model.add(name.cloned().unwrap_or_default(), op, &inputs)?;
+    let id = model.add(source.label(), op, &inputs)?;
     let item = |(port, ty)| Item::of(Value { node: id, port }, ty);
     Ok(Outputs(types.into_iter().enumerate().map(item).collect()))
-}
-
-fn tensors(item: &Item, found: &mut Vec<Value>) {
-    match item {
-        Item::Tensor(value) | Item::Packed { value, .. } => found.push(*value),
-        Item::Sequence(items) => items.iter().for_each(|i| tensors(i, found)),
-        Item::Nothing => {}
-    }
 }
