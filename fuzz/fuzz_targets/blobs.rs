@@ -24,6 +24,6 @@ fuzz_target!(|data: &[u8]| {
         rest.to_vec()
     };
     let Ok(compiled) = CORE.import_model(SharedBytes::from_vec(blob), device, &Properties::new()) else { return };
-    let _ = compiled.clone().create_request();
+    let _ = compiled.create_infer_request();
     compiled.export(&mut vec![]).expect("what was imported can be exported");
 });

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn main() {
@@ -54,7 +53,7 @@ impl Setup {
         })
     }
 
-    fn compile(&self, core: &Core, count: bool) -> Result<Arc<dyn CompiledModel>> {
+    fn compile(&self, core: &Core, count: bool) -> Result<CompiledModel> {
         let model = core.read_model(&self.model)?;
         let known = core.device(&self.device)?.properties();
         let mut properties = Properties::new();
@@ -75,8 +74,8 @@ impl Setup {
         core.compile_model(&model, &self.device, &properties)
     }
 
-    fn request(&self, compiled: &Arc<dyn CompiledModel>) -> Result<Box<dyn InferRequest>> {
-        let mut request = compiled.clone().create_request();
+    fn request(&self, compiled: &CompiledModel) -> Result<InferRequest> {
+        let request = compiled.create_infer_request();
         for (i, port) in compiled.inputs().iter().enumerate() {
             let given = self.inputs.iter().find(|(name, _)| port.name == *name || port.names.contains(name));
             let (_, tensor) = given.ok_or_else(|| Error::usage(format!("no value for input `{}`", port.name)))?;
@@ -95,19 +94,19 @@ fn serve(setup: &Setup) -> Result<()> {
         0 => compiled.property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")?.parse().unwrap_or(1),
         n => n,
     };
-    let mut requests = (0..n).map(|_| setup.request(&compiled)).collect::<Result<Vec<_>>>()?;
+    let requests = (0..n).map(|_| setup.request(&compiled)).collect::<Result<Vec<_>>>()?;
     let load = start.elapsed();
     let start = Instant::now();
-    requests[0].infer()?;
+    requests[0].infer(())?;
     say(&json!({"load_s": load.as_secs_f64(), "first_s": start.elapsed().as_secs_f64(), "base_kb": base}));
 
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let words: Vec<&str> = line.splitn(3, ' ').collect();
         say(&match words.as_slice() {
-            ["time", seconds, runs] => time(&mut *requests[0], lasting(seconds)?, number(runs)?)?,
-            ["rate", seconds] => rate(&mut requests, lasting(seconds)?)?,
-            ["dump", folder] => dump(&mut *requests[0], compiled.outputs().len(), Path::new(folder))?,
+            ["time", seconds, runs] => time(&requests[0], lasting(seconds)?, number(runs)?)?,
+            ["rate", seconds] => rate(&requests, lasting(seconds)?)?,
+            ["dump", folder] => dump(&requests[0], compiled.outputs().len(), Path::new(folder))?,
             ["rss"] => json!({"peak_kb": memory("VmHWM:"), "rss_kb": memory("VmRSS:")}),
             ["profile", seconds] => profile(setup, &core, lasting(seconds)?)?,
             ["quit"] => break,
@@ -117,12 +116,12 @@ fn serve(setup: &Setup) -> Result<()> {
     Ok(())
 }
 
-fn time(request: &mut dyn InferRequest, lasting: Duration, runs: usize) -> Result<Value> {
+fn time(request: &InferRequest, lasting: Duration, runs: usize) -> Result<Value> {
     let mut each = Vec::with_capacity(1 << 16);
     let start = Instant::now();
     while each.len() < runs || start.elapsed() < lasting {
         let begin = Instant::now();
-        request.infer()?;
+        request.infer(())?;
         each.push(begin.elapsed().as_nanos() as u64);
     }
     each.sort_unstable();
@@ -130,28 +129,28 @@ fn time(request: &mut dyn InferRequest, lasting: Duration, runs: usize) -> Resul
     Ok(json!({"median_ns": median, "min_ns": least, "count": each.len()}))
 }
 
-fn rate(requests: &mut [Box<dyn InferRequest>], lasting: Duration) -> Result<Value> {
+fn rate(requests: &[InferRequest], lasting: Duration) -> Result<Value> {
     let start = Instant::now();
     let counts: Vec<Result<usize>> = std::thread::scope(|scope| {
-        let run = |request: &mut dyn InferRequest| {
+        let run = |request: &InferRequest| {
             let mut count = 0;
             while start.elapsed() < lasting {
-                request.infer()?;
+                request.infer(())?;
                 count += 1;
             }
             Ok(count)
         };
-        let threads: Vec<_> = requests.iter_mut().map(|r| scope.spawn(move || run(&mut **r))).collect();
+        let threads: Vec<_> = requests.iter().map(|r| scope.spawn(move || run(r))).collect();
         threads.into_iter().map(|t| t.join().expect("an inference does not panic")).collect()
     });
     let count = counts.into_iter().sum::<Result<usize>>()?;
     Ok(json!({"count": count, "seconds": start.elapsed().as_secs_f64()}))
 }
 
-fn dump(request: &mut dyn InferRequest, outputs: usize, folder: &Path) -> Result<Value> {
-    request.infer()?;
+fn dump(request: &InferRequest, outputs: usize, folder: &Path) -> Result<Value> {
+    request.infer(())?;
     for i in 0..outputs {
-        let bytes = carafe_npy::write_npy(request.output(i)?).map_err(|e| Error::invalid(e.to_string()))?;
+        let bytes = carafe_npy::write_npy(&request.output(i)?).map_err(|e| Error::invalid(e.to_string()))?;
         let file = folder.join(format!("out_{i}.npy"));
         std::fs::write(&file, bytes).map_err(|e| Error::io(format!("cannot write `{}`", file.display()), &e))?;
     }
@@ -160,16 +159,16 @@ fn dump(request: &mut dyn InferRequest, outputs: usize, folder: &Path) -> Result
 
 fn profile(setup: &Setup, core: &Core, lasting: Duration) -> Result<Value> {
     let compiled = setup.compile(core, true)?;
-    let mut request = setup.request(&compiled)?;
-    request.infer()?;
+    let request = setup.request(&compiled)?;
+    request.infer(())?;
     let (mut least, mut order) = (HashMap::new(), Vec::new());
     let (start, mut wall, mut runs) = (Instant::now(), Duration::MAX, 0);
     while runs < 3 || start.elapsed() < lasting {
         let begin = Instant::now();
-        request.infer()?;
+        request.infer(())?;
         wall = wall.min(begin.elapsed());
         runs += 1;
-        for node in request.profile().into_iter().filter(|n| n.status == NodeStatus::Executed) {
+        for node in request.profile()?.into_iter().filter(|n| n.status == NodeStatus::Executed) {
             let known = least.entry(node.name.clone()).or_insert(node.real_time);
             *known = node.real_time.min(*known);
             if runs == 1 {

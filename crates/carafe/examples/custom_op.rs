@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release --example custom_op
 
+use carafe::Properties;
 use carafe::prelude::*;
-use carafe::{Properties, SharedBytes};
 
 /// `x * sigmoid(beta * x)`.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -40,17 +40,13 @@ const MODEL: &str = r#"<net name="custom" version="11"><layers>
     <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>
 </edges></net>"#;
 
-fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
     let core = carafe::core();
-    let read = || carafe::ir::read(MODEL, SharedBytes::from_vec(vec![]), &core.registry(), &Default::default());
-
-    println!("before: {}", read().unwrap_err());
+    println!("before: {}", core.read_model_from(MODEL, None).unwrap_err());
 
     core.add_ops([OpFactory::of::<SoftSwish>()]);
-    let compiled = core.compile_model(&read()?, "CPU", &Properties::new())?;
-    let mut request = compiled.create_request();
-    request.set_input(0, Tensor::from_slice(&[3], &[-1f32, 0.0, 2.0])?)?;
-    request.infer()?;
-    println!("after:  {:.4?}", request.output(0)?.as_slice::<f32>()?);
+    let compiled = core.compile_model(&core.read_model_from(MODEL, None)?, "CPU", &Properties::new())?;
+    let outputs = compiled.infer(&[("x", Tensor::from_slice(&[3], &[-1f32, 0.0, 2.0])?)])?;
+    println!("after:  {:.4?}", outputs["y"].as_slice::<f32>()?);
     Ok(())
 }

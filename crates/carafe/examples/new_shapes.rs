@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     let core = carafe::core();
     let model = core.read_model(file)?;
     let compiled = core.compile_model(&model, "CPU", &Properties::new())?;
-    let mut request = compiled.clone().create_request();
+    let request = compiled.create_infer_request();
     for size in numbers(sizes)? {
         *shape.get_mut(axis).ok_or_else(|| Error::usage(format!("no axis {axis}")))? = size;
         let mut times = [0.0; 2];
@@ -25,7 +25,7 @@ fn main() -> Result<()> {
             let values: Vec<f32> = (0..n).map(|i| (i % 97) as f32 / 97.0).collect();
             request.set_input(0, Tensor::from_vec(&shape, values)?)?;
             let start = Instant::now();
-            request.infer()?;
+            request.infer(())?;
             *time = start.elapsed().as_secs_f64() * 1e3;
         }
         println!("{size}: new {:.1}, again {:.1}, more {:.1}", times[0], times[1], times[0] - times[1]);

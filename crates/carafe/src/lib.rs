@@ -1,15 +1,30 @@
-//! The engine as users depend on it: `core()` gives a [`Core`] with every built-in operation, format and device.
+//! Carafe runs trained models: it reads a file of any format, makes it ready for a device and infers. Operations, file
+//! format, device names and properties are those of OpenVINO; `docs/from-openvino.md` maps its C++ API to this one.
 //!
-//! ```no_run
+//! ```
+//! # use carafe::{ElementType, Tensor};
 //! let core = carafe::core();
-//! let model = core.read_model("model.xml")?;
-//! let compiled = core.compile_model(&model, "CPU", &carafe::Properties::new())?;
-//! let mut request = compiled.create_request();
-//! request.set_input(0, carafe::Tensor::zeros(carafe::ElementType::F32, &[1, 3, 224, 224])?)?;
-//! request.infer()?;
-//! println!("{:?}", request.output(0)?.shape());
+//! # let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../demo/digits/digits.xml");
+//! let compiled = core.compile_model(file, "CPU", &carafe::Properties::new())?;
+//! let request = compiled.create_infer_request();
+//! let outputs = request.infer(&[("image", Tensor::zeros(ElementType::F32, &[1, 1, 8, 8])?)])?;
+//! assert_eq!(outputs["probabilities"].shape(), [1, 10]);
 //! # Ok::<(), carafe::Error>(())
 //! ```
+//!
+//! # What is where
+//!
+//! | for | use |
+//! |---|---|
+//! | reading, compiling, devices, properties, extensions | [`Core`] |
+//! | inference, in the background too, and its state | [`CompiledModel`], [`InferRequest`], [`AsyncInferQueue`] |
+//! | tensors and shapes | [`Tensor`], [`ElementType`], [`PartialShape`] |
+//! | pictures, layouts, mean and scale in front of a model | [`preprocess`] |
+//! | conversion to IR, cutting, replacements | [`convert`] |
+//! | looking at a model and editing it | [`Model`], [`summarize`], [`ops`], [`passes`], [`ir`] |
+//! | operations and rules of your own | [`prelude`], [`Extension`] |
+//! | a device of your own | [`device`] |
+//! | what the engine reports | [`log`] |
 //!
 //! # Sequences and optionals
 //!
@@ -18,12 +33,11 @@
 //!
 //! ```no_run
 //! # use carafe::{Model, InferRequest, Tensor};
-//! # fn run(model: &Model, request: &mut dyn InferRequest) -> carafe::Result<()> {
+//! # fn run(model: &Model, request: &InferRequest) -> carafe::Result<()> {
 //! let input = model.packed_type(model.parameters()[0]).expect("a sequence");
-//! request.set_input(0, input.pack(Some(&[Tensor::scalar(1f32), Tensor::scalar(2f32)]))?)?;
-//! request.infer()?;
+//! let outputs = request.infer(input.pack(Some(&[Tensor::scalar(1f32), Tensor::scalar(2f32)]))?)?;
 //! let output = model.packed_type(model.results()[0]).expect("a sequence");
-//! let tensors: Option<Vec<Tensor>> = output.unpack(request.output(0)?)?; // None: an optional without content
+//! let tensors: Option<Vec<Tensor>> = output.unpack(&outputs[0])?; // None: an optional without content
 //! # Ok(())
 //! # }
 //! ```
@@ -32,42 +46,55 @@
 //! `name/1` and so on; [`Model::part_of`] gives the `name`. [`pack_sequence`] and [`unpack_sequence`] are the form itself.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod prelude;
+pub mod properties;
 mod summary;
 
+// Running models.
+pub use carafe_device::{CancelFlag, NodeProfile, NodeStatus, Port, PortKey, Properties, Query, Unsupported, Version};
+pub use carafe_runtime::{
+    AsyncInferQueue, CompiledModel, Core, DeviceName, Finished, InferRequest, IntoInputs, ModelSource, NodeExplained,
+    Outputs, VariableState,
+};
+// What the properties of devices and the cache are.
+pub use carafe_device::{Mutability, PropertyInfo, PropertyKind};
+pub use carafe_runtime::{CACHE_PROPERTIES, CacheEntry, CacheStore, EntryInfo, Removed, parse_size};
+// Tensors.
+pub use carafe_tensor::{
+    Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
+    files, memory, pack_sequence, unpack_sequence,
+};
+// Models.
+pub use carafe_graph::{
+    Body, BodyInput, BodyOutput, Constant, Error, ErrorKind, Fact, FrameworkNode, ItemType, Model, Node, NodeId,
+    Parameter, Result, ResultOp, Slicing, Value, dump, log, printable, verify,
+};
+pub use summary::{Summary, summarize};
+// Reading models.
+pub use carafe_frontend::{Content, Format, FormatOptions, InputShape, Log, Progress, ReadRequest};
+// Extending the engine.
 pub use carafe_abi::{Extension, Library, LoadError, report_crashes};
+pub use carafe_frontend::{Explained, Item, Mapping, NodeCx, Outputs as RuleOutputs, Rule};
+pub use carafe_graph::{
+    AttrMap, AttrValue, Match, Notes, OpFactory, OpNew, Outcome, Pass, PassChoice, Phase, PhasedPass, REPLACEMENT,
+    Registry, Replacement, Rewrite, run_passes,
+};
+pub use carafe_runtime::IntoExtensions;
+// Whole parts of the engine, under names of their own.
 pub use carafe_convert as convert;
 pub use carafe_device as device;
-pub use carafe_device::{
-    AsyncInferQueue, AsyncInferRequest, CancelFlag, CompiledModel, Device, Executors, Finished, InferRequest,
-    Mutability, NodeProfile, NodeStatus, Port, Properties, PropertyInfo, PropertyKind, Query, RequestHandle, Stage,
-    Unsupported, Version, async_request,
-};
-pub use carafe_frontend::{
-    Content, Explained, Format, FormatOptions, InputShape, Item, Level, Log, Mapping, NodeCx, Outputs, Progress,
-    ReadRequest, Rule,
-};
-pub use carafe_graph::*;
 pub use carafe_ir as ir;
 pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_preprocess as preprocess;
-pub use carafe_runtime::{
-    CACHE_PROPERTIES, CacheEntry, CacheStore, Core, DeviceName, EntryInfo, IntoExtensions, NodeExplained, Removed,
-    parse_size,
-};
-pub use carafe_tensor::{
-    Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
-    files, memory, pack_sequence, unpack_sequence,
-};
-pub use summary::{Summary, summarize};
 
 use std::sync::Arc;
 
-/// A `Core` with everything that is built in, and the extensions that the environment variable `CARAFE_EXTENSIONS` lists. One
-/// that cannot be loaded is a warning to whoever listens ([`log`]).
+/// A [`Core`] with everything that is built in, and the extensions and plugins that the environment variables
+/// `CARAFE_EXTENSIONS` and `CARAFE_PLUGINS` list. One that cannot be loaded is a warning to whoever listens ([`log`]).
 pub fn core() -> Core {
     let core = Core::empty();
     core.add_ops(carafe_ops::factories());

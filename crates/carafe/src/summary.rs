@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 /// Facts about a whole model, bodies included.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
+    /// Name of the model.
     pub name: String,
+    /// Its inputs, in order.
     pub inputs: Vec<Port>,
+    /// Its outputs, in order.
     pub outputs: Vec<Port>,
     /// Nodes by type, without parameters, constants and results.
     pub ops: BTreeMap<String, usize>,
@@ -16,11 +19,13 @@ pub struct Summary {
     pub opsets: BTreeMap<String, usize>,
     /// Types that no registered operation has, with their opset and node names.
     pub unknown: BTreeMap<(String, String), Vec<String>>,
-    /// Elements of all constants of a float or packed type, and bytes of all constants.
+    /// Elements of all constants of a float or packed type.
     pub parameters: u64,
+    /// Bytes of all constants.
     pub weight_bytes: u64,
     /// Multiply-accumulates of convolutions, matrix products and recurrent steps; `None` when a shape is dynamic.
     pub macs: Option<u64>,
+    /// Ids of its variables.
     pub variables: Vec<String>,
 }
 

@@ -10,7 +10,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 
 /// An output with its value.
 #[derive(Clone, Debug)]
@@ -31,15 +30,11 @@ pub(crate) enum Value {
 }
 
 /// The outputs of the model: the elements of a sequence are one of them, packed or not.
-pub(crate) fn collect(
-    compiled: &Arc<dyn CompiledModel>,
-    model: &Model,
-    request: &dyn InferRequest,
-) -> Result<Vec<Output>> {
+pub(crate) fn collect(compiled: &CompiledModel, model: &Model, request: &InferRequest) -> Result<Vec<Output>> {
     let mut outputs: Vec<Output> = Vec::new();
     let mut open: Option<&str> = None;
     for (i, port) in compiled.outputs().iter().enumerate() {
-        let tensor = request.output(i)?.clone();
+        let tensor = request.output(i)?;
         let result = model.results().get(i).copied();
         let part = result.and_then(|r| model.part_of(r));
         if let (Some(_), true, Some(Output { value: Value::List { items: Some(items), .. }, .. })) =

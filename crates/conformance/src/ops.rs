@@ -47,11 +47,5 @@ fn judge(target: &Target, core: &Core, case: &Case, model: &Model) -> Result<Opt
 
 fn on_device(target: &Target, core: &Core, case: &Case, model: &Model) -> Result<Vec<Tensor>> {
     let compiled = core.compile_model(model, &target.device, &target.properties)?;
-    let count = compiled.outputs().len();
-    let mut request = compiled.create_request();
-    for (index, tensor) in feed(case, model)?.into_iter().enumerate() {
-        request.set_input(index, tensor)?;
-    }
-    request.infer()?;
-    (0..count).map(|index| request.output(index).cloned()).collect()
+    Ok(compiled.infer(feed(case, model)?)?.into_vec())
 }

@@ -3,6 +3,7 @@
 //! shapes, mean and scale values speak of the model as it was before layouts are changed.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod config;
 mod inputs;

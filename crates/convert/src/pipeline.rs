@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub struct Conversion<'a> {
     /// The file, and how it is read. Its log hears of all stages.
     pub request: ReadRequest<'a>,
+    /// What is done to the model.
     pub options: ConversionOptions,
     /// File of sub-graph replacements.
     pub transformations_config: Option<&'a Path>,
@@ -24,6 +25,7 @@ pub struct Conversion<'a> {
     pub model_name: Option<String>,
     /// Simplify the graph; otherwise constants are folded and no more.
     pub tidy: bool,
+    /// Store weights as f16.
     pub compress_to_fp16: bool,
 }
 
@@ -39,6 +41,7 @@ impl std::fmt::Debug for Conversion<'_> {
 /// A model that is ready to be written.
 #[derive(Debug)]
 pub struct Converted {
+    /// The model.
     pub model: Model,
     /// Who handled each node, when the request asks for it.
     pub explained: Option<Vec<NodeExplained>>,

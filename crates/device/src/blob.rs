@@ -10,6 +10,7 @@ const FORMAT: u32 = 1;
 /// What stands in front of the payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobHeader {
+    /// The device that wrote it.
     pub device: String,
     /// Version of the engine that wrote it.
     pub version: String,

@@ -33,6 +33,7 @@ fn forget(list: &Mutex<Vec<CancelFlag>>, flag: &CancelFlag) {
 }
 
 impl CancelFlag {
+    /// Not set.
     pub fn new() -> CancelFlag {
         CancelFlag::default()
     }
@@ -57,6 +58,7 @@ impl CancelFlag {
             self.set();
         }
     }
+    /// Whether the inference shall stop.
     pub fn is_set(&self) -> bool {
         self.0.flag.load(Ordering::SeqCst)
     }

@@ -8,6 +8,7 @@ use carafe_tensor::{ElementType, Tensor};
 /// Memory form of one port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortLayout {
+    /// Element type.
     pub ty: ElementType,
     /// `None` for plain row-major.
     pub blocked: Option<Blocked>,
@@ -20,25 +21,35 @@ pub struct PortLayout {
 /// Axis `order[k]` of the tensor is laid out as dimension `k` of `blocks`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
+    /// Sizes of the axes with their blocks.
     pub blocks: Vec<usize>,
+    /// Which axis of the tensor each of them is.
     pub order: Vec<usize>,
 }
 
 /// One way in which a kernel can run a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// Of each input.
     pub inputs: Vec<PortLayout>,
+    /// Of each output.
     pub outputs: Vec<PortLayout>,
 }
 
 /// The node a kernel is asked about.
 #[derive(Clone, Debug)]
 pub struct Site {
+    /// Name of the node.
     pub name: String,
+    /// Type of the operation.
     pub op_type: String,
+    /// Its opset.
     pub opset: String,
+    /// Its attributes.
     pub attrs: AttrMap,
+    /// Types and shapes of the inputs.
     pub inputs: Vec<Fact>,
+    /// Types and shapes of the outputs.
     pub outputs: Vec<Fact>,
 }
 

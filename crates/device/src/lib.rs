@@ -2,6 +2,7 @@
 //! `Core` nor any file format.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod async_request;
 mod blob;
@@ -64,13 +65,17 @@ pub trait Device: Send + Sync {
 
 /// A model made ready for one device.
 pub trait CompiledModel: Send + Sync {
+    /// Inputs, in the order of the model.
     fn inputs(&self) -> &[Port];
+    /// Outputs, in the order of the model.
     fn outputs(&self) -> &[Port];
     /// The graph that really runs; node runtime info holds `execOrder`, `primitiveType` and, after a profiled run, times.
     fn runtime_model(&self) -> Model;
+    /// Writes what `Device::import` reads.
     fn export(&self, to: &mut dyn Write) -> Result<()>;
     /// Value of a property it was compiled with, or of one it answers itself, as text.
     fn property(&self, name: &str) -> Result<String>;
+    /// A new request; it keeps the model alive.
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest>;
     /// Executors for asynchronous requests of this model, new ones with each call. `Core` asks once and lets all requests
     /// of the model share them; a device says more only when it wants other numbers of threads.
@@ -84,9 +89,11 @@ pub trait CompiledModel: Send + Sync {
 pub trait InferRequest: Send {
     /// Binds a tensor without copying it; a wrong type or shape is refused.
     fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()>;
+    /// The tensor that is bound to an input.
     fn input(&self, index: usize) -> Option<&Tensor>;
     /// Gives the memory that an output goes to; it comes back through `output`. A wrong type or shape is refused.
     fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()>;
+    /// Runs once with the tensors that are bound.
     fn infer(&mut self) -> Result<()>;
     /// The steps of one inference, in order. An asynchronous request runs each on the executor it names, so that the
     /// steps of several requests overlap.
@@ -106,7 +113,9 @@ pub trait InferRequest: Send {
     fn variables(&self) -> Vec<String>;
     /// `None` before the first assignment and after a reset.
     fn variable(&self, id: &str) -> Result<Option<Tensor>>;
+    /// Sets what the next inference reads of a variable.
     fn set_variable(&mut self, id: &str, value: Tensor) -> Result<()>;
+    /// Brings all variables back to where a new request begins.
     fn reset_variables(&mut self);
     /// Setting it to true stops a running inference between two nodes. `infer` clears it when it begins; whoever runs
     /// stages one by one clears it before the first.
@@ -116,6 +125,7 @@ pub trait InferRequest: Send {
 /// A step of an inference and the queue of the device that it runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
+    /// Name for people.
     pub name: String,
     /// Stages with the same word share one executor of the compiled model.
     pub executor: String,
@@ -124,7 +134,9 @@ pub struct Stage {
 /// Who built a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Version {
+    /// Version of the build.
     pub build: String,
+    /// A line for people.
     pub description: String,
 }
 
@@ -141,33 +153,47 @@ pub trait Devices: Send + Sync {
 /// Which nodes a device takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
+    /// Names of the nodes that it takes.
     pub supported: Vec<String>,
+    /// The others, with reasons.
     pub unsupported: Vec<Unsupported>,
 }
 
 /// A node a device cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
+    /// Name of the node.
     pub name: String,
+    /// Type of its operation.
     pub type_name: String,
+    /// Why not.
     pub reason: String,
 }
 
 /// What one node did in the last inference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeProfile {
+    /// Name of the node.
     pub name: String,
+    /// Type of its operation.
     pub type_name: String,
     /// Which kernel ran it; `reference` for plain evaluation.
     pub kernel: String,
+    /// Whether it ran.
     pub status: NodeStatus,
+    /// Time on the clock.
     pub real_time: Duration,
+    /// Time of processors.
     pub cpu_time: Duration,
 }
 
+/// What became of a node in an inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStatus {
+    /// It was not reached.
     NotRun,
+    /// It is part of another node, or of none.
     OptimizedOut,
+    /// It ran.
     Executed,
 }

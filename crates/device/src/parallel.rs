@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 /// Threads that share a loop.
 pub trait Parallel: Send + Sync {
+    /// How many threads work on a loop.
     fn threads(&self) -> usize;
     /// Calls `body` once for each part from 0 on, and returns when all are done.
     fn run(&self, parts: usize, body: &(dyn Fn(usize) + Sync));

@@ -9,29 +9,40 @@ use std::collections::BTreeMap;
 pub enum PropertyKind {
     /// `true`, `false`, and the older `YES`, `NO`.
     Bool,
+    /// A whole number within bounds.
     Int {
+        /// Least.
         min: i64,
+        /// Greatest.
         max: i64,
     },
+    /// Any text.
     Text,
     /// One of these words, in any case.
     Enum(&'static [&'static str]),
 }
 
+/// Whether a property may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutability {
+    /// Only read.
     ReadOnly,
+    /// Read and set.
     ReadWrite,
 }
 
 /// One row of a device's property table.
 #[derive(Clone, Copy, Debug)]
 pub struct PropertyInfo {
+    /// Name, as users write it.
     pub name: &'static str,
+    /// What its text must look like.
     pub kind: PropertyKind,
+    /// Whether it may be set.
     pub mutability: Mutability,
     /// Text of the default; empty for read-only ones.
     pub default: &'static str,
+    /// A sentence for people.
     pub doc: &'static str,
 }
 
@@ -40,6 +51,7 @@ pub struct PropertyInfo {
 pub struct Properties(BTreeMap<String, String>);
 
 impl Properties {
+    /// None.
     pub fn new() -> Properties {
         Properties::default()
     }
@@ -49,15 +61,19 @@ impl Properties {
         self.set(name, value);
         self
     }
+    /// Sets one.
     pub fn set(&mut self, name: &str, value: impl ToString) {
         self.0.insert(name.to_string(), value.to_string());
     }
+    /// The value of one, if it is set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
+    /// Takes one out.
     pub fn remove(&mut self, name: &str) -> Option<String> {
         self.0.remove(name)
     }
+    /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(k, v)| (k.as_str(), v.as_str()))
     }
@@ -75,6 +91,7 @@ impl Properties {
     pub fn or_default<'a>(&'a self, table: &'a [PropertyInfo], name: &str) -> Option<&'a str> {
         self.get(name).or_else(|| table.iter().find(|p| p.name == name).map(|p| p.default))
     }
+    /// Whether a switch is on, by value or default.
     pub fn is_on(&self, table: &[PropertyInfo], name: &str) -> bool {
         self.or_default(table, name).and_then(parse_bool) == Some(true)
     }

@@ -13,17 +13,29 @@ use std::fmt;
 pub enum AttrValue {
     /// As it stood in a text file; the reading field decides what it means.
     Text(String),
+    /// True or false.
     Bool(bool),
+    /// A whole number.
     Int(i64),
+    /// A number.
     Float(f64),
+    /// Text.
     Str(String),
+    /// Whole numbers.
     Ints(Vec<i64>),
+    /// Numbers.
     Floats(Vec<f64>),
+    /// Texts.
     Strs(Vec<String>),
+    /// An element type.
     Type(ElementType),
+    /// Element types.
     Types(Vec<ElementType>),
+    /// A shape.
     Shape(PartialShape),
+    /// A tensor.
     Tensor(TensorAttr),
+    /// A model of its own.
     Body(Box<Body>),
 }
 
@@ -40,17 +52,29 @@ impl PartialEq for TensorAttr {
 /// The kind of an attribute, for schemas and documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AttrKind {
+    /// True or false.
     Bool,
+    /// A whole number.
     Int,
+    /// A number.
     Float,
+    /// Text.
     Str,
+    /// Whole numbers.
     Ints,
+    /// Numbers.
     Floats,
+    /// Texts.
     Strs,
+    /// An element type.
     Type,
+    /// Element types.
     Types,
+    /// A shape.
     Shape,
+    /// A tensor.
     Tensor,
+    /// A model of its own.
     Body,
     /// A string out of a fixed list.
     Enum(&'static [&'static str]),
@@ -59,10 +83,13 @@ pub enum AttrKind {
 /// Schema of one attribute, written by `#[derive(Op)]`.
 #[derive(Clone, Copy, Debug)]
 pub struct AttrInfo {
+    /// Name, as in a file.
     pub name: &'static str,
+    /// What its value is.
     pub kind: AttrKind,
     /// Text of the default expression; `None` for a required attribute.
     pub default: Option<&'static str>,
+    /// Its documentation.
     pub doc: &'static str,
     /// Used while converting and running, never written to the files of an IR; a node read from one has the default.
     pub internal: bool,
@@ -70,6 +97,7 @@ pub struct AttrInfo {
 
 /// A field type that can be an attribute.
 pub trait Attr: Sized {
+    /// What values of this type are.
     const KIND: AttrKind;
     /// Says in words what was expected when the value does not fit.
     fn read(value: &AttrValue) -> Result<Self, String>;
@@ -377,9 +405,11 @@ impl<T: Attr> Attr for Option<T> {
 pub struct AttrMap(Vec<(String, AttrValue)>);
 
 impl AttrMap {
+    /// None.
     pub fn new() -> AttrMap {
         AttrMap::default()
     }
+    /// The value of this name.
     pub fn get(&self, name: &str) -> Option<&AttrValue> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
@@ -391,9 +421,11 @@ impl AttrMap {
             None => self.0.push((name, value)),
         }
     }
+    /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &AttrValue)> {
         self.0.iter().map(|(n, v)| (n.as_str(), v))
     }
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

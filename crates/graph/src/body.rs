@@ -7,10 +7,15 @@ use crate::model::Model;
 /// A part of an axis taken (input) or joined (output) per iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slicing {
+    /// Axis that is cut.
     pub axis: i64,
+    /// First element; negative counts from the end.
     pub start: i64,
+    /// Last element; negative counts from the end.
     pub end: i64,
+    /// Step from part to part; negative goes backwards.
     pub stride: i64,
+    /// Elements of a part.
     pub part_size: i64,
 }
 
@@ -26,7 +31,9 @@ impl Slicing {
 pub struct BodyInput {
     /// Outer input; `None` when nothing outside feeds it (the iteration counter).
     pub outer: Option<usize>,
+    /// Which parameter of the body.
     pub parameter: usize,
+    /// How it is cut, if it is.
     pub slicing: Option<Slicing>,
     /// Body result whose value of the previous iteration replaces the outer value.
     pub back_edge: Option<usize>,
@@ -35,7 +42,9 @@ pub struct BodyInput {
 /// Where a body result goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BodyOutput {
+    /// Which output of the node.
     pub outer: usize,
+    /// Which result of the body.
     pub result: usize,
     /// Join the per-iteration values; otherwise the last one counts.
     pub slicing: Option<Slicing>,
@@ -44,8 +53,11 @@ pub struct BodyOutput {
 /// A sub-graph with its port map.
 #[derive(Clone, Debug)]
 pub struct Body {
+    /// The model.
     pub model: Model,
+    /// How its parameters are fed.
     pub inputs: Vec<BodyInput>,
+    /// Where its results go.
     pub outputs: Vec<BodyOutput>,
     /// Parameter that receives the iteration number.
     pub current_iteration: Option<usize>,

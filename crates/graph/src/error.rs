@@ -4,6 +4,7 @@
 use carafe_tensor::TensorError;
 use std::fmt;
 
+/// A result with the engine's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What a door needs to know to choose an exit code or an HTTP status.
@@ -34,21 +35,27 @@ pub struct Error {
 }
 
 impl Error {
+    /// Of a kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error { kind, message: message.into(), places: Vec::new() }
     }
+    /// The model, file or tensor is wrong.
     pub fn invalid(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Invalid, message)
     }
+    /// Well formed, but nobody here can handle it.
     pub fn unsupported(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Unsupported, message)
     }
+    /// A name that does not exist.
     pub fn not_found(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::NotFound, message)
     }
+    /// The caller used an interface wrongly.
     pub fn usage(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Usage, message)
     }
+    /// The operating system said no; a missing file is of kind `NotFound`.
     pub fn io(what: impl fmt::Display, e: &std::io::Error) -> Error {
         let kind = if e.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Io };
         Error::new(kind, format!("{what}: {e}"))
@@ -62,6 +69,7 @@ impl Error {
         }
         self
     }
+    /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

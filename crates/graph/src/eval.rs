@@ -43,6 +43,7 @@ impl EvalEnv {
 
 /// A faster way to run bodies, for devices that have one.
 pub trait RunBody: std::fmt::Debug + Send + Sync {
+    /// Runs the body once.
     fn run_body(&self, body: &Model, parameters: &[Tensor], env: &mut EvalEnv) -> Result<Vec<Tensor>>;
 }
 
@@ -120,6 +121,7 @@ impl<'a> EvalCx<'a> {
             None => Ok(self.outputs.into_iter().flatten().collect()),
         }
     }
+    /// What the operation declares.
     pub fn info(&self) -> &'static OpInfo {
         self.info
     }
@@ -130,18 +132,23 @@ impl<'a> EvalCx<'a> {
 
     // Inputs.
 
+    /// How many inputs there are.
     pub fn n_inputs(&self) -> usize {
         self.given().len()
     }
+    /// Whether an optional input is given.
     pub fn has(&self, input: usize) -> bool {
         input < self.given().len()
     }
+    /// The tensor of an input.
     pub fn input(&self, input: usize) -> &Tensor {
         &self.given()[input]
     }
+    /// Element type of an input.
     pub fn ty(&self, input: usize) -> ElementType {
         self.given()[input].element_type()
     }
+    /// Shape of an input.
     pub fn shape(&self, input: usize) -> &[usize] {
         self.given()[input].shape()
     }
@@ -149,6 +156,7 @@ impl<'a> EvalCx<'a> {
     pub fn get<T: Number>(&self, input: usize) -> Result<Cow<'_, [T]>> {
         Ok(self.given()[input].to_vec::<T>()?)
     }
+    /// The elements of an input as whole numbers.
     pub fn ints(&self, input: usize) -> Result<Vec<i64>> {
         Ok(self.get::<i64>(input)?.into_owned())
     }
@@ -176,6 +184,7 @@ impl<'a> EvalCx<'a> {
         let shape = &self.inferred()[output].shape;
         shape.to_static().ok_or_else(|| self.fail(format!("output {output} has no static shape: [{shape}]")))
     }
+    /// How many outputs there are.
     pub fn n_outputs(&self) -> usize {
         self.inferred().len()
     }
@@ -206,6 +215,7 @@ impl<'a> EvalCx<'a> {
     pub fn ensure_memory(&self, count: usize, size: usize) -> Result<()> {
         Ok(ensure_memory(count.saturating_mul(size))?)
     }
+    /// An error that names the operation.
     pub fn fail(&self, message: impl Into<String>) -> Error {
         Error::invalid(message)
     }
@@ -216,10 +226,12 @@ impl<'a> EvalCx<'a> {
 
     // State and bodies.
 
+    /// What a variable holds.
     pub fn variable(&self, id: &str) -> Option<&Tensor> {
         self.touch();
         self.env.variables.get(id)
     }
+    /// Sets a variable.
     pub fn assign(&mut self, id: &str, value: Tensor) {
         self.touch();
         self.env.variables.insert(id.to_string(), value);

@@ -7,14 +7,18 @@ use std::fmt;
 /// Knowledge about one value.
 #[derive(Clone, Debug)]
 pub struct Fact {
+    /// Element type.
     pub ty: ElementType,
+    /// Shape.
     pub shape: PartialShape,
+    /// What is known of the elements.
     pub content: Content,
 }
 
 /// Knowledge about the elements of a value.
 #[derive(Clone, Debug, Default)]
 pub enum Content {
+    /// Nothing.
     #[default]
     Unknown,
     /// All of it. Constants always have this.
@@ -24,6 +28,7 @@ pub enum Content {
 }
 
 impl Fact {
+    /// Type and shape, and nothing of the elements.
     pub fn new(ty: ElementType, shape: PartialShape) -> Fact {
         Fact { ty, shape, content: Content::Unknown }
     }
@@ -31,6 +36,7 @@ impl Fact {
     pub fn unknown() -> Fact {
         Fact::new(ElementType::Dynamic, PartialShape::dynamic())
     }
+    /// All of a tensor.
     pub fn of(tensor: &Tensor) -> Fact {
         Fact {
             ty: tensor.element_type(),
@@ -38,6 +44,7 @@ impl Fact {
             content: Content::Known(tensor.clone()),
         }
     }
+    /// The elements, when all are known.
     pub fn tensor(&self) -> Option<&Tensor> {
         match &self.content {
             Content::Known(t) => Some(t),

@@ -14,10 +14,13 @@ use std::sync::Arc;
 /// Stand-in for an operation nobody registered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrameworkNode {
+    /// Type in the file.
     pub type_name: String,
     /// Opset of a file, or domain of a source format.
     pub opset: String,
+    /// Attributes in the file.
     pub attrs: AttrMap,
+    /// Types and shapes of its outputs.
     pub outputs: Vec<(ElementType, PartialShape)>,
     /// Where somebody knows how its shapes follow from those of its inputs; `outputs` then says the types alone.
     pub rule: Option<ShapeRule>,
@@ -48,6 +51,7 @@ impl FrameworkNode {
         let node = FrameworkNode { type_name: type_name.into(), opset: opset.into(), ..FrameworkNode::default() };
         node.with_outputs(1)
     }
+    /// With one more attribute.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: AttrValue) -> FrameworkNode {
         self.attrs.set(name, value);

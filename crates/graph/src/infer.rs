@@ -153,6 +153,7 @@ fn evaluate(op: &dyn Op, tensors: Vec<Tensor>, outputs: &[Fact]) -> Result<Vec<T
 }
 
 impl<'a> InferCx<'a> {
+    /// What the operation declares.
     pub fn info(&self) -> &'static OpInfo {
         self.info
     }
@@ -163,21 +164,27 @@ impl<'a> InferCx<'a> {
 
     // Inputs.
 
+    /// How many inputs there are.
     pub fn n_inputs(&self) -> usize {
         self.inputs.len()
     }
+    /// Whether an optional input is given.
     pub fn has(&self, input: usize) -> bool {
         input < self.inputs.len()
     }
+    /// What is known of an input.
     pub fn fact(&self, input: usize) -> &'a Fact {
         self.inputs[input]
     }
+    /// Element type of an input.
     pub fn ty(&self, input: usize) -> ElementType {
         self.inputs[input].ty
     }
+    /// Shape of an input.
     pub fn shape(&self, input: usize) -> &'a PartialShape {
         &self.inputs[input].shape
     }
+    /// Number of axes of an input, when it is known.
     pub fn rank(&self, input: usize) -> Option<usize> {
         self.shape(input).rank()
     }
@@ -208,9 +215,11 @@ impl<'a> InferCx<'a> {
 
     // Outputs.
 
+    /// Sets type and shape of an output.
     pub fn set(&mut self, output: usize, ty: ElementType, shape: PartialShape) {
         self.set_fact(output, Fact::new(ty, shape));
     }
+    /// Sets all that is known of an output.
     pub fn set_fact(&mut self, output: usize, fact: Fact) {
         if self.outputs.len() <= output {
             self.outputs.resize_with(output + 1, Fact::unknown);
@@ -225,6 +234,7 @@ impl<'a> InferCx<'a> {
     pub fn pass_through(&mut self, output: usize, input: usize) {
         self.set_fact(output, self.inputs[input].clone());
     }
+    /// Sets what is known of the elements of an output.
     pub fn set_content(&mut self, output: usize, content: Content) {
         self.outputs[output].content = content;
     }
@@ -242,9 +252,11 @@ impl<'a> InferCx<'a> {
 
     // Checks; each error says what was expected and found.
 
+    /// An error that names the operation.
     pub fn fail(&self, message: impl Into<String>) -> Error {
         Error::invalid(message)
     }
+    /// An error with this message unless it holds.
     pub fn require(&self, holds: bool, message: impl FnOnce() -> String) -> Result<()> {
         if holds { Ok(()) } else { Err(self.fail(message())) }
     }
@@ -262,9 +274,11 @@ impl<'a> InferCx<'a> {
         let ty = self.ty(input);
         self.require(ty.is_dynamic() || fits, || format!("{} must be {what}, found {ty}", self.port_name(input)))
     }
+    /// An error unless the input is of a float type.
     pub fn require_float(&self, input: usize) -> Result<()> {
         self.require_type(input, self.ty(input).is_float(), "a float tensor")
     }
+    /// An error unless the input is of an integer type.
     pub fn require_integer(&self, input: usize) -> Result<()> {
         self.require_type(input, self.ty(input).is_integer(), "an integer tensor")
     }
@@ -273,6 +287,7 @@ impl<'a> InferCx<'a> {
         let ty = self.ty(input);
         self.require_type(input, ty.is_integer() || ty.is_float(), "numeric")
     }
+    /// An error unless the input is boolean.
     pub fn require_boolean(&self, input: usize) -> Result<()> {
         self.require_type(input, self.ty(input) == ElementType::Boolean, "boolean")
     }

@@ -21,18 +21,24 @@ const MAX_DEPTH: usize = 8;
 pub enum ItemType {
     /// The content of something that was empty whenever it was seen.
     Unknown,
+    /// A tensor.
     Tensor(ElementType, PartialShape),
+    /// Any number of them.
     Sequence(Box<ItemType>),
+    /// One or none.
     Optional(Box<ItemType>),
 }
 
 impl ItemType {
+    /// A sequence of these.
     pub fn sequence(element: ItemType) -> ItemType {
         ItemType::Sequence(Box::new(element))
     }
+    /// One of these, or none.
     pub fn optional(content: ItemType) -> ItemType {
         ItemType::Optional(Box::new(content))
     }
+    /// A tensor of this type and shape.
     pub fn of(fact: &Fact) -> ItemType {
         ItemType::Tensor(fact.ty, fact.shape.clone())
     }

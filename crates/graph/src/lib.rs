@@ -2,6 +2,7 @@
 //! the three that make a graph (Parameter, Const, Result), no file format and no device.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 // The derive writes paths that begin with `carafe_graph`.
 extern crate self as carafe_graph;

@@ -12,13 +12,16 @@ use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+/// A node of a model. Numbers are never used again, so an id is good for its node or for none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct NodeId(pub u32);
 
 /// One output of one node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Value {
+    /// The node.
     pub node: NodeId,
+    /// Which of its outputs.
     pub port: usize,
 }
 
@@ -31,15 +34,20 @@ impl From<NodeId> for Value {
 /// One input of one node: who uses a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Use {
+    /// The node.
     pub node: NodeId,
+    /// Which of its inputs.
     pub input: usize,
 }
 
 /// What a node says of one of its outputs.
 #[derive(Clone, Debug)]
 pub struct Output {
+    /// What is known of it.
     pub fact: Fact,
+    /// Names of the tensor.
     pub names: BTreeSet<String>,
+    /// Further information, as files keep it.
     pub rt_info: RtInfo,
 }
 
@@ -51,6 +59,7 @@ pub struct Node {
     inputs: Vec<Value>,
     outputs: Vec<Output>,
     users: Vec<Vec<Use>>,
+    /// Further information, as files keep it.
     pub rt_info: RtInfo,
     /// Runtime information of input ports, by port; may be shorter than the inputs.
     pub input_rt_info: Vec<RtInfo>,
@@ -61,15 +70,19 @@ impl Node {
     pub fn name(&self) -> &str {
         &self.name
     }
+    /// Its operation.
     pub fn op(&self) -> &dyn Op {
         &*self.op
     }
+    /// Its operation, to share.
     pub fn op_ref(&self) -> &OpRef {
         &self.op
     }
+    /// The values that it reads.
     pub fn inputs(&self) -> &[Value] {
         &self.inputs
     }
+    /// What it says of its outputs.
     pub fn outputs(&self) -> &[Output] {
         &self.outputs
     }
@@ -86,7 +99,9 @@ pub(crate) fn place_of(name: &str, op: &dyn Op) -> String {
 /// A model or a body.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
+    /// Name of the model.
     pub name: String,
+    /// Further information, as files keep it.
     pub rt_info: Vec<RtTree>,
     nodes: Vec<Option<Node>>,
     parameters: Vec<NodeId>,
@@ -95,6 +110,7 @@ pub struct Model {
 }
 
 impl Model {
+    /// Without nodes.
     pub fn new(name: impl Into<String>) -> Model {
         Model { name: name.into(), ..Model::default() }
     }
@@ -167,6 +183,7 @@ impl Model {
 
     // Looking.
 
+    /// A node, if it is there.
     pub fn get(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(id.0 as usize)?.as_ref()
     }
@@ -174,12 +191,15 @@ impl Model {
     pub fn node(&self, id: NodeId) -> &Node {
         self.get(id).expect("id of a live node")
     }
+    /// What a node says of an output.
     pub fn output(&self, v: Value) -> &Output {
         &self.node(v.node).outputs[v.port]
     }
+    /// What is known of a value.
     pub fn fact(&self, v: Value) -> &Fact {
         &self.output(v).fact
     }
+    /// Who reads a value.
     pub fn users(&self, v: Value) -> &[Use] {
         &self.node(v.node).users[v.port]
     }
@@ -191,15 +211,19 @@ impl Model {
     pub fn len(&self) -> usize {
         self.nodes.iter().flatten().count()
     }
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Inputs, in order.
     pub fn parameters(&self) -> &[NodeId] {
         &self.parameters
     }
+    /// Outputs, in order.
     pub fn results(&self) -> &[NodeId] {
         &self.results
     }
+    /// Nodes that nothing reads and that must run: assignments of variables.
     pub fn sinks(&self) -> &[NodeId] {
         &self.sinks
     }
@@ -241,6 +265,7 @@ impl Model {
             .or_else(|| by(&|r| self.node(r).name == name))
             .or_else(|| by(&|r| self.node(self.result_value(r).node).name == name))
     }
+    /// A node by its name.
     pub fn find_node(&self, name: &str) -> Option<NodeId> {
         self.nodes().find(|(_, n)| n.name == name).map(|(id, _)| id)
     }
@@ -251,15 +276,19 @@ impl Model {
 
     // Editing.
 
+    /// Renames a node.
     pub fn set_name(&mut self, id: NodeId, name: impl Into<String>) {
         self.slot(id).name = name.into();
     }
+    /// Runtime information of a node, for writing.
     pub fn rt_info_mut(&mut self, id: NodeId) -> &mut RtInfo {
         &mut self.slot(id).rt_info
     }
+    /// Runtime information of a value, for writing.
     pub fn output_rt_info_mut(&mut self, v: Value) -> &mut RtInfo {
         &mut self.slot(v.node).outputs[v.port].rt_info
     }
+    /// Sets the runtime information of an input.
     pub fn set_input_rt_info(&mut self, id: NodeId, input: usize, info: RtInfo) {
         let list = &mut self.slot(id).input_rt_info;
         if list.len() <= input {
@@ -267,9 +296,11 @@ impl Model {
         }
         list[input] = info;
     }
+    /// Gives a value one more name.
     pub fn add_tensor_name(&mut self, v: Value, name: impl Into<String>) {
         self.slot(v.node).outputs[v.port].names.insert(name.into());
     }
+    /// Gives a value these names and no others.
     pub fn set_tensor_names(&mut self, v: Value, names: BTreeSet<String>) {
         self.slot(v.node).outputs[v.port].names = names;
     }
@@ -278,6 +309,7 @@ impl Model {
         debug_assert!(same_set(&order, &self.parameters));
         self.parameters = order;
     }
+    /// Sets the order of outputs; must be a permutation of the present ones.
     pub fn order_results(&mut self, order: Vec<NodeId>) {
         debug_assert!(same_set(&order, &self.results));
         self.results = order;

@@ -33,6 +33,7 @@ pub trait Op: OpDecl + Any + Debug + Send + Sync {
 
 /// What the derive knows of an operation, reachable through `dyn Op`.
 pub trait OpDecl {
+    /// What it declares.
     fn info(&self) -> &'static OpInfo;
     /// Attributes in declaration order, as the IR spells them.
     fn attrs(&self) -> Vec<(Cow<'static, str>, AttrValue)>;
@@ -44,24 +45,32 @@ pub trait OpDecl {
     fn opset(&self) -> &str {
         self.info().opset
     }
+    /// For `get`.
     fn as_any(&self) -> &dyn Any;
+    /// Whether type and attributes are the same.
     fn eq_op(&self, other: &dyn Op) -> bool;
     /// Bodies (sub-graphs) by attribute name.
     fn bodies(&self) -> Vec<(&'static str, &Body)>;
+    /// The same, for writing.
     fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)>;
+    /// A copy.
     fn clone_op(&self) -> Box<dyn Op>;
 }
 
 /// The constructing half of a declaration.
 pub trait OpNew: Op + Sized {
+    /// What the type declares.
     const INFO: &'static OpInfo;
+    /// An operation with these attributes; a missing one has its default.
     fn from_attrs(attrs: &AttrMap) -> Result<Self>;
 }
 
 /// One input or output place of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortInfo {
+    /// Name of the port.
     pub name: &'static str,
+    /// Whether it may be left out.
     pub optional: bool,
     /// Stands for any number of ports; only as the last one.
     pub variadic: bool,
@@ -78,10 +87,15 @@ pub struct OpInfo {
     pub opset: &'static str,
     /// First and last numbered opset that holds this class; `(0, 0)` for an extension.
     pub since: u32,
+    /// Last opset with this version.
     pub until: u32,
+    /// Its inputs.
     pub inputs: &'static [PortInfo],
+    /// Its outputs.
     pub outputs: &'static [PortInfo],
+    /// Its attributes.
     pub attrs: &'static [AttrInfo],
+    /// Its documentation.
     pub doc: &'static str,
     /// Inputs whose elements are only moved, never computed with; lets partial values flow through (`infer`).
     pub moves: &'static [usize],
@@ -115,9 +129,11 @@ impl dyn Op {
     pub fn get<T: Op>(&self) -> Option<&T> {
         self.as_any().downcast_ref()
     }
+    /// Whether it is of this type.
     pub fn is<T: Op>(&self) -> bool {
         self.get::<T>().is_some()
     }
+    /// Whether it has a model of its own.
     pub fn has_body(&self) -> bool {
         !self.bodies().is_empty()
     }

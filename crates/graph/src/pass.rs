@@ -11,12 +11,14 @@ use std::sync::Arc;
 pub trait Pass: Send + Sync {
     /// Verb and object, e.g. `fold_constants`.
     fn name(&self) -> &'static str;
+    /// Rewrites the model; how often it fired.
     fn run(&self, model: &mut Model, notes: &mut Notes) -> Result<usize>;
 }
 
 /// What passes tell about themselves, for `--log_level DEBUG`, and what they may ask: which operations there are.
 #[derive(Debug, Default)]
 pub struct Notes {
+    /// What passes noted, in order.
     pub lines: Vec<String>,
     enabled: bool,
     decoded: bool,
@@ -24,6 +26,7 @@ pub struct Notes {
 }
 
 impl Notes {
+    /// That are kept.
     pub fn enabled() -> Notes {
         Notes { enabled: true, ..Notes::default() }
     }
@@ -37,6 +40,7 @@ impl Notes {
     pub fn decoded() -> Notes {
         Notes { decoded: true, ..Notes::default() }
     }
+    /// Whether the graph is one as decoded, with the operations of its format.
     pub fn is_decoded(&self) -> bool {
         self.decoded
     }
@@ -46,6 +50,7 @@ impl Notes {
         self.enabled = lines;
         self
     }
+    /// Every operation, where the caller has them.
     pub fn registry(&self) -> Option<&Arc<Registry>> {
         self.registry.as_ref()
     }
@@ -85,15 +90,20 @@ pub enum Phase {
 /// A rewrite with its place in time: the phase, and the names of those it runs before or after.
 #[derive(Clone)]
 pub struct PhasedPass {
+    /// When it runs.
     pub phase: Phase,
+    /// Names of passes that run after it.
     pub before: Vec<String>,
+    /// Names of passes that run before it.
     pub after: Vec<String>,
     /// Whether it runs when nobody speaks of it; one that does not waits until it is asked for by name.
     pub enabled: bool,
+    /// The pass.
     pub pass: Arc<dyn Pass>,
 }
 
 impl PhasedPass {
+    /// That runs unless it is turned off.
     pub fn new(phase: Phase, pass: Arc<dyn Pass>) -> PhasedPass {
         PhasedPass { phase, before: vec![], after: vec![], enabled: true, pass }
     }
@@ -103,11 +113,13 @@ impl PhasedPass {
         self.enabled = false;
         self
     }
+    /// Runs before the pass of this name.
     #[must_use]
     pub fn before(mut self, name: &str) -> PhasedPass {
         self.before.push(name.into());
         self
     }
+    /// Runs after the pass of this name.
     #[must_use]
     pub fn after(mut self, name: &str) -> PhasedPass {
         self.after.push(name.into());
@@ -124,11 +136,14 @@ impl std::fmt::Debug for PhasedPass {
 /// Which rewrites a user wants to run and not to run, by name, whatever they say of themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PassChoice {
+    /// Passes that run though they do not by themselves.
     pub enable: BTreeSet<String>,
+    /// Passes that do not run.
     pub disable: BTreeSet<String>,
 }
 
 impl PassChoice {
+    /// Whether a pass runs, when by itself it would or would not.
     pub fn runs(&self, name: &str, enabled: bool) -> bool {
         !self.disable.contains(name) && (enabled || self.enable.contains(name))
     }

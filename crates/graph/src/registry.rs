@@ -10,11 +10,13 @@ use std::sync::Arc;
 /// Makes one kind of operation from attributes.
 #[derive(Clone)]
 pub struct OpFactory {
+    /// What the operation declares.
     pub info: &'static OpInfo,
     create: Arc<dyn Fn(&AttrMap) -> Result<Arc<dyn Op>> + Send + Sync>,
 }
 
 impl OpFactory {
+    /// Of an operation's type.
     pub fn of<T: OpNew>() -> OpFactory {
         OpFactory { info: T::INFO, create: Arc::new(|attrs| Ok(Arc::new(T::from_attrs(attrs)?))) }
     }
@@ -25,6 +27,7 @@ impl OpFactory {
     ) -> OpFactory {
         OpFactory { info, create: Arc::new(create) }
     }
+    /// An operation with these attributes.
     pub fn create(&self, attrs: &AttrMap) -> Result<Arc<dyn Op>> {
         (self.create)(attrs)
     }
@@ -47,6 +50,7 @@ pub struct Registry {
 }
 
 impl Registry {
+    /// Without operations.
     pub fn new() -> Registry {
         Registry::default()
     }
@@ -59,6 +63,7 @@ impl Registry {
             }
         }
     }
+    /// Adds operations in front of those of the same name.
     pub fn add_all(&mut self, factories: impl IntoIterator<Item = OpFactory>) {
         for f in factories {
             self.add(f);

@@ -44,5 +44,6 @@ impl Match {
 pub trait Replacement: Send + Sync {
     /// The `id` of the entries it is for.
     fn id(&self) -> &str;
+    /// Puts something else in place of what was found.
     fn replace(&self, model: &mut Model, found: &Match, notes: &mut Notes) -> Result<()>;
 }

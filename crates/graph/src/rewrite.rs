@@ -22,6 +22,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Nothing was done, for this reason.
     pub fn skip(why: impl Into<Cow<'static, str>>) -> Outcome {
         Outcome::Skip(why.into())
     }
@@ -32,6 +33,7 @@ impl Outcome {
 pub trait Rewrite: Send + Sync {
     /// Verb and object, e.g. `fuse_gelu`.
     fn name(&self) -> &'static str;
+    /// Looks at one node and rewrites what is around it, or says why not.
     fn at(&self, model: &mut Model, root: NodeId) -> Result<Outcome>;
 }
 

@@ -16,7 +16,9 @@ use std::borrow::Cow;
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(since = 1, inputs = "")]
 pub struct Parameter {
+    /// Shape that a caller must give.
     pub shape: PartialShape,
+    /// Type that a caller must give.
     pub element_type: ElementType,
 }
 
@@ -59,9 +61,11 @@ pub struct Constant {
 }
 
 impl Constant {
+    /// Of a tensor.
     pub fn new(tensor: Tensor) -> Constant {
         Constant { tensor }
     }
+    /// The tensor.
     pub fn tensor(&self) -> &Tensor {
         &self.tensor
     }

@@ -2,6 +2,7 @@
 //! one is made by the registry it is handed, and written through its own attributes.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod detect;
 mod format;

@@ -3,6 +3,7 @@
 //! [`Devices`] does, and every device behind it, a stranger's plugin too, is treated alike.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod auto;
 mod batch;

@@ -10,17 +10,21 @@ use carafe_graph::{Error, Result};
 pub struct DeviceItem {
     /// With its instance, e.g. `GPU.1`.
     pub name: String,
+    /// The number in brackets, if there is one.
     pub count: Option<usize>,
 }
 
 /// A list of devices taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceList {
+    /// Devices, in order of priority.
     pub items: Vec<DeviceItem>,
+    /// Devices that are left out.
     pub excluded: Vec<String>,
 }
 
 impl DeviceList {
+    /// Reads `A(2),B,-C`.
     pub fn parse(text: &str) -> Result<DeviceList> {
         let mut list = DeviceList::default();
         for item in text.split(',').map(str::trim).filter(|s| !s.is_empty()) {

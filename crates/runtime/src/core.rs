@@ -1,13 +1,14 @@
 //! The entry to everything. Cheap to clone; clones share registrations.
 
 use crate::cache;
-use crate::compiled::Compiled;
+use crate::compiled::CompiledModel;
 use crate::device_name::DeviceName;
 use crate::kernels::kernels_of;
 use crate::log::Reporter;
+use crate::model_source::ModelSource;
 use crate::plugins::PluginEntry;
 use carafe_abi::Extension;
-use carafe_device::{CompiledModel, Device, Devices, Mutability, Properties, Query};
+use carafe_device::{Device, Devices, Mutability, Properties, Query};
 use carafe_frontend::{Content, Format, Log, Progress, ReadRequest};
 use carafe_graph::log::Level;
 use carafe_graph::{Error, Model, Notes, OpFactory, PassChoice, Phase, Registry, Result};
@@ -22,6 +23,8 @@ const HEAD_BYTES: usize = 64 * 1024;
 /// The property that holds the list of `HETERO:A,B` and its kin.
 const PRIORITIES: &str = "MULTI_DEVICE_PRIORITIES";
 
+/// Reads models, makes them ready for devices, and holds what is registered: formats, operations, devices, extensions,
+/// properties. Cheap to clone; clones share all of it.
 #[derive(Clone, Default)]
 pub struct Core {
     state: Arc<RwLock<State>>,
@@ -70,6 +73,7 @@ impl Core {
     pub fn add_format(&self, format: Arc<dyn Format>) {
         self.state_mut().formats.push(format);
     }
+    /// Registers a device under a name without dot or colon that is not taken.
     pub fn add_device(&self, name: &str, device: Arc<dyn Device>) -> Result<()> {
         let parsed = DeviceName::parse(name)?;
         if parsed.instance.is_some() || parsed.priorities.is_some() {
@@ -94,6 +98,23 @@ impl Core {
         self.read(&ReadRequest::new(path.as_ref()))
     }
 
+    /// Reads a model out of memory: the bytes of a file of any format, and its weights where the format keeps them apart.
+    ///
+    /// ```
+    /// # use carafe_graph::Result;
+    /// # fn read(core: &carafe_runtime::Core, xml: &str, bin: Vec<u8>, onnx: Vec<u8>) -> Result<()> {
+    /// let from_ir = core.read_model_from(xml, Some(bin.into()))?;
+    /// let from_onnx = core.read_model_from(onnx, None)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read_model_from(&self, model: impl Into<SharedBytes>, weights: Option<SharedBytes>) -> Result<Model> {
+        let model = model.into();
+        let weights = weights.as_ref().map(Content::Bytes);
+        self.read(&ReadRequest { weights, ..ReadRequest::from_bytes(&model) })
+    }
+
+    /// As [`Core::read_model`], with everything that a request can say.
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<Model> {
         let read = || {
             let format = self.find_format(request.model)?;
@@ -160,13 +181,16 @@ impl Core {
         })
     }
 
+    /// Makes a model, or that of a file, ready for a device: `CPU`, `GPU.1`, `HETERO:GPU,CPU`, `AUTO`. Properties of the call
+    /// stand before those of [`Core::set_property`]. The model is not changed.
     pub fn compile_model(
         &self,
-        model: &Model,
+        model: impl ModelSource,
         device: &str,
         properties: &Properties,
-    ) -> Result<Arc<dyn CompiledModel>> {
+    ) -> Result<CompiledModel> {
         let (found, all) = self.resolve(device, properties)?;
+        let model = &*model.model(self)?;
         let cache = self.cache_in_force(device, properties)?;
         let rewritten = self.rewritten(model)?;
         let job = cache::Job {
@@ -179,7 +203,7 @@ impl Core {
             warn: &|text| self.warn(text),
         };
         let (compiled, from_cache) = job.run(&cache).map_err(|e| e.at(format!("device `{device}`")))?;
-        Ok(Compiled::wrap(compiled, from_cache, cache.get(cache::DIR).unwrap_or_default()))
+        Ok(CompiledModel::new(compiled, from_cache, cache.get(cache::DIR).unwrap_or_default()))
     }
 
     // The model after the extensions' rewrites; `None` when there are none.
@@ -193,16 +217,11 @@ impl Core {
         Ok(Some(model))
     }
 
-    /// Loads what `CompiledModel::export` wrote.
-    pub fn import_model(
-        &self,
-        blob: SharedBytes,
-        device: &str,
-        properties: &Properties,
-    ) -> Result<Arc<dyn CompiledModel>> {
+    /// Loads what [`CompiledModel::export`] wrote.
+    pub fn import_model(&self, blob: SharedBytes, device: &str, properties: &Properties) -> Result<CompiledModel> {
         let (found, all) = self.resolve(device, properties)?;
         let compiled = found.import(blob, &self.registry(), &all).map_err(|e| e.at(format!("device `{device}`")))?;
-        Ok(Compiled::wrap(compiled, false, ""))
+        Ok(CompiledModel::new(compiled, false, ""))
     }
 
     /// Which nodes of the model the device can run.
@@ -354,6 +373,7 @@ impl Core {
 pub struct WeakCore(Weak<RwLock<State>>);
 
 impl Core {
+    /// A handle that does not keep the Core alive.
     pub fn downgrade(&self) -> WeakCore {
         WeakCore(Arc::downgrade(&self.state))
     }

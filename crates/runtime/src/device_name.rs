@@ -6,13 +6,16 @@ use carafe_graph::{Error, Result};
 /// A device name taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceName {
+    /// The device: `GPU` of `GPU.1`.
     pub device: String,
+    /// The instance: `1` of `GPU.1`.
     pub instance: Option<String>,
     /// The text behind the colon, spaces removed.
     pub priorities: Option<String>,
 }
 
 impl DeviceName {
+    /// Reads `NAME`, `NAME.ID` or `NAME:A,B`.
     pub fn parse(text: &str) -> Result<DeviceName> {
         let text = text.trim();
         let (head, list) = match text.split_once(':') {

@@ -2,9 +2,10 @@
 //! run it, and the library each of them comes from. Rows follow the model as it was read; what a device makes of it is
 //! joined by name.
 
+use crate::compiled::CompiledModel;
 use crate::core::{Core, State};
 use carafe_abi::Extension;
-use carafe_device::{CompiledModel, KERNEL_TROUBLE, NodeProfile, Query};
+use carafe_device::{KERNEL_TROUBLE, NodeProfile, Query};
 use carafe_frontend::Explained;
 use carafe_graph::{Constant, FrameworkNode, Model, Node, OpFactory, OpInfo, Parameter, ResultOp};
 use std::collections::{HashMap, HashSet};
@@ -14,9 +15,11 @@ const BUILT_IN: &str = "built-in";
 /// What served one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeExplained {
+    /// Name of the node, behind those of the bodies around it.
     pub name: String,
     /// Name and type in the file; empty where the file has the operation itself.
     pub source: String,
+    /// Type of the node of the file.
     pub source_type: String,
     /// Whose rule translated it; `None` where none was needed.
     pub rule: Option<String>,
@@ -24,7 +27,9 @@ pub struct NodeExplained {
     pub op: String,
     /// Where the operation comes from: `built-in`, an extension, the program.
     pub op_from: String,
+    /// The device that runs it.
     pub device: Option<String>,
+    /// The kernel that runs it.
     pub kernel: Option<String>,
     /// Where the kernel comes from.
     pub kernel_from: Option<String>,
@@ -74,7 +79,7 @@ impl Core {
         &self,
         rows: &mut Vec<NodeExplained>,
         device: &str,
-        compiled: &dyn CompiledModel,
+        compiled: &CompiledModel,
         profile: &[NodeProfile],
     ) {
         let runtime = compiled.runtime_model();

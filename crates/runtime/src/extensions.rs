@@ -24,6 +24,7 @@ const NEEDED: &str = "carafe_extensions";
 
 /// What `Core::add_extension` takes: a path of a library or a folder, an extension, a rule, a mapping, or a list of these.
 pub trait IntoExtensions {
+    /// The extensions, loaded where they are libraries.
     fn into_extensions(self) -> Result<Vec<Extension>>;
 }
 

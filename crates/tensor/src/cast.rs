@@ -11,6 +11,7 @@ use crate::{ElementType, TensorError, float8, pack};
 
 /// A Rust type that is the storage of an element type.
 pub trait Element: bytemuck::Pod + Send + Sync {
+    /// The element type that it stores.
     const TYPE: ElementType;
 }
 
@@ -28,14 +29,18 @@ pub trait Number:
     + Div<Output = Self>
     + Rem<Output = Self>
 {
+    /// Whether it is a float.
     const IS_FLOAT: bool;
+    /// The element type that it computes.
     const TYPE: ElementType;
 
+    /// As f64; integers beyond 2^53 are rounded.
     fn to_f64(self) -> f64;
     /// Truncates floats; outside of i64, and for NaN, gives `i64::MIN`. A u64 wraps.
     fn to_i64(self) -> i64;
     /// Negatives wrap.
     fn to_u64(self) -> u64;
+    /// From f64; floats are rounded, integers truncated and kept within their range.
     fn from_f64(value: f64) -> Self;
     /// Integers wrap.
     fn from_i64(value: i64) -> Self;
@@ -45,13 +50,18 @@ pub trait Number:
     /// Converts as OpenVINO's Convert does; integers never travel through a float.
     fn cast<U: Number>(self) -> U;
 
+    /// The sum; integers wrap.
     fn wrapping_add(self, other: Self) -> Self;
+    /// The difference; integers wrap.
     fn wrapping_sub(self, other: Self) -> Self;
+    /// The product; integers wrap.
     fn wrapping_mul(self, other: Self) -> Self;
 
+    /// 0.
     fn zero() -> Self {
         Self::default()
     }
+    /// 1.
     fn one() -> Self {
         Self::from_i64(1)
     }
@@ -59,6 +69,7 @@ pub trait Number:
     fn lowest() -> Self;
     /// The highest finite value.
     fn highest() -> Self;
+    /// Whether it is not a number; never for integers.
     fn is_nan(self) -> bool;
 }
 

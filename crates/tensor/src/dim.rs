@@ -29,6 +29,7 @@ impl Dim {
     /// Any dimension: `0..`.
     pub const ANY: Dim = Dim { min: 0, max: NO_MAX, symbol: None };
 
+    /// Exactly this number.
     pub const fn known(n: i64) -> Dim {
         Dim { min: n, max: n, symbol: None }
     }
@@ -38,10 +39,12 @@ impl Dim {
         Dim { min, max: max.unwrap_or(NO_MAX).max(min), symbol: None }
     }
 
+    /// The same interval under a name.
     pub fn with_symbol(self, s: Symbol) -> Dim {
         Dim { symbol: Some(s), ..self }
     }
 
+    /// Its name, if it has one.
     pub fn symbol(self) -> Option<Symbol> {
         self.symbol
     }
@@ -66,10 +69,12 @@ impl Dim {
         usize::try_from(self.get()?).ok()
     }
 
+    /// Whether it is a single number.
     pub fn is_known(self) -> bool {
         self.min == self.max
     }
 
+    /// The interval of the sums.
     pub fn add(self, o: Dim) -> Dim {
         match (self.get(), o.get()) {
             (Some(a), Some(b)) => Dim::known(a.saturating_add(b)),
@@ -88,6 +93,7 @@ impl Dim {
         }
     }
 
+    /// The interval of the products.
     pub fn mul(self, o: Dim) -> Dim {
         match (self.get(), o.get()) {
             (Some(a), Some(b)) => Dim::known(a.saturating_mul(b)),
@@ -208,6 +214,7 @@ impl Dim {
         self.merge(o).is_some()
     }
 
+    /// Whether the number lies in the interval.
     pub fn contains(self, n: i64) -> bool {
         self.min <= n && n <= self.max
     }

@@ -7,33 +7,60 @@ use std::str::FromStr;
 
 use crate::TensorError;
 
+/// The type of the elements of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ElementType {
+    /// Not known yet.
     Dynamic,
+    /// One byte, 0 or 1.
     Boolean,
+    /// Brain float, 8 bits of exponent.
     Bf16,
+    /// Half precision.
     F16,
+    /// Single precision.
     F32,
+    /// Double precision.
     F64,
+    /// Signed, 4 bits.
     I4,
+    /// Signed, 8 bits.
     I8,
+    /// Signed, 16 bits.
     I16,
+    /// Signed, 32 bits.
     I32,
+    /// Signed, 64 bits.
     I64,
+    /// Unsigned, 1 bit.
     U1,
+    /// Unsigned, 2 bits.
     U2,
+    /// Unsigned, 3 bits.
     U3,
+    /// Unsigned, 4 bits.
     U4,
+    /// Unsigned, 6 bits.
     U6,
+    /// Unsigned, 8 bits.
     U8,
+    /// Unsigned, 16 bits.
     U16,
+    /// Unsigned, 32 bits.
     U32,
+    /// Unsigned, 64 bits.
     U64,
+    /// One of 16 levels of a normal distribution, 4 bits.
     Nf4,
+    /// 8 bits: 4 of exponent, 3 of mantissa.
     F8E4M3,
+    /// 8 bits: 5 of exponent, 2 of mantissa.
     F8E5M2,
+    /// 8 bits: a power of two.
     F8E8M0,
+    /// 4 bits: 2 of exponent, 1 of mantissa.
     F4E2M1,
+    /// Text.
     String,
     /// 8 bits with 4 of exponent around 8, without infinities and negative zero; 0x80 is NaN.
     F8E4M3Fnuz,
@@ -126,10 +153,12 @@ impl ElementType {
         !matches!(self, F8E4M3Fnuz | F8E5M2Fnuz | I2)
     }
 
+    /// Whether several elements share a byte.
     pub fn is_sub_byte(self) -> bool {
         (1..8).contains(&self.bits())
     }
 
+    /// Whether it is not known yet.
     pub fn is_dynamic(self) -> bool {
         self == Dynamic
     }

@@ -34,6 +34,7 @@ pub fn encode(ty: ElementType, value: f32) -> u8 {
     }
 }
 
+/// The number of a code of F8E4M3.
 pub fn decode_f8e4m3(code: u8) -> f32 {
     let (sign, exponent, mantissa) = (sign_of(code & 0x80), i32::from(code >> 3 & 15), f32::from(code & 7));
     match (exponent, code & 7) {
@@ -66,6 +67,7 @@ pub fn decode_f8e5m2(code: u8) -> f32 {
     f16::from_bits(u16::from(code) << 8).to_f32()
 }
 
+/// The nearest code of F8E5M2.
 pub fn encode_f8e5m2(value: f32) -> u8 {
     let half = f16::from_f32(value);
     if half.is_nan() {
@@ -103,6 +105,7 @@ pub fn encode_f8e8m0(value: f32) -> u8 {
 
 const F4E2M1_LEVELS: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
 
+/// The number of a code of F4E2M1.
 pub fn decode_f4e2m1(code: u8) -> f32 {
     sign_of(code & 8) * F4E2M1_LEVELS[usize::from(code & 7)]
 }
@@ -157,6 +160,7 @@ const NF4_BORDERS: [f32; 15] = [
     0.861_478_4,
 ];
 
+/// The number of a code of Nf4.
 pub fn decode_nf4(code: u8) -> f32 {
     NF4_LEVELS[usize::from(code & 15)]
 }

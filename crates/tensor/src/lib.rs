@@ -2,6 +2,8 @@
 //!
 //! A tensor is immutable and cheap to clone; the `*_mut` methods copy first when the bytes are shared or mapped.
 
+#![warn(missing_docs)]
+
 mod cast;
 mod dim;
 mod element;

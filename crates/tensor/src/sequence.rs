@@ -70,10 +70,12 @@ impl<'a> PackedSequence<'a> {
         Ok(PackedSequence { bytes, records })
     }
 
+    /// How many tensors there are.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

@@ -16,30 +16,37 @@ impl PartialShape {
         PartialShape(None)
     }
 
+    /// Of these dimensions.
     pub fn new(dims: impl IntoIterator<Item = Dim>) -> Self {
         PartialShape(Some(dims.into_iter().collect()))
     }
 
+    /// A static shape.
     pub fn of(shape: &[usize]) -> Self {
         Self::new(shape.iter().map(|&n| Dim::from(n)))
     }
 
+    /// So many axes, each of any size.
     pub fn any_of_rank(r: usize) -> Self {
         PartialShape(Some(vec![Dim::ANY; r]))
     }
 
+    /// No axes.
     pub fn scalar() -> Self {
         PartialShape(Some(Vec::new()))
     }
 
+    /// The number of axes; `None` when it is not known.
     pub fn rank(&self) -> Option<usize> {
         self.0.as_ref().map(Vec::len)
     }
 
+    /// The dimensions; `None` when the rank is not known.
     pub fn dims(&self) -> Option<&[Dim]> {
         self.0.as_deref()
     }
 
+    /// The dimensions for writing.
     pub fn dims_mut(&mut self) -> Option<&mut Vec<Dim>> {
         self.0.as_mut()
     }
@@ -49,10 +56,12 @@ impl PartialShape {
         self.dims().and_then(|dims| dims.get(axis)).copied().unwrap_or(Dim::ANY)
     }
 
+    /// Whether every size is known.
     pub fn is_static(&self) -> bool {
         self.dims().is_some_and(|dims| dims.iter().all(|dim| dim.size().is_some()))
     }
 
+    /// The sizes, when all are known.
     pub fn to_static(&self) -> Option<Vec<usize>> {
         self.dims()?.iter().map(|dim| dim.size()).collect()
     }

@@ -23,6 +23,31 @@ const MAX_BYTES: usize = 1 << 44;
 #[derive(Clone)]
 pub struct SharedBytes(Arc<dyn ByteOwner>);
 
+/// Keeps the vector.
+impl From<Vec<u8>> for SharedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        SharedBytes::from_vec(bytes)
+    }
+}
+/// Copies the slice.
+impl From<&[u8]> for SharedBytes {
+    fn from(bytes: &[u8]) -> Self {
+        SharedBytes::from_vec(bytes.to_vec())
+    }
+}
+/// Keeps the text.
+impl From<String> for SharedBytes {
+    fn from(text: String) -> Self {
+        SharedBytes::from_vec(text.into_bytes())
+    }
+}
+/// Copies the text.
+impl From<&str> for SharedBytes {
+    fn from(text: &str) -> Self {
+        text.as_bytes().into()
+    }
+}
+
 impl SharedBytes {
     /// Maps a file for reading; its pages are loaded on first use. The file must not be truncated while mapped.
     pub fn map_file(file: &File) -> io::Result<Self> {
@@ -59,18 +84,22 @@ impl SharedBytes {
         Some(SharedBytes(Arc::new(Part { owner: self.0.clone(), range })))
     }
 
+    /// All bytes.
     pub fn as_slice(&self) -> &[u8] {
         self.0.bytes()
     }
 
+    /// Whether they are mapped from a file.
     pub fn is_mapped(&self) -> bool {
         self.0.is_mapped()
     }
 
+    /// How many bytes there are.
     pub fn len(&self) -> usize {
         self.as_slice().len()
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

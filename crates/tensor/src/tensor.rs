@@ -9,6 +9,7 @@ use crate::cast::{decode_all, decode_code, encode_code, is_coded, with_storage_t
 use crate::memory::{ensure_memory, try_collect};
 use crate::{Element, ElementType, Number, SharedBytes, TensorError, decode_strings, elements, pack, string_payload};
 
+/// An element type, a static shape and the elements. Cheap to clone: clones share the elements until one is written to.
 #[derive(Clone)]
 pub struct Tensor {
     ty: ElementType,
@@ -73,6 +74,7 @@ impl Tensor {
         Ok(Tensor::whole(ty, shape, store))
     }
 
+    /// A tensor of texts.
     pub fn from_strings(shape: &[usize], strings: Vec<String>) -> Result<Tensor, TensorError> {
         check_count(ElementType::String, shape, strings.len())?;
         Ok(Tensor { ty: ElementType::String, shape: shape.into(), data: Data::Strings(Arc::new(strings)) })
@@ -152,14 +154,17 @@ impl Tensor {
 
 /// Looking at tensors.
 impl Tensor {
+    /// The type of the elements.
     pub fn element_type(&self) -> ElementType {
         self.ty
     }
 
+    /// The sizes of the axes.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
+    /// The number of axes.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
@@ -170,6 +175,7 @@ impl Tensor {
         elements(&self.shape).unwrap_or(0)
     }
 
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
@@ -224,6 +230,7 @@ impl Tensor {
         }
     }
 
+    /// Whether the bytes are mapped from a file.
     pub fn is_mapped(&self) -> bool {
         matches!(&self.data, Data::Bytes { store, .. } if store.is_mapped())
     }
@@ -249,6 +256,7 @@ impl Tensor {
         bytemuck::try_cast_slice_mut(self.try_bytes_mut()?).map_err(|_| TensorError::Misaligned { ty })
     }
 
+    /// The texts of a tensor of type `String`.
     pub fn strings(&self) -> Result<&[String], TensorError> {
         match &self.data {
             Data::Strings(strings) => Ok(strings),
@@ -256,6 +264,7 @@ impl Tensor {
         }
     }
 
+    /// The texts for writing, copied first when shared.
     pub fn strings_mut(&mut self) -> Result<&mut [String], TensorError> {
         match &mut self.data {
             Data::Strings(strings) => Ok(Arc::make_mut(strings).as_mut_slice()),

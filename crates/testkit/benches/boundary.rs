@@ -95,12 +95,12 @@ fn chain(core: &Core, op: &str, opset: &str, attrs: &AttrMap) -> Model {
 
 // The best of many rounds: what the work costs when nothing else happens.
 fn per_node(core: &Core, model: &Model) -> Duration {
-    let mut r = core.compile_model(model, "TEMPLATE", &Properties::new()).unwrap().create_request();
+    let r = core.compile_model(model, "TEMPLATE", &Properties::new()).unwrap().create_infer_request();
     r.set_input(0, Tensor::from_slice(&[16], &[1f32; 16]).unwrap()).unwrap();
     let mut best = Duration::MAX;
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        r.infer().unwrap();
+        r.infer(()).unwrap();
         best = best.min(start.elapsed());
     }
     best / NODES as u32

@@ -1,11 +1,11 @@
 //! Devices for tests of devices made of devices: the reference device under another name, that refuses operations, fails
 //! or is slow as told, and notes what it was asked to do. Made for any test that needs a device that misbehaves.
 
-use carafe::{
-    CancelFlag, CompiledModel, Device, Error, InferRequest, Model, Mutability, NodeProfile, Port, Properties,
-    PropertyInfo, PropertyKind, Query, Registry, Result, SharedBytes, Tensor, Unsupported,
+use carafe::{Error, Model, Registry, Result, SharedBytes, Tensor};
+use carafe_device::{
+    CancelFlag, CompiledModel, Device, InferRequest, Mutability, NodeProfile, Port, Properties, PropertyInfo,
+    PropertyKind, Query, Stage, Unsupported,
 };
-use carafe_device::Stage;
 use carafe_template::TemplateDevice;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -41,7 +41,7 @@ fn check(dir: &Path) -> Result<(), Failed> {
 fn run(core: &Core, model: &Model, dir: &Path, case: &Json) -> Result<(), Failed> {
     for device in core.available_devices() {
         let compiled = core.compile_model(model, &device, &Properties::new())?;
-        let mut request = compiled.clone().create_request();
+        let request = compiled.create_infer_request();
         for (name, file) in case["inputs"].as_object().ok_or("no inputs")? {
             let index = model.find_parameter(name).ok_or_else(|| format!("no input `{name}`"))?;
             let tensor = match model.packed_type(model.parameters()[index]) {
@@ -51,14 +51,14 @@ fn run(core: &Core, model: &Model, dir: &Path, case: &Json) -> Result<(), Failed
             request.set_input(index, tensor)?;
         }
         for _ in 0..case["repeat"].as_u64().unwrap_or(1) {
-            request.infer()?;
+            request.infer(())?;
         }
         let expected = case["outputs"].as_array().ok_or("no outputs")?;
         let mut outputs = Vec::new();
         for (i, &result) in model.results().iter().enumerate() {
             match model.packed_type(result) {
-                Some(ty) => outputs.extend(ty.unpack(request.output(i)?)?.into_iter().flatten()),
-                None => outputs.push(request.output(i)?.clone()),
+                Some(ty) => outputs.extend(ty.unpack(&request.output(i)?)?.into_iter().flatten()),
+                None => outputs.push(request.output(i)?),
             }
         }
         if expected.len() != outputs.len() {

@@ -8,7 +8,7 @@ use crate::{reshaped, side_by_side, tidy};
 use carafe_graph::{Constant, Error, Model, Notes, Result, run_passes};
 use carafe_passes::{FoldConstants, RemoveUnused};
 use carafe_tensor::{SharedBytes, Tensor};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 /// Larger outputs may stay unfolded.
 const ALWAYS_FOLDED_BYTES: usize = 1 << 20;
@@ -129,14 +129,8 @@ pub(crate) fn core() -> &'static carafe::Core {
 }
 
 /// One inference by a new request.
-pub(crate) fn infer(compiled: Arc<dyn carafe::CompiledModel>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-    let count = compiled.outputs().len();
-    let mut request = compiled.create_request();
-    for (index, tensor) in inputs.iter().enumerate() {
-        request.set_input(index, tensor.clone())?;
-    }
-    request.infer()?;
-    (0..count).map(|index| request.output(index).cloned()).collect()
+pub(crate) fn infer(compiled: carafe::CompiledModel, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    Ok(compiled.infer(inputs)?.into_vec())
 }
 
 fn reread(case: &Case, inputs_as: InputsAs) -> Result<Vec<Tensor>> {

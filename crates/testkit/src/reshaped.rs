@@ -44,15 +44,8 @@ fn run(case: &Case, model: &Model, inputs: &[Tensor]) -> Result<(), String> {
         return Ok(());
     }
     let compiled = core().compile_model(model, "CPU", &carafe::Properties::new()).map_err(text)?;
-    let count = compiled.outputs().len();
-    let mut request = compiled.create_request();
-    let mut infer = |inputs: &[Tensor]| -> Result<Vec<Tensor>> {
-        for (index, tensor) in inputs.iter().enumerate() {
-            request.set_input(index, tensor.clone())?;
-        }
-        request.infer()?;
-        (0..count).map(|index| request.output(index).cloned()).collect()
-    };
+    let request = compiled.create_infer_request();
+    let infer = |inputs: &[Tensor]| -> Result<Vec<Tensor>> { Ok(request.infer(inputs)?.into_vec()) };
     check_outputs(case, infer(inputs)).map_err(|e| format!("at first: {e}"))?;
     for (others, wanted) in others {
         let shapes: Vec<&[usize]> = others.iter().map(Tensor::shape).collect();

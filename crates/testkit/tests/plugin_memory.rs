@@ -4,18 +4,17 @@
 
 use carafe::{CompiledModel, ElementType, Model, PartialShape, Properties, Tensor, ops};
 use carafe_testkit::libraries::Workshop;
-use std::sync::Arc;
 
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-fn run(compiled: &Arc<dyn CompiledModel>, times: usize) {
-    let mut request = compiled.clone().create_request();
+fn run(compiled: &CompiledModel, times: usize) {
+    let request = compiled.create_infer_request();
     for i in 0..times {
         request.set_input(0, Tensor::from_slice(&[4], &[i as f32; 4]).unwrap()).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [i as f32 + 1.0; 4]);
     }
 }

@@ -29,11 +29,11 @@ fn many_threads_infer_on_one_compiled_model() {
             let compiled = compiled.clone();
             s.spawn(move || {
                 for round in 0..20 {
-                    let mut request = compiled.clone().create_request();
+                    let request = compiled.create_infer_request();
                     for i in 0..10 {
                         let x = (thread * 1000 + round * 10 + i) as f32;
                         request.set_input(0, Tensor::from_slice(&[4], &[x; 4]).unwrap()).unwrap();
-                        request.infer().unwrap();
+                        request.infer(()).unwrap();
                         assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [x + 15.0; 4]);
                     }
                 }

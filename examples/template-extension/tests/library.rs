@@ -14,9 +14,9 @@ fn run(core: &Core, name: &str, graph: &str, input: &[f32]) -> carafe::Result<Ve
     std::fs::write(&path, format!("<ir_version: 8, opset_import: [\"\" : 17, \"acme.rust\" : 1]> {graph}")).unwrap();
     let model = core.read_model(&path);
     std::fs::remove_file(&path).unwrap();
-    let mut request = core.compile_model(&model?, "CPU", &Properties::new())?.create_request();
+    let request = core.compile_model(&model?, "CPU", &Properties::new())?.create_infer_request();
     request.set_input(0, Tensor::from_slice(&[input.len()], input)?)?;
-    request.infer()?;
+    request.infer(())?;
     Ok(request.output(0)?.as_slice::<f32>()?.to_vec())
 }
 

@@ -2,7 +2,7 @@
 
 use carafe::device::{Config, Kernel, PortLayout, PreparedKernel, Site};
 use carafe::prelude::*;
-use carafe::{AsyncInferRequest, Core, ErrorKind, Extension, Fact, Properties, SharedBytes, async_request, ops};
+use carafe::{Core, ErrorKind, Extension, Fact, InferRequest, Properties, SharedBytes, ops};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,10 +49,10 @@ fn floats(values: &[f32]) -> Tensor {
 #[test]
 fn a_model_runs_and_its_shapes_may_change() {
     let compiled = core().compile_model(&relu(), "MINE", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     for values in [&[-1.0f32, 2.0][..], &[3.0, -4.0, 5.0], &[]] {
         request.set_input(0, floats(values)).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         let wanted: Vec<f32> = values.iter().map(|x| x.max(0.0)).collect();
         assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), wanted);
     }
@@ -72,32 +72,33 @@ fn metrics_properties_and_version_come_from_the_library() {
 #[test]
 fn wrong_inputs_are_refused_with_what_was_expected() {
     let compiled = core().compile_model(&relu(), "MINE", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     let e = request.set_input(0, Tensor::scalar(1i32)).unwrap_err();
     assert!(e.to_string().contains("takes f32"), "{e}");
     assert!(request.set_input(7, floats(&[1.0])).is_err());
-    assert!(request.infer().unwrap_err().to_string().contains("has no tensor"));
+    assert!(request.infer(()).unwrap_err().to_string().contains("has no tensor"));
     assert!(request.output(0).is_err());
 }
 
 #[test]
 fn state_is_kept_read_set_and_reset() {
     let compiled = core().compile_model(&counter(), "MINE", &Properties::new()).unwrap();
-    let mut request = compiled.clone().create_request();
-    let step = |request: &mut Box<dyn carafe::InferRequest>| {
+    let request = compiled.create_infer_request();
+    let step = |request: &carafe::InferRequest| {
         request.set_input(0, floats(&[2.0])).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         request.output(0).unwrap().as_slice::<f32>().unwrap()[0]
     };
-    step(&mut request);
-    let second = step(&mut request);
-    assert_eq!(request.variables(), ["sum"]);
-    assert_eq!(request.variable("sum").unwrap().unwrap().as_slice::<f32>().unwrap(), [second]);
-    request.set_variable("sum", floats(&[10.0])).unwrap();
-    assert_eq!(step(&mut request), 12.0);
-    request.reset_variables();
-    assert!(request.variable("sum").unwrap().is_none());
-    assert!(request.variable("other").is_err());
+    step(&request);
+    let second = step(&request);
+    let sum = request.state("sum").unwrap();
+    assert_eq!(request.query_state().unwrap().len(), 1);
+    assert_eq!(sum.get().unwrap().unwrap().as_slice::<f32>().unwrap(), [second]);
+    sum.set(floats(&[10.0])).unwrap();
+    assert_eq!(step(&request), 12.0);
+    request.reset_state().unwrap();
+    assert!(sum.get().unwrap().is_none());
+    assert!(request.state("other").is_err());
 }
 
 #[test]
@@ -107,9 +108,9 @@ fn an_exported_model_comes_back_and_a_damaged_one_is_refused() {
     let mut blob = Vec::new();
     compiled.export(&mut blob).unwrap();
     let again = core.import_model(SharedBytes::from_vec(blob.clone()), "MINE", &Properties::new()).unwrap();
-    let mut request = again.create_request();
+    let request = again.create_infer_request();
     request.set_input(0, floats(&[-1.0, 1.0])).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [0.0, 1.0]);
     blob.truncate(blob.len() / 2);
     let e = core.import_model(SharedBytes::from_vec(blob), "MINE", &Properties::new()).err().unwrap();
@@ -121,10 +122,10 @@ fn profiles_and_the_running_graph_cross() {
     let on = Properties::new().with("PERF_COUNT", true);
     let compiled = core().compile_model(&relu(), "MINE", &on).unwrap();
     assert!(compiled.runtime_model().nodes().any(|(_, n)| n.name() == "y" && n.rt_info.has("execOrder")));
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, floats(&[1.0])).unwrap();
-    request.infer().unwrap();
-    let rows = request.profile();
+    request.infer(()).unwrap();
+    let rows = request.profile().unwrap();
     assert!(rows.iter().any(|r| r.name == "y" && r.type_name == "ReLU" && r.kernel == "reference"), "{rows:?}");
 }
 
@@ -133,12 +134,12 @@ fn everything_survives_whatever_is_dropped_first() {
     let (output, request) = {
         let core = core();
         let compiled = core.compile_model(&relu(), "MINE", &Properties::new()).unwrap();
-        let mut request = compiled.create_request();
+        let request = compiled.create_infer_request();
         core.unload_plugin("MINE").unwrap();
         drop(core);
         request.set_input(0, floats(&[-1.0, 3.0])).unwrap();
-        request.infer().unwrap();
-        (request.output(0).unwrap().clone(), request)
+        request.infer(()).unwrap();
+        (request.output(0).unwrap(), request)
     };
     drop(request);
     assert_eq!(output.as_slice::<f32>().unwrap(), [0.0, 3.0]);
@@ -156,17 +157,17 @@ fn an_unloaded_device_comes_back_at_the_next_use() {
 #[test]
 fn an_asynchronous_request_runs_its_stages_and_can_be_cancelled() {
     let compiled = core().compile_model(&relu(), "MINE", &Properties::new()).unwrap();
-    let request: AsyncInferRequest = async_request(&compiled);
+    let request: InferRequest = compiled.create_infer_request();
     request.set_input(0, floats(&[-1.0, 3.0])).unwrap();
     for _ in 0..200 {
-        request.start_async().unwrap();
+        request.start_async(()).unwrap();
         request.cancel();
         match request.wait() {
             Ok(()) => {}
             Err(e) => assert_eq!(e.kind(), ErrorKind::Cancelled),
         }
     }
-    request.start_async().unwrap();
+    request.start_async(()).unwrap();
     request.wait().unwrap();
 }
 
@@ -175,9 +176,9 @@ fn hetero_and_multi_take_the_device_as_any_other() {
     let core = core();
     for device in ["HETERO:MINE,TEMPLATE", "MULTI:MINE,TEMPLATE", "AUTO:MINE"] {
         let compiled = core.compile_model(&relu(), device, &Properties::new()).unwrap();
-        let mut request = compiled.create_request();
+        let request = compiled.create_infer_request();
         request.set_input(0, floats(&[-1.0, 3.0])).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [0.0, 3.0], "{device}");
     }
 }
@@ -275,10 +276,10 @@ fn kernels_of_extensions_reach_the_device_in_the_library() {
         }
         assert!(core.query_model(&only_kernel(false), "MINE", &Properties::new()).unwrap().unsupported.is_empty());
         let compiled = core.compile_model(&only_kernel(false), "HETERO:CPU,MINE", &Properties::new()).unwrap();
-        let mut request = compiled.create_request();
+        let request = compiled.create_infer_request();
         for values in [&[-1.0f32, 2.0][..], &[3.0, -4.0, 5.0]] {
             request.set_input(0, floats(values)).unwrap();
-            request.infer().unwrap();
+            request.infer(()).unwrap();
             let wanted: Vec<f32> = values.iter().map(|x| x * 2.0).collect();
             assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), wanted);
         }

@@ -1,7 +1,7 @@
 //! Asynchronous requests as a program uses them, on the TEMPLATE device.
 
 use carafe::ops::activation::Sigmoid;
-use carafe::{AsyncInferQueue, CompiledModel, ElementType, ErrorKind, Model, Properties, Tensor, Value, async_request};
+use carafe::{AsyncInferQueue, CompiledModel, ElementType, ErrorKind, Model, Properties, Tensor, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
@@ -10,7 +10,7 @@ fn floats(values: &[f32]) -> Tensor {
 }
 
 /// `depth` times sigmoid, any length.
-fn compiled(depth: usize) -> Arc<dyn CompiledModel> {
+fn compiled(depth: usize) -> CompiledModel {
     let mut m = Model::new("sigmoids");
     let mut x: Value = m.parameter("x", ElementType::F32, "?".parse().unwrap()).unwrap();
     for i in 0..depth {
@@ -28,12 +28,12 @@ fn first(t: &Tensor) -> f32 {
 #[test]
 fn requests_of_one_model_run_at_once_with_their_own_tensors() {
     let compiled = compiled(1);
-    let requests: Vec<_> = (0..8).map(|_| async_request(&compiled)).collect();
+    let requests: Vec<_> = (0..8).map(|_| compiled.create_infer_request()).collect();
     drop(compiled);
     for _ in 0..20 {
         for (i, r) in requests.iter().enumerate() {
             r.set_input(0, floats(&[i as f32])).unwrap();
-            r.start_async().unwrap();
+            r.start_async(()).unwrap();
         }
         for (i, r) in requests.iter().enumerate() {
             r.wait().unwrap();
@@ -45,10 +45,10 @@ fn requests_of_one_model_run_at_once_with_their_own_tensors() {
 
 #[test]
 fn a_missing_input_is_told_by_wait_and_callback() {
-    let r = async_request(&compiled(1));
+    let r = compiled(1).create_infer_request();
     let (send, heard) = mpsc::channel();
     r.set_callback(move |e, _| send.send(e.cloned()).unwrap()).unwrap();
-    r.start_async().unwrap();
+    r.start_async(()).unwrap();
     let e = r.wait().unwrap_err();
     assert!(e.to_string().contains("input `x` has no tensor"), "{e}");
     assert_eq!(heard.recv().unwrap(), Some(e));
@@ -56,14 +56,14 @@ fn a_missing_input_is_told_by_wait_and_callback() {
 
 #[test]
 fn a_long_inference_is_cancelled_and_the_request_runs_again() {
-    let r = async_request(&compiled(300));
+    let r = compiled(300).create_infer_request();
     r.set_input(0, floats(&[0.5; 20_000])).unwrap();
-    r.start_async().unwrap();
+    r.start_async(()).unwrap();
     assert_eq!(r.set_input(0, floats(&[0.0])).unwrap_err().kind(), ErrorKind::Busy);
     r.cancel();
     assert_eq!(r.wait().unwrap_err().kind(), ErrorKind::Cancelled);
     r.set_input(0, floats(&[0.5])).unwrap();
-    r.infer().unwrap();
+    r.infer(()).unwrap();
     assert_eq!(r.output(0).unwrap().shape(), [1]);
 }
 
@@ -90,7 +90,7 @@ fn starts_cancels_and_drops_from_several_threads() {
             let (compiled, calls, runs) = (&compiled, &calls, &runs);
             s.spawn(move || {
                 for round in 0..250 {
-                    let r = async_request(compiled);
+                    let r = compiled.create_infer_request();
                     let counted = calls.clone();
                     r.set_callback(move |_, _| {
                         counted.fetch_add(1, Ordering::SeqCst);
@@ -98,7 +98,7 @@ fn starts_cancels_and_drops_from_several_threads() {
                     .unwrap();
                     r.set_input(0, floats(&[1.0; 64])).unwrap();
                     for _ in 0..2 {
-                        r.start_async().unwrap();
+                        r.start_async(()).unwrap();
                         if (thread + round) % 3 == 0 {
                             r.cancel();
                         }
@@ -108,7 +108,7 @@ fn starts_cancels_and_drops_from_several_threads() {
                     }
                     // Uncounted, dropped while it runs.
                     r.clear_callback().unwrap();
-                    r.start_async().unwrap();
+                    r.start_async(()).unwrap();
                 }
             });
         }

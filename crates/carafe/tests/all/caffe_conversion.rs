@@ -3,8 +3,8 @@
 use carafe::convert::{Conversion, ConversionOptions, Converted, emit};
 use carafe::prelude::*;
 use carafe::{
-    AttrMap, Core, Extension, FormatOptions, FrameworkNode, Level, Log, Match, Model, NodeExplained, Notes,
-    REPLACEMENT, ReadRequest, Replacement, Tensor,
+    AttrMap, Core, Extension, FormatOptions, FrameworkNode, Log, Match, Model, NodeExplained, Notes, REPLACEMENT,
+    ReadRequest, Replacement, Tensor,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -151,7 +151,7 @@ fn what_lies_behind_a_cut_cannot_stop_a_conversion() {
 /// What is told while a net is converted with these options.
 fn told(core: &Core, path: &Path, config: Option<&Path>, format: &[(&str, &str)]) -> Result<(Converted, String)> {
     let lines = RefCell::new(String::new());
-    let hear = |_: Level, text: &str| lines.borrow_mut().push_str(&format!("{text}\n"));
+    let hear = |_: carafe::log::Level, text: &str| lines.borrow_mut().push_str(&format!("{text}\n"));
     let mut options = FormatOptions::default();
     format.iter().for_each(|(name, value)| {
         options.set(*name, *value);

@@ -74,12 +74,12 @@ fn text(value: &str) -> Option<String> {
 }
 
 fn run(m: &Model, inputs: &[Tensor]) -> Vec<Tensor> {
-    let mut r = carafe::core().compile_model(m, "TEMPLATE", &Properties::new()).unwrap().create_request();
+    let r = carafe::core().compile_model(m, "TEMPLATE", &Properties::new()).unwrap().create_infer_request();
     for (i, t) in inputs.iter().enumerate() {
         r.set_input(i, t.clone()).unwrap();
     }
-    r.infer().unwrap();
-    (0..m.results().len()).map(|i| r.output(i).unwrap().clone()).collect()
+    r.infer(()).unwrap();
+    (0..m.results().len()).map(|i| r.output(i).unwrap()).collect()
 }
 
 fn run_floats(m: &Model, inputs: &[Tensor]) -> Vec<f32> {
@@ -541,11 +541,11 @@ fn make_stateful_turns_a_pair_into_a_variable() {
         o.transform = text("MakeStateful[param_res_names={'b':'s'}]");
     });
     assert_eq!((inputs(&m).len(), outputs(&m)), (1, vec!["y".to_string()]));
-    let mut r = carafe::core().compile_model(&m, "TEMPLATE", &Properties::new()).unwrap().create_request();
-    assert_eq!(r.variables(), ["bs"]);
+    let r = carafe::core().compile_model(&m, "TEMPLATE", &Properties::new()).unwrap().create_infer_request();
+    assert_eq!(r.query_state().unwrap()[0].name(), "bs");
     for expected in [[-1.0, -2.0], [-2.0, -4.0]] {
         r.set_input(0, floats(&[1, 2], &[1.0, 2.0])).unwrap();
-        r.infer().unwrap();
+        r.infer(()).unwrap();
         assert_eq!(r.output(0).unwrap().as_slice::<f32>().unwrap(), expected);
     }
 }
@@ -580,11 +580,11 @@ fn running_sum(rows: usize) -> Model {
 }
 
 fn twice(m: &Model) -> Vec<Vec<f32>> {
-    let mut r = carafe::core().compile_model(m, "TEMPLATE", &Properties::new()).unwrap().create_request();
+    let r = carafe::core().compile_model(m, "TEMPLATE", &Properties::new()).unwrap().create_infer_request();
     (0..2)
         .map(|_| {
             r.set_input(0, floats(&[1, 2], &[1.0, 2.0])).unwrap();
-            r.infer().unwrap();
+            r.infer(()).unwrap();
             r.output(0).unwrap().as_slice::<f32>().unwrap().to_vec()
         })
         .collect()

@@ -3,8 +3,8 @@
 use carafe::convert::{Conversion, ConversionOptions, emit};
 use carafe::prelude::*;
 use carafe::{
-    Core, Extension, FormatOptions, FrameworkNode, Level, Log, Model, NodeExplained, Outputs, Properties, ReadRequest,
-    Rule, Tensor,
+    Core, Extension, FormatOptions, FrameworkNode, Log, Model, NodeExplained, Properties, ReadRequest, Rule,
+    RuleOutputs, Tensor,
 };
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn read(core: &Core, net: &Path, mapping: &str, more: &[(&str, &str)]) -> Result
         options.set(*n, *v);
     });
     let warnings = RefCell::new(String::new());
-    let hear = |_: Level, text: &str| warnings.borrow_mut().push_str(&format!("{text}\n"));
+    let hear = |_: carafe::log::Level, text: &str| warnings.borrow_mut().push_str(&format!("{text}\n"));
     let request =
         ReadRequest { options: Some(&options), explain: true, log: Log::to(&hear, false), ..ReadRequest::new(net) };
     let model = core.read(&request)?;
@@ -77,9 +77,9 @@ layer { name: "layer5" type: "Shift" bottom: "b4" top: "b5" shift_param { amount
 "#;
 
 fn shift_rule() -> Rule {
-    let rule = |n: &mut carafe::NodeCx<'_>| -> Result<Outputs> {
+    let rule = |n: &mut carafe::NodeCx<'_>| -> Result<RuleOutputs> {
         let (x, by) = (n.input(0)?, n.required("amount")?);
-        n.emit(Shift { by }, &[x]).map(Outputs::from)
+        n.emit(Shift { by }, &[x]).map(RuleOutputs::from)
     };
     Rule::new("Shift", rule).framework("caffe")
 }
@@ -123,9 +123,9 @@ fn the_five_layers_of_the_guide_find_their_handlers() {
     core.add_extension(Extension::new("fancy").op::<Fancy>()).unwrap();
     let model = core.read_model(&xml).unwrap();
     let compiled = core.compile_model(&model, "CPU", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, Tensor::from_slice(&[1, 3, 4, 4], &[1f32; 48]).unwrap()).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     // 1 * 2, + 3, * 0.5, ReLU, - 1
     assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [1.5f32; 48]);
 }

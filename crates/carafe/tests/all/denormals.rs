@@ -17,9 +17,9 @@ fn run(device: &str, properties: &Properties) -> [f32; 2] {
     m.result("first", a.into()).unwrap();
     m.result("second", b.into()).unwrap();
     let compiled = core.compile_model(&m, device, properties).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, Tensor::from_slice(&[3], &[SMALL; 3]).unwrap()).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     [0, 1].map(|i| request.output(i).unwrap().as_slice::<f32>().unwrap()[0])
 }
 

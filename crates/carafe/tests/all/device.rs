@@ -39,42 +39,42 @@ fn accumulator() -> Model {
     m
 }
 
-fn request(model: &Model, properties: &Properties) -> Box<dyn InferRequest> {
-    carafe::core().compile_model(model, DEVICE, properties).unwrap().create_request()
+fn request(model: &Model, properties: &Properties) -> InferRequest {
+    carafe::core().compile_model(model, DEVICE, properties).unwrap().create_infer_request()
 }
 
-fn infer(request: &mut dyn InferRequest, x: &[f32]) -> Vec<f32> {
+fn infer(request: &InferRequest, x: &[f32]) -> Vec<f32> {
     request.set_input(0, floats(x)).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     request.output(0).unwrap().as_slice::<f32>().unwrap().to_vec()
 }
 
 #[test]
 fn one_compiled_model_takes_every_length() {
-    let mut r = request(&sigmoid(), &Properties::new());
-    assert_eq!(infer(&mut *r, &[0.0]), [0.5]);
-    assert_eq!(infer(&mut *r, &[0.0, 0.0, 0.0]), [0.5; 3]);
+    let r = request(&sigmoid(), &Properties::new());
+    assert_eq!(infer(&r, &[0.0]), [0.5]);
+    assert_eq!(infer(&r, &[0.0, 0.0, 0.0]), [0.5; 3]);
 }
 
 #[test]
 fn state_lasts_from_inference_to_inference_and_ends_with_a_reset() {
-    let mut r = request(&accumulator(), &Properties::new());
-    assert_eq!(infer(&mut *r, &[1.0, 2.0]), [1.0, 2.0]);
-    assert_eq!(infer(&mut *r, &[1.0, 2.0]), [2.0, 4.0]);
-    assert_eq!(r.variables(), ["sum"]);
-    r.reset_variables();
-    assert_eq!(infer(&mut *r, &[1.0, 2.0]), [1.0, 2.0]);
-    r.set_variable("sum", floats(&[10.0, 10.0])).unwrap();
-    assert_eq!(infer(&mut *r, &[1.0, 2.0]), [11.0, 12.0]);
-    assert!(r.variable("other").is_err());
+    let r = request(&accumulator(), &Properties::new());
+    assert_eq!(infer(&r, &[1.0, 2.0]), [1.0, 2.0]);
+    assert_eq!(infer(&r, &[1.0, 2.0]), [2.0, 4.0]);
+    assert_eq!(r.query_state().unwrap()[0].name(), "sum");
+    r.reset_state().unwrap();
+    assert_eq!(infer(&r, &[1.0, 2.0]), [1.0, 2.0]);
+    r.state("sum").unwrap().set(floats(&[10.0, 10.0])).unwrap();
+    assert_eq!(infer(&r, &[1.0, 2.0]), [11.0, 12.0]);
+    assert!(r.state("other").is_err());
 }
 
 #[test]
 fn requests_do_not_share_state() {
     let compiled = carafe::core().compile_model(&accumulator(), DEVICE, &Properties::new()).unwrap();
-    let (mut a, mut b) = (compiled.clone().create_request(), compiled.create_request());
-    infer(&mut *a, &[1.0, 1.0]);
-    assert_eq!(infer(&mut *b, &[5.0, 5.0]), [5.0, 5.0]);
+    let (a, b) = (compiled.create_infer_request(), compiled.create_infer_request());
+    infer(&a, &[1.0, 1.0]);
+    assert_eq!(infer(&b, &[5.0, 5.0]), [5.0, 5.0]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn an_exported_model_comes_back_and_gives_the_same() {
     let mut blob = Vec::new();
     compiled.export(&mut blob).unwrap();
     let back = core.import_model(SharedBytes::from_vec(blob), DEVICE, &Properties::new()).unwrap();
-    assert_eq!(infer(&mut *back.create_request(), &[0.0]), [0.5]);
+    assert_eq!(infer(&back.create_infer_request(), &[0.0]), [0.5]);
 }
 
 #[test]
@@ -100,34 +100,34 @@ fn a_damaged_export_is_refused() {
 
 #[test]
 fn profiling_names_every_node_and_is_off_by_default() {
-    let mut r = request(&sigmoid(), &Properties::new().with("PERF_COUNT", true));
-    infer(&mut *r, &[0.0]);
-    let row = r.profile().into_iter().find(|p| p.name == "y").unwrap();
+    let r = request(&sigmoid(), &Properties::new().with("PERF_COUNT", true));
+    infer(&r, &[0.0]);
+    let row = r.profile().unwrap().into_iter().find(|p| p.name == "y").unwrap();
     assert_eq!(
         (row.type_name.as_str(), row.kernel.as_str(), row.status),
         ("Sigmoid", "reference", NodeStatus::Executed)
     );
-    let mut r = request(&sigmoid(), &Properties::new());
-    infer(&mut *r, &[0.0]);
-    assert!(r.profile().is_empty());
+    let r = request(&sigmoid(), &Properties::new());
+    infer(&r, &[0.0]);
+    assert!(r.profile().unwrap().is_empty());
 }
 
 #[test]
 fn a_wrong_tensor_is_refused_when_it_is_set() {
-    let mut r = request(&sigmoid(), &Properties::new());
+    let r = request(&sigmoid(), &Properties::new());
     let e = r.set_input(0, Tensor::zeros(ElementType::I32, &[1]).unwrap()).unwrap_err();
     assert_eq!(e.to_string(), "failed to set a tensor: `x` takes f32[?], found i32[1]");
     assert!(r.set_input(1, floats(&[0.0])).is_err());
-    assert_eq!(r.infer().unwrap_err().to_string(), "input `x` has no tensor");
+    assert_eq!(r.infer(()).unwrap_err().to_string(), "input `x` has no tensor");
 }
 
 #[test]
 fn a_cancelled_request_can_be_used_again() {
-    let mut r = request(&sigmoid(), &Properties::new());
+    let r = request(&sigmoid(), &Properties::new());
     let flag = r.cancel_flag();
     flag.set();
     // The flag belongs to a running inference; a new one starts afresh.
-    assert_eq!(infer(&mut *r, &[0.0]), [0.5]);
+    assert_eq!(infer(&r, &[0.0]), [0.5]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn compressed_weights_are_widened_once_at_compile_time() {
     m.result("out", y).unwrap();
     let compiled = carafe::core().compile_model(&m, DEVICE, &Properties::new()).unwrap();
     assert!(compiled.runtime_model().nodes().all(|(_, n)| n.op().type_name() != "Convert"));
-    assert_eq!(infer(&mut *compiled.create_request(), &[1.0, 1.0]), [2.0, 3.0]);
+    assert_eq!(infer(&compiled.create_infer_request(), &[1.0, 1.0]), [2.0, 3.0]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Who served each node: rules, operations and kernels, those of the program and those of extensions.
 
 use carafe::prelude::*;
-use carafe::{Explained, Extension, NodeCx, NodeExplained, Outputs, Properties, ReadRequest, Rule};
+use carafe::{Explained, Extension, NodeCx, NodeExplained, Properties, ReadRequest, Rule, RuleOutputs};
 use std::path::{Path, PathBuf};
 
 /// Stands in front of the built-in operation of this name.
@@ -56,9 +56,9 @@ fn row<'r>(rows: &'r [NodeExplained], name: &str) -> &'r NodeExplained {
 }
 
 fn acme() -> Extension {
-    let relu = |n: &mut NodeCx<'_>| -> Result<Outputs> {
+    let relu = |n: &mut NodeCx<'_>| -> Result<RuleOutputs> {
         let x = n.input(0)?;
-        n.emit(carafe::ops::activation::HSwish {}, &[x]).map(Outputs::from)
+        n.emit(carafe::ops::activation::HSwish {}, &[x]).map(RuleOutputs::from)
     };
     Extension::new("acme").op::<Wobble>().rule(Rule::new("Relu", relu).framework("onnx"))
 }
@@ -75,7 +75,7 @@ fn rule_operation_device_and_library_of_each_node_are_told() {
     let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
     let compiled = core.compile_model(&model, "TEMPLATE", &Properties::new()).unwrap();
     let mut rows = core.explain(&model);
-    core.explain_compiled(&mut rows, "TEMPLATE", &*compiled, &[]);
+    core.explain_compiled(&mut rows, "TEMPLATE", &compiled, &[]);
 
     let a = row(&rows, "a");
     assert_eq!((a.source_type.as_str(), a.op.as_str()), ("acme.ai::Wobble", "acme::Wobble"));
@@ -157,7 +157,7 @@ fn two_extensions_with_one_operation_are_warned_of_and_both_told() {
 #[test]
 fn two_extensions_with_rules_for_one_type_are_both_told() {
     let path = written("rules", "g (float[2] x) => (float[2] y) { y = Relu (x) }");
-    let pass_on = |n: &mut NodeCx<'_>| -> Result<Outputs> { n.input(0).map(Outputs::from) };
+    let pass_on = |n: &mut NodeCx<'_>| -> Result<RuleOutputs> { n.input(0).map(RuleOutputs::from) };
     let core = carafe::core();
     core.add_extension(acme()).unwrap();
     core.add_extension(Extension::new("second").rule(Rule::new("Relu", pass_on))).unwrap();
@@ -181,7 +181,7 @@ fn nodes_of_branches_are_told_too() {
     let model = core.read(&ReadRequest { explain: true, ..ReadRequest::new(&path) }).unwrap();
     let compiled = core.compile_model(&model, "TEMPLATE", &Properties::new()).unwrap();
     let mut rows = core.explain(&model);
-    core.explain_compiled(&mut rows, "TEMPLATE", &*compiled, &[]);
+    core.explain_compiled(&mut rows, "TEMPLATE", &compiled, &[]);
     assert!(rows.iter().all(|r| r.device.as_deref() == Some("TEMPLATE")), "{rows:?}");
     assert_eq!(row(&rows, "y > z").source_type, "Relu");
     assert!(rows.iter().any(|r| r.source_type == "Abs"), "{rows:?}");

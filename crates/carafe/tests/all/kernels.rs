@@ -110,17 +110,18 @@ fn run_for(name: &str, device: &'static str, form: Form, shape: &str, batches: &
     let y = m.add("y", ops::activation::Relu, &[x])?;
     m.result("out", y.into())?;
     let compiled = core.compile_model(&m, name, &Properties::new().with("PERF_COUNT", true))?;
-    let mut request = compiled.clone().create_request();
+    let request = compiled.create_infer_request();
     let mut outputs = vec![];
     for &batch in batches {
         let data: Vec<f32> = [-1f32, 2., 3., 4., 5., 6.].repeat(batch);
         request.set_input(0, Tensor::from_vec(&[batch, 3, 2], data)?)?;
-        request.infer()?;
+        request.infer(())?;
         outputs.push(request.output(0)?.as_slice::<f32>()?.to_vec());
     }
-    let kernel = request.profile().into_iter().find(|r| r.name == "y" || r.name.ends_with(": y")).unwrap().kernel;
+    let kernel =
+        request.profile().unwrap().into_iter().find(|r| r.name == "y" || r.name.ends_with(": y")).unwrap().kernel;
     let mut rows = core.explain(&m);
-    core.explain_compiled(&mut rows, name, &*compiled, &request.profile());
+    core.explain_compiled(&mut rows, name, &compiled, &request.profile().unwrap());
     let why = rows.into_iter().find(|r| r.name == "y").unwrap().why;
     let warnings = warnings.lock().unwrap().clone();
     Ok(Ran { outputs, times: ran.load(Ordering::SeqCst), kernel, why, warnings })
@@ -306,9 +307,9 @@ fn a_device_refuses_what_it_neither_evaluates_nor_has_a_kernel_for() {
 fn hetero_gives_a_node_to_the_device_that_has_its_kernel() {
     let (core, model) = (core_with(Form::Plain), only_kernel());
     let compiled = core.compile_model(&model, "HETERO:CPU,TEMPLATE", &Properties::new()).unwrap();
-    let mut request = compiled.clone().create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, Tensor::from_slice(&[1, 3, 2], &[-1f32, 2., 3., 4., 5., 6.]).unwrap()).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [-2., -4., -6., -8., -10., -12.]);
     let report = compiled.property("HETERO_REPORT").unwrap();
     assert!(report.contains("TEMPLATE") && report.contains("CPU"), "{report}");

@@ -50,13 +50,13 @@ fn sums(name: &str, text: &str, rest: &[usize], batches: &[usize]) -> Vec<Vec<f3
     let model = core.read_model(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let compiled = core.compile_model(&model, "CPU", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     let mut all = vec![];
     for &batch in batches {
         let shape: Vec<usize> = std::iter::once(batch).chain(rest.iter().copied()).collect();
         let ones = vec![1f32; shape.iter().product()];
         request.set_input(0, Tensor::from_vec(&shape, ones).unwrap()).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         all.push(request.output(0).unwrap().to_vec::<f32>().unwrap().into_owned());
     }
     all

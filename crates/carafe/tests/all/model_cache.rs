@@ -39,7 +39,7 @@ fn in_dir(dir: &Path) -> Properties {
     Properties::new().with("CACHE_DIR", dir.display())
 }
 
-fn from_cache(compiled: &Arc<dyn CompiledModel>) -> bool {
+fn from_cache(compiled: &CompiledModel) -> bool {
     compiled.property("LOADED_FROM_CACHE").unwrap() == "true"
 }
 
@@ -47,9 +47,9 @@ fn from_cache(compiled: &Arc<dyn CompiledModel>) -> bool {
 fn compile_with(m: &Model, properties: &Properties) -> (bool, Vec<String>) {
     let (core, heard) = core();
     let compiled = core.compile_model(m, "TEMPLATE", properties).unwrap();
-    let mut request = compiled.clone().create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap()).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     let y = request.output(0).unwrap().as_slice::<f32>().unwrap().to_vec();
     assert_eq!(y[1] - y[0], 1.0);
     (from_cache(&compiled), std::mem::take(&mut heard.lock().unwrap()))
@@ -84,9 +84,9 @@ fn a_loaded_model_runs_on_when_its_entry_is_cut_short() {
     let compiled = core().0.compile_model(&model(3.0, "m"), "TEMPLATE", &in_dir(&dir)).unwrap();
     assert!(from_cache(&compiled));
     File::options().write(true).open(entry(&dir)).unwrap().set_len(0).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, Tensor::from_slice(&[1], &[1f32]).unwrap()).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [4.0]);
 }
 
@@ -165,7 +165,7 @@ fn what_is_loaded_is_profiled_as_asked_and_runs_asynchronously() {
         queue.start_async([(0, Tensor::zeros(ElementType::F32, &[4]).unwrap())], ()).unwrap();
     }
     queue.wait_all().unwrap();
-    assert!(!queue[0].profile().unwrap().is_empty());
+    assert!(!queue.request(0).unwrap().profile().unwrap().is_empty());
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn a_device_that_cannot_export_is_not_cached() {
 /// TEMPLATE without export.
 struct Fixed;
 
-impl carafe::Device for Fixed {
+impl carafe::device::Device for Fixed {
     fn properties(&self) -> &'static [carafe::PropertyInfo] {
         &[]
     }
@@ -358,10 +358,19 @@ impl carafe::Device for Fixed {
     fn query(&self, _: &Model, _: &Properties) -> carafe::Result<carafe::Query> {
         Ok(carafe::Query::default())
     }
-    fn compile(&self, model: &Model, properties: &Properties) -> carafe::Result<Arc<dyn CompiledModel>> {
+    fn compile(
+        &self,
+        model: &Model,
+        properties: &Properties,
+    ) -> carafe::Result<Arc<dyn carafe::device::CompiledModel>> {
         carafe::core().device("TEMPLATE")?.compile(model, properties)
     }
-    fn import(&self, _: SharedBytes, _: &carafe::Registry, _: &Properties) -> carafe::Result<Arc<dyn CompiledModel>> {
+    fn import(
+        &self,
+        _: SharedBytes,
+        _: &carafe::Registry,
+        _: &Properties,
+    ) -> carafe::Result<Arc<dyn carafe::device::CompiledModel>> {
         Err(carafe::Error::unsupported("FIXED imports nothing"))
     }
 }

@@ -3,7 +3,7 @@
 use carafe::convert::{Conversion, ConversionOptions};
 use carafe::prelude::*;
 use carafe::{
-    Extension, Level, Log, Match, Model, NodeId, Notes, Outcome, Phase, PhasedPass, ReadRequest, Replacement, Rewrite,
+    Extension, Log, Match, Model, NodeId, Notes, Outcome, Phase, PhasedPass, ReadRequest, Replacement, Rewrite,
 };
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn extensions_take_part_in_every_phase_in_order() {
         .pass(PhasedPass::new(Phase::Front, negate("first", "Abs")));
     core.add_extension(all).unwrap();
     let lines = RefCell::new(vec![]);
-    let hear = |_: Level, text: &str| lines.borrow_mut().push(text.to_string());
+    let hear = |_: carafe::log::Level, text: &str| lines.borrow_mut().push(text.to_string());
     let request = ReadRequest { log: Log::to(&hear, true), ..ReadRequest::new(&path) };
     Conversion { tidy: false, ..Conversion::new(request) }.run(&core).unwrap();
     let lines = lines.into_inner();
@@ -87,7 +87,7 @@ fn extensions_take_part_in_every_phase_in_order() {
 fn the_trace_has_shapes_and_small_values() {
     let path = onnx("trace", "g (float[2,3] x) => (float[s] y) <int64[1] s = {6}> { y = Reshape (x, s) }");
     let lines = RefCell::new(vec![]);
-    let hear = |_: Level, text: &str| lines.borrow_mut().push(text.to_string());
+    let hear = |_: carafe::log::Level, text: &str| lines.borrow_mut().push(text.to_string());
     let request = ReadRequest { log: Log::to(&hear, true), ..ReadRequest::new(&path) };
     Conversion::new(request).run(&carafe::core()).unwrap();
     let all = lines.into_inner().join("\n");

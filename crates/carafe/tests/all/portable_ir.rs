@@ -23,11 +23,11 @@ fn written_for(name: &str, opset: u32, graph: &str) -> (Core, Model, String) {
 }
 
 fn run(core: &Core, model: &Model, inputs: &[(&str, Tensor)]) -> Vec<f32> {
-    let mut request = core.compile_model(model, "TEMPLATE", &Properties::new()).unwrap().create_request();
+    let request = core.compile_model(model, "TEMPLATE", &Properties::new()).unwrap().create_infer_request();
     for (name, tensor) in inputs {
         request.set_input(model.find_parameter(name).unwrap(), tensor.clone()).unwrap();
     }
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     request.output(0).unwrap().to_vec::<f32>().unwrap().into_owned()
 }
 

@@ -2,7 +2,7 @@
 //! ours each is an error.
 
 use carafe::prelude::*;
-use carafe::{Extension, Log, Mapping, NodeCx, Outputs, ReadRequest, Rule};
+use carafe::{Extension, Log, Mapping, NodeCx, ReadRequest, Rule, RuleOutputs};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -82,9 +82,9 @@ fn a_mapping_takes_what_it_names() {
     assert!(heard[0].contains("acme.ai::Times: the rule of the program does not read `by`, which 1 node"), "{heard:?}");
 }
 
-fn absolute(n: &mut NodeCx<'_>) -> Result<Outputs> {
+fn absolute(n: &mut NodeCx<'_>) -> Result<RuleOutputs> {
     let x = n.input(0)?;
-    n.emit(carafe::ops::math::Abs {}, &[x]).map(Outputs::from)
+    n.emit(carafe::ops::math::Abs {}, &[x]).map(RuleOutputs::from)
 }
 
 #[test]

@@ -5,7 +5,8 @@ use crate::args::{ConvertArgs, LogLevel};
 use crate::explain;
 use crate::progress::ProgressLine;
 use carafe::convert::{self, Conversion, ConversionOptions};
-use carafe::{Content, Core, Error, Level, Log, Progress, ReadRequest, Result, files};
+use carafe::log::Level;
+use carafe::{Content, Core, Error, Log, Progress, ReadRequest, Result, files};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

@@ -16,7 +16,6 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 pub(crate) fn run(core: &Core, args: &RunArgs) -> Result<()> {
     let properties = properties(args)?;
@@ -60,15 +59,16 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();
     let request = infer(&compiled, &model, &given, &filler, args.repeat, limit)?;
     limit.finish()?;
-    let results = outputs::collect(&compiled, &model, &*request)?;
+    let results = outputs::collect(&compiled, &model, &request)?;
     let files = match &args.output {
         Some(dir) => Some(outputs::write(dir, &results)?),
         None => None,
     };
     let labels = args.labels.as_deref().map(read_labels).transpose()?;
+    let profile = request.profile()?;
     let explained = args.explain.then(|| {
         let mut rows = core.explain(&model);
-        core.explain_compiled(&mut rows, &args.device, &*compiled, &request.profile());
+        core.explain_compiled(&mut rows, &args.device, &compiled, &profile);
         rows
     });
     if args.json {
@@ -80,7 +80,7 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
             }
             list.push(row);
         }
-        let profile: Vec<_> = request.profile().iter().map(profile_json).collect();
+        let profile: Vec<_> = profile.iter().map(profile_json).collect();
         let cached = compiled.property("LOADED_FROM_CACHE").is_ok_and(|v| v == "true");
         let mut all = json!({
             "model": path, "device": args.device, "loaded_from_cache": cached, "outputs": list, "profile": profile,
@@ -98,7 +98,7 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
         });
     }
     if args.perf {
-        out.push_str(&profile_text(&args.device, &request.profile()));
+        out.push_str(&profile_text(&args.device, &profile));
         // Devices that plan their memory tell how much it is.
         if let Ok(memory) = compiled.property("CPU_MEMORY_STATISTICS") {
             let _ = writeln!(out, "bytes: {memory}");
@@ -114,21 +114,21 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
 }
 
 fn infer(
-    compiled: &Arc<dyn CompiledModel>,
+    compiled: &CompiledModel,
     model: &carafe::Model,
     given: &[(Option<String>, PathBuf)],
     filler: &Filler,
     repeat: usize,
     limit: &TimeLimit,
-) -> Result<Box<dyn InferRequest>> {
-    let mut request = compiled.clone().create_request();
+) -> Result<InferRequest> {
+    let request = compiled.create_infer_request();
     limit.cancels(request.cancel_flag());
     for (i, tensor) in bind(compiled.inputs(), model, given, filler)?.into_iter().enumerate() {
         request.set_input(i, tensor)?;
     }
     for _ in 0..repeat.max(1) {
         limit.check()?;
-        request.infer()?;
+        request.infer(())?;
     }
     Ok(request)
 }
@@ -223,6 +223,6 @@ fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properti
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let request = infer(&compiled, &model, &given, &filler, item.repeat, limit)?;
-    outputs::write(&item.out, &outputs::collect(&compiled, &model, &*request)?)?;
+    outputs::write(&item.out, &outputs::collect(&compiled, &model, &request)?)?;
     Ok(())
 }

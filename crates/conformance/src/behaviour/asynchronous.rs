@@ -3,7 +3,7 @@
 
 use super::bench::{Bench, Outcome, Stop, refused, row, same};
 use super::{ensure, suite};
-use carafe::{AsyncInferRequest, ErrorKind, Model, Result, Tensor, async_request};
+use carafe::{ErrorKind, InferRequest, Model, Result, Tensor};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,8 +31,8 @@ suite!("asynchronous":
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn request(b: &Bench, model: &Model) -> Outcome<AsyncInferRequest> {
-    Ok(async_request(&b.compile(model)?))
+fn request(b: &Bench, model: &Model) -> Outcome<InferRequest> {
+    Ok(b.compile(model)?.create_infer_request())
 }
 
 fn waited<T>(heard: &mpsc::Receiver<T>, what: &str) -> Outcome<T> {
@@ -44,7 +44,7 @@ fn a_started_inference_ends(b: &Bench) -> Outcome {
     let r = request(b, &model)?;
     for seed in 0..3 {
         r.set_input(0, row(4, seed))?;
-        r.start_async()?;
+        r.start_async(())?;
         r.wait()?;
         ensure!(!r.is_busy(), "the request is busy after wait");
         same(&[r.output(0)?], &model.evaluate(&[row(4, seed)])?)?;
@@ -62,7 +62,7 @@ fn waiting_without_a_start_returns_at_once(b: &Bench) -> Outcome {
 fn waiting_for_a_short_time_tells_whether_it_ended(b: &Bench) -> Outcome {
     let r = request(b, &b.plain())?;
     r.set_input(0, row(4, 1))?;
-    r.start_async()?;
+    r.start_async(())?;
     r.wait_for(Duration::ZERO)?;
     ensure!(r.wait_for(LONG)?, "the inference did not end within {LONG:?}");
     ensure!(r.wait_for(Duration::ZERO)?, "an inference that has ended has not");
@@ -70,12 +70,12 @@ fn waiting_for_a_short_time_tells_whether_it_ended(b: &Bench) -> Outcome {
 }
 
 // Calls `f` with a request that was just started and its input, with ever more to do, until `f` says that it still ran.
-fn while_running(b: &Bench, mut f: impl FnMut(&AsyncInferRequest, Tensor) -> Outcome<bool>) -> Outcome {
+fn while_running(b: &Bench, mut f: impl FnMut(&InferRequest, Tensor) -> Outcome<bool>) -> Outcome {
     for n in [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20] {
         let r = request(b, &b.chain(&format!("1,{n}"), 16))?;
         let x = row(n, 1);
         r.set_input(0, x.clone())?;
-        r.start_async()?;
+        r.start_async(())?;
         if f(&r, x)? {
             return Ok(());
         }
@@ -100,7 +100,7 @@ fn a_running_request_is_busy(b: &Bench) -> Outcome {
             ("reading an output", is_busy(r.output(0), "reading an output")?),
             ("setting a callback", is_busy(r.clear_callback(), "setting a callback")?),
             ("reading the profile", is_busy(r.profile(), "reading the profile")?),
-            ("a second start", is_busy(r.start_async(), "a second start")?),
+            ("a second start", is_busy(r.start_async(()), "a second start")?),
         ];
         let Some((_, true)) = all.last() else { return Ok(false) };
         let taken = all.iter().find(|(_, busy)| !busy);
@@ -116,7 +116,7 @@ fn the_callback_is_called_once(b: &Bench) -> Outcome {
     r.set_callback(move |e, _| drop(send.send(e.cloned())))?;
     r.set_input(0, row(4, 1))?;
     for _ in 0..3 {
-        r.start_async()?;
+        r.start_async(())?;
         r.wait()?;
         let error = waited(&heard, "the callback")?;
         ensure!(error.is_none(), "the callback heard of an error: {error:?}");
@@ -131,7 +131,7 @@ fn outputs_can_be_read_inside_the_callback(b: &Bench) -> Outcome {
     let (send, heard) = mpsc::channel();
     r.set_callback(move |_, r| drop(send.send(r.output(0))))?;
     r.set_input(0, row(4, 2))?;
-    r.start_async()?;
+    r.start_async(())?;
     same(&[waited(&heard, "the callback")??], &model.evaluate(&[row(4, 2)])?)?;
     Ok(r.wait()?)
 }
@@ -141,7 +141,7 @@ fn a_synchronous_inference_does_not_call_back(b: &Bench) -> Outcome {
     let (send, heard) = mpsc::channel();
     r.set_callback(move |_, _| send.send(()).unwrap_or_default())?;
     r.set_input(0, row(4, 1))?;
-    r.infer()?;
+    r.infer(())?;
     ensure!(heard.recv_timeout(Duration::from_millis(50)).is_err(), "the callback was called");
     Ok(())
 }
@@ -153,11 +153,11 @@ fn the_callback_may_start_the_next_inference(b: &Bench) -> Outcome {
     let mut left = TIMES;
     r.set_callback(move |e, r| {
         left -= 1;
-        let next = if left > 0 { r.start_async() } else { Ok(()) };
+        let next = if left > 0 { r.start_async(()) } else { Ok(()) };
         let _ = send.send(e.map_or(next, |e| Err(e.clone())));
     })?;
     r.set_input(0, row(4, 1))?;
-    r.start_async()?;
+    r.start_async(())?;
     for n in 0..TIMES {
         waited(&heard, &format!("call {} of {TIMES}", n + 1))?
             .map_err(|e| Stop::Failed(format!("call {} of {TIMES}: {e}", n + 1)))?;
@@ -171,11 +171,11 @@ fn a_panic_in_the_callback_is_the_error_of_wait(b: &Bench) -> Outcome {
     // Without the usual print, for this one is wanted.
     r.set_callback(|_, _| resume_unwind(Box::new("on purpose".to_string())))?;
     r.set_input(0, row(4, 1))?;
-    r.start_async()?;
+    r.start_async(())?;
     let e = refused(r.wait(), "an inference whose callback panicked")?.to_string();
     ensure!(e.contains("on purpose"), "the error does not tell the text of the panic: {e}");
     r.clear_callback()?;
-    r.start_async()?;
+    r.start_async(())?;
     Ok(r.wait()?)
 }
 
@@ -183,12 +183,12 @@ fn an_error_reaches_wait_and_callback(b: &Bench) -> Outcome {
     let r = request(b, &b.plain())?;
     let (send, heard) = mpsc::channel();
     r.set_callback(move |e, _| drop(send.send(e.cloned())))?;
-    r.start_async()?;
+    r.start_async(())?;
     let e = refused(r.wait(), "an inference without inputs")?;
     let told = waited(&heard, "the callback")?;
     ensure!(told.as_ref() == Some(&e), "wait says `{e}`, the callback heard {told:?}");
     r.set_input(0, row(4, 1))?;
-    r.start_async()?;
+    r.start_async(())?;
     Ok(r.wait()?)
 }
 
@@ -200,7 +200,7 @@ fn the_callback_goes_with_the_request(b: &Bench) -> Outcome {
         inside.fetch_add(1, Ordering::SeqCst);
     })?;
     r.set_input(0, row(4, 1))?;
-    r.start_async()?;
+    r.start_async(())?;
     r.wait()?;
     ensure!(Arc::strong_count(&captured) == 2, "the callback was copied");
     drop(r);
@@ -214,9 +214,9 @@ fn cancelling_an_idle_request_does_nothing(b: &Bench) -> Outcome {
     let r = request(b, &model)?;
     r.set_input(0, row(4, 1))?;
     r.cancel();
-    r.infer()?;
+    r.infer(())?;
     r.cancel();
-    r.start_async()?;
+    r.start_async(())?;
     r.wait()?;
     same(&[r.output(0)?], &model.evaluate(&[row(4, 1)])?)
 }
@@ -238,7 +238,7 @@ fn a_cancelled_request_runs_again(b: &Bench) -> Outcome {
         if r.wait().is_ok() {
             return Ok(false);
         }
-        r.start_async()?;
+        r.start_async(())?;
         r.wait()?;
         let model = b.chain(&format!("1,{}", x.len()), 16);
         same(&[r.output(0)?], &model.evaluate(&[x])?)?;
@@ -250,7 +250,7 @@ fn a_running_request_may_be_dropped(b: &Bench) -> Outcome {
     for n in [1 << 8, 1 << 16] {
         let r = request(b, &b.chain(&format!("1,{n}"), 16))?;
         r.set_input(0, row(n, 1))?;
-        r.start_async()?;
+        r.start_async(())?;
         drop(r);
     }
     b.check(&b.plain(), &[row(4, 1)])
@@ -258,10 +258,14 @@ fn a_running_request_may_be_dropped(b: &Bench) -> Outcome {
 
 fn handles_of_a_dropped_request_are_refused(b: &Bench) -> Outcome {
     let r = request(b, &b.plain())?;
-    let handle = r.handle();
-    r.set_input(0, row(4, 1))?;
+    let (send, heard) = mpsc::channel();
+    // The request that a callback gets does not keep itself alive.
+    r.set_callback(move |_, r| drop(send.send(r.clone())))?;
+    r.start_async(row(4, 1))?;
+    r.wait()?;
+    let handle = heard.recv().map_err(|e| Stop::Failed(e.to_string()))?;
     drop(r);
-    refused(handle.start_async(), "starting a request that was dropped")?;
+    refused(handle.start_async(()), "starting a request that was dropped")?;
     refused(handle.output(0), "reading from a request that was dropped")?;
     Ok(())
 }

@@ -4,9 +4,10 @@
 use crate::compare::{Tolerance, compare};
 use crate::runner::registry;
 use crate::target::Target;
+use carafe::device::InferRequest;
 use carafe::{
-    AttrMap, AttrValue, CompiledModel, Core, ElementType, Error, InferRequest, Model, NodeId, Properties, PropertyInfo,
-    Result, Tensor, TensorError, Value,
+    AttrMap, AttrValue, CompiledModel, Core, ElementType, Error, Model, NodeId, Properties, PropertyInfo, Result,
+    Tensor, TensorError, Value,
 };
 use std::sync::Arc;
 
@@ -94,10 +95,10 @@ impl Bench {
     }
 
     /// Skips the check when the device says that it does not take the model.
-    pub(crate) fn compile(&self, model: &Model) -> Outcome<Arc<dyn CompiledModel>> {
+    pub(crate) fn compile(&self, model: &Model) -> Outcome<CompiledModel> {
         self.compile_with(model, &Properties::new())
     }
-    pub(crate) fn compile_with(&self, model: &Model, more: &Properties) -> Outcome<Arc<dyn CompiledModel>> {
+    pub(crate) fn compile_with(&self, model: &Model, more: &Properties) -> Outcome<CompiledModel> {
         self.skip_unsupported(model)?;
         Ok(self.core.compile_model(model, self.device(), &self.properties().overlaid(more))?)
     }
@@ -214,8 +215,19 @@ pub(crate) fn row(n: usize, seed: usize) -> Tensor {
     floats(&data)
 }
 
+/// Requests of the device itself, below what users hold: the suites look at each call that a device answers.
+pub(crate) trait DeviceRequest {
+    fn create_request(&self) -> Box<dyn InferRequest>;
+}
+
+impl DeviceRequest for CompiledModel {
+    fn create_request(&self) -> Box<dyn InferRequest> {
+        self.device_model().clone().create_request()
+    }
+}
+
 /// One inference on a new request.
-pub(crate) fn infer(compiled: &Arc<dyn CompiledModel>, inputs: &[Tensor]) -> Outcome<Vec<Tensor>> {
+pub(crate) fn infer(compiled: &CompiledModel, inputs: &[Tensor]) -> Outcome<Vec<Tensor>> {
     let mut request = compiled.clone().create_request();
     run(&mut *request, inputs, compiled.outputs().len())
 }

@@ -4,7 +4,6 @@ use super::bench::{Bench, Outcome, infer, row, same};
 use super::{ensure, suite};
 use carafe::{CompiledModel, Model, Properties};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 suite!("cache":
@@ -39,11 +38,11 @@ impl Drop for Folder {
     }
 }
 
-fn is_loaded(compiled: &Arc<dyn CompiledModel>) -> Outcome<bool> {
+fn is_loaded(compiled: &CompiledModel) -> Outcome<bool> {
     Ok(compiled.property("LOADED_FROM_CACHE")? == "true")
 }
 
-fn right(compiled: &Arc<dyn CompiledModel>, model: &Model) -> Outcome {
+fn right(compiled: &CompiledModel, model: &Model) -> Outcome {
     same(&infer(compiled, &[row(4, 1)])?, &model.evaluate(&[row(4, 1)])?)
 }
 
@@ -64,7 +63,7 @@ fn the_second_compilation_is_loaded(b: &Bench) -> Outcome {
     ensure!(!is_loaded(&first)?, "the first compilation says that it was loaded");
     let second = b.compile_with(&model, &folder.properties())?;
     ensure!(is_loaded(&second)?, "the second compilation was not loaded");
-    super::compile::check_ports(&*second, &model)?;
+    super::compile::check_ports(&second, &model)?;
     right(&second, &model)
 }
 

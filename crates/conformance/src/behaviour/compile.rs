@@ -91,28 +91,28 @@ fn same_ports(what: &str, found: &[Port], expected: &[Port]) -> Outcome {
     Ok(())
 }
 
-pub(super) fn check_ports(compiled: &dyn carafe::CompiledModel, model: &Model) -> Outcome {
+pub(super) fn check_ports(compiled: &carafe::CompiledModel, model: &Model) -> Outcome {
     same_ports("input", compiled.inputs(), &Port::inputs_of(model))?;
     same_ports("output", compiled.outputs(), &Port::outputs_of(model))
 }
 
 fn ports_are_those_of_the_model(b: &Bench) -> Outcome {
     for model in [b.plain(), b.weighted()?] {
-        check_ports(&*b.compile(&model)?, &model)?;
+        check_ports(&b.compile(&model)?, &model)?;
     }
     Ok(())
 }
 
 fn ports_of_several_inputs_and_outputs_keep_their_order(b: &Bench) -> Outcome {
     let mut model = b.pair();
-    check_ports(&*b.compile(&model)?, &model)?;
+    check_ports(&b.compile(&model)?, &model)?;
     let (mut ps, mut rs) = (model.parameters().to_vec(), model.results().to_vec());
     ps.reverse();
     rs.reverse();
     model.order_parameters(ps);
     model.order_results(rs);
     let compiled = b.compile(&model)?;
-    check_ports(&*compiled, &model)?;
+    check_ports(&compiled, &model)?;
     let inputs = [row(4, 1), row(4, 2)];
     same(&infer(&compiled, &inputs)?, &model.evaluate(&inputs)?)
 }
@@ -125,7 +125,7 @@ fn element_types_of_ports_are_those_of_the_model(b: &Bench) -> Outcome {
         let data = carafe::Tensor::from_i64(ty, &[1, 4], &[0, 1, 1, 0])?;
         let checked = || {
             let compiled = b.compile(&model)?;
-            check_ports(&*compiled, &model)?;
+            check_ports(&compiled, &model)?;
             same(&infer(&compiled, std::slice::from_ref(&data))?, std::slice::from_ref(&data))
         };
         match checked() {
@@ -160,7 +160,7 @@ fn an_unused_input_stays(b: &Bench) -> Outcome {
     let mut model = b.plain();
     super::bench::parameter(&mut model, "unused", ElementType::F32, "1,4");
     let compiled = b.compile(&model)?;
-    check_ports(&*compiled, &model)?;
+    check_ports(&compiled, &model)?;
     let inputs = [row(4, 1), row(4, 2)];
     same(&infer(&compiled, &inputs)?, &model.evaluate(&inputs)?)
 }
@@ -183,7 +183,7 @@ fn names_may_hold_any_characters(b: &Bench) -> Outcome {
         model.set_name(id, name);
     }
     let compiled = b.compile(&model)?;
-    check_ports(&*compiled, &model)?;
+    check_ports(&compiled, &model)?;
     let name = compiled.property("NETWORK_NAME")?;
     ensure!(name == model.name, "the model is called `{}`, the compiled one `{name}`", model.name);
     same(&infer(&compiled, &[row(4, 1)])?, &model.evaluate(&[row(4, 1)])?)

@@ -1,6 +1,6 @@
 //! Shapes that only a run knows.
 
-use super::bench::{Bench, Outcome, infer, refused, row, run, same};
+use super::bench::{Bench, DeviceRequest, Outcome, infer, refused, row, run, same};
 use super::{ensure, suite};
 use carafe::{Model, Tensor};
 
@@ -20,7 +20,7 @@ suite!("dynamic":
 fn ports_tell_what_is_known(b: &Bench) -> Outcome {
     let models: Vec<Model> = ["1,?", "1,2..8", "?,?", "..."].iter().map(|s| b.chain(s, 1)).collect();
     for model in models {
-        super::compile::check_ports(&*b.compile(&model)?, &model)?;
+        super::compile::check_ports(&b.compile(&model)?, &model)?;
     }
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! Exported models: read back they are the same, and what was not written by this device is refused.
 
-use super::bench::{Bench, Outcome, Stop, infer, refused, row, same};
+use super::bench::{Bench, DeviceRequest, Outcome, Stop, infer, refused, row, same};
 use super::{ensure, suite};
 use carafe::{CompiledModel, ElementType, Model, Properties, Result, SharedBytes, Tensor};
-use std::sync::Arc;
 
 suite!("export":
     a_device_that_cannot_says_so,
@@ -24,23 +23,23 @@ suite!("export":
     a_damaged_blob_is_refused_or_the_same,
 );
 
-fn export(compiled: &dyn CompiledModel) -> Outcome<Vec<u8>> {
+fn export(compiled: &CompiledModel) -> Outcome<Vec<u8>> {
     let mut blob = Vec::new();
     compiled.export(&mut blob)?;
     ensure!(!blob.is_empty(), "the exported model is empty");
     Ok(blob)
 }
 
-fn import(b: &Bench, blob: &[u8], more: &Properties) -> Result<Arc<dyn CompiledModel>> {
+fn import(b: &Bench, blob: &[u8], more: &Properties) -> Result<CompiledModel> {
     let blob = SharedBytes::from_vec(blob.to_vec());
     b.core.import_model(blob, b.device(), &b.properties().overlaid(more))
 }
 
-fn there_and_back(b: &Bench, model: &Model, inputs: &[Tensor]) -> Outcome<Arc<dyn CompiledModel>> {
+fn there_and_back(b: &Bench, model: &Model, inputs: &[Tensor]) -> Outcome<CompiledModel> {
     b.skip_without_export()?;
     let compiled = b.compile(model)?;
-    let again = import(b, &export(&*compiled)?, &Properties::new())?;
-    super::compile::check_ports(&*again, model)?;
+    let again = import(b, &export(&compiled)?, &Properties::new())?;
+    super::compile::check_ports(&again, model)?;
     let (found, expected) = (infer(&again, inputs)?, infer(&compiled, inputs)?);
     for (i, (f, e)) in found.iter().zip(&expected).enumerate() {
         ensure!(f.content_eq(e), "output {i} was {e:?}, and is {f:?} after the import");
@@ -95,14 +94,14 @@ fn a_constant_that_is_a_result_comes_back(b: &Bench) -> Outcome {
 fn an_imported_model_can_be_exported(b: &Bench) -> Outcome {
     let model = b.weighted()?;
     let again = there_and_back(b, &model, &[row(4, 1)])?;
-    let third = import(b, &export(&*again)?, &Properties::new())?;
+    let third = import(b, &export(&again)?, &Properties::new())?;
     same(&infer(&third, &[row(4, 2)])?, &model.evaluate(&[row(4, 2)])?)
 }
 
 fn another_core_imports_it(b: &Bench) -> Outcome {
     b.skip_without_export()?;
     let model = b.weighted()?;
-    let blob = export(&*b.compile(&model)?)?;
+    let blob = export(&b.compile(&model)?)?;
     let compiled = b.target.core()?.import_model(SharedBytes::from_vec(blob), b.device(), b.properties())?;
     same(&infer(&compiled, &[row(4, 1)])?, &model.evaluate(&[row(4, 1)])?)
 }
@@ -112,7 +111,7 @@ fn properties_hold_for_an_import(b: &Bench) -> Outcome {
     if !b.has_property("PERF_COUNT") {
         return Err(Stop::Skipped("PERF_COUNT is not in the table".into()));
     }
-    let blob = export(&*b.compile(&b.plain())?)?;
+    let blob = export(&b.compile(&b.plain())?)?;
     for value in ["true", "false"] {
         let found = import(b, &blob, &Properties::new().with("PERF_COUNT", value))?.property("PERF_COUNT")?;
         ensure!(found == value, "imported with PERF_COUNT={value}, the model says {found}");
@@ -122,7 +121,7 @@ fn properties_hold_for_an_import(b: &Bench) -> Outcome {
 
 fn wrong_properties_are_refused(b: &Bench) -> Outcome {
     b.skip_without_export()?;
-    let blob = export(&*b.compile(&b.plain())?)?;
+    let blob = export(&b.compile(&b.plain())?)?;
     if b.has_property("PERF_COUNT") {
         refused(import(b, &blob, &Properties::new().with("PERF_COUNT", "maybe")), "an import with a wrong value")?;
     }
@@ -141,7 +140,7 @@ fn foreign_bytes_are_refused(b: &Bench) -> Outcome {
 
 fn a_blob_that_is_cut_is_refused(b: &Bench) -> Outcome {
     b.skip_without_export()?;
-    let blob = export(&*b.compile(&b.weighted()?)?)?;
+    let blob = export(&b.compile(&b.weighted()?)?)?;
     let step = (blob.len() / 40).max(1);
     for n in (0..blob.len()).step_by(step).chain([blob.len() - 1]) {
         let what = format!("a blob of {} bytes cut at {n}", blob.len());
@@ -154,7 +153,7 @@ fn a_blob_that_is_cut_is_refused(b: &Bench) -> Outcome {
 fn a_damaged_blob_is_refused_or_the_same(b: &Bench) -> Outcome {
     b.skip_without_export()?;
     let model = b.weighted()?;
-    let blob = export(&*b.compile(&model)?)?;
+    let blob = export(&b.compile(&model)?)?;
     let expected = model.evaluate(&[row(4, 1)])?;
     let step = (blob.len() / 60).max(1);
     let mut n_refused = 0;
@@ -174,7 +173,7 @@ fn a_damaged_blob_is_refused_or_the_same(b: &Bench) -> Outcome {
 fn a_blob_may_lie_anywhere_in_memory(b: &Bench) -> Outcome {
     b.skip_without_export()?;
     let model = b.weighted()?;
-    let blob = export(&*b.compile(&model)?)?;
+    let blob = export(&b.compile(&model)?)?;
     for before in [1, 4, 63] {
         let all = SharedBytes::from_vec([&vec![7; before][..], &blob].concat());
         let part = all.part(before..before + blob.len());
@@ -201,5 +200,5 @@ fn a_writer_that_fails_is_an_error(b: &Bench) -> Outcome {
     let compiled = b.compile(&b.plain())?;
     let e = refused(compiled.export(&mut Full), "an export to a full disk")?.to_string();
     ensure!(e.contains("no space is left"), "the error does not tell the reason: {e}");
-    export(&*compiled).map(drop)
+    export(&compiled).map(drop)
 }

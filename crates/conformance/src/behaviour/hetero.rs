@@ -1,6 +1,6 @@
 //! The device as a part of HETERO, together with the reference device.
 
-use super::bench::{Bench, Outcome, Stop, infer, row, run, same};
+use super::bench::{Bench, DeviceRequest, Outcome, Stop, infer, row, run, same};
 use super::{ensure, suite};
 use carafe::{Properties, SharedBytes};
 

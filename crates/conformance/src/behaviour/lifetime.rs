@@ -1,8 +1,9 @@
 //! Objects may go in any order; what is left goes on working.
 
-use super::bench::{Bench, Outcome, Stop, row, run, same};
+use super::bench::{Bench, DeviceRequest, Outcome, Stop, row, run, same};
 use super::suite;
-use carafe::{CompiledModel, Core, Device, InferRequest, Model, Tensor, async_request};
+use carafe::device::{Device, InferRequest};
+use carafe::{CompiledModel, Core, Model, Tensor};
 use std::sync::Arc;
 
 suite!("lifetime":
@@ -19,7 +20,7 @@ suite!("lifetime":
 struct Things {
     core: Option<Core>,
     device: Option<Arc<dyn Device>>,
-    compiled: Option<Arc<dyn CompiledModel>>,
+    compiled: Option<CompiledModel>,
     request: Option<Box<dyn InferRequest>>,
     output: Option<Tensor>,
 }
@@ -104,11 +105,11 @@ fn objects_may_go_in_any_order(b: &Bench) -> Outcome {
 fn an_asynchronous_request_outlives_everything(b: &Bench) -> Outcome {
     let model = b.weighted()?;
     let mut things = Things::make(b, &model)?;
-    let request = things.compiled.as_ref().map(async_request);
+    let request = things.compiled.as_ref().map(CompiledModel::create_infer_request);
     (0..5).for_each(|i| things.release(i));
     let request = request.ok_or_else(|| Stop::Failed("there is no model".into()))?;
     request.set_input(0, row(4, 1))?;
-    request.start_async()?;
+    request.start_async(())?;
     request.wait()?;
     same(&[request.output(0)?], &model.evaluate(&[row(4, 1)])?)
 }

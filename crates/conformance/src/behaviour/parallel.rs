@@ -1,8 +1,8 @@
 //! Several requests, models and threads at once.
 
-use super::bench::{Bench, Outcome, Stop, infer, row, run, same};
+use super::bench::{Bench, DeviceRequest, Outcome, Stop, infer, row, run, same};
 use super::suite;
-use carafe::{Properties, async_request};
+use carafe::Properties;
 
 suite!("parallel":
     requests_run_at_once_from_threads,
@@ -57,11 +57,11 @@ fn requests_run_at_once_from_threads(b: &Bench) -> Outcome {
 fn asynchronous_requests_run_at_once(b: &Bench) -> Outcome {
     let model = b.weighted()?;
     let compiled = b.compile(&model)?;
-    let requests: Vec<_> = (0..6).map(|_| async_request(&compiled)).collect();
+    let requests: Vec<_> = (0..6).map(|_| compiled.create_infer_request()).collect();
     for round in 0..4 {
         for (i, r) in requests.iter().enumerate() {
             r.set_input(0, row(4, i + 10 * round))?;
-            r.start_async()?;
+            r.start_async(())?;
         }
         for (i, r) in requests.iter().enumerate() {
             r.wait()?;
@@ -105,12 +105,12 @@ fn queries_and_properties_are_asked_from_threads(b: &Bench) -> Outcome {
 
 fn one_request_is_used_by_several_threads_in_turn(b: &Bench) -> Outcome {
     let model = b.plain();
-    let request = async_request(&b.compile(&model)?);
+    let request = b.compile(&model)?.create_infer_request();
     for i in 0..THREADS {
         let used = std::thread::scope(|scope| {
             let turn = || -> Outcome {
                 request.set_input(0, row(4, i))?;
-                request.infer()?;
+                request.infer(())?;
                 same(&[request.output(0)?], &model.evaluate(&[row(4, i)])?)
             };
             scope.spawn(turn).join()

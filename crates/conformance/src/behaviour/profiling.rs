@@ -1,8 +1,9 @@
 //! Times of nodes, with PERF_COUNT.
 
-use super::bench::{Bench, Outcome, Stop, infer, row, run};
+use super::bench::{Bench, DeviceRequest, Outcome, Stop, infer, row, run};
 use super::{ensure, suite};
-use carafe::{InferRequest, NodeStatus, Properties, async_request};
+use carafe::device::InferRequest;
+use carafe::{NodeStatus, Properties};
 
 suite!("profiling":
     there_is_nothing_without_perf_count,
@@ -64,9 +65,9 @@ fn nothing_was_executed_before_an_inference(b: &Bench) -> Outcome {
 }
 
 fn an_asynchronous_inference_is_profiled_too(b: &Bench) -> Outcome {
-    let r = async_request(&b.compile_with(&b.plain(), &counted(b)?)?);
+    let r = b.compile_with(&b.plain(), &counted(b)?)?.create_infer_request();
     r.set_input(0, row(4, 1))?;
-    r.start_async()?;
+    r.start_async(())?;
     r.wait()?;
     let rows = r.profile()?;
     ensure!(rows.iter().any(|r| r.status == NodeStatus::Executed), "no row is executed: {rows:?}");

@@ -65,8 +65,8 @@ fn an_idle_queue_is_ready(b: &Bench) -> Outcome {
 fn errors_are_kept_for_the_end(b: &Bench) -> Outcome {
     let queue = AsyncInferQueue::new(&b.compile(&b.plain())?, 2)?;
     let done = noting(&queue)?;
-    queue.start_async([], 0)?;
-    queue.start_async([], 1)?;
+    queue.start_async((), 0)?;
+    queue.start_async((), 1)?;
     let e = refused(queue.wait_all(), "two inferences without inputs")?;
     ensure!(e.kind() != ErrorKind::Busy, "the error is another one: {e}");
     queue.wait_all()?;

@@ -1,6 +1,6 @@
 //! The graph that really runs.
 
-use super::bench::{Bench, Outcome, Stop, row, run};
+use super::bench::{Bench, DeviceRequest, Outcome, Stop, row, run};
 use super::{ensure, suite};
 use carafe::{Constant, Model, Node, NodeId, Parameter, ResultOp};
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,9 @@
 //! Variables: kept from one inference to the next, by each request for itself.
 
-use super::bench::{Bench, Outcome, Stop, floats, parameter, refused, row, run, same};
+use super::bench::{Bench, DeviceRequest, Outcome, Stop, floats, parameter, refused, row, run, same};
 use super::{ensure, suite};
-use carafe::{ElementType, InferRequest, Model, Tensor};
+use carafe::device::InferRequest;
+use carafe::{ElementType, Model, Tensor};
 
 suite!("state":
     variables_are_listed,

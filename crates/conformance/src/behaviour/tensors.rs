@@ -1,6 +1,6 @@
 //! Tensors of a request: bound, given back, refused, and left alone.
 
-use super::bench::{Bench, Outcome, floats, infer, refused, row, run, same};
+use super::bench::{Bench, DeviceRequest, Outcome, floats, infer, refused, row, run, same};
 use super::{ensure, suite};
 use carafe::{ElementType, SharedBytes, Tensor};
 
@@ -184,7 +184,7 @@ fn memory_that_was_given_is_used_again(b: &Bench) -> Outcome {
 }
 
 // Without a copy of the tensor, which would make its memory shared.
-fn compare_one(request: &dyn carafe::InferRequest, expected: &[Tensor]) -> Outcome {
+fn compare_one(request: &dyn carafe::device::InferRequest, expected: &[Tensor]) -> Outcome {
     let found = Tensor::from_bytes(ElementType::F32, &[1, 4], request.output(0)?.bytes())?;
     same(&[found], expected)
 }

@@ -59,6 +59,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl ReplacementFile {
+    /// Reads the JSON text of such a file.
     pub fn parse(text: &str) -> Result<ReplacementFile> {
         let entries: Json = serde_json::from_str(text).map_err(|e| Error::invalid(format!("not valid JSON: {e}")))?;
         let Json::Array(entries) = entries else { return Err(Error::invalid("expected a list of replacements")) };

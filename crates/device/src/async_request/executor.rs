@@ -48,6 +48,7 @@ struct Pool {
 }
 
 impl Executor {
+    /// With at most so many threads.
     pub fn new(name: &str, threads: usize) -> Executor {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let shared = Shared {
@@ -60,6 +61,7 @@ impl Executor {
         Executor { queue: Queue(Arc::new(shared)) }
     }
 
+    /// Its name, which its threads have too.
     pub fn name(&self) -> &str {
         &self.queue.0.name
     }

@@ -2,7 +2,7 @@
 //! hears of every end, with what the user gave at the start. Errors are also kept for `wait_all`.
 
 use super::executor::Queue;
-use super::{AsyncInferRequest, RequestHandle, lock};
+use super::{AsyncInferRequest, Executors, RequestHandle, lock};
 use crate::CompiledModel;
 use carafe_graph::{Error, ErrorKind, Result, panic_text};
 use carafe_tensor::Tensor;
@@ -24,6 +24,7 @@ pub struct AsyncInferQueue<U: Send + 'static = ()> {
 pub struct Finished<'a> {
     /// Which request of the queue.
     pub id: usize,
+    /// Why it failed.
     pub error: Option<&'a Error>,
     request: &'a RequestHandle,
 }
@@ -45,8 +46,9 @@ struct State<U> {
 }
 
 impl<U: Send + 'static> AsyncInferQueue<U> {
-    /// With 0 jobs, as many requests as the model says keep its device busy.
-    pub fn new(compiled: &Arc<dyn CompiledModel>, jobs: usize) -> Result<AsyncInferQueue<U>> {
+    /// On the executors that all requests of the model share. With 0 jobs, as many requests as the model says keep its device
+    /// busy.
+    pub fn new(compiled: &Arc<dyn CompiledModel>, executors: &Executors, jobs: usize) -> Result<AsyncInferQueue<U>> {
         let best = || compiled.property("OPTIMAL_NUMBER_OF_INFER_REQUESTS").ok().and_then(|n| n.trim().parse().ok());
         let count = if jobs > 0 { jobs } else { best().unwrap_or(1).max(1) };
         let state = State {
@@ -55,10 +57,9 @@ impl<U: Send + 'static> AsyncInferQueue<U> {
             errors: VecDeque::new(),
         };
         let jobs = Arc::new(Jobs { state: Mutex::new(state), ended: Condvar::new(), callback: Mutex::new(None) });
-        let executors = compiled.executors();
         let mut requests = Vec::with_capacity(count);
         for id in 0..count {
-            let request = AsyncInferRequest::new(compiled.clone().create_request(), &executors);
+            let request = AsyncInferRequest::new(compiled.clone().create_request(), executors);
             let jobs = jobs.clone();
             request.set_callback(move |error, request| jobs.end(Finished { id, error, request }))?;
             requests.push(request);
@@ -135,10 +136,12 @@ impl<U: Send + 'static> AsyncInferQueue<U> {
         self.requests.iter().map(|r| &**r)
     }
 
+    /// How many requests there are.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
+    /// Whether there are none; never so.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
@@ -182,13 +185,19 @@ impl<U: Send + 'static> Jobs<U> {
 }
 
 impl Finished<'_> {
+    /// The request, idle again.
+    pub fn request(&self) -> &RequestHandle {
+        self.request
+    }
     /// Output of this inference; shares its memory.
     pub fn output(&self, index: usize) -> Result<Tensor> {
         self.request.output(index)
     }
+    /// The tensor that was bound to an input.
     pub fn input(&self, index: usize) -> Result<Option<Tensor>> {
         self.request.input(index)
     }
+    /// Times of this inference.
     pub fn profile(&self) -> Result<Vec<crate::NodeProfile>> {
         self.request.profile()
     }

@@ -67,6 +67,7 @@ enum Phase {
 }
 
 impl AsyncInferRequest {
+    /// A request of a device on these executors.
     pub fn new(request: Box<dyn InferRequest>, executors: &Executors) -> AsyncInferRequest {
         let mut used: Vec<_> = request.stages().iter().map(|s| executors.stage(&s.executor)).collect();
         let callbacks = executors.callback();
@@ -130,6 +131,7 @@ impl RequestHandle {
         self.replace_callback(Some(Box::new(callback)))
     }
 
+    /// No callback from now on.
     pub fn clear_callback(&self) -> Result<()> {
         self.replace_callback(None)
     }
@@ -209,6 +211,11 @@ impl RequestHandle {
         }
     }
 
+    /// The flag that stops the device, for a watcher that must not wait for the request itself.
+    pub fn cancel_flag(&self) -> CancelFlag {
+        self.shared.cancel.clone()
+    }
+
     /// Whether a run has not come to its end yet. False inside the callback.
     pub fn is_busy(&self) -> bool {
         lock(&self.shared.state).phase != Phase::Idle
@@ -218,6 +225,7 @@ impl RequestHandle {
     pub fn set_input(&self, index: usize, tensor: Tensor) -> Result<()> {
         self.with(|r| r.set_input(index, tensor))?
     }
+    /// The tensor that is bound to an input.
     pub fn input(&self, index: usize) -> Result<Option<Tensor>> {
         self.with(|r| r.input(index).cloned())
     }
@@ -229,18 +237,23 @@ impl RequestHandle {
     pub fn output(&self, index: usize) -> Result<Tensor> {
         self.with(|r| r.output(index).cloned())?
     }
+    /// Times of the last inference; empty unless `PERF_COUNT` is on.
     pub fn profile(&self) -> Result<Vec<NodeProfile>> {
         self.with(|r| r.profile())
     }
+    /// Ids of the variables.
     pub fn variables(&self) -> Result<Vec<String>> {
         self.with(|r| r.variables())
     }
+    /// What a variable holds; `None` before the first assignment and after a reset.
     pub fn variable(&self, id: &str) -> Result<Option<Tensor>> {
         self.with(|r| r.variable(id))?
     }
+    /// Sets what the next inference reads of a variable.
     pub fn set_variable(&self, id: &str, value: Tensor) -> Result<()> {
         self.with(|r| r.set_variable(id, value))?
     }
+    /// Brings all variables back to where a new request begins.
     pub fn reset_variables(&self) -> Result<()> {
         self.with(|r| r.reset_variables())
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 fn queue<U: Send>(behaviour: Behaviour, jobs: usize) -> (Arc<crate::fake::Fake>, AsyncInferQueue<U>) {
     let fake = compiled(behaviour);
-    let queue = AsyncInferQueue::new(&(fake.clone() as Arc<dyn CompiledModel>), jobs).unwrap();
+    let queue = AsyncInferQueue::new(&(fake.clone() as Arc<dyn CompiledModel>), &fake.executors(), jobs).unwrap();
     (fake, queue)
 }
 

@@ -177,7 +177,7 @@ fn one_request_is_shared_by_threads_that_start_wait_and_cancel() {
 #[test]
 fn a_queue_is_fed_from_several_threads() {
     let fake = compiled(slow());
-    let queue = AsyncInferQueue::new(&(fake.clone() as Arc<dyn CompiledModel>), 4).unwrap();
+    let queue = AsyncInferQueue::new(&(fake.clone() as Arc<dyn CompiledModel>), &fake.executors(), 4).unwrap();
     let sum = Arc::new(AtomicUsize::new(0));
     let added = sum.clone();
     queue

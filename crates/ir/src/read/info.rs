@@ -38,6 +38,7 @@ pub(crate) fn of_net(rt_info: Xml<'_>) -> Vec<RtTree> {
 
 /// An extension that a net says it was made with.
 pub(crate) struct Needed {
+    /// Name of the extension.
     pub name: String,
     /// Name, version and library.
     pub words: String,

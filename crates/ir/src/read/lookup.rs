@@ -72,7 +72,9 @@ fn numbered(version: &str) -> bool {
 /// A type that no registered operation provides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
+    /// Type of the operation.
     pub type_name: String,
+    /// Its opset.
     pub opset: String,
     /// Names of the layers of this type, in file order.
     pub layers: Vec<String>,

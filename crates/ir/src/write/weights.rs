@@ -43,11 +43,13 @@ impl Payload {
 
 /// A payload and its place in the weights.
 pub struct WeightPart {
+    /// Where it lies in the file of weights.
     pub offset: u64,
     payload: Payload,
 }
 
 impl WeightPart {
+    /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
         self.payload.bytes()
     }

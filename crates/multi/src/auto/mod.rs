@@ -67,9 +67,11 @@ pub(crate) struct Settings {
 }
 
 impl AutoDevice {
+    /// AUTO, that finds its devices there.
     pub fn auto(from: Arc<dyn Devices>) -> AutoDevice {
         AutoDevice { from, is_multi: false }
     }
+    /// MULTI, that finds its devices there.
     pub fn multi(from: Arc<dyn Devices>) -> AutoDevice {
         AutoDevice { from, is_multi: true }
     }

@@ -56,6 +56,7 @@ struct Target {
 }
 
 impl BatchDevice {
+    /// That finds its device there.
     pub fn new(from: Arc<dyn Devices>) -> BatchDevice {
         BatchDevice { from }
     }

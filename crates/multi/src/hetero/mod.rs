@@ -44,6 +44,7 @@ pub struct HeteroDevice {
 }
 
 impl HeteroDevice {
+    /// That finds its devices there.
     pub fn new(from: Arc<dyn Devices>) -> HeteroDevice {
         HeteroDevice { from }
     }

@@ -10,6 +10,7 @@ use std::fmt::{self, Write};
 /// A model in pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
+    /// Name of the model.
     pub model: String,
     /// In order of priority.
     pub devices: Vec<String>,
@@ -24,19 +25,24 @@ pub struct Report {
 /// One piece.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubModelReport {
+    /// Name of the sub-model.
     pub name: String,
+    /// The device that runs it.
     pub device: String,
     /// Names with types.
     pub nodes: Vec<(String, String)>,
     /// What it reads: inputs of the model and values of earlier pieces.
     pub inputs: Vec<String>,
+    /// Names of its outputs.
     pub outputs: Vec<String>,
 }
 
 /// A node nobody takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
+    /// Name of the node.
     pub name: String,
+    /// Type of its operation.
     pub type_name: String,
     /// By device.
     pub reasons: Vec<(String, String)>,

@@ -1,20 +1,19 @@
 //! Asynchronous requests of devices made of devices.
 
 use crate::common::*;
-use carafe::{CompiledModel, ErrorKind, Properties, async_request};
+use carafe::{CompiledModel, ErrorKind, Properties};
 use carafe_testkit::FakeDevice;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 // Starts so many requests, waits for all, checks the results; says how long it took.
-fn start_all(c: &Arc<dyn CompiledModel>, n: usize) -> Duration {
+fn start_all(c: &CompiledModel, n: usize) -> Duration {
     let started = Instant::now();
     let requests: Vec<_> = (0..n)
         .map(|i| {
-            let request = async_request(c);
+            let request = c.create_infer_request();
             request.set_input(0, row(i)).unwrap();
-            request.start_async().unwrap();
+            request.start_async(()).unwrap();
             request
         })
         .collect();
@@ -65,16 +64,16 @@ fn a_cancelled_request_comes_back_soon_and_works_again() {
         let a = FakeDevice::new("A").inferring_for(Duration::from_secs(1));
         let core = core_with(&[&a]);
         let c = core.compile_model(&chain(), device, &Properties::new()).unwrap();
-        let request = async_request(&c);
+        let request = c.create_infer_request();
         request.set_input(0, row(1)).unwrap();
         let started = Instant::now();
         for _ in 0..20 {
-            request.start_async().unwrap();
+            request.start_async(()).unwrap();
             request.cancel();
             assert_eq!(request.wait().unwrap_err().kind(), ErrorKind::Cancelled, "{device}");
         }
         assert!(started.elapsed() < Duration::from_secs(10), "{device}");
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         assert!(request.output(0).unwrap().content_eq(&chain().evaluate(&[row(1)]).unwrap()[0]));
     }
 }

@@ -3,23 +3,22 @@
 use crate::common::*;
 use carafe::{CompiledModel, Core, ErrorKind, Model, Properties};
 use carafe_testkit::{FakeDevice, Told};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-fn property(c: &Arc<dyn CompiledModel>, name: &str) -> String {
+fn property(c: &CompiledModel, name: &str) -> String {
     c.property(name).unwrap()
 }
 
 fn error(core: &Core, model: &Model, device: &str, properties: &Properties) -> String {
-    core.compile_model(model, device, properties).err().expect("it must fail").to_string()
+    core.compile_model(model, device, properties).expect_err("it must fail").to_string()
 }
 
 fn discrete(name: &str) -> FakeDevice {
     FakeDevice::new(name).with_metric("DEVICE_TYPE", "discrete")
 }
 
-fn wait_for(c: &Arc<dyn CompiledModel>, devices: &str) {
+fn wait_for(c: &CompiledModel, devices: &str) {
     let end = Instant::now() + Duration::from_secs(20);
     while property(c, "EXECUTION_DEVICES") != devices {
         assert!(Instant::now() < end, "still on {}", property(c, "EXECUTION_DEVICES"));
@@ -28,15 +27,15 @@ fn wait_for(c: &Arc<dyn CompiledModel>, devices: &str) {
 }
 
 // So many threads with a request each, all inferring at the same time; results are checked.
-fn infer_in_parallel(c: &Arc<dyn CompiledModel>, threads: usize, times: usize) {
+fn infer_in_parallel(c: &CompiledModel, threads: usize, times: usize) {
     std::thread::scope(|s| {
         for t in 0..threads {
             s.spawn(move || {
-                let mut request = c.clone().create_request();
+                let request = c.create_infer_request();
                 for i in 0..times {
                     let x = row(t * 100 + i);
                     request.set_input(0, x.clone()).unwrap();
-                    request.infer().unwrap();
+                    request.infer(()).unwrap();
                     assert!(request.output(0).unwrap().content_eq(&chain().evaluate(&[x]).unwrap()[0]));
                 }
             });
@@ -126,12 +125,12 @@ fn the_host_stands_in_while_the_chosen_device_compiles() {
     let c = core.compile_model(&chain(), "AUTO:A,B", &Properties::new()).unwrap();
     assert!(started.elapsed() < Duration::from_millis(350));
     assert_eq!(property(&c, "EXECUTION_DEVICES"), "(B)");
-    let mut request = c.clone().create_request();
+    let request = c.create_infer_request();
     request.set_input(0, row(1)).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     assert_eq!((n_inferences(&slow.told()), n_inferences(&host.told())), (0, 1));
     wait_for(&c, "A");
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     assert_eq!((n_inferences(&slow.told()), n_inferences(&host.told())), (1, 1));
     assert!(request.output(0).unwrap().content_eq(&chain().evaluate(&[row(1)]).unwrap()[0]));
 }
@@ -173,9 +172,9 @@ fn without_runtime_fallback_the_error_comes_back() {
     let core = core_with(&[&FakeDevice::new("A").failing_to_infer(), &FakeDevice::new("B")]);
     for device in ["AUTO:A,B", "MULTI:A,B"] {
         let c = core.compile_model(&chain(), device, &Properties::new().with("ENABLE_RUNTIME_FALLBACK", "NO")).unwrap();
-        let mut request = c.create_request();
+        let request = c.create_infer_request();
         request.set_input(0, row(1)).unwrap();
-        assert!(request.infer().unwrap_err().to_string().contains("A is told to fail"));
+        assert!(request.infer(()).unwrap_err().to_string().contains("A is told to fail"));
         assert!(request.output(0).is_err());
     }
 }
@@ -185,9 +184,9 @@ fn when_all_devices_fail_the_first_error_comes_back() {
     let core = core_with(&[&FakeDevice::new("A").failing_to_infer(), &FakeDevice::new("B").failing_to_infer()]);
     for device in ["AUTO:A,B", "MULTI:A,B"] {
         let c = core.compile_model(&chain(), device, &Properties::new()).unwrap();
-        let mut request = c.create_request();
+        let request = c.create_infer_request();
         request.set_input(0, row(1)).unwrap();
-        let e = request.infer().unwrap_err().to_string();
+        let e = request.infer(()).unwrap_err().to_string();
         assert!(e.contains("device `A`: A is told to fail"), "{e}");
     }
 }
@@ -198,7 +197,7 @@ fn a_missing_input_is_nobodys_fault() {
     let core = core_with(&[&a, &b]);
     for device in ["AUTO:A,B", "MULTI:A,B", "HETERO:A,B", "BATCH:A(2)"] {
         let c = core.compile_model(&chain(), device, &Properties::new()).unwrap();
-        let e = c.create_request().infer().unwrap_err();
+        let e = c.create_infer_request().infer(()).unwrap_err();
         assert_eq!(e.to_string(), "input `x` has no tensor");
     }
     assert_eq!(n_inferences(&a.told()) + n_inferences(&b.told()), 0);
@@ -295,16 +294,16 @@ fn a_stateful_model_keeps_its_variables_on_one_device() {
     for device in ["AUTO:A,B", "MULTI:A"] {
         let c = core.compile_model(&counting(), device, &Properties::new()).unwrap();
         assert_eq!(property(&c, "EXECUTION_DEVICES"), "A", "no stand-in");
-        let (mut one, mut other) = (c.clone().create_request(), c.create_request());
+        let (one, other) = (c.create_infer_request(), c.create_infer_request());
         one.set_input(0, floats(&[1], &[1.0])).unwrap();
         other.set_input(0, floats(&[1], &[10.0])).unwrap();
         for _ in 0..3 {
-            one.infer().unwrap();
-            other.infer().unwrap();
+            one.infer(()).unwrap();
+            other.infer(()).unwrap();
         }
         assert_eq!(one.output(0).unwrap().as_slice::<f32>().unwrap(), [3.0]);
         assert_eq!(other.output(0).unwrap().as_slice::<f32>().unwrap(), [30.0]);
-        assert_eq!(one.variables(), ["v"]);
+        assert_eq!(one.query_state().unwrap()[0].name(), "v");
     }
 }
 
@@ -329,13 +328,13 @@ fn given_memory_receives_the_output() {
     let core = core_with(&[&FakeDevice::new("A")]);
     for device in ["AUTO:A", "MULTI:A"] {
         let c = core.compile_model(&chain(), device, &Properties::new()).unwrap();
-        let mut request = c.create_request();
+        let request = c.create_infer_request();
         request.set_input(0, row(1)).unwrap();
         let memory = floats(&[1, 4], &[0.0; 4]);
         let place = memory.storage_ptr();
         request.set_output(0, memory).unwrap();
         for _ in 0..2 {
-            request.infer().unwrap();
+            request.infer(()).unwrap();
             assert_eq!(request.output(0).unwrap().storage_ptr(), place, "{device}");
         }
     }
@@ -346,16 +345,16 @@ fn given_memory_moves_along_to_another_device() {
     let a = FakeDevice::new("A");
     let core = core_with(&[&a, &FakeDevice::new("B")]);
     let c = core.compile_model(&chain(), "AUTO:A,B", &Properties::new()).unwrap();
-    let mut request = c.clone().create_request();
+    let request = c.create_infer_request();
     request.set_input(0, row(1)).unwrap();
     let memory = floats(&[1, 4], &[0.0; 4]);
     let place = memory.storage_ptr();
     request.set_output(0, memory).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     // Another request finds out that the device fails.
     a.told().fails_to_infer.store(true, SeqCst);
     infer(&c, &[row(2)]);
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     assert_eq!(property(&c, "EXECUTION_DEVICES"), "B");
     assert_eq!(request.output(0).unwrap().storage_ptr(), place);
 }
@@ -365,7 +364,7 @@ fn a_request_that_waits_for_a_worker_can_be_cancelled() {
     let a = FakeDevice::new("A").inferring_for(Duration::from_secs(20));
     let core = core_with(&[&a]);
     let c = core.compile_model(&chain(), "MULTI:A(1)", &Properties::new()).unwrap();
-    let mut requests: Vec<_> = (0..2).map(|_| c.clone().create_request()).collect();
+    let mut requests: Vec<_> = (0..2).map(|_| c.create_infer_request()).collect();
     let flags: Vec<_> = requests.iter().map(|r| r.cancel_flag()).collect();
     let started = Instant::now();
     std::thread::scope(|s| {
@@ -373,7 +372,7 @@ fn a_request_that_waits_for_a_worker_can_be_cancelled() {
             .iter_mut()
             .map(|r| {
                 r.set_input(0, row(1)).unwrap();
-                s.spawn(|| r.infer().unwrap_err().kind())
+                s.spawn(|| r.infer(()).unwrap_err().kind())
             })
             .collect();
         std::thread::sleep(Duration::from_millis(50));
@@ -392,20 +391,20 @@ fn many_threads_with_cancellations_and_a_device_that_fails_now_and_then() {
     let core = core_with(&[&a, &b]);
     let c = core.compile_model(&chain(), "MULTI:A(2),B(2)", &Properties::new()).unwrap();
     let expected: Vec<_> = (0..8).map(|t| chain().evaluate(&[row(t)]).unwrap().remove(0)).collect();
-    let requests: Vec<_> = (0..8).map(|_| c.clone().create_request()).collect();
+    let requests: Vec<_> = (0..8).map(|_| c.create_infer_request()).collect();
     let flags: Vec<_> = requests.iter().map(|r| r.cancel_flag()).collect();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|s| {
         let threads: Vec<_> = requests
             .into_iter()
             .enumerate()
-            .map(|(t, mut request)| {
+            .map(|(t, request)| {
                 let expected = &expected[t];
                 s.spawn(move || {
                     request.set_input(0, row(t)).unwrap();
                     for _ in 0..60 {
-                        match request.infer() {
-                            Ok(()) => assert!(request.output(0).unwrap().content_eq(expected)),
+                        match request.infer(()) {
+                            Ok(_) => assert!(request.output(0).unwrap().content_eq(expected)),
                             Err(e) => assert_eq!(e.kind(), ErrorKind::Cancelled, "{e}"),
                         }
                     }

@@ -3,11 +3,10 @@
 use crate::common::*;
 use carafe::{CompiledModel, Core, ErrorKind, Model, Properties, Tensor, Value};
 use carafe_testkit::FakeDevice;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-fn compile(core: &Core, model: &Model, device: &str, timeout_ms: u64) -> carafe::Result<Arc<dyn CompiledModel>> {
+fn compile(core: &Core, model: &Model, device: &str, timeout_ms: u64) -> carafe::Result<CompiledModel> {
     core.compile_model(model, device, &Properties::new().with("AUTO_BATCH_TIMEOUT", timeout_ms))
 }
 
@@ -18,7 +17,7 @@ fn core() -> (FakeDevice, Core) {
 }
 
 // So many threads at the same time, one inference each; results are checked.
-fn at_once(c: &Arc<dyn CompiledModel>, model: &Model, inputs: &[Tensor]) {
+fn at_once(c: &CompiledModel, model: &Model, inputs: &[Tensor]) {
     std::thread::scope(|s| {
         for x in inputs {
             s.spawn(move || {
@@ -105,7 +104,7 @@ fn refusal(build: impl FnOnce(&mut Model) -> Value) -> String {
     let mut m = Model::new("m");
     let v = build(&mut m);
     m.result("y", v).unwrap();
-    compile(&core, &m, "BATCH:A(4)", 1).err().expect("it must be refused").to_string()
+    compile(&core, &m, "BATCH:A(4)", 1).expect_err("it must be refused").to_string()
 }
 
 fn accepted(build: impl FnOnce(&mut Model) -> Value) {
@@ -272,10 +271,10 @@ fn a_failing_batch_is_run_one_by_one() {
     std::thread::scope(|s| {
         let threads: Vec<_> = (0..2)
             .map(|t| {
-                let mut request = c.clone().create_request();
+                let request = c.create_infer_request();
                 s.spawn(move || {
                     request.set_input(0, row(t)).unwrap();
-                    request.infer().unwrap_err().to_string()
+                    request.infer(()).unwrap_err().to_string()
                 })
             })
             .collect();
@@ -290,7 +289,7 @@ fn a_failing_batch_is_run_one_by_one() {
 fn a_request_that_waits_for_company_can_be_cancelled() {
     let (_, core) = core();
     let c = compile(&core, &chain(), "BATCH:A(2)", 60_000).unwrap();
-    let mut request = c.clone().create_request();
+    let request = c.create_infer_request();
     request.set_input(0, row(1)).unwrap();
     let flag = request.cancel_flag();
     let started = Instant::now();
@@ -299,7 +298,7 @@ fn a_request_that_waits_for_company_can_be_cancelled() {
             std::thread::sleep(Duration::from_millis(30));
             flag.set();
         });
-        request.infer().unwrap_err().kind()
+        request.infer(()).unwrap_err().kind()
     });
     assert_eq!(kind, ErrorKind::Cancelled);
     assert!(started.elapsed() < Duration::from_secs(20));
@@ -313,20 +312,20 @@ fn many_threads_with_cancellations() {
     let (a, core) = core();
     let c = compile(&core, &chain(), "BATCH:A(4)", 3).unwrap();
     let expected: Vec<_> = (0..9).map(|t| chain().evaluate(&[row(t)]).unwrap().remove(0)).collect();
-    let requests: Vec<_> = (0..9).map(|_| c.clone().create_request()).collect();
+    let requests: Vec<_> = (0..9).map(|_| c.create_infer_request()).collect();
     let flags: Vec<_> = requests.iter().map(|r| r.cancel_flag()).collect();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|s| {
         let threads: Vec<_> = requests
             .into_iter()
             .enumerate()
-            .map(|(t, mut request)| {
+            .map(|(t, request)| {
                 let expected = &expected[t];
                 s.spawn(move || {
                     request.set_input(0, row(t)).unwrap();
                     for _ in 0..60 {
-                        match request.infer() {
-                            Ok(()) => assert!(request.output(0).unwrap().content_eq(expected)),
+                        match request.infer(()) {
+                            Ok(_) => assert!(request.output(0).unwrap().content_eq(expected)),
                             Err(e) => assert_eq!(e.kind(), ErrorKind::Cancelled, "{e}"),
                         }
                     }

@@ -1,8 +1,9 @@
 //! HETERO over devices that refuse some operations.
 
 use crate::common::*;
+use carafe::device::Device;
 use carafe::multi::{HeteroDevice, set_affinity};
-use carafe::{Core, Device, ErrorKind, Model, NodeStatus, Properties, SharedBytes};
+use carafe::{CompiledModel, Core, ErrorKind, InferRequest, Model, NodeStatus, Properties, SharedBytes};
 use carafe_device::Devices;
 use carafe_testkit::{FakeDevice, Fault};
 use std::sync::Arc;
@@ -229,19 +230,20 @@ fn a_variable_keeps_its_value_from_run_to_run() {
         core.compile_model(&stateful(), "HETERO:A,B", &Properties::new()).unwrap(),
         core.compile_model(&stateful(), "TEMPLATE", &Properties::new()).unwrap(),
     );
-    let (mut s, mut w) = (split.create_request(), whole.create_request());
+    let (s, w) = (split.create_infer_request(), whole.create_infer_request());
     for run in 0..3 {
         let x = floats(&[2], &[run as f32, -0.5]);
         s.set_input(0, x.clone()).unwrap();
         w.set_input(0, x).unwrap();
-        s.infer().unwrap();
-        w.infer().unwrap();
-        assert!(s.output(0).unwrap().content_eq(w.output(0).unwrap()));
+        s.infer(()).unwrap();
+        w.infer(()).unwrap();
+        assert!(s.output(0).unwrap().content_eq(&w.output(0).unwrap()));
     }
-    assert_eq!(s.variables(), ["v"]);
-    assert!(s.variable("v").unwrap().unwrap().content_eq(&w.variable("v").unwrap().unwrap()));
-    s.reset_variables();
-    assert!(s.variable("v").unwrap().is_none());
+    let value = |r: &InferRequest| r.state("v").unwrap().get().unwrap();
+    assert_eq!(s.query_state().unwrap()[0].name(), "v");
+    assert!(value(&s).unwrap().content_eq(&value(&w).unwrap()));
+    s.reset_state().unwrap();
+    assert!(value(&s).is_none());
 }
 
 #[test]
@@ -266,10 +268,10 @@ fn tensors_are_handed_over_without_copying() {
     m.result("first", relu).unwrap();
     m.result("second", exp).unwrap();
     let compiled = core.compile_model(&m, "HETERO:A,B", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     let x = floats(&[4], &[1.0; 4]);
     request.set_input(0, x.clone()).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     let first = request.output(0).unwrap().storage_ptr();
     assert_eq!(*a.told().input_places.lock().unwrap(), [x.storage_ptr()]);
     assert_eq!(*b.told().input_places.lock().unwrap(), [first]);
@@ -313,10 +315,10 @@ fn a_dynamic_model_runs_with_several_shapes() {
     let b = op(&mut m, "Exp", "b", &[a]);
     m.result("y", b).unwrap();
     let compiled = core.compile_model(&m, "HETERO:A,B", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     for n in [1, 3, 2] {
         request.set_input(0, floats(&[n, 4], &vec![0.5; n * 4])).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         assert_eq!(request.output(0).unwrap().shape(), [n, 4]);
     }
 }
@@ -325,12 +327,12 @@ fn a_dynamic_model_runs_with_several_shapes() {
 fn given_memory_receives_the_output() {
     let (_, _, core) = two();
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, row(1)).unwrap();
     let memory = floats(&[1, 4], &[0.0; 4]);
     let place = memory.storage_ptr();
     request.set_output(0, memory).unwrap();
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     assert_eq!(request.output(0).unwrap().storage_ptr(), place);
 }
 
@@ -338,7 +340,7 @@ fn given_memory_receives_the_output() {
 fn stages_name_the_executors_of_each_device() {
     let (_, _, core) = two();
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
-    let stages = compiled.create_request().stages();
+    let stages = compiled.device_model().clone().create_request().stages();
     let shown: Vec<String> = stages.iter().map(|s| format!("{} @ {}", s.name, s.executor)).collect();
     assert!(shown.contains(&"subgraph0: evaluate @ A/device".to_string()), "{shown:?}");
     assert!(shown.contains(&"subgraph1: evaluate @ B/device".to_string()), "{shown:?}");
@@ -348,7 +350,7 @@ fn stages_name_the_executors_of_each_device() {
 fn running_the_stages_one_by_one_is_an_inference() {
     let (_, _, core) = two();
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let mut request = compiled.device_model().clone().create_request();
     request.set_input(0, row(2)).unwrap();
     for stage in 0..request.stages().len() {
         request.run_stage(stage).unwrap();
@@ -360,10 +362,10 @@ fn running_the_stages_one_by_one_is_an_inference() {
 fn profiles_say_the_sub_graph() {
     let (_, _, core) = two();
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new().with("PERF_COUNT", true)).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, row(2)).unwrap();
-    request.infer().unwrap();
-    let names: Vec<String> = request.profile().into_iter().map(|p| p.name).collect();
+    request.infer(()).unwrap();
+    let names: Vec<String> = request.profile().unwrap().into_iter().map(|p| p.name).collect();
     assert!(names.contains(&"subgraph0: a".to_string()) && names.contains(&"subgraph1: b".to_string()), "{names:?}");
 }
 
@@ -374,20 +376,20 @@ fn a_part_without_times_of_its_nodes_is_measured_as_a_whole() {
     let b = b.inferring_for(Duration::from_millis(20));
     let core = core_with(&[&a, &b]);
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new().with("PERF_COUNT", true)).unwrap();
-    let mut request = compiled.create_request();
-    assert!(request.profile().iter().all(|p| p.status != NodeStatus::Executed));
+    let request = compiled.create_infer_request();
+    assert!(request.profile().unwrap().iter().all(|p| p.status != NodeStatus::Executed));
     request.set_input(0, row(2)).unwrap();
-    request.infer().unwrap();
-    let rows = request.profile();
+    request.infer(()).unwrap();
+    let rows = request.profile().unwrap();
     assert!(rows.iter().any(|p| p.name == "subgraph0: a"), "{rows:?}");
     let whole = rows.iter().find(|p| p.name == "subgraph1").expect("a row for the part");
     assert_eq!((whole.status, whole.kernel.as_str()), (NodeStatus::Executed, "B as a whole"));
     assert!(whole.real_time >= Duration::from_millis(20), "{whole:?}");
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, row(2)).unwrap();
-    request.infer().unwrap();
-    assert_eq!(request.profile(), []);
+    request.infer(()).unwrap();
+    assert_eq!(request.profile().unwrap(), []);
 }
 
 #[test]
@@ -398,7 +400,7 @@ fn nodes_of_a_device_without_a_runtime_model_say_where_they_run() {
     let model = chain();
     let compiled = core.compile_model(&model, "HETERO:A,B", &Properties::new()).unwrap();
     let mut rows = core.explain(&model);
-    core.explain_compiled(&mut rows, "HETERO:A,B", &*compiled, &[]);
+    core.explain_compiled(&mut rows, "HETERO:A,B", &compiled, &[]);
     let row = |name: &str| rows.iter().find(|r| r.name == name).unwrap();
     assert_eq!((row("a").device.as_deref(), row("a").kernel.as_deref()), (Some("A"), Some("reference")));
     assert_eq!((row("b").device.as_deref(), row("b").kernel.as_deref()), (Some("B"), None));
@@ -419,7 +421,7 @@ fn a_device_without_a_runtime_model_is_not_said_to_have_dropped_everything() {
     let model = chain();
     let compiled = core.compile_model(&model, "A", &Properties::new()).unwrap();
     let mut rows = core.explain(&model);
-    core.explain_compiled(&mut rows, "A", &*compiled, &[]);
+    core.explain_compiled(&mut rows, "A", &compiled, &[]);
     assert!(
         rows.iter().all(|r| r.device.as_deref() == Some("A") && r.why == ["A does not show what runs it"]),
         "{rows:?}"
@@ -432,7 +434,7 @@ fn a_cancellation_reaches_the_part_that_runs() {
     let b = FakeDevice::new("B").inferring_for(Duration::from_secs(20));
     let core = core_with(&[&a, &b]);
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, row(2)).unwrap();
     let flag = request.cancel_flag();
     let started = Instant::now();
@@ -441,7 +443,7 @@ fn a_cancellation_reaches_the_part_that_runs() {
             std::thread::sleep(Duration::from_millis(50));
             flag.set();
         });
-        request.infer().unwrap_err()
+        request.infer(()).unwrap_err()
     });
     assert_eq!(e.kind(), ErrorKind::Cancelled);
     assert!(started.elapsed() < Duration::from_secs(10));
@@ -453,9 +455,9 @@ fn a_failing_part_is_named() {
     let (_, b, core) = two();
     let compiled = core.compile_model(&chain(), "HETERO:A,B", &Properties::new()).unwrap();
     b.told().fails_to_infer.store(true, Ordering::SeqCst);
-    let mut request = compiled.create_request();
+    let request = compiled.create_infer_request();
     request.set_input(0, row(2)).unwrap();
-    let e = request.infer().unwrap_err().to_string();
+    let e = request.infer(()).unwrap_err().to_string();
     assert!(e.contains("sub-model `chain_1` on device `B`"), "{e}");
 }
 
@@ -496,7 +498,7 @@ fn a_compiled_model_answers_its_properties() {
     assert!(compiled.property("WHATEVER").is_err());
 }
 
-fn through_blob(core: &Core, model: &Model) -> Arc<dyn carafe::CompiledModel> {
+fn through_blob(core: &Core, model: &Model) -> CompiledModel {
     let compiled = core.compile_model(model, "HETERO:A,B", &Properties::new()).unwrap();
     let mut blob = Vec::new();
     compiled.export(&mut blob).unwrap();
@@ -532,7 +534,7 @@ fn blob(core: &Core) -> Vec<u8> {
     blob
 }
 
-fn import(core: &Core, blob: Vec<u8>) -> carafe::Result<Arc<dyn carafe::CompiledModel>> {
+fn import(core: &Core, blob: Vec<u8>) -> carafe::Result<CompiledModel> {
     core.import_model(SharedBytes::from_vec(blob), "HETERO", &Properties::new())
 }
 

@@ -101,20 +101,20 @@ fn case(seed: u64, stateful: bool) {
     check_complete(&model, &report, seed);
     check_order(&report, seed);
     let split = core.compile_model(&model, "HETERO:A,B,C", &Properties::new());
-    let split = split.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{report}")).create_request();
-    let whole = core.compile_model(&model, "TEMPLATE", &Properties::new()).unwrap().create_request();
-    let (mut split, mut whole) = (split, whole);
+    let split = split.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{report}")).create_infer_request();
+    let whole = core.compile_model(&model, "TEMPLATE", &Properties::new()).unwrap().create_infer_request();
+
     for run in 0..3 {
         for i in 0..model.parameters().len() {
             let x: Vec<f32> = (0..8).map(|k| ((k * 7 + run * 3 + i) % 11) as f32 * 0.25 - 1.0).collect();
             split.set_input(i, floats(&[2, 4], &x)).unwrap();
             whole.set_input(i, floats(&[2, 4], &x)).unwrap();
         }
-        split.infer().unwrap();
-        whole.infer().unwrap();
+        split.infer(()).unwrap();
+        whole.infer(()).unwrap();
         for i in 0..model.results().len() {
             let (s, w) = (split.output(i).unwrap(), whole.output(i).unwrap());
-            assert!(s.content_eq(w), "seed {seed}, run {run}, output {i}: {s:?} instead of {w:?}\n{report}");
+            assert!(s.content_eq(&w), "seed {seed}, run {run}, output {i}: {s:?} instead of {w:?}\n{report}");
         }
     }
 }

@@ -19,9 +19,11 @@ const MOST: usize = 1024;
 /// Who wrote an entry, for whom, and what of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
+    /// The device it was compiled for.
     pub device: String,
     /// Version of the engine that wrote it.
     pub version: String,
+    /// Name of the model.
     pub model: String,
 }
 

@@ -20,8 +20,11 @@ pub struct CacheStore {
 /// A file of the cache.
 #[derive(Clone, Debug)]
 pub struct CacheEntry {
+    /// The file.
     pub path: PathBuf,
+    /// Its size.
     pub bytes: u64,
+    /// When it was last read or written.
     pub last_used: SystemTime,
     /// `None` for a damaged file.
     pub info: Option<EntryInfo>,
@@ -37,7 +40,9 @@ impl CacheEntry {
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
+    /// How many files.
     pub entries: usize,
+    /// Their size together.
     pub bytes: u64,
 }
 
@@ -51,6 +56,7 @@ impl CacheStore {
         CacheStore { dir: dir.into() }
     }
 
+    /// The folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

@@ -168,12 +168,12 @@ fn hetero_finds_the_device_that_a_library_has_a_kernel_for() {
         let graph = "g (float[N] x) => (float[N] y) { a = Abs (x) b = docs.Elsewhere (a) y = Neg (b) }";
         let model = core.read_model(shop.write("m.onnxtxt", format!("{head} {graph}"))).unwrap();
         let compiled = core.compile_model(&model, "HETERO:CPU,TEMPLATE", &Properties::new()).unwrap();
-        let mut request = compiled.create_request();
+        let request = compiled.create_infer_request();
         for x in [&[-1f32, 2.0][..], &[5.0]] {
             request.set_input(0, carafe::Tensor::from_slice(&[x.len()], x).unwrap()).unwrap();
-            request.infer().unwrap();
+            request.infer(()).unwrap();
             let wanted: Vec<f32> = x.iter().map(|x| -(x.abs() + 3.0)).collect();
-            assert_eq!(floats(request.output(0).unwrap()), wanted);
+            assert_eq!(floats(&request.output(0).unwrap()), wanted);
         }
     });
 }
@@ -254,7 +254,7 @@ fn an_opencl_kernel_that_no_device_takes_is_told() {
 
 #[test]
 fn two_extensions_of_the_program_with_one_name_are_refused() {
-    let pass_on = |n: &mut carafe::NodeCx<'_>| n.input(0).map(carafe::Outputs::from);
+    let pass_on = |n: &mut carafe::NodeCx<'_>| n.input(0).map(carafe::RuleOutputs::from);
     let first = Extension::new("mine").rule(Rule::new("A", pass_on));
     let core = carafe::core();
     core.add_extension(first.clone()).unwrap();

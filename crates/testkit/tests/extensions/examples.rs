@@ -34,11 +34,11 @@ fn the_cpp_example_runs_onnx_models() {
     assert_eq!(floats(&one("acme.cpp.Softplus2<threshold = 0.5>(x)", "float[4]").unwrap())[..2], [1., 2.]);
     let graph = "g (float[4] x) => (float[N] v, int64[N] n) { v, n = acme.cpp.Histogram(x) }";
     let model = onnx(&core, graph).unwrap();
-    let mut r = request(&core, &model).unwrap();
+    let r = request(&core, &model).unwrap();
     r.set_input(0, carafe::Tensor::from_slice(&[4], &[1f32, 2., -3., 2.]).unwrap()).unwrap();
-    r.infer().unwrap();
-    assert_eq!(floats(r.output(0).unwrap()), [-3., 1., 2.]);
-    assert_eq!(ints(r.output(1).unwrap()), [1, 1, 2]);
+    r.infer(()).unwrap();
+    assert_eq!(floats(&r.output(0).unwrap()), [-3., 1., 2.]);
+    assert_eq!(ints(&r.output(1).unwrap()), [1, 1, 2]);
     let model = onnx(&core, "g (float[4] x) => (float[4] y) { a = Neg(x)  y = Neg(a) }").unwrap();
     assert_eq!(model.nodes().filter(|(_, n)| n.op().type_name() == "Negative").count(), 0);
     // An exception of a constructor.

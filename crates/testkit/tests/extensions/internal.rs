@@ -52,10 +52,10 @@ fn an_exported_model_keeps_its_internal_attributes() {
             let mut blob = vec![];
             compiled.export(&mut blob).unwrap();
             let again = core.import_model(SharedBytes::from_vec(blob), device, &Properties::new()).unwrap();
-            let mut request = again.create_request();
+            let request = again.create_infer_request();
             request.set_input(0, Tensor::from_slice(&[2], &X).unwrap()).unwrap();
-            request.infer().unwrap();
-            assert_eq!(floats(request.output(0).unwrap()), [1.5, 2.5], "{device}");
+            request.infer(()).unwrap();
+            assert_eq!(floats(&request.output(0).unwrap()), [1.5, 2.5], "{device}");
         }
     });
 }
@@ -70,10 +70,10 @@ fn the_cache_tells_models_apart_by_their_internal_attributes() {
         {
             let compiled = core.compile_model(&model(core, attrs), "CPU", &properties).unwrap();
             assert_eq!(compiled.property("LOADED_FROM_CACHE").unwrap(), hit);
-            let mut request = compiled.create_request();
+            let request = compiled.create_infer_request();
             request.set_input(0, Tensor::from_slice(&[2], &X).unwrap()).unwrap();
-            request.infer().unwrap();
-            assert_eq!(floats(request.output(0).unwrap())[0], y);
+            request.infer(()).unwrap();
+            assert_eq!(floats(&request.output(0).unwrap())[0], y);
         }
     });
 }

@@ -58,11 +58,11 @@ fn an_output_shape_may_depend_on_data() {
 fn an_operation_keeps_a_variable() {
     in_each_language(|core| {
         let model = ir(core, "RunningSum", "kinds", "", "FP32").unwrap();
-        let mut r = request(core, &model).unwrap();
+        let r = request(core, &model).unwrap();
         r.set_input(0, Tensor::from_slice(&[4], &[1f32, 2., 3., 4.]).unwrap()).unwrap();
-        r.infer().unwrap();
-        r.infer().unwrap();
-        assert_eq!(floats(r.output(0).unwrap()), [2., 4., 6., 8.]);
+        r.infer(()).unwrap();
+        r.infer(()).unwrap();
+        assert_eq!(floats(&r.output(0).unwrap()), [2., 4., 6., 8.]);
         // Another request has a state of its own.
         assert_eq!(floats(&run(core, &model, &[1.0; 4]).unwrap()), [1.0; 4]);
     });
@@ -327,8 +327,8 @@ fn a_weight_at_an_odd_place_of_its_file_arrives_aligned() {
         [1f32, 2., 3., 4.].iter().for_each(|x| bin.extend(x.to_le_bytes()));
         shop.write("m.bin", bin);
         let model = core.read_model(shop.write("m.xml", text.replace("ATTRS", attrs))).unwrap();
-        let mut r = request(core, &model).unwrap();
-        r.infer().unwrap();
-        assert_eq!(floats(r.output(0).unwrap()), [2., 4., 6., 8.]);
+        let r = request(core, &model).unwrap();
+        r.infer(()).unwrap();
+        assert_eq!(floats(&r.output(0).unwrap()), [2., 4., 6., 8.]);
     });
 }

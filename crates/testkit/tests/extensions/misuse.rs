@@ -318,9 +318,9 @@ fn a_panic_or_an_error_in_one_part_of_a_loop_fails_the_evaluation() {
         for device in ["TEMPLATE", "CPU"] {
             let model = ir(&core, "Fails", "kinds", &format!("how=\"{how}\""), "FP32").unwrap();
             let compiled = core.compile_model(&model, device, &carafe::Properties::new()).unwrap();
-            let mut request = compiled.create_request();
+            let request = compiled.create_infer_request();
             request.set_input(0, Tensor::from_slice(&[4], &[1f32; 4]).unwrap()).unwrap();
-            tells(request.infer(), &[wanted, "carafe_all_kinds", "the node"]);
+            tells(request.infer(()), &[wanted, "carafe_all_kinds", "the node"]);
         }
     }
     goes_on(&core);

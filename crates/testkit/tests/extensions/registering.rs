@@ -66,11 +66,11 @@ fn what_came_from_a_library_outlives_the_core() {
     for (_, path) in &*ALL_KINDS {
         let core = core_with(path);
         let model = ir(&core, "Twice", "kinds", "", "FP32").unwrap();
-        let mut r = request(&core, &model).unwrap();
+        let r = request(&core, &model).unwrap();
         drop(core);
         drop(model);
         r.set_input(0, carafe::Tensor::from_slice(&[4], &[1f32; 4]).unwrap()).unwrap();
-        r.infer().unwrap();
+        r.infer(()).unwrap();
         let y = r.output(0).unwrap().clone();
         drop(r);
         assert_eq!(floats(&y), [2.0; 4]);

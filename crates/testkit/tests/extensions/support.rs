@@ -55,15 +55,15 @@ pub(crate) fn ir_text(op: &str, opset: &str, attrs: &str, ty: &str, rt_info: &st
     )
 }
 
-pub(crate) fn request(core: &Core, model: &Model) -> Result<Box<dyn InferRequest>> {
-    Ok(core.compile_model(model, "TEMPLATE", &Properties::new())?.create_request())
+pub(crate) fn request(core: &Core, model: &Model) -> Result<InferRequest> {
+    Ok(core.compile_model(model, "TEMPLATE", &Properties::new())?.create_infer_request())
 }
 
 /// The first output for one input of f32.
 pub(crate) fn run(core: &Core, model: &Model, x: &[f32]) -> Result<Tensor> {
-    let mut request = request(core, model)?;
+    let request = request(core, model)?;
     request.set_input(0, Tensor::from_slice(&[x.len()], x)?)?;
-    request.infer()?;
+    request.infer(())?;
     Ok(request.output(0)?.clone())
 }
 

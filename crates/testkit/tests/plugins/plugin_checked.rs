@@ -179,12 +179,12 @@ fn model() -> Model {
 }
 
 fn infer(core: &Core, model: &Model) -> Result<Vec<Tensor>> {
-    let mut request = core.compile_model(model, "CHECKED", &Properties::new())?.create_request();
+    let request = core.compile_model(model, "CHECKED", &Properties::new())?.create_infer_request();
     for i in 0..2 {
         request.set_input(i, Tensor::from_slice(&[2], &[1f32, 2.0])?)?;
     }
-    request.infer()?;
-    (0..2).map(|i| request.output(i).cloned()).collect()
+    request.infer(())?;
+    (0..2).map(|i| request.output(i)).collect()
 }
 
 #[test]
@@ -254,11 +254,11 @@ fn memory_of_a_refused_output_goes_back_to_the_device() {
     let shop = Workshop::new();
     let core = carafe::core();
     core.add_plugin(shop.c("gives_back", &format!("#define HOW 43\n{DEVICE}"))).unwrap();
-    let mut request = core.compile_model(&model(), "CHECKED", &Properties::new()).unwrap().create_request();
+    let request = core.compile_model(&model(), "CHECKED", &Properties::new()).unwrap().create_infer_request();
     for i in 0..2 {
         request.set_input(i, Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap()).unwrap();
     }
-    request.infer().unwrap();
+    request.infer(()).unwrap();
     assert!(request.output(0).err().unwrap().to_string().contains("found 99"));
     assert!(request.output(0).err().unwrap().to_string().contains("the first was given back"));
 }
@@ -332,10 +332,10 @@ fn with_kernel(how: u32) -> Result<Tensor> {
     let op = core.registry().find("Other", "extension").expect("registered").create(&carafe_graph::AttrMap::new())?;
     let y = m.add_ref("other", op, &[x])?;
     m.result("out", y.into())?;
-    let mut request = core.compile_model(&m, "TEMPLATE", &Properties::new())?.create_request();
+    let request = core.compile_model(&m, "TEMPLATE", &Properties::new())?.create_infer_request();
     request.set_input(0, Tensor::from_slice(&[2], &[1f32, 2.0])?)?;
-    request.infer()?;
-    request.output(0).cloned()
+    request.infer(())?;
+    request.output(0)
 }
 
 #[test]

@@ -61,10 +61,10 @@ fn both_pass_every_conformance_check_and_skip_none() {
 fn a_model_runs_partly_in_the_plugin_and_partly_in_the_engine() {
     with_devices(|core, device| {
         let compiled = core.compile_model(&model(), device, &Properties::new()).unwrap();
-        let mut request = compiled.create_request();
+        let request = compiled.create_infer_request();
         for values in [&[-1.0f32, 0.0][..], &[0.0, -3.0, 0.0]] {
             request.set_input(0, floats(values)).unwrap();
-            request.infer().unwrap();
+            request.infer(()).unwrap();
             assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), vec![2.0; values.len()]);
         }
     });
@@ -88,11 +88,11 @@ fn strings_and_several_outputs_pass_through() {
         let split = m.add("split", ops::movement::Split { num_splits: 2 }, &[x, axis]).unwrap();
         m.result("same", s).unwrap();
         m.result("second", carafe::Value { node: split, port: 1 }).unwrap();
-        let mut request = core.compile_model(&m, device, &Properties::new()).unwrap().create_request();
+        let request = core.compile_model(&m, device, &Properties::new()).unwrap().create_infer_request();
         let texts = Tensor::from_strings(&[2], vec!["".into(), "größer".into()]).unwrap();
         request.set_input(0, texts.clone()).unwrap();
         request.set_input(1, floats(&[1.0, 2.0, 3.0, 4.0])).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         assert!(request.output(0).unwrap().content_eq(&texts));
         assert_eq!(request.output(1).unwrap().as_slice::<f32>().unwrap(), [3.0, 4.0]);
     });
@@ -143,17 +143,17 @@ fn a_variable_of_a_body_is_kept_between_inferences() {
     let op = ops::control::If { then_body: branch.clone(), else_body: branch };
     let y = m.add("if", op, &[cond, x]).unwrap();
     m.result("y", y.into()).unwrap();
-    let step = |request: &mut Box<dyn carafe::InferRequest>| {
+    let step = |request: &carafe::InferRequest| {
         request.set_input(0, Tensor::from_i64(ElementType::Boolean, &[], &[1]).unwrap()).unwrap();
         request.set_input(1, floats(&[2.0])).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         request.output(0).unwrap().as_slice::<f32>().unwrap()[0]
     };
     with_devices(|core, device| {
-        let mut wanted = core.compile_model(&m, "TEMPLATE", &Properties::new()).unwrap().create_request();
-        let mut request = core.compile_model(&m, device, &Properties::new()).unwrap().create_request();
+        let wanted = core.compile_model(&m, "TEMPLATE", &Properties::new()).unwrap().create_infer_request();
+        let request = core.compile_model(&m, device, &Properties::new()).unwrap().create_infer_request();
         for _ in 0..3 {
-            assert_eq!(step(&mut request), step(&mut wanted), "{device}");
+            assert_eq!(step(&request), step(&wanted), "{device}");
         }
     });
 }
@@ -175,10 +175,10 @@ fn the_running_graph_names_the_kernel_of_each_node() {
 fn times_of_nodes_are_there_when_asked_for() {
     with_devices(|core, device| {
         let on = Properties::new().with("PERF_COUNT", true);
-        let mut request = core.compile_model(&model(), device, &on).unwrap().create_request();
+        let request = core.compile_model(&model(), device, &on).unwrap().create_infer_request();
         request.set_input(0, floats(&vec![1.0; 100_000])).unwrap();
-        request.infer().unwrap();
-        let rows = request.profile();
+        request.infer(()).unwrap();
+        let rows = request.profile().unwrap();
         let exp = rows.iter().find(|r| r.name == "exp").unwrap();
         assert_eq!((exp.status, exp.kernel.as_str()), (NodeStatus::Executed, "reference"));
         assert!(exp.real_time.as_nanos() > 0);
@@ -196,9 +196,9 @@ fn an_exported_model_comes_back_with_its_weights_and_a_damaged_one_does_not() {
         let mut blob = Vec::new();
         core.compile_model(&m, device, &Properties::new()).unwrap().export(&mut blob).unwrap();
         let again = core.import_model(SharedBytes::from_vec(blob.clone()), device, &Properties::new()).unwrap();
-        let mut request = again.create_request();
+        let request = again.create_infer_request();
         request.set_input(0, floats(&[2.0, 4.0, 8.0])).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [1.0; 3]);
         *blob.last_mut().unwrap() ^= 1;
         let e = core.import_model(SharedBytes::from_vec(blob), device, &Properties::new()).err().unwrap();
@@ -210,9 +210,9 @@ fn an_exported_model_comes_back_with_its_weights_and_a_damaged_one_does_not() {
 fn hetero_shares_a_model_between_it_and_another_device() {
     with_devices(|core, device| {
         let both = format!("HETERO:{device},TEMPLATE");
-        let mut request = core.compile_model(&model(), &both, &Properties::new()).unwrap().create_request();
+        let request = core.compile_model(&model(), &both, &Properties::new()).unwrap().create_infer_request();
         request.set_input(0, floats(&[-1.0])).unwrap();
-        request.infer().unwrap();
+        request.infer(()).unwrap();
         assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [2.0]);
     });
 }
@@ -306,14 +306,14 @@ fn with_kernel(op: impl Op, shape: &str) -> Model {
     m
 }
 
-fn infer(request: &mut Box<dyn carafe::InferRequest>, values: &[f32]) -> Result<Vec<f32>> {
+fn infer(request: &carafe::InferRequest, values: &[f32]) -> Result<Vec<f32>> {
     request.set_input(0, floats(values))?;
-    request.infer()?;
+    request.infer(())?;
     Ok(request.output(0)?.as_slice::<f32>()?.to_vec())
 }
 
 // What runs node `y`, and what is said of it.
-fn ran(core: &Core, m: &Model, device: &str, compiled: &dyn carafe::device::CompiledModel) -> (String, String) {
+fn ran(core: &Core, m: &Model, device: &str, compiled: &carafe::CompiledModel) -> (String, String) {
     let mut rows = core.explain(m);
     core.explain_compiled(&mut rows, device, compiled, &[]);
     let row = rows.into_iter().find(|r| r.name == "y").unwrap();
@@ -331,11 +331,11 @@ fn a_kernel_of_an_extension_runs_what_nothing_evaluates() {
             assert_eq!(core.query_model(&m, device, &Properties::new()).unwrap().unsupported, [], "{device} {shape}");
             for on in [device.to_string(), format!("HETERO:{device},CPU"), format!("HETERO:CPU,{device}")] {
                 let compiled = core.compile_model(&m, &on, &Properties::new()).unwrap();
-                let mut request = compiled.clone().create_request();
-                assert_eq!(infer(&mut request, &[1.0, -2.0]).unwrap(), [3.0, -6.0], "{on} {shape}");
-                assert_eq!(infer(&mut request, &[4.0, 0.5]).unwrap(), [12.0, 1.5], "{on} {shape}");
+                let request = compiled.create_infer_request();
+                assert_eq!(infer(&request, &[1.0, -2.0]).unwrap(), [3.0, -6.0], "{on} {shape}");
+                assert_eq!(infer(&request, &[4.0, 0.5]).unwrap(), [12.0, 1.5], "{on} {shape}");
                 if on == device {
-                    assert_eq!(ran(core, &m, device, &*compiled), ("thrice".into(), "".into()), "{on} {shape}");
+                    assert_eq!(ran(core, &m, device, &compiled), ("thrice".into(), "".into()), "{on} {shape}");
                 }
             }
         }
@@ -348,8 +348,8 @@ fn a_kernel_of_an_extension_goes_before_the_devices_own() {
         core.add_extension(kernels(device, Form::Plain)).unwrap();
         let m = with_kernel(ops::activation::Relu, "2");
         let compiled = core.compile_model(&m, device, &Properties::new()).unwrap();
-        assert_eq!(infer(&mut compiled.clone().create_request(), &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
-        assert_eq!(ran(core, &m, device, &*compiled).0, "thrice");
+        assert_eq!(infer(&compiled.create_infer_request(), &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
+        assert_eq!(ran(core, &m, device, &compiled).0, "thrice");
     });
 }
 
@@ -371,8 +371,8 @@ fn a_kernel_that_does_not_take_a_node_leaves_it_to_the_device_which_says_so() {
             };
             let m = with_kernel(ops::activation::Relu, "2");
             let compiled = core.compile_model(&m, device, &Properties::new()).unwrap();
-            assert_eq!(infer(&mut compiled.clone().create_request(), &[1.0, -2.0]).unwrap(), [0.0, -2.0]);
-            let (kernel, told) = ran(&core, &m, device, &*compiled);
+            assert_eq!(infer(&compiled.create_infer_request(), &[1.0, -2.0]).unwrap(), [0.0, -2.0]);
+            let (kernel, told) = ran(&core, &m, device, &compiled);
             assert!(kernel != "thrice" && told.contains("kernel `thrice`") && told.contains(why), "{kernel}: {told}");
             let m = with_kernel(OnlyKernel {}, "2");
             let query = core.query_model(&m, device, &Properties::new()).unwrap();
@@ -389,17 +389,17 @@ fn kernels_are_asked_again_for_the_shapes_of_an_inference() {
         core.add_extension(kernels(device, Form::Two)).unwrap();
         let m = with_kernel(ops::activation::Relu, "?");
         let compiled = core.compile_model(&m, device, &Properties::new()).unwrap();
-        let mut request = compiled.clone().create_request();
+        let request = compiled.create_infer_request();
         for _ in 0..2 {
-            assert_eq!(infer(&mut request, &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
-            assert_eq!(ran(core, &m, device, &*compiled).0, "thrice");
-            assert_eq!(infer(&mut request, &[1.0, -2.0, -3.0]).unwrap(), [0.0, -2.0, -3.0]);
-            assert!(ran(core, &m, device, &*compiled).1.contains("declines it"));
+            assert_eq!(infer(&request, &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
+            assert_eq!(ran(core, &m, device, &compiled).0, "thrice");
+            assert_eq!(infer(&request, &[1.0, -2.0, -3.0]).unwrap(), [0.0, -2.0, -3.0]);
+            assert!(ran(core, &m, device, &compiled).1.contains("declines it"));
         }
         let m = with_kernel(OnlyKernel {}, "?");
-        let mut request = core.compile_model(&m, device, &Properties::new()).unwrap().create_request();
-        assert_eq!(infer(&mut request, &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
-        let e = infer(&mut request, &[1.0]).unwrap_err();
+        let request = core.compile_model(&m, device, &Properties::new()).unwrap().create_infer_request();
+        assert_eq!(infer(&request, &[1.0, -2.0]).unwrap(), [3.0, -6.0]);
+        let e = infer(&request, &[1.0]).unwrap_err();
         assert!(e.kind() == ErrorKind::Unsupported && e.to_string().contains("declines it"), "{e}");
     });
 }
@@ -409,8 +409,8 @@ fn an_output_of_a_kernel_that_is_not_as_promised_is_an_error() {
     with_devices(|core, device| {
         core.add_extension(kernels(device, Form::Short)).unwrap();
         let m = with_kernel(OnlyKernel {}, "2");
-        let mut request = core.compile_model(&m, device, &Properties::new()).unwrap().create_request();
-        let e = infer(&mut request, &[1.0, 2.0]).unwrap_err();
+        let request = core.compile_model(&m, device, &Properties::new()).unwrap().create_infer_request();
+        let e = infer(&request, &[1.0, 2.0]).unwrap_err();
         assert!(e.to_string().contains("kernel `thrice` gave output 0"), "{e}");
     });
 }
@@ -418,7 +418,8 @@ fn an_output_of_a_kernel_that_is_not_as_promised_is_an_error() {
 #[test]
 fn a_cancellation_just_before_a_device_without_stages_begins_is_not_lost() {
     with_devices(|core, device| {
-        let mut request = core.compile_model(&model(), device, &Properties::new()).unwrap().create_request();
+        let compiled = core.compile_model(&model(), device, &Properties::new()).unwrap();
+        let mut request = compiled.device_model().clone().create_request();
         request.set_input(0, floats(&[-1.0])).unwrap();
         assert_eq!(request.stages().len(), 1);
         let flag = request.cancel_flag();

@@ -3,7 +3,7 @@
 
 use carafe::{AttrMap, AttrValue, CompiledModel, Core, ElementType, Model, NodeId, PartialShape, Tensor, Value};
 use carafe_testkit::FakeDevice;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 static REGISTRY: LazyLock<carafe::Registry> = LazyLock::new(carafe_ops::registry);
 
@@ -49,11 +49,8 @@ pub(crate) fn row(seed: usize) -> Tensor {
     floats(&[1, 4], &[seed as f32, -1.0, 0.5, seed as f32 * 0.25])
 }
 
-pub(crate) fn infer(compiled: &Arc<dyn CompiledModel>, inputs: &[Tensor]) -> Vec<Tensor> {
-    let mut request = compiled.clone().create_request();
-    inputs.iter().enumerate().for_each(|(i, t)| request.set_input(i, t.clone()).unwrap());
-    request.infer().unwrap();
-    (0..compiled.outputs().len()).map(|i| request.output(i).unwrap().clone()).collect()
+pub(crate) fn infer(compiled: &CompiledModel, inputs: &[Tensor]) -> Vec<Tensor> {
+    compiled.infer(inputs).unwrap().into_vec()
 }
 
 pub(crate) fn assert_same(found: &[Tensor], expected: &[Tensor]) {
