@@ -4,7 +4,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/cases").canonicalize()?;
+    // In the repository `cases` is a link, which some checkouts do not have; in a package it is the folder.
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let linked = here.join("cases");
+    let cases = if linked.is_dir() { linked } else { here.join("../testkit/cases") }.canonicalize()?;
     let models = cases.join("models");
     let mut text = String::new();
     for (name, folder, ends, include, of) in [
