@@ -47,7 +47,7 @@ impl<'a> Exec<'a> {
     /// Runs `work(chunk, thread)` for every chunk; chunks next to each other tend to stay on one thread, the same for each
     /// call with as many chunks, so data stays in its cache. Unwinds before the next chunk when the work is given up.
     pub fn each(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
-        self.pool.run_until(self.stop.0, chunks, work);
+        self.pool.run_until(self.stop.0, chunks, &work);
     }
 }
 

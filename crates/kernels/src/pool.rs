@@ -81,11 +81,13 @@ struct Inner {
 #[repr(align(128))]
 struct Padded(AtomicUsize);
 
-/// A closure with its type forgotten; alive while its job is open or somebody is inside.
+/// What is done for each chunk: `work(chunk, thread)`.
+pub(crate) type Work<'a> = dyn Fn(usize, usize) + Sync + 'a;
+
+/// A closure with its lifetime forgotten; alive while its job is open or somebody is inside.
 #[derive(Clone, Copy)]
 struct Job {
-    call: unsafe fn(*const (), usize, usize),
-    closure: *const (),
+    work: *const Work<'static>,
     /// Null for a job that cannot be given up; lives as long as the closure.
     stop: *const AtomicBool,
 }
@@ -143,12 +145,12 @@ impl Pool {
     /// Calls `work(chunk, thread)` once for each chunk and returns when all are done. Within a job it runs in line. A panic
     /// of a chunk is passed on after the others ended.
     pub fn run(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
-        self.run_until(None, chunks, work);
+        self.run_until(None, chunks, &work);
     }
 
     /// The same, given up when `stop` is set: no chunk begins after that, and [`Stopped`] unwinds to the caller. A flag that is
     /// set during the last chunks may come too late; then all of them are done and it returns.
-    pub(crate) fn run_until(&self, stop: Option<&AtomicBool>, chunks: usize, work: impl Fn(usize, usize) + Sync) {
+    pub(crate) fn run_until(&self, stop: Option<&AtomicBool>, chunks: usize, work: &Work<'_>) {
         if chunks == 0 {
             return;
         }
@@ -163,23 +165,21 @@ impl Pool {
             return;
         }
         let _busy = self.busy.lock().unwrap_or_else(|e| e.into_inner());
-        self.share(stop, chunks, &work);
+        self.share(stop, chunks, work);
     }
 
-    fn share<F: Fn(usize, usize) + Sync>(&self, stop: Option<&AtomicBool>, chunks: usize, work: &F) {
-        unsafe fn call<F: Fn(usize, usize)>(closure: *const (), chunk: usize, thread: usize) {
-            // SAFETY: `closure` is the `&F` below, which lives until every thread has left the job.
-            unsafe { (*closure.cast::<F>())(chunk, thread) }
-        }
+    fn share(&self, stop: Option<&AtomicBool>, chunks: usize, work: &Work<'_>) {
         let inner = &*self.inner;
         for (t, next) in inner.next.iter().enumerate() {
             next.0.store(part_of(chunks, self.threads, t).start, Ordering::Relaxed);
         }
         inner.chunks.store(chunks, Ordering::Relaxed);
-        // SAFETY: the last job is closed and empty (`Closing` saw to it), so nobody reads this now.
+        // SAFETY: the last job is closed and empty (`Closing` saw to it), so nobody reads this now. The pointer is followed while
+        // the job is open only, and `work` lives longer.
         unsafe {
             let stop = stop.map_or(std::ptr::null(), |s| s as *const AtomicBool);
-            *inner.job.get() = Some(Job { call: call::<F>, closure: (work as *const F).cast(), stop });
+            let work = std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work);
+            *inner.job.get() = Some(Job { work, stop });
         };
         let epoch = inner.state.load(Ordering::Relaxed) >> EPOCH;
         inner.state.store((epoch + 1) << EPOCH | OPEN, Ordering::SeqCst);
@@ -233,7 +233,7 @@ impl Inner {
                         Stopped::unwind();
                     }
                     // SAFETY: the closure lives while we are inside, see `Job`.
-                    unsafe { (job.call)(job.closure, chunk, thread) };
+                    unsafe { (*job.work)(chunk, thread) };
                 }
             }
         }));
@@ -373,7 +373,7 @@ mod tests {
             let pool = Pool::new(PoolOptions::threads(threads));
             let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));
             let job = || {
-                pool.run_until(Some(&stop), 10_000, |_, _| {
+                pool.run_until(Some(&stop), 10_000, &|_, _| {
                     add_one(&done);
                     stop.store(true, Ordering::Relaxed);
                 })
@@ -384,7 +384,7 @@ mod tests {
             assert!((1..=threads).contains(&done.load(Ordering::Relaxed)), "{done:?}");
             stop.store(false, Ordering::Relaxed);
             let done = AtomicUsize::new(0);
-            pool.run_until(Some(&stop), 100, |_, _| add_one(&done));
+            pool.run_until(Some(&stop), 100, &|_, _| add_one(&done));
             assert_eq!(done.into_inner(), 100);
         }
     }
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn a_flag_set_in_the_last_chunk_comes_too_late() {
         let (pool, stop) = (Pool::new(PoolOptions::threads(1)), AtomicBool::new(false));
-        pool.run_until(Some(&stop), 3, |c, _| stop.store(c == 2, Ordering::Relaxed));
+        pool.run_until(Some(&stop), 3, &|c, _| stop.store(c == 2, Ordering::Relaxed));
     }
 
     #[test]

@@ -70,6 +70,10 @@ impl<const M: usize, const V: usize> Kernel for Pixels<M, V> {
     type Out = ();
     #[inline(always)]
     unsafe fn run<L: Simd>(t: &Tile) {
+        // Not compiled where `table` does not list it.
+        if const { (M > 6 && L::REGISTERS < 32) || (M == 6 && L::REGISTERS >= 32) } {
+            unreachable!("not a tile of this level");
+        }
         // SAFETY: the tile describes memory that is there, and the processor has the instructions.
         unsafe {
             let mut acc = [[L::splat(0.0); V]; M];

@@ -28,6 +28,10 @@ impl<const K: usize, const S: usize, const R: usize, const X: usize> Kernel for 
     type Out = ();
     #[inline(always)]
     unsafe fn run<L: Simd>(b: &Block) {
+        // Not compiled where `of` does not pick it.
+        if const { !L::FUSED || (X > 4 && L::REGISTERS < 32) } {
+            unreachable!("more sums than registers");
+        }
         // SAFETY: the block describes memory that is there, and the processor has the instructions.
         unsafe {
             let (mut c, mut w) = (0, b.weights);

@@ -7,6 +7,7 @@ mod broadcast;
 mod elements;
 mod op;
 mod program;
+mod rows;
 mod tile;
 pub mod typed;
 

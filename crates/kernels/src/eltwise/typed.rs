@@ -1,9 +1,10 @@
 //! Elementwise operations of other types than f32, one at a time, with the same broadcasting. Integers wrap; the compiler
 //! vectorises the loops for each level.
 
-use super::{Broadcast, pieces};
+use super::Broadcast;
+use super::rows::{Dense, Pair, check, dense, each_row};
+use crate::Exec;
 use crate::simd::dispatch;
-use crate::{Exec, SharedMut, part_of};
 use std::fmt;
 
 /// A type that is moved without being looked at.
@@ -163,13 +164,9 @@ impl fmt::Display for ZeroDivisor {
 
 impl std::error::Error for ZeroDivisor {}
 
-trait Pair<A, U>: Copy + Sync {
-    fn at(self, a: A, b: A) -> U;
-}
-
 macro_rules! pairs {
     ($($Name:ident<$T:ident: $Bound:ident> -> $U:ty, |$a:ident, $b:ident| $body:expr;)*) => {$(
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Default)]
         struct $Name;
         impl<$T: $Bound> Pair<$T, $U> for $Name {
             #[inline(always)]
@@ -195,6 +192,8 @@ pairs! {
     NotEqual<T: Numeric> -> u8, |a, b| u8::from(a != b);
     Less<T: Numeric> -> u8, |a, b| u8::from(a < b);
     LessEqual<T: Numeric> -> u8, |a, b| u8::from(a <= b);
+    Greater<T: Numeric> -> u8, |a, b| u8::from(a > b);
+    GreaterEqual<T: Numeric> -> u8, |a, b| u8::from(a >= b);
     And<T: Numeric> -> u8, |a, b| u8::from((a != T::ZERO) & (b != T::ZERO));
     Or<T: Numeric> -> u8, |a, b| u8::from((a != T::ZERO) | (b != T::ZERO));
     Xor<T: Numeric> -> u8, |a, b| u8::from((a != T::ZERO) != (b != T::ZERO));
@@ -215,50 +214,43 @@ pub fn arithmetic<T: Numeric>(
     if T::INTEGER && divides && !out.is_empty() && b.contains(&T::ZERO) {
         return Err(ZeroDivisor);
     }
-    match op {
-        A::Add => pairs(exec, Add, shapes, a, b, out),
-        A::Sub => pairs(exec, Sub, shapes, a, b, out),
-        A::Mul => pairs(exec, Mul, shapes, a, b, out),
-        A::Div => pairs(exec, Div, shapes, a, b, out),
-        A::DivFloor => pairs(exec, DivFloor, shapes, a, b, out),
-        A::Max => pairs(exec, Max, shapes, a, b, out),
-        A::Min => pairs(exec, Min, shapes, a, b, out),
-        A::Mod => pairs(exec, Mod, shapes, a, b, out),
-        A::FloorMod => pairs(exec, FloorMod, shapes, a, b, out),
-        A::SquaredDifference => pairs(exec, SquaredDifference, shapes, a, b, out),
-    }
+    let row = match op {
+        A::Add => dense(exec, Add),
+        A::Sub => dense(exec, Sub),
+        A::Mul => dense(exec, Mul),
+        A::Div => dense(exec, Div),
+        A::DivFloor => dense(exec, DivFloor),
+        A::Max => dense(exec, Max),
+        A::Min => dense(exec, Min),
+        A::Mod => dense(exec, Mod),
+        A::FloorMod => dense(exec, FloorMod),
+        A::SquaredDifference => dense(exec, SquaredDifference),
+    };
+    row.run(exec, shapes, a, b, out);
     Ok(())
 }
 
 /// 1 where it holds, else 0.
 pub fn compare<T: Numeric>(exec: &Exec<'_>, op: Comparison, shapes: &Broadcast, a: &[T], b: &[T], out: &mut [u8]) {
-    match op {
-        Comparison::Equal => pairs(exec, Equal, shapes, a, b, out),
-        Comparison::NotEqual => pairs(exec, NotEqual, shapes, a, b, out),
-        Comparison::Less => pairs(exec, Less, shapes, a, b, out),
-        Comparison::LessEqual => pairs(exec, LessEqual, shapes, a, b, out),
-        // Turned around it needs no loop of its own.
-        Comparison::Greater => pairs(exec, Swapped(Less), shapes, a, b, out),
-        Comparison::GreaterEqual => pairs(exec, Swapped(LessEqual), shapes, a, b, out),
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Swapped<P>(P);
-impl<T: Numeric, P: Pair<T, u8>> Pair<T, u8> for Swapped<P> {
-    #[inline(always)]
-    fn at(self, a: T, b: T) -> u8 {
-        self.0.at(b, a)
-    }
+    let row: Dense<T, u8> = match op {
+        Comparison::Equal => dense(exec, Equal),
+        Comparison::NotEqual => dense(exec, NotEqual),
+        Comparison::Less => dense(exec, Less),
+        Comparison::LessEqual => dense(exec, LessEqual),
+        Comparison::Greater => dense(exec, Greater),
+        Comparison::GreaterEqual => dense(exec, GreaterEqual),
+    };
+    row.run(exec, shapes, a, b, out);
 }
 
 /// Of booleans, or of numbers where all but 0 are true.
 pub fn logical<T: Numeric>(exec: &Exec<'_>, op: Logic, shapes: &Broadcast, a: &[T], b: &[T], out: &mut [u8]) {
-    match op {
-        Logic::And => pairs(exec, And, shapes, a, b, out),
-        Logic::Or => pairs(exec, Or, shapes, a, b, out),
-        Logic::Xor => pairs(exec, Xor, shapes, a, b, out),
-    }
+    let row: Dense<T, u8> = match op {
+        Logic::And => dense(exec, And),
+        Logic::Or => dense(exec, Or),
+        Logic::Xor => dense(exec, Xor),
+    };
+    row.run(exec, shapes, a, b, out);
 }
 
 /// 1 where it is 0, else 0.
@@ -273,7 +265,7 @@ pub fn select<T: Element>(exec: &Exec<'_>, shapes: &Broadcast, condition: &[u8],
     assert!(condition.len() >= shapes.input_len(0), "the condition has {} elements", condition.len());
     check(shapes, [(1, a.len()), (2, b.len())], out.len());
     let (isa, steps) = (exec.isa, [0, 1, 2].map(|i| shapes.inner_steps(i).1));
-    each_row(exec, shapes, out, |at: [usize; 3], out: &mut [T]| {
+    each_row(exec, shapes, out, 1, |at: [usize; 3], out: &mut [T]| {
         if out.is_empty() {
             return;
         }
@@ -298,80 +290,6 @@ pub fn select<T: Element>(exec: &Exec<'_>, shapes: &Broadcast, condition: &[u8],
                     [r, s, t] => y.enumerate().for_each(|(i, y)| *y = either(c[i * r], a[i * s], b[i * t])),
                 }
             })
-        }
-    });
-}
-
-fn check<const N: usize>(shapes: &Broadcast, inputs: [(usize, usize); N], out: usize) {
-    for (i, len) in inputs {
-        assert!(len >= shapes.input_len(i), "input {i} has {len} elements");
-    }
-    assert_eq!(out, shapes.len(), "the output");
-}
-
-fn pairs<T: Numeric, U: Element, P: Pair<T, U>>(
-    exec: &Exec<'_>,
-    pair: P,
-    shapes: &Broadcast,
-    a: &[T],
-    b: &[T],
-    out: &mut [U],
-) {
-    assert_eq!(shapes.inputs(), 2, "two shapes");
-    check(shapes, [(0, a.len()), (1, b.len())], out.len());
-    let (isa, steps) = (exec.isa, [0, 1].map(|i| shapes.inner_steps(i).1));
-    each_row(exec, shapes, out, |at: [usize; 2], out: &mut [U]| {
-        if out.is_empty() {
-            return;
-        }
-        let n = out.len();
-        let (a, b) = (&a[at[0]..=at[0] + (n - 1) * steps[0]], &b[at[1]..=at[1] + (n - 1) * steps[1]]);
-        // SAFETY: the body is safe code; `dispatch!` checks the machine.
-        unsafe {
-            dispatch!(isa, <'a, S, T: Numeric, U: Element, P: Pair<T, U>>
-                (pair: P, a: &'a [T], b: &'a [T], out: &'a mut [U], steps: [usize; 2]) {
-                match steps {
-                    [1, 1] => out.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = pair.at(a, b)),
-                    [1, 0] => out.iter_mut().zip(a).for_each(|(y, &a)| *y = pair.at(a, b[0])),
-                    [0, 1] => out.iter_mut().zip(b).for_each(|(y, &b)| *y = pair.at(a[0], b)),
-                    [s, t] => out.iter_mut().enumerate().for_each(|(i, y)| *y = pair.at(a[i * s], b[i * t])),
-                }
-            })
-        }
-    });
-}
-
-/// Calls `f` with where each input begins and the part of the output, for every row of the inner loop.
-fn each_row<const N: usize, U: Send + Sync>(
-    exec: &Exec<'_>,
-    shapes: &Broadcast,
-    out: &mut [U],
-    f: impl Fn([usize; N], &mut [U]) + Sync,
-) {
-    let (rows, columns) = shapes.inner();
-    if out.is_empty() {
-        return;
-    }
-    let shared = SharedMut::new(out);
-    // A single long row is cut, many rows are dealt out.
-    let total = shapes.outer() * rows;
-    let chunks = pieces(exec, shapes.len());
-    if total == 1 {
-        exec.each(chunks, |chunk, _| {
-            let mine = part_of(columns, chunks, chunk);
-            let at = std::array::from_fn(|i| mine.start * shapes.inner_steps(i).1);
-            // SAFETY: chunks have ranges of their own.
-            f(at, unsafe { shared.part(mine) });
-        });
-        return;
-    }
-    let chunks = chunks.min(total);
-    exec.each(chunks, |chunk, _| {
-        for row in part_of(total, chunks, chunk) {
-            let (outer, row_within) = (row / rows, row % rows);
-            let at = std::array::from_fn(|i| shapes.offset(i, outer) + row_within * shapes.inner_steps(i).0);
-            // SAFETY: chunks have rows of their own.
-            f(at, unsafe { shared.part(row * columns..(row + 1) * columns) });
         }
     });
 }

@@ -67,6 +67,10 @@ impl<const M0: usize, const M1: usize, const W: usize> Kernel for Rows<M0, M1, W
     type Out = ();
     #[inline(always)]
     unsafe fn run<S: Simd>(task: &Task) {
+        // Not compiled for levels that have functions of their own.
+        if const { S::N > 4 } {
+            unreachable!("a level with tiles of its own");
+        }
         let mut sums = [[S::splat(0.0); VECTORS]; ROWS];
         let mut b = task.b;
         // SAFETY: the caller of a micro kernel promises that every row, tap and panel of the task may be read.
@@ -102,6 +106,10 @@ impl<const M: usize, const U: usize, const W: usize> Kernel for Skinny<M, U, W> 
     type Out = ();
     #[inline(always)]
     unsafe fn run<S: Simd>(task: &Task) {
+        // Not compiled for levels that have functions of their own.
+        if const { S::N > 4 } {
+            unreachable!("a level with tiles of its own");
+        }
         let mut more = [[[S::splat(0.0); VECTORS]; M]; U];
         let mut b = task.b;
         // SAFETY: as in `Rows`.

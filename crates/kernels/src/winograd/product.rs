@@ -23,6 +23,10 @@ impl<const M: usize, const V: usize> Kernel for Rows<M, V> {
     type Out = ();
     #[inline(always)]
     unsafe fn run<L: Simd>(p: &Product) {
+        // Not compiled where `table` does not list it.
+        if const { M > 6 && L::REGISTERS < 32 } {
+            unreachable!("more sums than registers");
+        }
         // SAFETY: the product describes memory that is there, and the processor has the instructions.
         unsafe {
             let mut acc = [[L::splat(0.0); V]; M];
