@@ -18,7 +18,7 @@ struct CarafeRegistrar;
 #define CARAFE_ABI_MAJOR 1
 
 // Counts additions at the ends of tables.
-#define CARAFE_ABI_MINOR 2
+#define CARAFE_ABI_MINOR 3
 
 // First word of `carafe_abi`: tells a Carafe library from any other that exports `create_extensions`.
 #define CARAFE_ABI_MAGIC 1179795779
@@ -146,6 +146,33 @@ struct CarafeRegistrar;
 
 // Takes attributes that it does not declare; they arrive as text.
 #define CARAFE_OP_ANY_ATTRS 16
+
+// Works on every element of the first input alone; further inputs are single numbers. This and the following: since 1.3.
+#define CARAFE_OP_ELEMENTWISE 32
+
+// Works on the elements of all inputs, broadcast together as NumPy does.
+#define CARAFE_OP_BROADCASTS 64
+
+// The first output has the shape of the first input.
+#define CARAFE_OP_KEEPS_SHAPE 128
+
+// Gives 0 for 0 and treats every channel alike.
+#define CARAFE_OP_KEEPS_ZERO 256
+
+// Done twice it gives what it gives once.
+#define CARAFE_OP_IDEMPOTENT 512
+
+// Done twice it gives back what it was given.
+#define CARAFE_OP_INVOLUTION 1024
+
+// Rounds to the numbers of a smaller type: the model is meant for one.
+#define CARAFE_OP_QUANTIZES 2048
+
+// Reads nothing of its inputs but their shapes.
+#define CARAFE_OP_SHAPE_ONLY 4096
+
+// Does so much work that preparing a kernel pays even for shapes that never come again.
+#define CARAFE_OP_HEAVY 8192
 
 // On the graph as decoded, before translation, for formats that have such a form (ONNX, Caffe). There `opset` of a node
 // is the domain of the format, every name is an operation that `CarafeGraphFns::add` makes (with the attribute
@@ -369,6 +396,21 @@ typedef struct CarafeOp {
     // files of an IR. None of them can be required; a node that was read from a file has the default.
     const size_t *internal_attrs;
     size_t n_internal_attrs;
+    // Since 1.3. Inputs that decide the shape of an output; what flows into them keeps its precision.
+    const size_t *shape_inputs;
+    size_t n_shape_inputs;
+    // Since 1.3. Inputs whose rows (parts along the first axis) stay apart, each giving a row of every output, while all other
+    // inputs are the same for all rows; lets BATCH run requests together.
+    const size_t *rows;
+    size_t n_rows;
+    // Since 1.3. Multiply-accumulates of a node with these inputs and outputs, `CARAFE_NOT_FOUND` where a size that counts is
+    // not known; may be null, then none.
+    CarafeStatus (*macs)(const void *instance,
+                         const struct CarafeFact *inputs,
+                         size_t n_inputs,
+                         const struct CarafeFact *outputs,
+                         size_t n_outputs,
+                         uint64_t *macs);
 } CarafeOp;
 
 // One output of one node.

@@ -585,6 +585,7 @@ struct Decl {
     };
     std::vector<Port> ins, outs;
     std::vector<Declared> attrs;
+    std::vector<size_t> moved, shape_inputs, rows;
 
     explicit Decl(std::string name, std::optional<std::string> opset = std::nullopt)
         : name(std::move(name)), opset(std::move(opset)) {}
@@ -623,6 +624,12 @@ struct Decl {
     Decl &says(std::string text) { return doc = std::move(text), *this; }
     /* CARAFE_OP_... */
     Decl &with(uint32_t bits) { return flags |= bits, *this; }
+    /* Inputs whose elements are only moved. */
+    Decl &moves(std::vector<size_t> inputs) { return moved = std::move(inputs), *this; }
+    /* Inputs that decide the shape of an output. */
+    Decl &decides_shape(std::vector<size_t> inputs) { return shape_inputs = std::move(inputs), *this; }
+    /* Inputs whose rows stay apart while all others are the same for all rows. */
+    Decl &keeps_rows(std::vector<size_t> inputs) { return rows = std::move(inputs), *this; }
 };
 
 using Value = CarafeValue;
@@ -905,6 +912,12 @@ public:
         t.attrs = infos.data();
         t.n_internal_attrs = internal.size();
         t.internal_attrs = internal.data();
+        t.n_moves = decl.moved.size();
+        t.moves = decl.moved.data();
+        t.n_shape_inputs = decl.shape_inputs.size();
+        t.shape_inputs = decl.shape_inputs.data();
+        t.n_rows = decl.rows.size();
+        t.rows = decl.rows.data();
         t.create = [](void *, CarafeAttrs attrs, void **instance) {
             return guard([&] { *instance = static_cast<Op *>(new T(Attrs(attrs))); });
         };

@@ -310,19 +310,11 @@ fn engine_info(opset: &str, kind: &str) -> &'static OpInfo {
         name: leak(kind),
         xml_name: leak(kind),
         opset: leak(opset),
-        since: 0,
-        until: 0,
         inputs: ANY,
         outputs: ANY,
-        attrs: &[],
-        doc: "",
-        moves: &[],
-        commutative: false,
         // Whether it may be folded is the engine's to say, and was said before the model came here.
         random: true,
-        stateful: false,
-        sink: false,
-        any_attrs: false,
+        ..OpInfo::PLAIN
     }));
     known.push(info);
     info

@@ -212,23 +212,7 @@ impl Drop for Prepared {
     }
 }
 
-static INFO: OpInfo = OpInfo {
-    name: "Kernel",
-    xml_name: "Kernel",
-    opset: "carafe",
-    since: 0,
-    until: 0,
-    inputs: &[],
-    outputs: &[],
-    attrs: &[],
-    doc: "",
-    moves: &[],
-    commutative: false,
-    random: false,
-    stateful: false,
-    sink: false,
-    any_attrs: false,
-};
+static INFO: OpInfo = OpInfo { name: "Kernel", xml_name: "Kernel", opset: "carafe", ..OpInfo::PLAIN };
 
 impl PreparedKernel for Prepared {
     fn execute(&mut self, inputs: &[Tensor], outputs: &[Fact]) -> Result<Vec<Tensor>> {

@@ -9,7 +9,9 @@ use crate::host::{end, host, tell};
 use crate::status::guard_into;
 use crate::tables::*;
 use crate::text::slice;
-use carafe_graph::{Content, Error, EvalCx, EvalEnv, Fact, NodeId, Op, OpInfo, OpNew, PortInfo, Result, infer_op};
+use carafe_graph::{
+    Content, Elementwise, Error, EvalCx, EvalEnv, Fact, NodeId, Op, OpInfo, OpNew, PortInfo, Result, infer_op,
+};
 use carafe_tensor::{ElementType, SharedBytes, Tensor};
 use std::ffi::{CString, c_char, c_void};
 use std::mem::offset_of;
@@ -30,6 +32,15 @@ pub fn op_table<T: OpNew>() -> CarafeOp {
         (info.random, CARAFE_OP_RANDOM),
         (info.stateful, CARAFE_OP_STATEFUL),
         (info.sink, CARAFE_OP_SINK),
+        (info.elementwise == Elementwise::First, CARAFE_OP_ELEMENTWISE),
+        (info.elementwise == Elementwise::All, CARAFE_OP_BROADCASTS),
+        (info.keeps_shape, CARAFE_OP_KEEPS_SHAPE),
+        (info.keeps_zero, CARAFE_OP_KEEPS_ZERO),
+        (info.idempotent, CARAFE_OP_IDEMPOTENT),
+        (info.involution, CARAFE_OP_INVOLUTION),
+        (info.quantizes, CARAFE_OP_QUANTIZES),
+        (info.shape_only, CARAFE_OP_SHAPE_ONLY),
+        (info.heavy, CARAFE_OP_HEAVY),
     ];
     let attrs: Vec<CarafeAttrInfo> = info
         .attrs
@@ -68,6 +79,11 @@ pub fn op_table<T: OpNew>() -> CarafeOp {
         evaluates: Some(evaluates::<T>),
         n_internal_attrs: internal.len(),
         internal_attrs: internal.leak().as_ptr(),
+        shape_inputs: info.shape_inputs.as_ptr(),
+        n_shape_inputs: info.shape_inputs.len(),
+        rows: info.rows.as_ptr(),
+        n_rows: info.rows.len(),
+        macs: Some(macs::<T>),
     }
 }
 
@@ -130,6 +146,41 @@ unsafe extern "C" fn evaluates<T: OpNew>(instance: *const c_void) -> u32 {
         |_| {},
     );
     has.into()
+}
+
+unsafe extern "C" fn macs<T: OpNew>(
+    instance: *const c_void,
+    inputs: *const CarafeFact,
+    n_inputs: usize,
+    outputs: *const CarafeFact,
+    n_outputs: usize,
+    out: *mut u64,
+) -> CarafeStatus {
+    // SAFETY: the contract passes what `create` made, whole lists and a place to write to.
+    guard_into(
+        || unsafe { count_macs(&(*instance.cast::<Made<T>>()).op, (inputs, n_inputs), (outputs, n_outputs), out) },
+        tell,
+    )
+}
+
+/// # Safety
+/// The lists must be there, and `out` a place to write to.
+unsafe fn count_macs(
+    op: &dyn Op,
+    inputs: (*const CarafeFact, usize),
+    outputs: (*const CarafeFact, usize),
+    out: *mut u64,
+) -> Result<()> {
+    let facts = |(list, n): (*const CarafeFact, usize)| -> Result<Vec<Fact>> {
+        // SAFETY: passed on from the caller.
+        unsafe { slice(list, n, "facts")?.iter().map(|f| fact_of(f)).collect() }
+    };
+    let (inputs, outputs) = (facts(inputs)?, facts(outputs)?);
+    let inputs: Vec<&Fact> = inputs.iter().collect();
+    let outputs: Vec<&Fact> = outputs.iter().collect();
+    let macs = op.macs(&inputs, &outputs).ok_or_else(|| Error::not_found("a shape is not known"))?;
+    // SAFETY: passed on from the caller.
+    unsafe { put(out, macs, "the number") }
 }
 
 unsafe extern "C" fn eval<T: OpNew>(instance: *const c_void, cx: *mut CarafeEval) -> CarafeStatus {

@@ -1,15 +1,15 @@
 //! An operation behind a table, as an operation of this side.
 
 use crate::convert::{Arena, attr_of};
-use crate::convert::{attrs_code, attrs_of, kind_of};
+use crate::convert::{attrs_code, attrs_of, fact_code, kind_of};
 use crate::eval_export::EvalBridge;
 use crate::infer_export::InferBridge;
 use crate::library::Library;
 use crate::tables::*;
 use crate::text::{c_text, declared, forever, opt_c_text};
 use carafe_graph::{
-    Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Body, Error, EvalCx, InferCx, Op, OpDecl, OpFactory, OpInfo,
-    PortInfo, Result, TensorAttr,
+    Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Body, Elementwise, Error, EvalCx, Fact, InferCx, Op, OpDecl,
+    OpFactory, OpInfo, PortInfo, Result, TensorAttr,
 };
 use carafe_tensor::{ElementType, PartialShape};
 use std::any::Any;
@@ -119,6 +119,11 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
     // SAFETY: as above.
     let moves = unsafe { declared(table.moves, table.n_moves, "moved inputs")? }.to_vec();
     // SAFETY: as above.
+    let shape_inputs =
+        unsafe { declared(table.shape_inputs, table.n_shape_inputs, "inputs that decide shapes")? }.to_vec();
+    // SAFETY: as above.
+    let rows = unsafe { declared(table.rows, table.n_rows, "inputs of rows")? }.to_vec();
+    // SAFETY: as above.
     let list = unsafe { declared(table.attrs, table.n_attrs, "attributes")? };
     // SAFETY: as above.
     let marks = unsafe { declared(table.internal_attrs, table.n_internal_attrs, "internal attributes")? };
@@ -157,16 +162,15 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
     }
     let flag = |bit: u32| table.flags & bit != 0;
     let key = format!(
-        "{}|{name}|{opset}|{doc}|{inputs:?}|{outputs:?}|{attrs:?}|{moves:?}|{}",
+        "{}|{name}|{opset}|{doc}|{inputs:?}|{outputs:?}|{attrs:?}|{moves:?}|{shape_inputs:?}|{rows:?}|{}|{}",
         library.path().display(),
-        table.flags
+        table.flags,
+        table.eval.is_some()
     );
     let info = intern(key, || OpInfo {
         name: forever(name),
         xml_name: forever(name),
         opset: forever(opset),
-        since: 0,
-        until: 0,
         inputs: leak_ports(&inputs),
         outputs: leak_ports(&outputs),
         attrs: Box::leak(
@@ -183,11 +187,27 @@ unsafe fn declaration(table: &CarafeOp, name: &str, library: &Library) -> Result
         ),
         doc: forever(doc),
         moves: Box::leak(moves.clone().into_boxed_slice()),
+        shape_inputs: Box::leak(shape_inputs.clone().into_boxed_slice()),
+        rows: Box::leak(rows.clone().into_boxed_slice()),
+        elementwise: match () {
+            () if flag(CARAFE_OP_BROADCASTS) => Elementwise::All,
+            () if flag(CARAFE_OP_ELEMENTWISE) => Elementwise::First,
+            () => Elementwise::No,
+        },
+        keeps_shape: flag(CARAFE_OP_KEEPS_SHAPE),
+        keeps_zero: flag(CARAFE_OP_KEEPS_ZERO),
+        idempotent: flag(CARAFE_OP_IDEMPOTENT),
+        involution: flag(CARAFE_OP_INVOLUTION),
+        quantizes: flag(CARAFE_OP_QUANTIZES),
+        shape_only: flag(CARAFE_OP_SHAPE_ONLY),
+        heavy: flag(CARAFE_OP_HEAVY),
         commutative: flag(CARAFE_OP_COMMUTATIVE),
         random: flag(CARAFE_OP_RANDOM),
         stateful: flag(CARAFE_OP_STATEFUL),
         sink: flag(CARAFE_OP_SINK),
         any_attrs: flag(CARAFE_OP_ANY_ATTRS),
+        no_eval: table.eval.is_none(),
+        ..OpInfo::PLAIN
     });
     Ok((info, defaults))
 }
@@ -322,6 +342,20 @@ impl Op for ForeignOp {
             library.notify("evaluates", || has = unsafe { evaluates(self.instance.pointer) } != 0);
         }
         has
+    }
+    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
+        let class = &self.instance.class;
+        let Some(macs) = class.table.macs else { return Some(0) };
+        let mut arena = Arena::default();
+        let mut code = |facts: &[&Fact]| -> Vec<CarafeFact> {
+            facts.iter().map(|f| fact_code(f.ty, &f.shape, &mut arena)).collect()
+        };
+        let (inputs, outputs, mut n) = (code(inputs), code(outputs), 0);
+        // SAFETY: the instance is alive; the lists live until the call returns.
+        let call = || unsafe {
+            macs(self.instance.pointer, inputs.as_ptr(), inputs.len(), outputs.as_ptr(), outputs.len(), &mut n)
+        };
+        class.library.call("macs", call).ok().map(|()| n)
     }
 }
 

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 /// Libraries and engines with the same major number understand each other.
 pub const CARAFE_ABI_MAJOR: u32 = 1;
 /// Counts additions at the ends of tables.
-pub const CARAFE_ABI_MINOR: u32 = 2;
+pub const CARAFE_ABI_MINOR: u32 = 3;
 /// First word of `carafe_abi`: tells a Carafe library from any other that exports `create_extensions`.
 pub const CARAFE_ABI_MAGIC: u32 = 0x4652_4143;
 
@@ -288,6 +288,24 @@ pub const CARAFE_OP_STATEFUL: u32 = 4;
 pub const CARAFE_OP_SINK: u32 = 8;
 /// Takes attributes that it does not declare; they arrive as text.
 pub const CARAFE_OP_ANY_ATTRS: u32 = 16;
+/// Works on every element of the first input alone; further inputs are single numbers. This and the following: since 1.3.
+pub const CARAFE_OP_ELEMENTWISE: u32 = 32;
+/// Works on the elements of all inputs, broadcast together as NumPy does.
+pub const CARAFE_OP_BROADCASTS: u32 = 64;
+/// The first output has the shape of the first input.
+pub const CARAFE_OP_KEEPS_SHAPE: u32 = 128;
+/// Gives 0 for 0 and treats every channel alike.
+pub const CARAFE_OP_KEEPS_ZERO: u32 = 256;
+/// Done twice it gives what it gives once.
+pub const CARAFE_OP_IDEMPOTENT: u32 = 512;
+/// Done twice it gives back what it was given.
+pub const CARAFE_OP_INVOLUTION: u32 = 1024;
+/// Rounds to the numbers of a smaller type: the model is meant for one.
+pub const CARAFE_OP_QUANTIZES: u32 = 2048;
+/// Reads nothing of its inputs but their shapes.
+pub const CARAFE_OP_SHAPE_ONLY: u32 = 4096;
+/// Does so much work that preparing a kernel pays even for shapes that never come again.
+pub const CARAFE_OP_HEAVY: u32 = 8192;
 
 /// An operation. One table serves all its nodes; `create` makes what a node needs beyond it.
 #[repr(C)]
@@ -328,6 +346,25 @@ pub struct CarafeOp {
     /// files of an IR. None of them can be required; a node that was read from a file has the default.
     pub internal_attrs: *const usize,
     pub n_internal_attrs: usize,
+    /// Since 1.3. Inputs that decide the shape of an output; what flows into them keeps its precision.
+    pub shape_inputs: *const usize,
+    pub n_shape_inputs: usize,
+    /// Since 1.3. Inputs whose rows (parts along the first axis) stay apart, each giving a row of every output, while all other
+    /// inputs are the same for all rows; lets BATCH run requests together.
+    pub rows: *const usize,
+    pub n_rows: usize,
+    /// Since 1.3. Multiply-accumulates of a node with these inputs and outputs, `CARAFE_NOT_FOUND` where a size that counts is
+    /// not known; may be null, then none.
+    pub macs: Option<
+        unsafe extern "C" fn(
+            instance: *const c_void,
+            inputs: *const CarafeFact,
+            n_inputs: usize,
+            outputs: *const CarafeFact,
+            n_outputs: usize,
+            macs: *mut u64,
+        ) -> CarafeStatus,
+    >,
 }
 
 /// One output of one node.

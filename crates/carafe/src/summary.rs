@@ -1,7 +1,7 @@
 //! What a model is made of, in numbers: for `inspect` and for anyone who wants the same facts.
 
 use carafe_device::Port;
-use carafe_graph::{Constant, FrameworkNode, Model, Node, NodeId, Parameter, ResultOp};
+use carafe_graph::{Constant, Fact, FrameworkNode, Model, Parameter, ResultOp};
 use std::collections::BTreeMap;
 
 /// Facts about a whole model, bodies included.
@@ -45,7 +45,7 @@ pub fn summarize(model: &Model) -> Summary {
 }
 
 fn count(model: &Model, s: &mut Summary) {
-    for (id, node) in model.nodes() {
+    for (_, node) in model.nodes() {
         let op = node.op();
         if let Some(c) = op.get::<Constant>() {
             let ty = c.tensor().element_type();
@@ -68,61 +68,14 @@ fn count(model: &Model, s: &mut Summary) {
             let id = op.attrs().into_iter().find(|(k, _)| k == "variable_id").and_then(|(_, v)| v.to_text());
             s.variables.extend(id);
         }
-        s.macs = match (s.macs, macs(model, id, node)) {
+        let inputs: Vec<&Fact> = node.inputs().iter().map(|v| model.fact(*v)).collect();
+        let outputs: Vec<&Fact> = node.outputs().iter().map(|o| &o.fact).collect();
+        s.macs = match (s.macs, op.macs(&inputs, &outputs)) {
             (Some(a), Some(b)) => a.checked_add(b),
             _ => None,
         };
         for (_, body) in op.bodies() {
             count(&body.model, s);
         }
-    }
-}
-
-// Multiply-accumulates of one node; 0 for operations that do none worth counting.
-fn macs(model: &Model, id: NodeId, node: &Node) -> Option<u64> {
-    let input = |i: usize| -> Option<Vec<usize>> { model.fact(*node.inputs().get(i)?).shape.to_static() };
-    let output = || model.fact(id.into()).shape.to_static();
-    let product = |v: &[usize]| v.iter().try_fold(1u64, |a, &b| a.checked_mul(b as u64));
-    match node.op().info().name {
-        "Convolution" | "BinaryConvolution" => product(&output()?)?.checked_mul(product(input(1)?.get(1..)?)?),
-        "DeformableConvolution" => product(&output()?)?.checked_mul(product(input(2)?.get(1..)?)?),
-        "GroupConvolution" => product(&output()?)?.checked_mul(product(input(1)?.get(2..)?)?),
-        // Every input element meets the filter of its own channel.
-        "ConvolutionBackpropData" => product(&input(0)?)?.checked_mul(product(input(1)?.get(1..)?)?),
-        "GroupConvolutionBackpropData" => product(&input(0)?)?.checked_mul(product(input(1)?.get(2..)?)?),
-        "MatMul" => {
-            let a = input(0)?;
-            let transposed =
-                node.op().attrs().iter().any(|(k, v)| k == "transpose_a" && v.to_text().as_deref() == Some("true"));
-            let k = match a.as_slice() {
-                [] => 1,
-                [n] => *n,
-                [.., m, n] => {
-                    if transposed {
-                        *m
-                    } else {
-                        *n
-                    }
-                }
-            };
-            product(&output()?)?.checked_mul(k as u64)
-        }
-        "ScaledDotProductAttention" => {
-            let (q, k, v) = (input(0)?, input(1)?, input(2)?);
-            let scores = product(&q)?.checked_mul(*k.get(k.len().checked_sub(2)?)? as u64)?;
-            let read = product(q.get(..q.len().checked_sub(1)?)?)?
-                .checked_mul(*k.get(k.len() - 2)? as u64)?
-                .checked_mul(*v.last()? as u64)?;
-            scores.checked_add(read)
-        }
-        "LSTMCell" | "LSTMSequence" | "GRUCell" | "GRUSequence" | "RNNCell" | "RNNSequence" => {
-            let name = node.op().info().name;
-            let first = if name.starts_with("LSTM") { 3 } else { 2 } + usize::from(name.ends_with("Sequence"));
-            let x = input(0)?;
-            let steps = if name.ends_with("Sequence") { product(x.get(..2)?)? } else { *x.first()? as u64 };
-            let weights = product(&input(first)?)?.checked_add(product(&input(first + 1)?)?)?;
-            steps.checked_mul(weights)
-        }
-        _ => Some(0),
     }
 }

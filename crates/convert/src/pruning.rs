@@ -3,13 +3,11 @@
 //! zeros of these channels zero, so an Add ends it unless it adds zero there, and a Sigmoid always does.
 
 use carafe_graph::{Constant, Model, Node, NodeId, Result, Value};
-use carafe_ops::activation::Clamp;
+use carafe_ops::arithmetic::{Add, Multiply, Subtract};
 use carafe_ops::convert::Convert;
+use carafe_ops::convolution::{Convolution, GroupConvolution};
 use carafe_ops::normalization::BatchNormInference;
 use carafe_tensor::Tensor;
-
-/// Operations that give 0 for 0 and treat every channel alike.
-const ZERO_STAYS: &[&str] = &["Relu", "Abs", "Tanh", "Elu", "Gelu", "Swish", "HSwish", "Mish", "MaxPool", "AvgPool"];
 
 pub(super) fn run(model: &mut Model) -> Result<()> {
     for id in model.topological_order()? {
@@ -77,20 +75,20 @@ fn between(
     dead: &mut [bool],
 ) -> Result<Option<Vec<Part>>> {
     let node = model.node(id);
-    let name = node.op().info().name;
+    let op = node.op();
     if node.inputs().len() == 1 {
-        let clamps = node.op().get::<Clamp>().is_some_and(|c| c.min <= 0.0 && c.max >= 0.0);
-        return Ok((clamps || ZERO_STAYS.contains(&name)).then(Vec::new));
+        return Ok(op.keeps_zero().then(Vec::new));
     }
-    match (name, input) {
-        ("Multiply" | "Add", 0 | 1) | ("Subtract", 0) => {
+    let scales = op.is::<Multiply>();
+    match input {
+        0 | 1 if scales || op.is::<Add>() || (op.is::<Subtract>() && input == 0) => {
             let Some((stored, tensor)) = constant(model, node.inputs()[1 - input]) else { return Ok(None) };
             if tensor.rank() > rank {
                 return Ok(None);
             }
             // Shapes are aligned at their ends; a constant without this axis is the same for all channels.
             let axis = (1 + tensor.rank()).checked_sub(rank).filter(|&a| tensor.shape().get(a) == Some(&channels));
-            if name != "Multiply" {
+            if !scales {
                 let zero = match axis {
                     Some(axis) => zero_channels(&tensor, axis)?,
                     None => vec![tensor.to_vec::<f64>()?.iter().all(|x| *x == 0.0); channels],
@@ -101,9 +99,9 @@ fn between(
             }
             Ok(Some(axis.map(|axis| Part { node: id, input: 1 - input, stored, tensor, axis }).into_iter().collect()))
         }
-        ("BatchNormInference", 0) => normalization(model, id, node, channels, dead),
+        0 if op.is::<BatchNormInference>() => normalization(model, id, node, channels, dead),
         // One filter a channel.
-        ("GroupConvolution", 0) => Ok(constant(model, node.inputs()[1])
+        0 if op.is::<GroupConvolution>() => Ok(constant(model, node.inputs()[1])
             .filter(|(_, t)| t.rank() > 3 && t.shape()[..3] == [channels, 1, 1])
             .map(|(stored, tensor)| vec![Part { node: id, input: 1, stored, tensor, axis: 0 }])),
         _ => Ok(None),
@@ -137,7 +135,7 @@ fn normalization(
 // The weights of a Convolution.
 fn weights(model: &Model, id: NodeId, axis: usize) -> Option<Part> {
     let node = model.node(id);
-    if node.op().info().name != "Convolution" {
+    if !node.op().is::<Convolution>() {
         return None;
     }
     let (stored, tensor) = constant(model, *node.inputs().get(1)?)?;

@@ -2,7 +2,7 @@
 //! it makes a smaller model that can no longer be reshaped. A conversion therefore forgets the sizes of inputs while its
 //! passes run, ranks left alone, and tells them again afterwards.
 
-use carafe_graph::{Error, Model, NodeId, Notes, Parameter, Pass, Result, Value, run_passes};
+use carafe_graph::{Constant, Error, Model, NodeId, Notes, Parameter, Pass, Result, Value, run_passes};
 use carafe_passes::{COMMON, FoldConstants};
 use carafe_tensor::PartialShape;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ pub fn keep_shape_paths(model: &mut Model) -> Vec<NodeId> {
         let at = id.0 as usize;
         let from = |list: &[bool]| node.inputs().iter().any(|v| list[v.node.0 as usize]);
         let (was_varying, on_path) = (from(&varies), from(&path));
-        let source = node.inputs().is_empty() && node.op().info().name != "Constant";
+        let source = node.inputs().is_empty() && !node.op().is::<Constant>();
         varies[at] = source || was_varying || node.op().info().stateful || node.op().info().random;
-        path[at] = on_path || (was_varying && node.op().info().name == "ShapeOf");
+        path[at] = on_path || (was_varying && node.op().info().shape_only);
         let known = (0..node.outputs().len()).any(|port| model.fact(Value { node: id, port }).tensor().is_some());
         if path[at] && known && !node.rt_info.has(MARK) {
             marked.push(id);

@@ -5,7 +5,7 @@ use super::places::{near, some_of};
 use super::{pruning, syntax};
 use carafe_graph::{AttrMap, Error, Model, NodeId, OpNew, Result, Value};
 use carafe_ops::control::{Loop, TensorIterator};
-use carafe_ops::movement::Broadcast;
+use carafe_ops::movement::{Broadcast, Identity};
 use carafe_ops::recurrent::{GruSequence, LstmSequence, RnnSequence};
 use carafe_ops::shape::ShapeOf;
 use carafe_ops::state::{Assign, ReadValue};
@@ -198,7 +198,7 @@ fn carry_body(model: &mut Model, id: NodeId, zeros: bool) -> Result<usize> {
 // Whether the next iteration gets what this one got, such as the condition of a loop that only counts.
 fn is_passed_on(body: &Model, parameter: usize, result: usize) -> bool {
     let mut v = body.result_value(body.results()[result]);
-    while body.node(v.node).op().info().name == "Identity" {
+    while body.node(v.node).op().is::<Identity>() {
         v = body.node(v.node).inputs()[0];
     }
     v == Value::from(body.parameters()[parameter])

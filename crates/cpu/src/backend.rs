@@ -5,15 +5,10 @@ use crate::steps::{self, Built, Io, Site, dynamic_outputs, elements, movement, r
 use crate::threads::Stream;
 use crate::weights::{Packed, Packers, Weights};
 use carafe_device::with_parallel;
-use carafe_graph::{Error, Op, Result};
+use carafe_graph::{Error, Op, Result, normalize_axis};
 use carafe_kernels::{DenormalsGuard, Exec, Isa, MAX_PARTS, Scratch, Stopped, flush_denormals, keep_denormals};
-use carafe_ops::convolution::{
-    Convolution, ConvolutionBackpropData, DeformableConvolution, DeformableConvolutionV1, GroupConvolution,
-    GroupConvolutionBackpropData,
-};
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
-use carafe_ops::normalization::Mvn;
-use carafe_ops::own::{RmsNorm, RotaryEmbedding};
+use carafe_ops::own::RotaryEmbedding;
 use carafe_plan::elementwise::Elt;
 use carafe_plan::{Backend, DynamicOutput, Fusing, Layout, MemoryKind, Parts, RowStrides, Step, TransposedReads};
 use carafe_tensor::{Element, ElementType, Tensor};
@@ -80,13 +75,7 @@ impl CpuExec {
 
 impl Fusing for Cpu {
     fn epilogue_axis(&self, op: &dyn Op, rank: usize) -> Option<usize> {
-        if op.is::<MatMul>() || op.is::<Mvn>() || op.is::<RmsNorm>() {
-            return rank.checked_sub(1);
-        }
-        let forward = op.is::<Convolution>() || op.is::<GroupConvolution>();
-        let backward = op.is::<ConvolutionBackpropData>() || op.is::<GroupConvolutionBackpropData>();
-        let moved = op.is::<DeformableConvolution>() || op.is::<DeformableConvolutionV1>();
-        (forward || backward || moved).then_some(1)
+        normalize_axis(op.info().channel?, rank).ok()
     }
     fn fuses(&self, function: &Elt, ty: ElementType) -> bool {
         ty == ElementType::F32 && elements::elt_op(*function).is_some()

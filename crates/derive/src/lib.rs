@@ -13,9 +13,12 @@
 //! ```
 //!
 //! Words of `#[op(...)]`: `name`, `xml` (name in files), `since`, `until` (first and last opset), `opset` (home opset
-//! name, or the opset of an extension, which then needs no `since`), `inputs`, `outputs` (port names; `?` marks an
-//! optional one, `...` any number), `moves` (inputs whose elements are only moved), `commutative`, `random`, `stateful`,
-//! `sink`. Words of `#[attr(...)]`: `name`, `default`, `internal`; without a default the attribute is required. An internal
+//! name, or the opset of an extension, which then needs no `since`), `also` (further opset names in files), `inputs`,
+//! `outputs` (port names; `?` marks an optional one, `...` any number); lists of input numbers: `moves` (elements are only
+//! moved), `shape_inputs` (decide shapes), `rows` (rows stay apart); `channel` (axis with weights of its own);
+//! `elementwise` (each element of the first input) or `broadcasts` (elements of all inputs together); and `keeps_shape`,
+//! `keeps_zero`, `commutative`, `idempotent`, `involution`, `reduces`, `quantizes`, `shape_only`, `own_type`, `heavy`,
+//! `random`, `stateful`, `sink`, `no_eval`. `carafe_graph::OpInfo` says what each means. Words of `#[attr(...)]`: `name`, `default`, `internal`; without a default the attribute is required. An internal
 //! attribute is used while converting and running and never written to the files of an IR, so it needs a default: that is
 //! what a node has that was read from one.
 //!
@@ -25,8 +28,8 @@
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
-use quote::quote;
-use syn::{Attribute, Data, DeriveInput, Expr, Field, Fields, LitInt, LitStr, Type, parse_macro_input};
+use quote::{format_ident, quote};
+use syn::{Attribute, Data, DeriveInput, Expr, Field, Fields, Ident, LitInt, LitStr, Type, parse_macro_input};
 
 #[proc_macro_derive(Op, attributes(op, attr))]
 pub fn derive_op(input: TokenStream) -> TokenStream {
@@ -43,12 +46,32 @@ struct OpWords {
     opset: Option<String>,
     inputs: Option<String>,
     outputs: Option<String>,
-    moves: Option<String>,
-    commutative: bool,
-    random: bool,
-    stateful: bool,
-    sink: bool,
+    also: Option<String>,
+    /// Lists of input numbers, by field.
+    lists: Vec<(Ident, Vec<usize>)>,
+    channel: Option<i64>,
+    elementwise: Option<Ident>,
+    flags: Vec<Ident>,
 }
+
+const LISTS: [&str; 3] = ["moves", "shape_inputs", "rows"];
+
+const FLAGS: [&str; 14] = [
+    "keeps_shape",
+    "keeps_zero",
+    "commutative",
+    "idempotent",
+    "involution",
+    "reduces",
+    "quantizes",
+    "shape_only",
+    "own_type",
+    "heavy",
+    "random",
+    "stateful",
+    "sink",
+    "no_eval",
+];
 
 fn op_words(attrs: &[Attribute]) -> syn::Result<OpWords> {
     let mut w = OpWords::default();
@@ -64,17 +87,31 @@ fn op_words(attrs: &[Attribute]) -> syn::Result<OpWords> {
                 Some("opset") => w.opset = Some(text()?),
                 Some("inputs") => w.inputs = Some(text()?),
                 Some("outputs") => w.outputs = Some(text()?),
-                Some("moves") => w.moves = Some(text()?),
-                Some("commutative") => w.commutative = true,
-                Some("random") => w.random = true,
-                Some("stateful") => w.stateful = true,
-                Some("sink") => w.sink = true,
+                Some("also") => w.also = Some(text()?),
+                Some("channel") => {
+                    let text = text()?;
+                    w.channel = Some(text.parse().map_err(|_| meta.error("channel is an axis"))?);
+                }
+                Some("elementwise") => w.elementwise = Some(format_ident!("First")),
+                Some("broadcasts") => w.elementwise = Some(format_ident!("All")),
+                Some(word) if LISTS.contains(&word) => {
+                    let text = text()?;
+                    let numbers = names(&text).map(|n| n.parse::<usize>());
+                    let numbers =
+                        numbers.collect::<Result<_, _>>().map_err(|_| meta.error("it lists input numbers"))?;
+                    w.lists.push((format_ident!("{word}"), numbers));
+                }
+                Some(word) if FLAGS.contains(&word) => w.flags.push(format_ident!("{word}")),
                 _ => return Err(meta.error("unknown word in #[op(...)]")),
             }
             Ok(())
         })?;
     }
     Ok(w)
+}
+
+fn names(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|s| !s.is_empty())
 }
 
 fn doc_of(attrs: &[Attribute]) -> String {
@@ -90,7 +127,7 @@ fn doc_of(attrs: &[Attribute]) -> String {
 }
 
 fn ports(list: &str) -> Tokens {
-    let ports = list.split(',').map(str::trim).filter(|p| !p.is_empty()).map(|p| {
+    let ports = names(list).map(|p| {
         let (variadic, optional) = (p.ends_with("..."), p.ends_with('?'));
         let name = p.trim_end_matches("...").trim_end_matches('?');
         quote! { carafe_graph::PortInfo { name: #name, optional: #optional, variadic: #variadic } }
@@ -164,11 +201,13 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let opset = words.opset.unwrap_or_else(|| format!("opset{since}"));
     let inputs = ports(words.inputs.as_deref().unwrap_or("data"));
     let outputs = ports(words.outputs.as_deref().unwrap_or("output"));
-    let moves = words.moves.as_deref().unwrap_or("").split(',').map(str::trim).filter(|s| !s.is_empty());
-    let moves: Vec<usize> = moves
-        .map(|s| s.parse().map_err(|_| syn::Error::new_spanned(ident, "moves lists input numbers")))
-        .collect::<syn::Result<_>>()?;
-    let (commutative, random, stateful, sink) = (words.commutative, words.random, words.stateful, words.sink);
+    let also: Vec<&str> = names(words.also.as_deref().unwrap_or_default()).collect();
+    let lists = words.lists.iter().map(|(field, numbers)| quote!(#field: &[#(#numbers),*],));
+    let channel = words.channel.map(|axis| quote!(channel: Some(#axis),));
+    let elementwise = words.elementwise.iter().map(|e| quote!(elementwise: carafe_graph::Elementwise::#e,));
+    let flags = words.flags.iter();
+    // The library declares its operations with this derive too.
+    let builtin = matches!(std::env::var("CARGO_PKG_NAME").as_deref(), Ok("carafe-ops" | "carafe-graph"));
     let doc = doc_of(&input.attrs);
 
     let infos = fields.iter().map(|f| {
@@ -237,12 +276,13 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
                     outputs: #outputs,
                     attrs: &[#(#infos),*],
                     doc: #doc,
-                    moves: &[#(#moves),*],
-                    commutative: #commutative,
-                    random: #random,
-                    stateful: #stateful,
-                    sink: #sink,
-                    any_attrs: false,
+                    also: &[#(#also),*],
+                    builtin: #builtin,
+                    #(#lists)*
+                    #channel
+                    #(#elementwise)*
+                    #(#flags: true,)*
+                    ..carafe_graph::OpInfo::PLAIN
                 };
                 &INFO
             };

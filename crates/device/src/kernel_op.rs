@@ -4,7 +4,10 @@
 
 use crate::kernel::{Kernel, Site};
 use crate::kernel_choice::{Asked, Chosen, ask};
-use carafe_graph::{AttrValue, Body, EvalCx, Fact, InferCx, Model, NodeId, Notes, Op, OpDecl, OpInfo, OpRef, Result};
+use carafe_graph::{
+    AttrValue, Body, EvalCx, Fact, InferCx, Model, NodeId, Notes, Op, OpDecl, OpInfo, OpRef, OrderCx, Reordered,
+    Result, RowsCx,
+};
 use carafe_tensor::{PartialShape, Tensor};
 use std::any::Any;
 use std::borrow::Cow;
@@ -214,6 +217,22 @@ impl Op for KernelOp {
     }
     fn has_eval(&self) -> bool {
         true
+    }
+    fn keeps_zero(&self) -> bool {
+        self.inner.keeps_zero()
+    }
+    fn needs_own_type(&self) -> bool {
+        self.inner.needs_own_type()
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        self.inner.keeps_rows(cx)
+    }
+    // The kernel was chosen for inputs as they are.
+    fn reorder(&self, _: &OrderCx<'_>) -> Option<Reordered> {
+        None
+    }
+    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
+        self.inner.macs(inputs, outputs)
     }
 }
 

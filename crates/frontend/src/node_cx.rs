@@ -7,7 +7,7 @@ use crate::mapping::split_name;
 use crate::source::{SourceNode, shown};
 use carafe_graph::{
     Attr, AttrMap, AttrValue, Error, Fact, ItemType, Model, NodeId, Op, OpFactory, OpInfo, OpRef, Registry, Result,
-    Value,
+    Value, newest,
 };
 use carafe_ops::convert::{Convert, ConvertLike};
 use carafe_ops::movement::{Concat, Reshape, Squeeze, Transpose, Unsqueeze};
@@ -429,8 +429,14 @@ impl<'a> NodeCx<'a> {
     fn emit_made(&mut self, op: OpRef, inputs: &[Value]) -> Result<NodeId> {
         let name = format!("{}/{}_{}", self.base_name(), op.info().name, self.emitted.len());
         let op = self.in_front_of(&*op)?.unwrap_or(op);
-        let id = self.host.model_mut().add_ref(name, op, inputs)?;
-        self.emitted.push(id);
+        self.add_newest(name, op, inputs)
+    }
+    fn add_newest(&mut self, name: String, op: OpRef, inputs: &[Value]) -> Result<NodeId> {
+        let model = self.host.model_mut();
+        let before = model.slots();
+        let (op, inputs) = newest(model, &name, op, inputs)?;
+        let id = model.add_ref(name, op, &inputs)?;
+        self.emitted.extend((before..=id.0 as usize).map(|i| NodeId(i as u32)));
         Ok(id)
     }
     // A user's operation in a numbered opset stands in front of ours, as it does when such a model is read from IR.
@@ -471,8 +477,7 @@ impl<'a> NodeCx<'a> {
     /// Emits an operation that is made already and gives all of its outputs.
     pub fn emit_ref(&mut self, op: OpRef, inputs: &[Value]) -> Result<Vec<Value>> {
         let name = format!("{}/{}_{}", self.base_name(), op.info().name, self.emitted.len());
-        let node = self.host.model_mut().add_ref(name, op, inputs)?;
-        self.emitted.push(node);
+        let node = self.add_newest(name, op, inputs)?;
         let n = self.host.model().node(node).outputs().len();
         Ok((0..n).map(|port| Value { node, port }).collect())
     }

@@ -1,7 +1,7 @@
 //! Two text forms of a graph: lines to read and compare, and Graphviz.
 
 use crate::model::{Model, Value};
-use crate::structural::Constant;
+use crate::structural::{Constant, Parameter, ResultOp};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -65,9 +65,9 @@ pub fn dot(model: &Model) -> String {
         let kind = node.op().type_name();
         let facts: Vec<String> = node.outputs().iter().map(|o| o.fact.to_string()).collect();
         let label = format!("{}\\n{}\\n{}", escape(kind), escape(node.name()), escape(&facts.join(" ")));
-        let style = match kind {
-            "Parameter" | "Result" => ", style=rounded",
-            "Const" => ", style=dotted",
+        let style = match node.op() {
+            op if op.is::<Parameter>() || op.is::<ResultOp>() => ", style=rounded",
+            op if op.is::<Constant>() => ", style=dotted",
             _ => "",
         };
         let _ = writeln!(out, "  n{} [label=\"{label}\"{style}];", id.0);

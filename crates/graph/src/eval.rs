@@ -5,15 +5,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fact::Fact;
 use crate::infer::infer_op;
 use crate::model::{Model, NodeId, place_of};
-use crate::op::{NO_EVALUATION, Op, OpInfo};
+use crate::op::{Op, OpInfo};
 use crate::panic::caught;
 use crate::structural::{Parameter, ResultOp};
 use carafe_tensor::memory::{ensure_address_space, ensure_memory};
 use carafe_tensor::{ElementType, Number, Tensor, elements};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What an evaluation may remember between nodes and between runs.
@@ -56,12 +56,7 @@ pub struct EvalCx<'a> {
     facts: &'a [Fact],
     outputs: Vec<Option<Tensor>>,
     env: &'a mut EvalEnv,
-    /// Whether this is only to find out if there is an evaluation.
-    asking: bool,
 }
-
-// Unwinds an evaluation that was only started to see that there is one.
-struct Asked;
 
 impl<'a> EvalCx<'a> {
     /// `facts` are the inferred outputs; an unknown type or shape there is decided by the evaluation.
@@ -72,40 +67,7 @@ impl<'a> EvalCx<'a> {
         facts: &'a [Fact],
         env: &'a mut EvalEnv,
     ) -> EvalCx<'a> {
-        EvalCx { name, info, inputs, facts, outputs: vec![None; facts.len()], env, asking: false }
-    }
-    // Whether an evaluation asks anything of its context. One that is not written only says so.
-    pub(crate) fn asks(info: &'static OpInfo, eval: impl FnOnce(&mut EvalCx<'_>) -> Result<()>) -> bool {
-        if cfg!(panic = "abort") {
-            return true;
-        }
-        // Whether a type has an evaluation never changes.
-        static KNOWN: Mutex<BTreeMap<usize, bool>> = Mutex::new(BTreeMap::new());
-        let key = std::ptr::from_ref(info) as usize;
-        if let Some(known) = KNOWN.lock().unwrap_or_else(|e| e.into_inner()).get(&key) {
-            return *known;
-        }
-        let mut env = EvalEnv::default();
-        let mut cx = EvalCx { asking: true, ..EvalCx::new("", info, vec![], &[], &mut env) };
-        // Nothing that the evaluation leaves behind is used again.
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| eval(&mut cx)));
-        let has = !matches!(done, Ok(Err(e)) if e.to_string().ends_with(NO_EVALUATION));
-        KNOWN.lock().unwrap_or_else(|e| e.into_inner()).insert(key, has);
-        has
-    }
-    // `resume_unwind` calls no panic hook, so nothing is printed.
-    fn touch(&self) {
-        if self.asking {
-            std::panic::resume_unwind(Box::new(Asked));
-        }
-    }
-    fn given(&self) -> &[Tensor] {
-        self.touch();
-        &self.inputs
-    }
-    fn inferred(&self) -> &'a [Fact] {
-        self.touch();
-        self.facts
+        EvalCx { name, info, inputs, facts, outputs: vec![None; facts.len()], env }
     }
     /// Evaluates `op` and gives its outputs. That there is memory for them is looked at first.
     pub fn evaluate(mut self, op: &dyn Op) -> Result<Vec<Tensor>> {
@@ -134,27 +96,27 @@ impl<'a> EvalCx<'a> {
 
     /// How many inputs there are.
     pub fn n_inputs(&self) -> usize {
-        self.given().len()
+        self.inputs.len()
     }
     /// Whether an optional input is given.
     pub fn has(&self, input: usize) -> bool {
-        input < self.given().len()
+        input < self.inputs.len()
     }
     /// The tensor of an input.
     pub fn input(&self, input: usize) -> &Tensor {
-        &self.given()[input]
+        &self.inputs[input]
     }
     /// Element type of an input.
     pub fn ty(&self, input: usize) -> ElementType {
-        self.given()[input].element_type()
+        self.inputs[input].element_type()
     }
     /// Shape of an input.
     pub fn shape(&self, input: usize) -> &[usize] {
-        self.given()[input].shape()
+        self.inputs[input].shape()
     }
     /// All elements as `T`: borrowed when that is the stored type, converted otherwise.
     pub fn get<T: Number>(&self, input: usize) -> Result<Cow<'_, [T]>> {
-        Ok(self.given()[input].to_vec::<T>()?)
+        Ok(self.inputs[input].to_vec::<T>()?)
     }
     /// The elements of an input as whole numbers.
     pub fn ints(&self, input: usize) -> Result<Vec<i64>> {
@@ -173,20 +135,20 @@ impl<'a> EvalCx<'a> {
 
     /// Inferred type of an output.
     pub fn out_ty(&self, output: usize) -> ElementType {
-        self.inferred()[output].ty
+        self.facts[output].ty
     }
     /// What was inferred for an output.
     pub fn out_fact(&self, output: usize) -> &Fact {
-        &self.inferred()[output]
+        &self.facts[output]
     }
     /// Inferred shape of an output, where it does not depend on data.
     pub fn out_shape(&self, output: usize) -> Result<Vec<usize>> {
-        let shape = &self.inferred()[output].shape;
+        let shape = &self.facts[output].shape;
         shape.to_static().ok_or_else(|| self.fail(format!("output {output} has no static shape: [{shape}]")))
     }
     /// How many outputs there are.
     pub fn n_outputs(&self) -> usize {
-        self.inferred().len()
+        self.facts.len()
     }
     /// Stores numbers, converted to the inferred element type.
     pub fn put<T: Number>(&mut self, output: usize, shape: &[usize], data: Vec<T>) -> Result<()> {
@@ -199,7 +161,7 @@ impl<'a> EvalCx<'a> {
     }
     /// Stores a tensor; it must agree with what was inferred.
     pub fn set(&mut self, output: usize, tensor: Tensor) -> Result<()> {
-        let fact = &self.inferred()[output];
+        let fact = &self.facts[output];
         if !(fact.ty.is_dynamic() || fact.ty == tensor.element_type()) || !fact.shape.accepts(tensor.shape()) {
             return Err(self.fail(format!(
                 "output {output} was inferred as {fact} and evaluated to {}{:?}",
@@ -228,22 +190,18 @@ impl<'a> EvalCx<'a> {
 
     /// What a variable holds.
     pub fn variable(&self, id: &str) -> Option<&Tensor> {
-        self.touch();
         self.env.variables.get(id)
     }
     /// Sets a variable.
     pub fn assign(&mut self, id: &str, value: Tensor) {
-        self.touch();
         self.env.variables.insert(id.to_string(), value);
     }
     /// State of this node's random generator, kept from run to run.
     pub fn random_state(&mut self) -> &mut [u64; 2] {
-        self.touch();
         self.env.random.entry(self.name.to_string()).or_default()
     }
     /// Runs a body with these parameters; variables and generators are shared with the outer model.
     pub fn run_body(&mut self, body: &Model, parameters: &[Tensor]) -> Result<Vec<Tensor>> {
-        self.touch();
         match self.env.bodies.clone() {
             Some(bodies) => {
                 let deeper = Deeper::into(self.env)?;

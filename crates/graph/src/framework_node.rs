@@ -69,18 +69,12 @@ static INFO: OpInfo = OpInfo {
     name: "FrameworkNode",
     xml_name: "FrameworkNode",
     opset: "util",
-    since: 0,
-    until: 0,
     inputs: &[PortInfo { name: "inputs", optional: false, variadic: true }],
     outputs: &[PortInfo { name: "outputs", optional: false, variadic: true }],
-    attrs: &[],
     doc: "A node of unknown type, kept as it was found.",
-    moves: &[],
-    commutative: false,
     random: true,
-    stateful: false,
-    sink: false,
-    any_attrs: false,
+    no_eval: true,
+    ..OpInfo::PLAIN
 };
 
 impl Op for FrameworkNode {

@@ -245,7 +245,10 @@ impl Model {
         self.result_names(result).into_iter().next().unwrap_or_else(|| {
             let v = self.result_value(result);
             let producer = self.node(v.node);
-            if producer.outputs.len() > 1 { format!("{}.{}", producer.name, v.port) } else { producer.name.clone() }
+            // An output that nothing reads, as newer versions of operations have, does not change the name of the first.
+            let mut others = producer.users.iter().zip(&producer.outputs).skip(1);
+            let alone = v.port == 0 && others.all(|(users, output)| users.is_empty() && output.names.is_empty());
+            if alone { producer.name.clone() } else { format!("{}.{}", producer.name, v.port) }
         })
     }
     /// The name a user would call this input by.
@@ -318,6 +321,29 @@ impl Model {
     pub fn set_op(&mut self, id: NodeId, op: OpRef) -> Result<()> {
         let old = std::mem::replace(&mut self.slot(id).op, op);
         self.infer_node(id).inspect_err(|_| self.slot(id).op = old)
+    }
+    /// Gives a node another operation on other inputs. Outputs may become more or fewer; those that go must have no users.
+    pub fn set_node(&mut self, id: NodeId, op: OpRef, inputs: &[Value]) -> Result<()> {
+        let facts: Vec<&Fact> = inputs.iter().map(|v| self.fact(*v)).collect();
+        let node = self.node(id);
+        let facts = infer::infer_op(&node.name, id, &*op, &facts, false)?;
+        if node.users.iter().skip(facts.len()).any(|u| !u.is_empty()) {
+            return Err(Error::usage("an output that is used would go").at(node.place()));
+        }
+        for (i, v) in node.inputs.clone().into_iter().enumerate() {
+            self.users_mut(v).retain(|u| *u != Use { node: id, input: i });
+        }
+        for (i, v) in inputs.iter().enumerate() {
+            self.users_mut(*v).push(Use { node: id, input: i });
+        }
+        let node = self.slot(id);
+        node.users.resize_with(facts.len(), Vec::new);
+        let fresh = || Output { fact: Fact::unknown(), names: BTreeSet::new(), rt_info: RtInfo::default() };
+        node.outputs.resize_with(facts.len(), fresh);
+        node.outputs.iter_mut().zip(facts).for_each(|(o, fact)| o.fact = fact);
+        (node.op, node.inputs) = (op, inputs.to_vec());
+        node.input_rt_info.truncate(inputs.len());
+        Ok(())
     }
     /// Connects an input to another value. Facts downstream are not refreshed; call `infer` after a series of edits.
     pub fn set_input(&mut self, id: NodeId, input: usize, v: Value) {

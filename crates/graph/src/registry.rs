@@ -75,8 +75,9 @@ impl Registry {
         if let Some(f) = list.iter().find(|f| f.info.opset == opset && f.info.since == 0) {
             return Some(f);
         }
-        let n: u32 = opset.strip_prefix("opset")?.parse().ok()?;
-        list.iter().find(|f| f.info.since > 0 && f.info.in_opset(n))
+        let number = opset.strip_prefix("opset").and_then(|n| n.parse::<u32>().ok());
+        let numbered = number.and_then(|n| list.iter().find(|f| f.info.since > 0 && f.info.in_opset(n)));
+        numbered.or_else(|| list.iter().find(|f| f.info.also.contains(&opset)))
     }
     /// What was registered in front of a class of the numbered opsets: an operation of its name in one of its opsets.
     pub fn in_front_of(&self, info: &OpInfo) -> Option<&OpFactory> {

@@ -89,7 +89,6 @@ static CONSTANT: OpInfo = OpInfo {
     opset: "opset1",
     since: 1,
     until: crate::NEWEST_OPSET,
-    inputs: &[],
     outputs: &[crate::PortInfo { name: "output", optional: false, variadic: false }],
     attrs: &[crate::AttrInfo {
         name: "value",
@@ -99,12 +98,8 @@ static CONSTANT: OpInfo = OpInfo {
         internal: false,
     }],
     doc: "A tensor stored in the model.",
-    moves: &[],
-    commutative: false,
-    random: false,
-    stateful: false,
-    sink: false,
-    any_attrs: false,
+    builtin: true,
+    ..OpInfo::PLAIN
 };
 
 // By hand: its one attribute is a tensor, which files keep beside the attributes.

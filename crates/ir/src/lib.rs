@@ -44,11 +44,25 @@ pub struct WriteOptions {
     /// Attributes that are marked internal are written too. For a model that goes on running elsewhere (exported models,
     /// plugins), not for the files of a user.
     pub keep_internal: bool,
+    /// Versions of operations.
+    pub versions: Versions,
+}
+
+/// Which versions of operations are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Versions {
+    /// Of every operation the oldest one that says the same, for older readers.
+    #[default]
+    Oldest,
+    /// As `Oldest`; nodes that need a newer opset than this one are an error that lists them.
+    UpTo(u32),
+    /// As the model has them.
+    Current,
 }
 
 impl WriteOptions {
     /// A model on its way to another device or process of ours: everything that running it needs.
     pub fn transfer() -> WriteOptions {
-        WriteOptions { keep_internal: true, ..WriteOptions::default() }
+        WriteOptions { keep_internal: true, versions: Versions::Current, ..WriteOptions::default() }
     }
 }

@@ -9,6 +9,7 @@ use carafe_graph::{Constant, OpFactory, Parameter, Registry, ResultOp};
 mod macros;
 
 pub mod buffer;
+mod cost;
 pub mod index;
 
 families! {

@@ -134,8 +134,7 @@ fn narrow<const SIZE: usize>(
 
 fn already_quantized(model: &Model) -> Option<String> {
     model.nodes().find_map(|(_, n)| {
-        let kind = n.op().info().name;
-        let small_weights = kind == "Convert"
+        let small_weights = n.op().is::<Convert>()
             && n.inputs().first().is_some_and(|v| {
                 let ty = model.fact(*v).ty;
                 model.node(v.node).op().is::<Constant>()
@@ -144,43 +143,16 @@ fn already_quantized(model: &Model) -> Option<String> {
                         || (ty.is_float() && ty.bits() == 8 && ty != ElementType::F8E8M0))
                     && n.outputs()[0].fact.ty.is_float()
             });
-        let found = matches!(kind, "FakeQuantize" | "FakeConvert") || small_weights;
+        let found = n.op().info().quantizes || small_weights;
         found.then(|| format!("the model has quantized weights already ({})", n.place()))
     })
 }
-
-/// Inputs that decide about shapes; what flows into them must keep its precision.
-const SHAPE_INPUTS: &[(&str, &[usize])] = &[
-    ("Reshape", &[1]),
-    ("Broadcast", &[1, 2]),
-    ("Interpolate", &[1, 2]),
-    ("Range", &[0, 1, 2]),
-    ("StridedSlice", &[1, 2, 3]),
-    ("Slice", &[1, 2, 3, 4]),
-    ("Pad", &[1, 2]),
-    ("Tile", &[1]),
-    ("TopK", &[1]),
-    ("OneHot", &[1]),
-    ("PriorBox", &[0, 1]),
-    ("PriorBoxClustered", &[0, 1]),
-    ("ConvolutionBackpropData", &[2]),
-    ("GroupConvolutionBackpropData", &[2]),
-    ("RandomUniform", &[0]),
-    ("Eye", &[0, 1, 2, 3]),
-    ("VariadicSplit", &[2]),
-    ("Squeeze", &[1]),
-    ("Unsqueeze", &[1]),
-    ("AdaptiveAvgPool", &[1]),
-    ("AdaptiveMaxPool", &[1]),
-];
 
 // Constants on any path into a shape input, up to the ShapeOf that ends it.
 fn shape_constants(model: &Model) -> HashSet<NodeId> {
     let mut stack: Vec<Value> = Vec::new();
     for (_, node) in model.nodes() {
-        if let Some((_, ports)) = SHAPE_INPUTS.iter().find(|(name, _)| *name == node.op().info().name) {
-            stack.extend(ports.iter().filter_map(|&p| node.inputs().get(p)));
-        }
+        stack.extend(node.op().info().shape_inputs.iter().filter_map(|&p| node.inputs().get(p)));
     }
     let (mut seen, mut found) = (HashSet::new(), HashSet::new());
     while let Some(v) = stack.pop() {
@@ -190,7 +162,7 @@ fn shape_constants(model: &Model) -> HashSet<NodeId> {
         let node = model.node(v.node);
         if node.op().is::<Constant>() {
             found.insert(v.node);
-        } else if node.op().info().name != "ShapeOf" {
+        } else if !node.op().info().shape_only {
             stack.extend(node.inputs());
         }
     }

@@ -3,7 +3,7 @@
 //! of a type, those with bodies and those that come from extensions see what they always saw. Roundings between two operations
 //! are left out on the way, so results are nearer to the exact ones.
 
-use carafe_graph::{AttrValue, Constant, Model, NodeId, Notes, Op, Parameter, Pass, Result, ResultOp, Value};
+use carafe_graph::{Constant, Model, NodeId, Notes, Op, Parameter, Pass, Result, ResultOp, Value};
 use carafe_ops::convert::Convert;
 use carafe_tensor::ElementType;
 use std::collections::HashMap;
@@ -50,31 +50,8 @@ fn is_small(ty: ElementType) -> bool {
 
 // What must see the type that the model says.
 fn is_kept(op: &dyn Op) -> bool {
-    let ours = op.opset().starts_with("opset") || op.opset() == "carafe";
     let info = op.info();
-    let of_the_type = match info.name {
-        "BitCast" | "SegmentMax" => true,
-        "MaxPool" => may_be_empty(op),
-        _ => false,
-    };
-    !ours || info.stateful || info.sink || op.has_body() || op.is::<Parameter>() || of_the_type
-}
-
-// Whether a window may hold nothing: it answers with the least number of the type.
-pub(crate) fn may_be_empty(pool: &dyn Op) -> bool {
-    let attrs = pool.attrs();
-    let list = |name: &str| match attrs.iter().find(|(n, _)| n == name) {
-        Some((_, AttrValue::Ints(list))) => list.clone(),
-        _ => vec![],
-    };
-    let floor = attrs.iter().any(|(n, v)| n == "rounding_type" && *v == AttrValue::Str("floor".into()));
-    let (kernel, strides, begin, end) = (list("kernel"), list("strides"), list("pads_begin"), list("pads_end"));
-    let at = |list: &[i64], i: usize, otherwise| list.get(i).copied().unwrap_or(otherwise);
-    let axis = |(i, &k): (usize, &i64)| {
-        let beyond = if floor { 0 } else { at(&strides, i, 1) - 1 };
-        at(&begin, i, 0) >= k || at(&end, i, 0) + beyond >= k
-    };
-    kernel.iter().enumerate().any(axis) || list("dilations").iter().any(|&d| d > 1)
+    !info.builtin || info.stateful || info.sink || op.has_body() || op.is::<Parameter>() || op.needs_own_type()
 }
 
 struct Walk<'a> {
@@ -175,6 +152,7 @@ impl Walk<'_> {
 mod tests {
     use super::*;
     use crate::testing::Draft;
+    use carafe_graph::AttrValue;
     use carafe_graph::Body;
     use carafe_ops::control::If;
     use carafe_ops::math::Tanh;

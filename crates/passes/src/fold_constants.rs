@@ -6,6 +6,7 @@ use crate::fuse::dequantizes_weights;
 use carafe_graph::{
     Body, Constant, EvalEnv, Model, NodeId, Notes, Parameter, Pass, Result, ResultOp, Value, eval_node,
 };
+use carafe_ops::movement::Identity;
 use carafe_tensor::{ElementType, Tensor};
 use std::sync::Arc;
 
@@ -129,7 +130,7 @@ fn fold_conditions(model: &Model, id: NodeId, body: &mut Body) -> Result<usize> 
 }
 
 fn passed_on(model: &Model, mut v: Value) -> Value {
-    while model.node(v.node).op().info().name == "Identity" {
+    while model.node(v.node).op().is::<Identity>() {
         v = model.node(v.node).inputs()[0];
     }
     v

@@ -4,11 +4,12 @@
 //!   float holds each factor exactly, and the sum is as exact as those of floats are;
 //! - the maximum of 8-bit integers is one of them, so a pool of floats finds the same.
 
-use crate::compute_in_f32::may_be_empty;
-use crate::shared::kind;
 use carafe_graph::{Constant, Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::arithmetic::Subtract;
 use carafe_ops::convert::Convert;
+use carafe_ops::convolution::{Convolution, GroupConvolution};
+use carafe_ops::linear::MatMul;
+use carafe_ops::pooling::MaxPool;
 use carafe_tensor::ElementType;
 
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +23,9 @@ impl Rewrite for IntegersInF32 {
         "integers_in_f32"
     }
     fn at(&self, model: &mut Model, root: NodeId) -> Result<Outcome> {
-        match kind(model, root) {
-            "Convert" => product(model, root),
-            "MaxPool" => pool(model, root),
+        match model.node(root).op() {
+            op if op.is::<Convert>() => product(model, root),
+            op if op.is::<MaxPool>() => pool(model, root),
             _ => Ok(Outcome::NoMatch),
         }
     }
@@ -33,7 +34,8 @@ impl Rewrite for IntegersInF32 {
 fn product(model: &mut Model, root: NodeId) -> Result<Outcome> {
     let sum = model.node(root).inputs()[0];
     let ty = model.fact(sum).ty;
-    let is_product = matches!(kind(model, sum.node), "MatMul" | "Convolution" | "GroupConvolution");
+    let op = model.node(sum.node).op();
+    let is_product = op.is::<MatMul>() || op.is::<Convolution>() || op.is::<GroupConvolution>();
     if model.fact(root.into()).ty != ElementType::F32
         || !is_product
         || !matches!(ty, ElementType::I32 | ElementType::I64)
@@ -69,11 +71,10 @@ fn is_small(model: &Model, v: Value, depth: usize) -> bool {
         let small = |list: &[i64]| list.iter().all(|x| x.abs() <= LARGEST);
         return is_8_or_16_bits(model.fact(v).ty) || c.tensor().to_vec::<i64>().is_ok_and(|list| small(&list));
     }
-    match kind(model, v.node) {
-        "Convert" => is_8_or_16_bits(model.fact(node.inputs()[0]).ty),
-        "Subtract" => depth > 0 && node.inputs().iter().all(|i| is_small(model, *i, depth - 1)),
-        // They move elements.
-        "Reshape" | "Unsqueeze" | "Squeeze" | "Transpose" => depth > 0 && is_small(model, node.inputs()[0], depth - 1),
+    match node.op() {
+        op if op.is::<Convert>() => is_8_or_16_bits(model.fact(node.inputs()[0]).ty),
+        op if op.is::<Subtract>() => depth > 0 && node.inputs().iter().all(|i| is_small(model, *i, depth - 1)),
+        op if op.info().moves == [0] => depth > 0 && is_small(model, node.inputs()[0], depth - 1),
         _ => is_8_or_16_bits(model.fact(v).ty),
     }
 }
@@ -82,12 +83,11 @@ fn is_small(model: &Model, v: Value, depth: usize) -> bool {
 fn widened(model: &mut Model, v: Value) -> Result<Value> {
     let node = model.node(v.node);
     let (name, inputs) = (format!("{}/f32", node.name()), node.inputs().to_vec());
-    if kind(model, v.node) == "Subtract" {
-        let op = model.op_at::<Subtract>(v.node).cloned().unwrap_or_default();
+    if let Some(op) = model.op_at::<Subtract>(v.node).cloned() {
         let (a, b) = (widened(model, inputs[0])?, widened(model, inputs[1])?);
         return Ok(model.add(name, op, &[a, b])?.into());
     }
-    let from = if kind(model, v.node) == "Convert" { inputs[0] } else { v };
+    let from = if model.op_at::<Convert>(v.node).is_some() { inputs[0] } else { v };
     Ok(model.add(name, Convert { destination_type: ElementType::F32 }, &[from])?.into())
 }
 
@@ -97,7 +97,7 @@ fn pool(model: &mut Model, root: NodeId) -> Result<Outcome> {
     if !matches!(ty, ElementType::U8 | ElementType::I8) {
         return Ok(Outcome::NoMatch);
     }
-    if may_be_empty(model.node(root).op()) {
+    if model.node(root).op().needs_own_type() {
         return Ok(Outcome::skip("a window may hold nothing"));
     }
     let (name, op) = (model.node(root).name().to_string(), model.node(root).op_ref().clone());
@@ -120,7 +120,6 @@ mod tests {
     use super::*;
     use crate::testing::Draft;
     use carafe_graph::AttrValue;
-    use carafe_ops::linear::MatMul;
     use carafe_tensor::Tensor;
 
     // Convert_f32((x - z) w) of 8-bit x and w.

@@ -2,7 +2,7 @@
 //! stateful operations stay, and so does the second of two nodes that are both outputs of the model, for each has a name.
 
 use crate::shared::{feeds_result, forward};
-use carafe_graph::{Constant, Model, Node, NodeId, Notes, Outcome, Pass, Result, RtInfo, Value, in_bodies};
+use carafe_graph::{Constant, Model, Node, NodeId, Notes, Outcome, Pass, Result, ResultOp, RtInfo, Value, in_bodies};
 use std::collections::HashMap;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ fn may_merge(node: &Node) -> bool {
         || info.stateful
         || info.sink
         || info.since == 0
-        || info.name == "Result"
+        || node.op().is::<ResultOp>()
         || node.op().has_body()
         || node.op().is::<Constant>())
 }

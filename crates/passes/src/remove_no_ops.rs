@@ -50,6 +50,7 @@ fn given_back(model: &Model, root: NodeId) -> Found {
     let Some(x) = model.input(root, 0) else { return Found::No };
     let (before, after) = (model.fact(x), model.fact(root.into()));
     let same = same_shape(&before.shape, &after.shape);
+    let info = model.node(root).op().info();
     match kind(model, root) {
         "Identity" => Found::Yes(x),
         "Convert" | "ConvertLike" => Found::when(before.ty == after.ty && !before.ty.is_dynamic(), x),
@@ -71,24 +72,19 @@ fn given_back(model: &Model, root: NodeId) -> Found {
         }
         "Roll" => Found::when(ints(model, root, 1).is_some_and(|s| s.iter().all(|&n| n == 0)), x),
         "Gather" => Found::when(same && gathers_all(model, root, x), x),
-        "Add" => neutral(model, root, 0.0, true),
-        "Subtract" => neutral(model, root, 0.0, false),
-        "Multiply" => neutral(model, root, 1.0, true),
-        "Divide" => neutral(model, root, 1.0, false),
-        // The power of a 64-bit integer goes through floating point and loses digits.
-        "Power" if !matches!(before.ty, ElementType::I64 | ElementType::U64) => neutral(model, root, 1.0, false),
-        "LogicalAnd" if before.ty == ElementType::Boolean => neutral(model, root, 1.0, true),
-        "LogicalOr" if before.ty == ElementType::Boolean => neutral(model, root, 0.0, true),
         "ReduceSum" | "ReduceMean" | "ReduceProd" => {
             Found::when(same && ints(model, root, 1).is_some_and(|axes| axes.is_empty()), x)
         }
-        "Negative" | "BitwiseNot" => twice(model, root, x),
         "LogicalNot" if before.ty == ElementType::Boolean => twice(model, root, x),
-        "Relu" | "Abs" | "Floor" | "Ceiling" | "Sign" | "Round" | "Clamp" => {
+        _ if info.involution => twice(model, root, x),
+        _ if info.idempotent => {
             let equal = model.node(x.node).op().eq_op(model.node(root).op());
             Found::when(equal, x)
         }
-        _ => Found::No,
+        _ => match model.node(root).op().neutral(before.ty) {
+            Some(element) => neutral(model, root, element, info.commutative),
+            None => Found::No,
+        },
     }
 }
 

@@ -2,12 +2,13 @@
 //! of the model losing its name. Shapes are compared by symbol, so an answer holds for every size of a dynamic dimension.
 
 use carafe_graph::{Model, NodeId, Outcome, Parameter, ResultOp, Value};
+use carafe_ops::movement::Transpose;
 use carafe_tensor::{Dim, PartialShape};
 
 /// Class name of a library operation, whatever its version; empty for an extension, of which nothing is known.
 pub(crate) fn kind(model: &Model, id: NodeId) -> &'static str {
     let info = model.node(id).op().info();
-    if info.since == 0 { "" } else { info.name }
+    if info.builtin { info.name } else { "" }
 }
 
 /// Equal in every run.
@@ -66,9 +67,7 @@ pub(crate) fn axes_of(axes: &[i64], rank: usize) -> Option<Vec<usize>> {
 
 /// The order of a Transpose, with the empty list spelled out; `None` when unknown or no permutation.
 pub(crate) fn transpose_order(model: &Model, id: NodeId) -> Option<Vec<usize>> {
-    if kind(model, id) != "Transpose" {
-        return None;
-    }
+    model.op_at::<Transpose>(id)?;
     let rank = model.fact(model.input(id, 0)?).shape.rank()?;
     let order = ints(model, id, 1)?;
     if order.is_empty() {

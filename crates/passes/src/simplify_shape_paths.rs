@@ -6,7 +6,7 @@
 //!   Slice of a shape counts as a Gather.
 
 use crate::shared::{axes_of, ints, kind, same_dim, same_shape};
-use carafe_graph::{EvalEnv, Model, NodeId, Outcome, Result, Rewrite, Value, eval_node};
+use carafe_graph::{Elementwise, EvalEnv, Model, NodeId, Outcome, Result, Rewrite, Value, eval_node};
 use carafe_ops::indexing::Gather;
 use carafe_ops::movement::{Concat, Reshape};
 use carafe_tensor::Tensor;
@@ -45,8 +45,9 @@ fn climb(model: &mut Model, root: NodeId) -> Outcome {
         if node.op().info().stateful || node.outputs().len() != 1 {
             break;
         }
-        let keeps = same_shape(&model.fact(x).shape, &model.fact(at).shape) || keeps_shape(kind(model, at.node));
-        if !keeps {
+        let info = node.op().info();
+        let keeps = info.keeps_shape || info.elementwise == Elementwise::First;
+        if !keeps && !same_shape(&model.fact(x).shape, &model.fact(at).shape) {
             break;
         }
         at = x;
@@ -56,61 +57,6 @@ fn climb(model: &mut Model, root: NodeId) -> Outcome {
     }
     model.set_input(root, 0, at);
     Outcome::Done
-}
-
-/// One input, and an output of its shape.
-pub(crate) fn keeps_shape(kind: &str) -> bool {
-    is_unary(kind) || matches!(kind, "Softmax" | "LogSoftmax" | "CumSum" | "Identity" | "MVN" | "NormalizeL2" | "LRN")
-}
-
-/// Works on every element alone, whatever stands beside it; further inputs are single numbers.
-pub(crate) fn is_unary(kind: &str) -> bool {
-    const ALL: &[&str] = &[
-        "Abs",
-        "Acos",
-        "Acosh",
-        "Asin",
-        "Asinh",
-        "Atan",
-        "Atanh",
-        "Ceiling",
-        "Clamp",
-        "Convert",
-        "ConvertLike",
-        "Cos",
-        "Cosh",
-        "Elu",
-        "Erf",
-        "ErfInv",
-        "Exp",
-        "Floor",
-        "Gelu",
-        "HSigmoid",
-        "HSwish",
-        "HardSigmoid",
-        "IsFinite",
-        "IsInf",
-        "IsNaN",
-        "Log",
-        "LogicalNot",
-        "BitwiseNot",
-        "Mish",
-        "Negative",
-        "Relu",
-        "Round",
-        "Selu",
-        "Sigmoid",
-        "Sign",
-        "Sin",
-        "Sinh",
-        "SoftPlus",
-        "SoftSign",
-        "Sqrt",
-        "Swish",
-        "Tan",
-        "Tanh",
-    ];
-    ALL.contains(&kind)
 }
 
 fn fix_pattern(model: &mut Model, root: NodeId) -> Result<Outcome> {

@@ -5,11 +5,10 @@
 //! the same way.
 
 use crate::fuse_transpose_into_matmul::swaps_last_two;
-use crate::shared::{axes_of, feeds_result, forward, ints, kind, transpose_order};
-use crate::simplify_shape_paths::is_unary;
-use carafe_graph::{Model, NodeId, OpRef, Outcome, Result, Rewrite, Use, Value};
+use crate::shared::{axes_of, feeds_result, forward, ints, transpose_order};
+use carafe_graph::{Elementwise, Model, NodeId, OrderCx, Outcome, Reordered, Result, Rewrite, Use, Value};
 use carafe_ops::linear::MatMul;
-use carafe_ops::movement::{Concat, Transpose};
+use carafe_ops::movement::{Split, Transpose, VariadicSplit};
 use carafe_tensor::Tensor;
 use std::sync::Arc;
 
@@ -26,11 +25,11 @@ impl Rewrite for SinkTransposes {
         "sink_transposes"
     }
     fn at(&self, model: &mut Model, root: NodeId) -> Result<Outcome> {
-        match kind(model, root) {
-            "Transpose" => into_region(model, root),
-            "MatMul" => into_product(model, root),
-            "Split" | "VariadicSplit" => into_split(model, root),
-            kind if kind.starts_with("Reduce") => into_reduction(model, root),
+        match model.node(root).op() {
+            op if op.is::<Transpose>() => into_region(model, root),
+            op if op.is::<MatMul>() => into_product(model, root),
+            op if op.is::<Split>() || op.is::<VariadicSplit>() => into_split(model, root),
+            op if op.info().reduces => into_reduction(model, root),
             _ => Ok(Outcome::NoMatch),
         }
     }
@@ -62,7 +61,7 @@ enum Plan {
     /// A Transpose of the value is put in; another one may go for it.
     Insert(Value, Vec<usize>, i64),
     /// The node is made again with its inputs in another order.
-    Through(NodeId, Vec<usize>, Vec<Plan>),
+    Through(NodeId, Reordered, Vec<Plan>),
 }
 
 struct Undone {
@@ -99,7 +98,7 @@ impl Plan {
                 let list = model.constant(&format!("{name}/order"), Tensor::from_slice(&[order.len()], &order)?)?;
                 Ok(model.add(name, Transpose, &[v, list])?.into())
             }
-            Plan::Through(node, order, plans) => {
+            Plan::Through(node, new, plans) => {
                 let mut inputs = plans.into_iter().map(|p| p.build(model)).collect::<Result<Vec<Value>>>()?;
                 let name = model.node(node).name().to_string();
                 let info = model.node(node).rt_info.clone();
@@ -107,8 +106,11 @@ impl Plan {
                 let rest = model.node(node).inputs()[inputs.len()..].to_vec();
                 inputs.extend(rest);
                 // The node keeps its name; the names of its tensor meant the old order and go.
-                let op = renumbered(model, node, &order, &mut inputs)?;
-                let new = model.add_ref(&name, op, &inputs)?;
+                for (input, list) in new.ints {
+                    let tensor = Tensor::from_slice(&[list.len()], &list)?;
+                    inputs[input] = model.constant(&format!("{name}/input_{input}"), tensor)?;
+                }
+                let new = model.add_ref(&name, Arc::from(new.op), &inputs)?;
                 model.set_name(node, format!("{name}/was"));
                 *model.rt_info_mut(new) = info;
                 Ok(new.into())
@@ -148,10 +150,10 @@ impl Look {
             return insert;
         }
         self.left -= 1;
-        let Some(inputs) = moved_inputs(model, v.node, order) else { return insert };
+        let Some((new, inputs)) = reordered(model, v.node, order) else { return insert };
         let met = std::mem::replace(&mut self.met, false);
         let plans = inputs.into_iter().map(|input| self.at(model, input, order)).collect();
-        let through = Plan::Through(v.node, order.to_vec(), plans);
+        let through = Plan::Through(v.node, new, plans);
         if through.cost() < 1 {
             self.met |= met;
             return through;
@@ -161,87 +163,24 @@ impl Look {
     }
 }
 
-// The inputs that must come in the order for the output to do so; `None` when the node cannot be renumbered.
-fn moved_inputs(model: &Model, id: NodeId, order: &[usize]) -> Option<Vec<Value>> {
+// The operation that takes its inputs in the order, and those inputs; `None` when there is none.
+fn reordered(model: &Model, id: NodeId, order: &[usize]) -> Option<(Reordered, Vec<Value>)> {
     let node = model.node(id);
     if node.outputs().len() != 1 || model.fact(id.into()).shape.rank() != Some(order.len()) {
         return None;
     }
+    let constant_ints = |i: usize| model.constant_of(model.input(id, i)?).and_then(|_| ints(model, id, i));
+    let cx = OrderCx { order, n_inputs: node.inputs().len(), ints: &constant_ints };
+    let new = node.op().reorder(&cx)?;
+    let inputs = node.inputs().get(..new.data)?;
     let of_rank = |v: &Value| model.fact(*v).shape.rank() == Some(order.len());
-    let first = node.inputs().first().filter(|v| of_rank(v));
-    match kind(model, id) {
-        kind if is_unary(kind) => Some(vec![*first?]),
-        "Pad" => {
-            let known = |i| model.input(id, i).is_some_and(|v| model.constant_of(v).is_some());
-            (known(1) && known(2)).then_some(vec![*first?])
-        }
-        "Concat" => node.inputs().iter().all(of_rank).then(|| node.inputs().to_vec()),
-        kind if is_broadcasting(kind) => {
-            let numpy = node
-                .op()
-                .attrs()
-                .into_iter()
-                .all(|(name, value)| name != "auto_broadcast" || value.to_text().is_some_and(|t| t == "numpy"));
-            let fits = |v: &Value| {
-                let rank = model.fact(*v).shape.rank();
-                of_rank(v) || (rank < Some(order.len()) && (model.constant_of(*v).is_some() || is_single(model, *v)))
-            };
-            (numpy && node.inputs().iter().all(fits)).then(|| node.inputs().to_vec())
-        }
-        _ => None,
-    }
-}
-
-fn is_broadcasting(kind: &str) -> bool {
-    const ALL: &[&str] = &[
-        "Add",
-        "Subtract",
-        "Multiply",
-        "Divide",
-        "Power",
-        "Maximum",
-        "Minimum",
-        "Mod",
-        "FloorMod",
-        "SquaredDifference",
-        "Equal",
-        "NotEqual",
-        "Greater",
-        "GreaterEqual",
-        "Less",
-        "LessEqual",
-        "LogicalAnd",
-        "LogicalOr",
-        "LogicalXor",
-        "BitwiseAnd",
-        "BitwiseOr",
-        "BitwiseXor",
-        "Select",
-        "FakeQuantize",
-    ];
-    ALL.contains(&kind)
-}
-
-// The operation on transposed inputs; pads are laid out along.
-fn renumbered(model: &mut Model, id: NodeId, order: &[usize], inputs: &mut [Value]) -> Result<OpRef> {
-    let name = model.node(id).name().to_string();
-    match kind(model, id) {
-        "Concat" => {
-            let axis = model.op_at::<Concat>(id).and_then(|c| carafe_graph::normalize_axis(c.axis, order.len()).ok());
-            let axis = order.iter().position(|&a| Some(a) == axis).unwrap_or(0);
-            Ok(Arc::new(Concat { axis: axis as i64 }))
-        }
-        "Pad" => {
-            for i in 1..=2 {
-                let old = ints(model, id, i).unwrap_or_default();
-                let new: Vec<i64> = order.iter().filter_map(|&a| old.get(a).copied()).collect();
-                let tensor = Tensor::from_slice(&[new.len()], &new)?;
-                inputs[i] = model.constant(&format!("{name}/pads_{i}"), tensor)?;
-            }
-            Ok(model.node(id).op_ref().clone())
-        }
-        _ => Ok(model.node(id).op_ref().clone()),
-    }
+    // What is broadcast may have fewer axes, where it can be laid out anew.
+    let broadcasts = node.op().info().elementwise == Elementwise::All;
+    let fits = |v: &Value| {
+        let shorter = model.fact(*v).shape.rank() < Some(order.len());
+        of_rank(v) || (broadcasts && shorter && (model.constant_of(*v).is_some() || is_single(model, *v)))
+    };
+    (!inputs.is_empty() && inputs.iter().all(fits)).then(|| (new, inputs.to_vec()))
 }
 
 fn is_identity(order: &[usize]) -> bool {
@@ -355,6 +294,7 @@ mod tests {
     use crate::testing::Draft;
     use carafe_ops::arithmetic::{Add, Multiply};
     use carafe_ops::math::Tanh;
+    use carafe_ops::movement::Concat;
     use carafe_ops::movement::Split;
     use carafe_ops::reduce::ReduceMean;
 

@@ -3,6 +3,7 @@
 
 use carafe_graph::{Constant, Model, NodeId, Result, Use, Value};
 use carafe_ops::linear::MatMul;
+use carafe_ops::movement::Transpose;
 use std::sync::Arc;
 
 /// Smaller constants are folded as usual.
@@ -11,8 +12,7 @@ const LARGE_BYTES: usize = 1 << 20;
 /// Rewrites every such MatMul; gives how many.
 pub(crate) fn read_directly(model: &mut Model) -> Result<usize> {
     let mut done = 0;
-    let transposes: Vec<NodeId> =
-        model.nodes().filter(|(_, n)| n.op().info().name == "Transpose").map(|(id, _)| id).collect();
+    let transposes: Vec<NodeId> = model.nodes().filter(|(_, n)| n.op().is::<Transpose>()).map(|(id, _)| id).collect();
     for id in transposes {
         let Some(weights) = transposed_weights(model, id) else { continue };
         for u in model.users(id.into()).to_vec() {

@@ -177,8 +177,6 @@ fn unary(op: &dyn Op, ports: &[&Val]) -> Option<Elt> {
             act::gelu::GeluApproximation::Erf => Act::GeluErf,
             act::gelu::GeluApproximation::Tanh => Act::GeluTanh,
         }
-    } else if op.is::<act::GeluV2>() {
-        Act::GeluErf
     } else if op.is::<act::HSigmoid>() {
         Act::HSigmoid
     } else if op.is::<act::HSwish>() {

@@ -60,13 +60,6 @@ fn is_known(fact: &Fact) -> bool {
     fact.shape.is_static() && !fact.ty.is_dynamic()
 }
 
-// Work for which a plan pays even if its shapes never come again.
-fn is_heavy(type_name: &str) -> bool {
-    const PARTS: [&str; 9] =
-        ["Convolution", "MatMul", "Attention", "Sequence", "Pool", "ROIAlign", "Interpolate", "MVN", "Softmax"];
-    PARTS.iter().any(|part| type_name.contains(part))
-}
-
 /// Splits a model behind the first operations whose results have no known shape; `None` when nothing comes behind them.
 pub(crate) fn split<B: Backend>(model: &Model, depth: usize) -> Result<Option<Split<B>>> {
     let is_open = |id: NodeId| model.node(id).outputs().iter().any(|o| !is_known(&o.fact));
@@ -83,7 +76,7 @@ pub(crate) fn split<B: Backend>(model: &Model, depth: usize) -> Result<Option<Sp
             any = true;
             let elements = |f: &Fact| f.shape.to_static().and_then(|s| carafe_tensor::elements(&s)).unwrap_or(0);
             let large = node.outputs().iter().any(|o| elements(&o.fact) >= LARGE);
-            heavy |= large || is_heavy(node.op().type_name());
+            heavy |= large || node.op().info().heavy;
         }
     }
     if !any {

@@ -65,7 +65,7 @@ impl Core {
     pub fn add_ops(&self, ops: impl IntoIterator<Item = OpFactory>) {
         let ops: Vec<OpFactory> = ops.into_iter().collect();
         let mut state = self.state_mut();
-        state.loose_ops.extend(ops.iter().filter(|f| f.info.since == 0 && f.info.opset != "carafe").cloned());
+        state.loose_ops.extend(ops.iter().filter(|f| !f.info.builtin).cloned());
         state.registry.add_all(ops);
         state.devices.values().for_each(|d| d.set_registry(&state.registry));
     }
@@ -192,6 +192,8 @@ impl Core {
         let (found, all) = self.resolve(device, properties)?;
         let model = &*model.model(self)?;
         let cache = self.cache_in_force(device, properties)?;
+        let newest = carafe_graph::upgraded(model)?;
+        let model = newest.as_ref().unwrap_or(model);
         let rewritten = self.rewritten(model)?;
         let job = cache::Job {
             model: rewritten.as_ref().unwrap_or(model),
@@ -227,7 +229,8 @@ impl Core {
     /// Which nodes of the model the device can run.
     pub fn query_model(&self, model: &Model, device: &str, properties: &Properties) -> Result<Query> {
         let (found, all) = self.resolve(device, properties)?;
-        found.query(model, &all).map_err(|e| e.at(format!("device `{device}`")))
+        let newest = carafe_graph::upgraded(model)?;
+        found.query(newest.as_ref().unwrap_or(model), &all).map_err(|e| e.at(format!("device `{device}`")))
     }
 
     /// Devices that are here, with their instances where there are several.

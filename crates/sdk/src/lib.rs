@@ -51,8 +51,8 @@ pub mod prelude {
     // The derive names this crate.
     pub use carafe_graph;
     pub use carafe_graph::{
-        Attr, AttrMap, AttrValue, Error, ErrorKind, EvalCx, Fact, InferCx, Match, NodeId, Op, OpNew, Outcome, Phase,
-        Result, TensorAttr, Value, attr_enum,
+        Attr, AttrMap, AttrValue, Error, ErrorKind, EvalCx, Fact, InferCx, Match, NodeId, Op, OpNew, OrderCx, Outcome,
+        Phase, Reordered, Result, RowKind, RowsCx, TensorAttr, Value, attr_enum,
     };
     pub use carafe_ops as ops;
     pub use carafe_tensor::{Dim, ElementType, PartialShape, Tensor, bf16, f16};

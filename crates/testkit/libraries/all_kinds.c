@@ -442,7 +442,7 @@ static CarafeStatus add_every_attr(CarafeRegistrar *r) {
 static CarafeStatus add_hinted(CarafeRegistrar *r) {
     CarafeAttr factor = carafe_attr_float("factor", 1), hint = carafe_attr_float("hint", 10);
     CarafeAttrInfo attrs[] = {{"factor", CARAFE_ATTR_FLOAT, 0, &factor, NULL}, {"hint", CARAFE_ATTR_FLOAT, 0, &hint, NULL}};
-    size_t internal[] = {1};
+    size_t internal[] = {1}, rows[] = {0};
     CarafeOp op = {0};
     op.size = sizeof op;
     op.abi = CARAFE_ABI_MAJOR;
@@ -456,6 +456,8 @@ static CarafeStatus add_hinted(CarafeRegistrar *r) {
     op.n_attrs = 2;
     op.internal_attrs = internal;
     op.n_internal_attrs = 1;
+    op.rows = rows;
+    op.n_rows = 1;
     op.create = hinted_create;
     op.infer = like_input;
     op.eval = hinted_eval;
@@ -568,7 +570,7 @@ CARAFE_C CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, Ca
     TRY(add_op(r, "Places", "kinds", 0, places_infer, places_eval));
     TRY(add_op(r, "RunningSum", "kinds", CARAFE_OP_STATEFUL, like_input, running_sum_eval));
     TRY(add_op(r, "SoftSign", "opset9", 0, like_input, fill_eval));
-    TRY(add_op(r, "Twice", "kinds", 0, like_input, twice_eval));
+    TRY(add_op(r, "Twice", "kinds", CARAFE_OP_ELEMENTWISE | CARAFE_OP_KEEPS_ZERO, like_input, twice_eval));
     TRY(add_op(r, "Heard", "kinds", CARAFE_OP_RANDOM, two_numbers, heard_eval));
 
     CarafeRule rule = {0};

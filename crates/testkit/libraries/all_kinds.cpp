@@ -307,8 +307,14 @@ CARAFE_EXTENSION(r) {
     r.op<Places>(Decl("Places", "kinds").input("data").output("places"));
     r.op<RunningSum>(Decl("RunningSum", "kinds").input("data").output("sum").with(CARAFE_OP_STATEFUL));
     r.op<OtherSoftSign>(Decl("SoftSign", "opset9").input("data").output("output"));
-    r.op<Hinted>(Decl("Hinted", "kinds").input("data").output("output").attr({"factor", 1.0}).internal({"hint", 10.0}));
-    r.op<Twice>(Decl("Twice", "kinds").input("data").output("output"));
+    r.op<Hinted>(Decl("Hinted", "kinds")
+                     .input("data")
+                     .output("output")
+                     .attr({"factor", 1.0})
+                     .internal({"hint", 10.0})
+                     .keeps_rows({0}));
+    r.op<Twice>(
+        Decl("Twice", "kinds").input("data").output("output").with(CARAFE_OP_ELEMENTWISE | CARAFE_OP_KEEPS_ZERO));
     r.op<Fails>(Decl("Fails", "kinds").input("data").output("output").required("how", CARAFE_ATTR_STR));
     r.op<Heard>(Decl("Heard", "kinds").input("data").output("heard").with(CARAFE_OP_RANDOM));
     r.rule("onnx", "kinds", "Steep", convert_steep);

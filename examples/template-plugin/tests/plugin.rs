@@ -237,7 +237,7 @@ impl PreparedKernel for Twice {
 }
 
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(opset = "acme")]
+#[op(opset = "acme", no_eval)]
 struct OnlyKernel {
     #[attr(default = false)]
     refused: bool,

@@ -34,7 +34,7 @@ impl Op for Wobble {
 
 /// Another operation of the same name.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Wobble", opset = "acme")]
+#[op(name = "Wobble", opset = "acme", no_eval)]
 struct OtherWobble {}
 
 impl Op for OtherWobble {

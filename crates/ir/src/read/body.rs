@@ -5,7 +5,7 @@ use super::Reader;
 use super::lookup::Class;
 use super::net::{Layer, Net, Source};
 use crate::xml::{Xml, child, elements, named, number, required_number, shorten};
-use carafe_graph::{AttrKind, BodyInput, BodyOutput, Error, Result, Slicing};
+use carafe_graph::{AttrKind, BodyInput, BodyOutput, Error, OpNew, Parameter, Result, ResultOp, Slicing};
 use std::collections::{HashMap, HashSet};
 
 /// A body that is checked but not built.
@@ -169,10 +169,10 @@ impl Ids {
         }
     }
     fn parameter(&self, id: u64) -> Result<usize> {
-        self.parameters.get(&id).copied().ok_or_else(|| self.wrong(id, "Parameter"))
+        self.parameters.get(&id).copied().ok_or_else(|| self.wrong(id, Parameter::INFO.name))
     }
     fn result(&self, id: u64) -> Result<usize> {
-        self.results.get(&id).copied().ok_or_else(|| self.wrong(id, "Result"))
+        self.results.get(&id).copied().ok_or_else(|| self.wrong(id, ResultOp::INFO.name))
     }
     fn wrong(&self, id: u64, wanted: &str) -> Error {
         match self.kinds.get(&id) {

@@ -8,7 +8,7 @@ use crate::names;
 use crate::xml::{child, plain_attributes};
 use carafe_graph::{
     AttrMap, AttrValue, Body, Constant, Error, FrameworkNode, Model, NodeId, OpNew, OpRef, Parameter, Result, ResultOp,
-    Value,
+    Value, newest,
 };
 use carafe_tensor::{ElementType, PartialShape};
 use std::collections::{HashMap, HashSet};
@@ -18,6 +18,7 @@ pub(crate) fn model(reader: &Reader<'_>, net: &Net<'_>) -> Result<Model> {
     let mut model = Model::default();
     let mut ids: Vec<Option<NodeId>> = vec![None; net.layers.len()];
     let unique = unique_names(net);
+    let mut unread: Vec<NodeId> = Vec::new();
     for &i in &net.order {
         let layer = &net.layers[i];
         let make = || {
@@ -27,9 +28,17 @@ pub(crate) fn model(reader: &Reader<'_>, net: &Net<'_>) -> Result<Model> {
         };
         let (op, attrs, inputs) = make().map_err(|e: Error| e.at(layer.place()))?;
         // An error of inference names the node itself.
-        let id = model.add_ref(unique[i].clone(), op, &inputs)?;
+        let (op, newest_inputs) = newest(&mut model, &unique[i], op, &inputs)?;
+        let id = model.add_ref(unique[i].clone(), op, &newest_inputs)?;
+        unread.extend(inputs.iter().filter(|v| !newest_inputs.contains(v)).map(|v| v.node));
         ids[i] = Some(id);
         describe(reader, layer, &attrs, id, &mut model);
+    }
+    // Constants that older versions of operations had to have.
+    for id in unread {
+        if model.get(id).is_some_and(|n| n.op().is::<Constant>()) && model.users(id.into()).is_empty() {
+            model.remove(id)?;
+        }
     }
     check_variables(&model)?;
     if let Some(tree) = child(net.xml, "rt_info") {

@@ -2,7 +2,7 @@
 
 use super::info::Needed;
 use crate::xml::shorten;
-use carafe_graph::{Error, NEWEST_OPSET, OpFactory, Registry};
+use carafe_graph::{Constant, Error, NEWEST_OPSET, OpFactory, OpNew, Parameter, Registry, ResultOp};
 use std::collections::HashMap;
 
 /// What a layer is.
@@ -27,41 +27,17 @@ impl Class<'_> {
     }
 }
 
-/// Types that old converters wrote without an opset of their own.
-const EXPERIMENTAL: [&str; 8] = [
-    "ExperimentalDetectronDetectionOutput",
-    "ExperimentalDetectronGenerateProposalsSingleImage",
-    "ExperimentalDetectronPriorGridGenerator",
-    "ExperimentalDetectronROIFeatureExtractor",
-    "ExperimentalDetectronTopKROIs",
-    "GRUCell",
-    "RNNCell",
-    "Proposal",
-];
-
-/// Types of opset2 that old converters wrote as opset1.
-const LATE: [&str; 3] = ["MVN", "ROIPooling", "ReorgYolo"];
-
 pub(crate) fn classify<'a>(registry: &'a Registry, kind: &str, version: &str) -> Class<'a> {
     if numbered(version) {
-        for (name, class) in [
-            ("Parameter", Class::Parameter),
-            ("Const", Class::Constant),
-            ("Constant", Class::Constant),
-            ("Result", Class::Result),
-        ] {
-            if kind.eq_ignore_ascii_case(name) {
+        let (parameter, result) = (Parameter::INFO, ResultOp::INFO);
+        for (info, class) in [(parameter, Class::Parameter), (Constant::INFO, Class::Constant), (result, Class::Result)]
+        {
+            if kind.eq_ignore_ascii_case(info.name) || kind.eq_ignore_ascii_case(info.xml_name) {
                 return class;
             }
         }
     }
-    let among = |list: &[&str]| list.iter().any(|name| kind.eq_ignore_ascii_case(name));
-    let found = registry.find(kind, version).or_else(|| match version {
-        "experimental" | "extension" if among(&EXPERIMENTAL) => registry.find(kind, "opset6"),
-        "opset1" if among(&LATE) => registry.find(kind, "opset2"),
-        _ => None,
-    });
-    found.map_or(Class::Unknown, Class::Known)
+    registry.find(kind, version).map_or(Class::Unknown, Class::Known)
 }
 
 fn numbered(version: &str) -> bool {

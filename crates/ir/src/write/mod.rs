@@ -5,13 +5,14 @@ mod body;
 mod emit;
 mod file;
 mod info;
+mod opset;
 mod weights;
 
 pub use file::write_file;
 pub use weights::WeightPart;
 
 use crate::read::MAX_BODY_DEPTH;
-use crate::{WriteOptions, names};
+use crate::{Versions, WriteOptions, names};
 use body::OuterPorts;
 use carafe_graph::{AttrValue, Constant, Error, Fact, Model, Node, NodeId, ResultOp, RtInfo, RtTree};
 use carafe_graph::{Result, Value};
@@ -54,6 +55,14 @@ fn write_text(model: &Model, options: &WriteOptions, weights: &mut dyn Write) ->
 }
 
 fn write_with<'w>(model: &Model, options: &WriteOptions, weights: &'w mut dyn Write) -> Result<(String, Weights<'w>)> {
+    let older = match options.versions {
+        Versions::Current => None,
+        Versions::Oldest | Versions::UpTo(_) => carafe_graph::oldest(model)?,
+    };
+    let model = older.as_ref().unwrap_or(model);
+    if let Versions::UpTo(limit) = options.versions {
+        opset::check(model, limit)?;
+    }
     let mut writer =
         Writer { xml: Emitter::new(), weights: Weights::new(weights), keep_internal: options.keep_internal };
     writer.xml.open("net", &[("name", &model.name), ("version", "11")])?;

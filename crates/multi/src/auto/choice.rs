@@ -39,7 +39,7 @@ fn has(device: &dyn Device, precision: &str) -> bool {
 
 // What the weights are kept in, by elements; a model with fake quantization is meant for integers.
 fn precision(model: &Model) -> &'static str {
-    if model.nodes().any(|(_, n)| n.op().type_name() == "FakeQuantize") {
+    if model.nodes().any(|(_, n)| n.op().info().quantizes) {
         return "INT8";
     }
     let (mut half, mut brain, mut full) = (0usize, 0usize, 0usize);

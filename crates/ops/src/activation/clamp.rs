@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Limits every element to `min..=max`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1)]
+#[op(since = 1, elementwise, idempotent)]
 pub struct Clamp {
     /// Lower limit.
     pub min: f64,
@@ -25,6 +25,9 @@ impl Op for Clamp {
         let min = (self.min.ceil() as i128).clamp(low, high);
         let max = (self.max.floor() as i128).clamp(low, high);
         unary::map_number(cx, |x| limit(x, self.min, self.max), |i| limit(i, min, max))
+    }
+    fn keeps_zero(&self) -> bool {
+        self.min <= 0.0 && self.max >= 0.0
     }
 }
 

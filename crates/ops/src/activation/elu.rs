@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Exponential linear unit.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1)]
+#[op(since = 1, elementwise, keeps_zero)]
 pub struct Elu {
     /// What the negative side falls to, with its sign turned.
     pub alpha: f64,

@@ -1,7 +1,7 @@
 //! Gelu: `y = x * P(X <= x)` for a normal X, by the error function or by the tanh formula. Opset 2 knew only the former.
 
 use crate::math::{special, unary};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 carafe_graph::attr_enum! {
@@ -16,7 +16,7 @@ carafe_graph::attr_enum! {
 
 /// Gaussian error linear unit.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 7)]
+#[op(since = 7, elementwise, keeps_zero)]
 pub struct Gelu {
     /// Which formula.
     #[attr(default = GeluApproximation::Erf)]
@@ -33,11 +33,14 @@ impl Op for Gelu {
             GeluApproximation::Tanh => unary::map_float(cx, gelu_tanh),
         }
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.approximation_mode == GeluApproximation::Erf { Version::of::<GeluV2>(self, cx) } else { None }
+    }
 }
 
 /// Gaussian error linear unit by the error function.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Gelu", since = 2, until = 6)]
+#[op(name = "Gelu", since = 2, until = 6, elementwise, keeps_zero)]
 pub struct GeluV2;
 
 impl Op for GeluV2 {
@@ -46,6 +49,9 @@ impl Op for GeluV2 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         unary::map_float(cx, gelu)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<Gelu>(self, cx)
     }
 }
 

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Sigmoid made of three straight lines.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 5)]
+#[op(since = 5, elementwise)]
 pub struct HSigmoid;
 
 impl Op for HSigmoid {

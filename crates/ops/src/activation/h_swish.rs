@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// `x` times HSigmoid.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4)]
+#[op(since = 4, elementwise, keeps_zero)]
 pub struct HSwish;
 
 impl Op for HSwish {

@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// A line limited to 0..1.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, alpha, beta")]
+#[op(since = 1, inputs = "data, alpha, beta", elementwise)]
 pub struct HardSigmoid;
 
 impl Op for HardSigmoid {

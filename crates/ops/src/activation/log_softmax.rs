@@ -1,11 +1,11 @@
 //! LogSoftmax: the logarithm of Softmax, computed as `t - ln(sum(e^t))` with `t = x - max`, so that it never meets `ln(0)`.
 
 use super::along_axis;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
 
 /// Turns the numbers along an axis into logarithms of probabilities.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 5)]
+#[op(since = 5, keeps_shape)]
 pub struct LogSoftmax {
     /// The axis; negative ones count from the end.
     #[attr(default = 1)]
@@ -21,5 +21,8 @@ impl Op for LogSoftmax {
             let log = line.iter().map(|x| x.exp()).sum::<f64>().ln();
             line.iter_mut().for_each(|x| *x -= log);
         })
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axis_leaves_rows(self.axis))
     }
 }

@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// `x` times the hyperbolic tangent of SoftPlus.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4)]
+#[op(since = 4, elementwise, keeps_zero)]
 pub struct Mish;
 
 impl Op for Mish {

@@ -3,7 +3,7 @@
 
 use crate::arithmetic::{AutoBroadcast, Meeting};
 use crate::index::offsets;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Leaky rectifier with a slope for every channel or element.
@@ -35,6 +35,9 @@ impl Op for PRelu {
             x.iter().zip(at).map(|(&x, i)| if x < 0.0 { x * slope[i] } else { x }).collect::<Vec<f64>>()
         };
         cx.put(0, &shape, data)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.elementwise()
     }
 }
 

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Positive part.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, xml = "ReLU")]
+#[op(since = 1, xml = "ReLU", elementwise, keeps_zero, idempotent)]
 pub struct Relu;
 
 impl Op for Relu {

@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Scaled exponential linear unit.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, alpha, lambda")]
+#[op(since = 1, inputs = "data, alpha, lambda", elementwise, keeps_zero)]
 pub struct Selu;
 
 impl Op for Selu {

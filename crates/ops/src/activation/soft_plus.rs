@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Smooth positive part.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4)]
+#[op(since = 4, elementwise)]
 pub struct SoftPlus;
 
 impl Op for SoftPlus {

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Sign with a soft step.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 9)]
+#[op(since = 9, elementwise, keeps_zero)]
 pub struct SoftSign;
 
 impl Op for SoftSign {

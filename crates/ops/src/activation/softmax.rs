@@ -2,11 +2,11 @@
 //! and a missing one was 0, not 1.
 
 use super::along_axis;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, Version, VersionCx};
 
 /// Turns the numbers along an axis into probabilities.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 8, xml = "SoftMax")]
+#[op(since = 8, xml = "SoftMax", keeps_shape)]
 pub struct Softmax {
     /// The axis; negative ones count from the end.
     #[attr(default = 1)]
@@ -20,11 +20,17 @@ impl Op for Softmax {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         along_axis::map(cx, self.axis, softmax)
     }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axis_leaves_rows(self.axis))
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.axis >= 0 { Version::of::<SoftmaxV1>(self, cx) } else { None }
+    }
 }
 
 /// Turns the numbers along an axis into probabilities.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Softmax", since = 1, until = 7, xml = "SoftMax")]
+#[op(name = "Softmax", since = 1, until = 7, xml = "SoftMax", keeps_shape)]
 pub struct SoftmaxV1 {
     /// The axis, not negative.
     #[attr(default = 0)]
@@ -39,6 +45,12 @@ impl Op for SoftmaxV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         along_axis::map(cx, self.axis, softmax)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axis_leaves_rows(self.axis))
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<Softmax>(self, cx)
     }
 }
 

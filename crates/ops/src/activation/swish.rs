@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// `x` times the sigmoid of `beta * x`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4, inputs = "data, beta?")]
+#[op(since = 4, inputs = "data, beta?", elementwise, keeps_zero)]
 pub struct Swish;
 
 impl Op for Swish {

@@ -2,11 +2,11 @@
 
 use super::binary::{self, AutoBroadcast, Meeting, any_integer};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
-use carafe_tensor::{Dim, Number};
+use carafe_tensor::{Dim, Number, ElementType};
 
 /// Quotient.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "a, b")]
+#[op(since = 1, inputs = "a, b", broadcasts)]
 pub struct Divide {
     /// Integers round down when true, toward zero when false.
     #[attr(default = true)]
@@ -39,6 +39,9 @@ impl Op for Divide {
         binary::refuse_zero_divisor(cx)?;
         let down = self.m_pythondiv;
         with_number!(cx.ty(0), T => binary::map(cx, self.meeting(), |a: T, b: T| divide(a, b, down)))
+    }
+    fn neutral(&self, _ty: ElementType) -> Option<f64> {
+        Some(1.0)
     }
 }
 

@@ -6,7 +6,7 @@ use carafe_tensor::{Dim, Number};
 
 broadcasting! {
     /// Remainder with the sign of the divisor.
-    #[op(since = 1, inputs = "a, b")]
+    #[op(since = 1, inputs = "a, b", broadcasts)]
     pub struct FloorMod;
 }
 

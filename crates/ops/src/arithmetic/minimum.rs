@@ -6,7 +6,7 @@ use carafe_tensor::Dim;
 
 broadcasting! {
     /// Smaller number.
-    #[op(since = 1, inputs = "a, b", commutative)]
+    #[op(since = 1, inputs = "a, b", commutative, broadcasts)]
     pub struct Minimum;
 }
 

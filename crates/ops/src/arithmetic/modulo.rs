@@ -7,7 +7,7 @@ use carafe_tensor::{Dim, Number};
 
 broadcasting! {
     /// Remainder with the sign of the dividend.
-    #[op(since = 1, inputs = "a, b")]
+    #[op(since = 1, inputs = "a, b", broadcasts)]
     pub struct Mod;
 }
 

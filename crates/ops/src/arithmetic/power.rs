@@ -2,11 +2,11 @@
 
 use super::binary::{self, broadcasting};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
-use carafe_tensor::Number;
+use carafe_tensor::{Number, ElementType};
 
 broadcasting! {
     /// Power.
-    #[op(since = 1, inputs = "a, b")]
+    #[op(since = 1, inputs = "a, b", broadcasts)]
     pub struct Power;
 }
 
@@ -16,5 +16,9 @@ impl Op for Power {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         with_number!(cx.ty(0), T => binary::map(cx, self.meeting(), |a: T, b: T| T::from_f64(a.to_f64().powf(b.to_f64()))))
+    }
+    fn neutral(&self, ty: ElementType) -> Option<f64> {
+        // The power of a 64-bit integer goes through floating point and loses digits.
+        (!matches!(ty, ElementType::I64 | ElementType::U64)).then_some(1.0)
     }
 }

@@ -6,7 +6,7 @@ use carafe_tensor::Number;
 
 broadcasting! {
     /// Square of the difference.
-    #[op(since = 1, inputs = "a, b", commutative)]
+    #[op(since = 1, inputs = "a, b", commutative, broadcasts)]
     pub struct SquaredDifference;
 }
 

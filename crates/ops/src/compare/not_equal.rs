@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 broadcasting! {
     /// Tells where `a != b`.
-    #[op(since = 1, inputs = "a, b", commutative)]
+    #[op(since = 1, inputs = "a, b", commutative, broadcasts)]
     pub struct NotEqual;
 }
 

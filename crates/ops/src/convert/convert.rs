@@ -7,7 +7,7 @@ use carafe_tensor::ElementType;
 
 /// Changes the element type.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1)]
+#[op(since = 1, elementwise)]
 pub struct Convert {
     /// The new element type.
     pub destination_type: ElementType,

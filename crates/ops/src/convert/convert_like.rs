@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Changes the element type to that of another tensor.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, like")]
+#[op(since = 1, inputs = "data, like", elementwise)]
 pub struct ConvertLike;
 
 impl Op for ConvertLike {

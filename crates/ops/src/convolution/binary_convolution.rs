@@ -4,7 +4,8 @@
 
 use super::forward::{convolve, infer_shape};
 use super::window::{PadType, Rounding, Window};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 use carafe_tensor::ElementType;
 
 carafe_graph::attr_enum! {
@@ -17,7 +18,7 @@ carafe_graph::attr_enum! {
 
 /// Convolves the signs of `[N, Ci, ...]` with those of filters `[Co, Ci, ...]`, which are usually u1.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, filters")]
+#[op(since = 1, inputs = "data, filters", rows = "0", heavy)]
 pub struct BinaryConvolution {
     /// Steps between windows, one for each spatial axis.
     pub strides: Vec<i64>,
@@ -72,5 +73,8 @@ impl Op for BinaryConvolution {
         };
         let (shape, out) = convolve::<f32>(cx, &self.window(), false, &data, &filters, self.pad_value)?;
         cx.put(0, &shape, out)
+    }
+    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
+        cost::convolution(outputs[0], inputs.get(1), 1)
     }
 }

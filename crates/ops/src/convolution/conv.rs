@@ -2,11 +2,12 @@
 
 use super::forward;
 use super::window::{PadType, Rounding, Window};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 
 /// Convolves `[N, Ci, ...]` with filters `[Co, Ci, ...]` on one to three spatial axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, filters")]
+#[op(since = 1, inputs = "data, filters", rows = "0", heavy, channel = "1")]
 pub struct Convolution {
     /// Steps between windows, one for each spatial axis.
     pub strides: Vec<i64>,
@@ -40,5 +41,8 @@ impl Op for Convolution {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         forward::eval(cx, &self.window(), false)
+    }
+    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
+        cost::convolution(outputs[0], inputs.get(1), 1)
     }
 }

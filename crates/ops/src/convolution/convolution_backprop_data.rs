@@ -3,11 +3,12 @@
 
 use super::backward::Backward;
 use super::window::PadType;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 
 /// Spreads `[N, Ci, ...]` through filters `[Ci, Co, ...]`; the optional input gives the spatial shape of the output.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, filters, output_shape?")]
+#[op(since = 1, inputs = "data, filters, output_shape?", rows = "0", shape_inputs = "2", heavy, channel = "1")]
 pub struct ConvolutionBackpropData {
     /// Steps between filters in the output, one for each spatial axis.
     pub strides: Vec<i64>,
@@ -45,5 +46,9 @@ impl Op for ConvolutionBackpropData {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         self.backward().eval(cx)
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        // Every input element meets the filter of its own channel.
+        cost::convolution(inputs.first()?, inputs.get(1), 1)
     }
 }

@@ -5,12 +5,13 @@ use super::forward::{n_spatial, numeric_type};
 use super::unfold::Grid;
 use super::window::{PadType, Rounding, Window};
 use crate::linear::product::{COLUMNS, Rows, add_product, zeros};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact, Version, VersionCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// 2-D convolution of `[N, Ci, H, W]` with filters `[Co, Ci / group, kh, kw]` at moved taps, weighted by an optional mask.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 8, inputs = "data, offsets, filters, mask?")]
+#[op(since = 8, inputs = "data, offsets, filters, mask?", heavy, channel = "1")]
 pub struct DeformableConvolution {
     /// Steps between windows, one for each spatial axis.
     pub strides: Vec<i64>,
@@ -36,7 +37,7 @@ pub struct DeformableConvolution {
 
 /// As the current version, without mask and without padding of the samples.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "DeformableConvolution", since = 1, until = 7, inputs = "data, offsets, filters")]
+#[op(name = "DeformableConvolution", since = 1, until = 7, inputs = "data, offsets, filters", heavy, channel = "1")]
 pub struct DeformableConvolutionV1 {
     /// Steps between windows, one for each spatial axis.
     pub strides: Vec<i64>,
@@ -72,6 +73,12 @@ impl Op for DeformableConvolution {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         self.parts().eval(cx)
     }
+    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
+        cost::convolution(outputs[0], inputs.get(2), 1)
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if cx.n_inputs() == 3 && !self.bilinear_interpolation_pad { Version::of::<DeformableConvolutionV1>(self, cx) } else { None }
+    }
 }
 
 impl Op for DeformableConvolutionV1 {
@@ -80,6 +87,12 @@ impl Op for DeformableConvolutionV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         self.parts().eval(cx)
+    }
+    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
+        cost::convolution(outputs[0], inputs.get(2), 1)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<DeformableConvolution>(self, cx)
     }
 }
 

@@ -3,11 +3,12 @@
 
 use super::forward;
 use super::window::{PadType, Rounding, Window};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 
 /// Convolves `[N, G*Ci, ...]` with filters `[G, Co, Ci, ...]` to `[N, G*Co, ...]`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, filters")]
+#[op(since = 1, inputs = "data, filters", rows = "0", heavy, channel = "1")]
 pub struct GroupConvolution {
     /// Steps between windows, one for each spatial axis.
     pub strides: Vec<i64>,
@@ -41,5 +42,8 @@ impl Op for GroupConvolution {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         forward::eval(cx, &self.window(), true)
+    }
+    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
+        cost::convolution(outputs[0], inputs.get(1), 2)
     }
 }

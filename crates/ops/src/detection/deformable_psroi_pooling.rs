@@ -13,7 +13,7 @@ carafe_graph::attr_enum! {
 
 /// Regions `[image, x1, y1, x2, y2]` to `group_size` by `group_size` bins, moved by `offsets`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, rois, offsets?")]
+#[op(since = 1, inputs = "data, rois, offsets?", heavy)]
 pub struct DeformablePSROIPooling {
     /// Channels of the output.
     pub output_dim: i64,

@@ -4,7 +4,7 @@
 use super::boxes::Corners;
 use super::expect::{dim_is, put_f32, same_dim, same_float, zeros};
 use super::nms_core::{Kept, Rank, best, descending, greedy, limit};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::{Dim, PartialShape};
 
 carafe_graph::attr_enum! {
@@ -162,6 +162,11 @@ impl Op for DetectionOutputV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(&self.newest(), cx)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        // The current version finds the number of classes in the sizes.
+        let known = |input: usize, axis: usize| cx.fact(input).is_some_and(|f| f.shape.dim(axis).is_known());
+        if known(1, 1) && known(2, 2) { Version::of::<DetectionOutput>(self, cx) } else { None }
     }
 }
 

@@ -10,7 +10,7 @@ use carafe_tensor::{Dim, ElementType, PartialShape};
 
 /// Boxes, classes and scores.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 6, inputs = "rois, deltas, scores, im_info", outputs = "boxes, classes, scores")]
+#[op(since = 6, inputs = "rois, deltas, scores, im_info", outputs = "boxes, classes, scores", also = "experimental, extension")]
 pub struct ExperimentalDetectronDetectionOutput {
     /// Scores must be greater.
     pub score_threshold: f32,

@@ -9,7 +9,7 @@ use carafe_tensor::{Dim, PartialShape};
 
 /// Proposals and their scores.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 6, inputs = "im_info, anchors, deltas, scores", outputs = "rois, scores")]
+#[op(since = 6, inputs = "im_info, anchors, deltas, scores", outputs = "rois, scores", also = "experimental, extension")]
 pub struct ExperimentalDetectronGenerateProposalsSingleImage {
     /// Smaller boxes lose their score.
     pub min_size: f32,

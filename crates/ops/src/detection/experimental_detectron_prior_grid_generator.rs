@@ -8,7 +8,7 @@ use carafe_tensor::{Dim, PartialShape};
 
 /// Anchors cell by cell.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 6, inputs = "priors, feature_map, im_data")]
+#[op(since = 6, inputs = "priors, feature_map, im_data", also = "experimental, extension")]
 pub struct ExperimentalDetectronPriorGridGenerator {
     /// One row for all anchors; otherwise `[h, w, priors, 4]`.
     #[attr(default = true)]

@@ -8,7 +8,7 @@ use carafe_tensor::{Dim, PartialShape};
 
 /// Pooled features and the regions themselves.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 6, inputs = "rois, pyramid_layers...", outputs = "features, rois")]
+#[op(since = 6, inputs = "rois, pyramid_layers...", outputs = "features, rois", also = "experimental, extension")]
 pub struct ExperimentalDetectronROIFeatureExtractor {
     /// Bins a side.
     pub output_size: i64,

@@ -8,7 +8,7 @@ use carafe_tensor::{Dim, PartialShape};
 
 /// The best regions, best first.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 6, inputs = "rois, probs")]
+#[op(since = 6, inputs = "rois, probs", also = "experimental, extension")]
 pub struct ExperimentalDetectronTopKROIs {
     /// Rows of the output.
     #[attr(default = 0)]

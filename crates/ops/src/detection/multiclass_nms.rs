@@ -6,7 +6,7 @@ use super::boxes::Corners;
 use super::class_rows::{Counts, Row, SortResult, by_class, infer_rows, keep_best, put_rows};
 use super::expect::{dim_is, same_dim, same_float};
 use super::nms_core::{Kept, limit, ranked};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::ElementType;
 
 /// Selected boxes, their flat indices and their number for each image.
@@ -111,6 +111,9 @@ impl Op for MulticlassNmsV8 {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         self.newest().eval(cx)
     }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<MulticlassNms>(self, cx)
+    }
 }
 
 impl Op for MulticlassNms {
@@ -142,6 +145,9 @@ impl Op for MulticlassNms {
 
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         if cx.has(2) { self.eval_listed(cx) } else { self.eval_shared(cx) }
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if cx.n_inputs() == 2 { Version::of::<MulticlassNmsV8>(self, cx) } else { None }
     }
 }
 

@@ -5,7 +5,7 @@
 use super::boxes::Corners;
 use super::expect::{dim_is, index_type, same_dim, single, up_to};
 use super::nms_core::{descending, limit, select_decaying};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
 carafe_graph::attr_enum! {
@@ -143,6 +143,9 @@ impl Op for NonMaxSuppressionV4 {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.box_encoding, self.sort_result_descending, Suppress::From)
     }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<NonMaxSuppressionV5>(self, cx)
+    }
 }
 
 impl Op for NonMaxSuppressionV3 {
@@ -152,6 +155,9 @@ impl Op for NonMaxSuppressionV3 {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.box_encoding, self.sort_result_descending, Suppress::From)
     }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<NonMaxSuppressionV5>(self, cx)
+    }
 }
 
 impl Op for NonMaxSuppressionV1 {
@@ -160,6 +166,9 @@ impl Op for NonMaxSuppressionV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.box_encoding, self.sort_result_descending, Suppress::From)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<NonMaxSuppressionV5>(self, cx)
     }
 }
 

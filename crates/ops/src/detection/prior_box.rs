@@ -3,12 +3,12 @@
 //! with `clip`.
 
 use super::expect::{dim_is, put_f32, zeros};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
 /// Anchors `[2, 4 * H * W * boxes a cell]`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 8, inputs = "output_size, image_size")]
+#[op(since = 8, inputs = "output_size, image_size", shape_inputs = "0, 1")]
 pub struct PriorBox {
     /// Sides of square boxes, in pixels.
     #[attr(default = vec![])]
@@ -52,7 +52,7 @@ pub struct PriorBox {
 
 /// Anchors `[2, 4 * H * W * boxes a cell]`, the box of `max_size` before those of the ratios.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "PriorBox", since = 1, until = 7, inputs = "output_size, image_size")]
+#[op(name = "PriorBox", since = 1, until = 7, inputs = "output_size, image_size", shape_inputs = "0, 1")]
 pub struct PriorBoxV1 {
     /// Sides of square boxes, in pixels.
     #[attr(default = vec![])]
@@ -119,6 +119,9 @@ impl Op for PriorBox {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         self.place(cx)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.min_max_aspect_ratios_order { Version::of::<PriorBoxV1>(self, cx) } else { None }
+    }
 }
 
 impl Op for PriorBoxV1 {
@@ -127,6 +130,9 @@ impl Op for PriorBoxV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         self.newest().place(cx)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<PriorBox>(self, cx)
     }
 }
 

@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Anchors `[2, 4 * H * W * sizes]`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "output_size, image_size")]
+#[op(since = 1, inputs = "output_size, image_size", shape_inputs = "0, 1")]
 pub struct PriorBoxClustered {
     /// Widths in pixels.
     pub width: Vec<f32>,

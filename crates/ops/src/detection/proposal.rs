@@ -5,12 +5,12 @@
 use super::boxes::Corners;
 use super::expect::{dim_is, put_f32, same_dim, same_float, zeros};
 use super::nms_core::{Kept, greedy, ranked};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
 /// Proposals and their probabilities.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4, inputs = "class_probs, bbox_deltas, image_shape", outputs = "rois, probs")]
+#[op(since = 4, inputs = "class_probs, bbox_deltas, image_shape", outputs = "rois, probs", also = "experimental, extension")]
 pub struct Proposal {
     /// Side of the square that anchors are made of.
     pub base_size: u32,
@@ -118,6 +118,9 @@ impl Op for Proposal {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(self, cx)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if cx.only_outputs(1) { Version::of::<ProposalV1>(self, cx) } else { None }
+    }
 }
 
 impl Op for ProposalV1 {
@@ -126,6 +129,9 @@ impl Op for ProposalV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(&self.newest(), cx)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<Proposal>(self, cx)
     }
 }
 

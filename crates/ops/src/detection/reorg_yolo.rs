@@ -7,7 +7,7 @@ use carafe_tensor::{Dim, PartialShape};
 
 /// `[N, C, H, W]` to `[N, C * stride^2, H / stride, W / stride]`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 2, moves = "0")]
+#[op(since = 2, moves = "0", also = "opset1")]
 pub struct ReorgYolo {
     /// Side of the blocks.
     pub stride: i64,

@@ -3,7 +3,7 @@
 
 use super::expect::{image_index, put_f32, zeros};
 use super::roi_grid::{Bins, Features, PoolMode, Region, infer_align, pool_upright};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 
 carafe_graph::attr_enum! {
     /// How region coordinates are brought to the feature map.
@@ -19,7 +19,7 @@ carafe_graph::attr_enum! {
 
 /// Regions `[x1, y1, x2, y2]` pooled to a fixed grid.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 9, inputs = "data, rois, batch_indices")]
+#[op(since = 9, inputs = "data, rois, batch_indices", heavy)]
 pub struct ROIAlign {
     /// Bins of a column.
     pub pooled_h: i64,
@@ -38,7 +38,7 @@ pub struct ROIAlign {
 
 /// Regions pooled to a fixed grid, asymmetric alignment.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "ROIAlign", since = 3, until = 8, inputs = "data, rois, batch_indices")]
+#[op(name = "ROIAlign", since = 3, until = 8, inputs = "data, rois, batch_indices", heavy)]
 pub struct ROIAlignV3 {
     /// Bins of a column.
     pub pooled_h: i64,
@@ -72,6 +72,9 @@ impl Op for ROIAlignV3 {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         self.newest().eval(cx)
     }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<ROIAlign>(self, cx)
+    }
 }
 
 impl Op for ROIAlign {
@@ -83,6 +86,9 @@ impl Op for ROIAlign {
         pool_regions(cx, 4, self.sampling_ratio, |features, roi, bins, out| {
             pool_upright(features, self.region(roi), bins, self.mode, out)
         })
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.aligned_mode == AlignedMode::Asymmetric { Version::of::<ROIAlignV3>(self, cx) } else { None }
     }
 }
 

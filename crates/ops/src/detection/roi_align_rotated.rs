@@ -7,7 +7,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Turned regions averaged to a fixed grid.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 15, inputs = "data, rois, batch_indices")]
+#[op(since = 15, inputs = "data, rois, batch_indices", heavy)]
 pub struct ROIAlignRotated {
     /// Bins of a column.
     pub pooled_h: i64,

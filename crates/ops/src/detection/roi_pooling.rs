@@ -13,7 +13,7 @@ carafe_graph::attr_enum! {
 
 /// Regions `[image, x1, y1, x2, y2]` pooled to a fixed grid.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 2, inputs = "data, rois")]
+#[op(since = 2, inputs = "data, rois", heavy, also = "opset1")]
 pub struct ROIPooling {
     /// Bins of a column.
     pub pooled_h: i64,

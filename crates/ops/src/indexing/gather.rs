@@ -2,7 +2,7 @@
 //! of the axis gives zeros, also in the older classes whose specification forbids it.
 
 use crate::movement::axes::{axis_input, of_rank, require_one};
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, RowKind, Version, VersionCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Slices along an axis by indices; leading batch axes are walked together.
@@ -20,6 +20,21 @@ impl Op for Gather {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.batch_dims)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        let axis = cx.ints(2).and_then(|a| a.first().copied());
+        match (cx.kinds()[0], cx.kinds()[1], axis) {
+            (_, _, None) => Err("its axis is not known".into()),
+            _ if self.batch_dims != 0 => Err("it gathers for each batch".into()),
+            (RowKind::Rows, RowKind::Fixed, Some(axis)) => cx.axis_leaves_rows(axis),
+            (RowKind::Fixed, RowKind::Rows, Some(0)) => Ok(()),
+            _ => Err("it gathers rows".into()),
+        }
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        // Before opset 8 an index could not be counted from the end.
+        let forward = cx.ints(1).is_some_and(|list| list.iter().all(|&i| i >= 0));
+        if forward { Version::of::<GatherV7>(self, cx) } else { None }
     }
 }
 
@@ -39,6 +54,12 @@ impl Op for GatherV7 {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.batch_dims)
     }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<Gather>(self, cx)
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.batch_dims == 0 { Version::of::<GatherV1>(self, cx) } else { None }
+    }
 }
 
 /// Slices along an axis by indices.
@@ -52,6 +73,9 @@ impl Op for GatherV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, 0)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<GatherV7>(self, cx)
     }
 }
 

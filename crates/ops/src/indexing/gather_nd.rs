@@ -2,7 +2,7 @@
 //! one, opset 8 keeps them.
 
 use super::gather::in_axis;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Slices by index tuples; batch axes keep their shape.
@@ -21,6 +21,9 @@ impl Op for GatherND {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.batch_dims)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.batch_dims < 2 { Version::of::<GatherNDV5>(self, cx) } else { None }
+    }
 }
 
 /// Slices by index tuples; batch axes are joined into one.
@@ -38,6 +41,9 @@ impl Op for GatherNDV5 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.batch_dims)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.batch_dims < 2 { Version::of::<GatherND>(self, cx) } else { None }
     }
 }
 

@@ -1,7 +1,7 @@
 //! OneHot: a new axis of length `depth` that holds `on_value` at the index and `off_value` elsewhere. An index outside of
 //! the depth gives `off_value` throughout.
 
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, Version, VersionCx};
 use carafe_tensor::{Dim, PartialShape, Tensor};
 
 carafe_graph::attr_enum! {
@@ -16,7 +16,7 @@ carafe_graph::attr_enum! {
 
 /// Marks the place each index points to.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 16, inputs = "indices, depth, on_value, off_value", moves = "2, 3")]
+#[op(since = 16, inputs = "indices, depth, on_value, off_value", moves = "2, 3", shape_inputs = "1")]
 pub struct OneHot {
     /// Place of the new axis; negative counts from the end of the output.
     pub axis: i64,
@@ -32,11 +32,14 @@ impl Op for OneHot {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.axis, self.negative_indices_mode)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.negative_indices_mode == NegativeIndices::Ignore { Version::of::<OneHotV1>(self, cx) } else { None }
+    }
 }
 
 /// Marks the place each index points to.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "OneHot", since = 1, until = 15, inputs = "indices, depth, on_value, off_value", moves = "2, 3")]
+#[op(name = "OneHot", since = 1, until = 15, inputs = "indices, depth, on_value, off_value", moves = "2, 3", shape_inputs = "1")]
 pub struct OneHotV1 {
     /// Place of the new axis; negative counts from the end of the output.
     pub axis: i64,
@@ -48,6 +51,9 @@ impl Op for OneHotV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.axis, NegativeIndices::Ignore)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<OneHot>(self, cx)
     }
 }
 

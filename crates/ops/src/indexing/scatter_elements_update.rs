@@ -5,7 +5,7 @@ use super::gather::in_axis;
 use super::scatter::{Reduction, follow, infer_output, is_partial, reduce, store};
 use crate::index::unravel;
 use crate::movement::axes::{axis_input, require_one};
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, Version, VersionCx};
 use carafe_tensor::{ElementType, elements, strides};
 
 /// Updates single elements along an axis.
@@ -42,6 +42,12 @@ impl Op for ScatterElementsUpdate {
         let targets = eval_targets(cx)?;
         reduce(cx, 2, &targets, self.reduction, self.use_init_val)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        // Before opset 12 an index could not be counted from the end.
+        let forward = cx.ints(1).is_some_and(|list| list.iter().all(|&i| i >= 0));
+        let plain = self.reduction == Reduction::None && forward;
+        if plain { Version::of::<ScatterElementsUpdateV3>(self, cx) } else { None }
+    }
 }
 
 /// Replaces single elements along an axis.
@@ -56,6 +62,9 @@ impl Op for ScatterElementsUpdateV3 {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let targets = eval_targets(cx)?;
         store(cx, 2, &targets)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<ScatterElementsUpdate>(self, cx)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::gather_nd::tuple_starts;
 use super::scatter::{Reduction, follow, infer_output, is_partial, reduce};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::PartialShape;
 
 /// Updates slices at index tuples.
@@ -33,6 +33,9 @@ impl Op for ScatterNDUpdate {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.reduction)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.reduction == Reduction::None { Version::of::<ScatterNDUpdateV4>(self, cx) } else { None }
+    }
 }
 
 /// Replaces slices at index tuples.
@@ -46,6 +49,9 @@ impl Op for ScatterNDUpdateV4 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, Reduction::None)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<ScatterNDUpdate>(self, cx)
     }
 }
 

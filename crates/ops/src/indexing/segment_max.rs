@@ -17,7 +17,7 @@ carafe_graph::attr_enum! {
 
 /// Maximum of the rows of each segment.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 16, inputs = "data, segment_ids, num_segments?")]
+#[op(since = 16, inputs = "data, segment_ids, num_segments?", own_type)]
 pub struct SegmentMax {
     /// What an empty segment holds.
     pub fill_mode: FillMode,

@@ -8,7 +8,7 @@ use carafe_tensor::Tensor;
 
 /// `then` where the condition holds, `else` elsewhere.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "cond, then, else", moves = "1, 2")]
+#[op(since = 1, inputs = "cond, then, else", moves = "1, 2", broadcasts)]
 pub struct Select {
     /// How the shapes meet.
     #[attr(default = AutoBroadcast::Numpy)]

@@ -7,7 +7,7 @@ use carafe_tensor::{ElementType, PartialShape};
 
 /// Either `[G, M, K]` by `[G, N, K]`, or rows `[T, K]` cut into groups by `offsets`, by `[G, N, K]`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 17, inputs = "mat_a, mat_b, offsets?")]
+#[op(since = 17, inputs = "mat_a, mat_b, offsets?", heavy)]
 pub struct GroupedMatMul;
 
 impl Op for GroupedMatMul {

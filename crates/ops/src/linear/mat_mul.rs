@@ -3,12 +3,13 @@
 
 use super::product::{Factor, Rows, add_product, add_product_of_rows, is_factor, transposed, with_factor, zeros};
 use crate::index::{broadcast_strides, offsets};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost::product;
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, RowKind, Fact};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Product of matrices in the last two dimensions; the dimensions before them broadcast as in numpy.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "a, b")]
+#[op(since = 1, inputs = "a, b", heavy, channel = "-1")]
 pub struct MatMul {
     /// Swap the last two dimensions of the first input.
     #[attr(default = false)]
@@ -46,6 +47,26 @@ impl Op for MatMul {
 
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         with_factor!(cx.ty(0), T => self.multiply::<T>(cx))
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        let (a, b) = (cx.rank(0), cx.rank(1));
+        let kept = match (cx.kinds()[0], cx.kinds()[1]) {
+            (RowKind::Rows, RowKind::Fixed) => a >= b && (a >= 3 || (a == 2 && !self.transpose_a)),
+            (RowKind::Fixed, RowKind::Rows) => b >= 3 && a <= b,
+            (RowKind::Rows, RowKind::Rows) => a >= 3 && a == b,
+            _ => false,
+        };
+        if kept { Ok(()) } else { Err("it sums over rows, or pairs them".into()) }
+    }
+    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
+        let a = inputs.first()?.shape.to_static()?;
+        let k = match a[..] {
+            [] => 1,
+            [n] => n,
+            [.., m, _] if self.transpose_a => m,
+            [.., n] => n,
+        };
+        outputs[0].shape.to_static().and_then(|s| product(&s))?.checked_mul(k as u64)
     }
 }
 

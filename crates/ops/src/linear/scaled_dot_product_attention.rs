@@ -3,12 +3,13 @@
 
 use super::product::{Rows, add_product, add_product_of_rows, zeros};
 use crate::index::{broadcast_strides, offsets};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost::product;
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, RowKind, Fact};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
 /// Attention of queries `[..., L, E]` to keys `[..., S, E]` with values `[..., S, Ev]`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 13, inputs = "query, key, value, attention_mask?, scale?, sink?")]
+#[op(since = 13, inputs = "query, key, value, attention_mask?, scale?, sink?", heavy)]
 pub struct ScaledDotProductAttention {
     /// No query sees a later key.
     pub causal: bool,
@@ -74,6 +75,21 @@ impl Op for ScaledDotProductAttention {
         }
         drop((q, k, v));
         cx.put(0, &out_shape, out)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        let all = (0..3).all(|i| cx.kinds()[i] == RowKind::Rows && cx.rank(i) >= 3);
+        match all && cx.kinds().len() == 3 {
+            true => Ok(()),
+            false => Err("only query, key and value may be rows, with at least 3 dimensions".into()),
+        }
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        let shape = |i: usize| inputs.get(i)?.shape.to_static();
+        let (q, k, v) = (shape(0)?, shape(1)?, shape(2)?);
+        let length = *k.get(k.len().checked_sub(2)?)? as u64;
+        let scores = product(&q)?.checked_mul(length)?;
+        let read = product(q.get(..q.len().checked_sub(1)?)?)?.checked_mul(length)?.checked_mul(*v.last()? as u64)?;
+        scores.checked_add(read)
     }
 }
 

@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 broadcasting! {
     /// Common bits.
-    #[op(since = 13, inputs = "a, b", commutative)]
+    #[op(since = 13, inputs = "a, b", commutative, broadcasts)]
     pub struct BitwiseAnd;
 }
 

@@ -7,7 +7,7 @@ use carafe_tensor::Number;
 
 broadcasting! {
     /// `a * 2^b`, wrapped.
-    #[op(since = 15, inputs = "a, b")]
+    #[op(since = 15, inputs = "a, b", broadcasts)]
     pub struct BitwiseLeftShift;
 }
 

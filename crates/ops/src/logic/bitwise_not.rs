@@ -6,7 +6,7 @@ use carafe_tensor::ElementType;
 
 /// Complement.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 13)]
+#[op(since = 13, elementwise, involution)]
 pub struct BitwiseNot;
 
 impl Op for BitwiseNot {

@@ -7,7 +7,7 @@ use carafe_tensor::Number;
 
 broadcasting! {
     /// `a / 2^b`, rounded down.
-    #[op(since = 15, inputs = "a, b")]
+    #[op(since = 15, inputs = "a, b", broadcasts)]
     pub struct BitwiseRightShift;
 }
 

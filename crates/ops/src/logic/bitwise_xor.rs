@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 broadcasting! {
     /// Bits of exactly one.
-    #[op(since = 13, inputs = "a, b", commutative)]
+    #[op(since = 13, inputs = "a, b", commutative, broadcasts)]
     pub struct BitwiseXor;
 }
 

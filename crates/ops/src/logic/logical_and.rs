@@ -3,10 +3,11 @@
 use super::logical;
 use crate::arithmetic::binary::broadcasting;
 use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_tensor::{ElementType};
 
 broadcasting! {
     /// Both at once.
-    #[op(since = 1, inputs = "a, b", commutative)]
+    #[op(since = 1, inputs = "a, b", commutative, broadcasts)]
     pub struct LogicalAnd;
 }
 
@@ -16,5 +17,8 @@ impl Op for LogicalAnd {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         logical::map(cx, self.meeting(), |a, b| a && b)
+    }
+    fn neutral(&self, ty: ElementType) -> Option<f64> {
+        (ty == ElementType::Boolean).then_some(1.0)
     }
 }

@@ -5,7 +5,7 @@ use carafe_tensor::{ElementType, Number};
 
 /// The opposite.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1)]
+#[op(since = 1, elementwise)]
 pub struct LogicalNot;
 
 impl Op for LogicalNot {

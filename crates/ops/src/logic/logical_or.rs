@@ -3,10 +3,11 @@
 use super::logical;
 use crate::arithmetic::binary::broadcasting;
 use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_tensor::{ElementType};
 
 broadcasting! {
     /// At least one.
-    #[op(since = 1, inputs = "a, b", commutative)]
+    #[op(since = 1, inputs = "a, b", commutative, broadcasts)]
     pub struct LogicalOr;
 }
 
@@ -16,5 +17,8 @@ impl Op for LogicalOr {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         logical::map(cx, self.meeting(), |a, b| a || b)
+    }
+    fn neutral(&self, ty: ElementType) -> Option<f64> {
+        (ty == ElementType::Boolean).then_some(0.0)
     }
 }

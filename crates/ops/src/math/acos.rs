@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Arc cosine.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1)]
+#[op(since = 1, elementwise)]
 pub struct Acos;
 
 impl Op for Acos {

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Inverse hyperbolic sine.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4)]
+#[op(since = 4, elementwise, keeps_zero)]
 pub struct Asinh;
 
 impl Op for Asinh {

@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Inverse hyperbolic tangent.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4)]
+#[op(since = 4, elementwise, keeps_zero)]
 pub struct Atanh;
 
 impl Op for Atanh {

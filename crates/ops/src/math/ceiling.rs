@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Smallest integer not below.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1)]
+#[op(since = 1, elementwise, keeps_zero, idempotent)]
 pub struct Ceiling;
 
 impl Op for Ceiling {

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Inverse of the Gauss error function.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 17)]
+#[op(since = 17, elementwise)]
 pub struct ErfInv;
 
 impl Op for ErfInv {

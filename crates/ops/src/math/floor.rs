@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Largest integer not above.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1)]
+#[op(since = 1, elementwise, keeps_zero, idempotent)]
 pub struct Floor;
 
 impl Op for Floor {

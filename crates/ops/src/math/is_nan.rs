@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Tells which elements are NaN.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 10)]
+#[op(since = 10, elementwise)]
 pub struct IsNaN;
 
 impl Op for IsNaN {

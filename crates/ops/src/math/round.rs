@@ -11,7 +11,7 @@ carafe_graph::attr_enum! {
 
 /// Nearest integer.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 5)]
+#[op(since = 5, elementwise, keeps_zero, idempotent)]
 pub struct Round {
     /// Where a half goes.
     #[attr(default = RoundMode::HalfToEven)]

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Square root.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1)]
+#[op(since = 1, elementwise, keeps_zero)]
 pub struct Sqrt;
 
 impl Op for Sqrt {

@@ -1,6 +1,6 @@
 //! Axes that come as an input: read, brought into range and checked, with an unknown value as a case of its own.
 
-use carafe_graph::{Error, InferCx, Result, normalize_axis};
+use carafe_graph::{Error, InferCx, Result, normalize_axis, RowKind, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 use std::collections::HashSet;
 
@@ -48,5 +48,13 @@ pub(crate) fn require_unique(axes: &[usize]) -> Result<()> {
     match axes.iter().find(|&&axis| !seen.insert(axis)) {
         Some(axis) => Err(Error::invalid(format!("axis {axis} is listed twice"))),
         None => Ok(()),
+    }
+}
+
+/// Rows lie one after the other, so the same number of rows before and after means the same rows.
+pub(super) fn reshaped_rows(cx: &RowsCx<'_>) -> Result<(), String> {
+    match cx.kinds() {
+        [RowKind::Rows, rest @ ..] if rest.iter().all(|k| *k != RowKind::Rows) => Ok(()),
+        _ => Err("its shape depends on the inputs".into()),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::axes::of_rank;
 use super::view::View;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::{Dim, PartialShape};
 
 carafe_graph::attr_enum! {
@@ -22,7 +22,7 @@ carafe_graph::attr_enum! {
 
 /// Stretches the data to a shape.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 3, inputs = "data, target_shape, axes_mapping?", moves = "0")]
+#[op(since = 3, inputs = "data, target_shape, axes_mapping?", moves = "0", shape_inputs = "1, 2")]
 pub struct Broadcast {
     /// How data axes meet target axes.
     #[attr(default = BroadcastMode::Numpy)]
@@ -41,6 +41,15 @@ impl Op for Broadcast {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.mode, 0)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let mode = match self.mode {
+            BroadcastMode::Numpy => BroadcastModeV1::Numpy,
+            BroadcastMode::Explicit => BroadcastModeV1::Explicit,
+            BroadcastMode::Pdpd => BroadcastModeV1::Pdpd,
+            BroadcastMode::Bidirectional => return None,
+        };
+        Version::same(BroadcastV1 { mode, axis: None }, cx)
+    }
 }
 
 carafe_graph::attr_enum! {
@@ -57,7 +66,7 @@ carafe_graph::attr_enum! {
 
 /// Stretches the data to a shape.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Broadcast", since = 1, until = 2, inputs = "data, target_shape, axes_mapping?", moves = "0")]
+#[op(name = "Broadcast", since = 1, until = 2, inputs = "data, target_shape, axes_mapping?", moves = "0", shape_inputs = "1, 2")]
 pub struct BroadcastV1 {
     /// How data axes meet target axes.
     #[attr(default = BroadcastModeV1::Explicit)]
@@ -83,6 +92,13 @@ impl Op for BroadcastV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.mode(cx.has(2)), self.axis.unwrap_or(0))
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let mode = self.mode(cx.n_inputs() > 2);
+        if mode == BroadcastMode::Pdpd && self.axis.unwrap_or(0) != 0 {
+            return None;
+        }
+        Version::first(Broadcast { mode }, if mode == BroadcastMode::Explicit { 3 } else { 2 })
     }
 }
 

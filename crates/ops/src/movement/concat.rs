@@ -2,7 +2,7 @@
 //! holds for all.
 
 use crate::index::around;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape, Tensor};
 
 /// Joins its inputs along an axis.
@@ -59,5 +59,13 @@ impl Op for Concat {
             place += chunk;
         }
         cx.set(0, out)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        let all: Vec<usize> = (0..cx.kinds().len()).collect();
+        cx.rows_at(&all).and_then(|()| cx.axis_leaves_rows(self.axis))
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        let axis = cx.axis(self.axis)?;
+        Some(Reordered { op: Box::new(Concat { axis }), data: cx.n_inputs, ints: vec![] })
     }
 }

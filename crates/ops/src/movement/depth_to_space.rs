@@ -16,7 +16,7 @@ carafe_graph::attr_enum! {
 
 /// `[N, C, D...]` becomes `[N, C / block^k, D * block...]`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, moves = "0")]
+#[op(since = 1, moves = "0", rows = "0")]
 pub struct DepthToSpace {
     /// Side of a block.
     #[attr(default = 1)]

@@ -4,7 +4,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Passes its input on.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 16, moves = "0")]
+#[op(since = 16, moves = "0", elementwise)]
 pub struct Identity;
 
 impl Op for Identity {

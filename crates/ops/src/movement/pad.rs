@@ -2,7 +2,7 @@
 //! data, before anything is cropped.
 
 use super::view::map_axes;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, OrderCx, OpDecl, Reordered, Version, VersionCx};
 use carafe_tensor::{Dim, PartialShape, Tensor};
 
 carafe_graph::attr_enum! {
@@ -21,7 +21,7 @@ carafe_graph::attr_enum! {
 
 /// Widens or crops the axes by given amounts.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 12, inputs = "data, pads_begin, pads_end, pad_value?", moves = "0, 3")]
+#[op(since = 12, inputs = "data, pads_begin, pads_end, pad_value?", moves = "0, 3", shape_inputs = "1, 2")]
 pub struct Pad {
     /// How new elements are made.
     pub pad_mode: PadMode,
@@ -34,11 +34,25 @@ impl Op for Pad {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.pad_mode)
     }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0])?;
+        let none = |input| cx.ints(input).is_some_and(|p| p.first() == Some(&0));
+        if none(1) && none(2) { Ok(()) } else { Err("it adds rows".into()) }
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        let ints = vec![(1, cx.list(1)?), (2, cx.list(2)?)];
+        Some(Reordered { op: self.clone_op(), data: 1, ints })
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        // Before opset 12 nothing could be cropped.
+        let widens = |input| cx.ints(input).is_some_and(|pads| pads.iter().all(|&n| n >= 0));
+        if widens(1) && widens(2) { Version::of::<PadV1>(self, cx) } else { None }
+    }
 }
 
 /// Widens the axes by given amounts.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Pad", since = 1, until = 11, inputs = "data, pads_begin, pads_end, pad_value?", moves = "0, 3")]
+#[op(name = "Pad", since = 1, until = 11, inputs = "data, pads_begin, pads_end, pad_value?", moves = "0, 3", shape_inputs = "1, 2")]
 pub struct PadV1 {
     /// How new elements are made.
     pub pad_mode: PadMode,
@@ -50,6 +64,9 @@ impl Op for PadV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.pad_mode)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<Pad>(self, cx)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Reshape: the same elements under another shape. The pattern may be known in part: an entry that came from the data's
 //! own shape cancels against it, so `[batch, -1]` keeps the batch symbol and still finds the rest.
 
-use super::axes::of_rank;
-use carafe_graph::{Error, EvalCx, InferCx, Op, Result};
+use super::axes::{of_rank, reshaped_rows};
+use carafe_graph::{Error, EvalCx, InferCx, Op, Result, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Gives the data a new shape; one entry may be -1 and takes what is left.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, shape", moves = "0")]
+#[op(since = 1, inputs = "data, shape", moves = "0", shape_inputs = "1")]
 pub struct Reshape {
     /// A 0 in the pattern copies the dimension at the same place of the data; otherwise it is a dimension of 0.
     pub special_zero: bool,
@@ -27,6 +27,9 @@ impl Op for Reshape {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let out = cx.input(0).reshaped(&cx.out_shape(0)?)?;
         cx.set(0, out)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        reshaped_rows(cx)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::view::View;
 use crate::index::around;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
 
 /// Interleaves the groups of an axis.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -37,5 +37,8 @@ impl Op for ShuffleChannels {
         let grouped = View::whole(&[outer, group, n / group, inner]).permuted(&[0, 2, 1, 3]);
         let out = grouped.copy(cx.input(0))?.reshaped(&shape)?;
         cx.set(0, out)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axis_leaves_rows(self.axis))
     }
 }

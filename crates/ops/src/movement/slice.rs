@@ -4,12 +4,12 @@
 use super::axes::require_unique;
 use super::slicing::{Bound, slice_dim, slice_exact};
 use super::view::View;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Takes every `step`-th element from `start` to `stop` along each listed axis.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 8, inputs = "data, start, stop, step, axes?", moves = "0")]
+#[op(since = 8, inputs = "data, start, stop, step, axes?", moves = "0", shape_inputs = "1, 2, 3, 4")]
 pub struct Slice;
 
 impl Op for Slice {
@@ -21,6 +21,9 @@ impl Op for Slice {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let out = sliced_view(cx, 0, 1)?.copy(cx.input(0))?;
         cx.set(0, out)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(4))
     }
 }
 

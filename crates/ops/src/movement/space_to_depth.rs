@@ -7,7 +7,7 @@ use carafe_tensor::{Dim, PartialShape};
 
 /// `[N, C, D...]` becomes `[N, C * block^k, D / block...]`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, moves = "0")]
+#[op(since = 1, moves = "0", rows = "0")]
 pub struct SpaceToDepth {
     /// Side of a block.
     #[attr(default = 1)]

@@ -2,7 +2,7 @@
 
 use super::axes::{axis_input, of_rank};
 use super::view::View;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// More outputs than this are refused; the count comes from a file.
@@ -49,6 +49,9 @@ impl Op for Split {
             cx.set(output, part)?;
         }
         Ok(())
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Squeeze: drops axes of size 1. A listed axis that is known not to be 1 stays; one that may be 1 is taken as 1, unless
 //! `allow_axis_skip` says that it may stay too, which leaves the rank unknown.
 
-use super::axes::axes_input;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use super::axes::{axes_input, reshaped_rows};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, Version, VersionCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Drops the listed axes of size 1, or all of them when none are listed.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 15, inputs = "data, axes?", moves = "0")]
+#[op(since = 15, inputs = "data, axes?", moves = "0", shape_inputs = "1")]
 pub struct Squeeze {
     /// A listed axis of unknown size may turn out not to be 1 and then stays.
     #[attr(default = false)]
@@ -21,11 +21,17 @@ impl Op for Squeeze {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx)
     }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        reshaped_rows(cx)
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if !self.allow_axis_skip { Version::of::<SqueezeV1>(self, cx) } else { None }
+    }
 }
 
 /// Drops the listed axes of size 1, or all of them when none are listed.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Squeeze", since = 1, until = 14, inputs = "data, axes?", moves = "0")]
+#[op(name = "Squeeze", since = 1, until = 14, inputs = "data, axes?", moves = "0", shape_inputs = "1")]
 pub struct SqueezeV1;
 
 impl Op for SqueezeV1 {
@@ -34,6 +40,12 @@ impl Op for SqueezeV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        reshaped_rows(cx)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<Squeeze>(self, cx)
     }
 }
 

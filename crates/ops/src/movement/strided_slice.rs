@@ -4,12 +4,12 @@
 
 use super::slicing::{Bound, slice_dim, slice_exact};
 use super::view::View;
-use carafe_graph::{Error, EvalCx, InferCx, Op, Result};
+use carafe_graph::{Error, EvalCx, InferCx, Op, Result, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Slices, picks and inserts axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, begin, end, strides?", moves = "0")]
+#[op(since = 1, inputs = "data, begin, end, strides?", moves = "0", shape_inputs = "1, 2, 3")]
 pub struct StridedSlice {
     /// 1 ignores the begin of that entry. Masks may be shorter than the entries; the rest counts as 0.
     pub begin_mask: Vec<i64>,
@@ -92,6 +92,14 @@ impl Op for StridedSlice {
         }
         let out = view.copy(cx.input(0))?.reshaped(&kept)?;
         cx.set(0, out)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0])?;
+        let first = |mask: &[i64]| mask.first().copied().unwrap_or(0);
+        let whole = first(&self.begin_mask) == 1 && first(&self.end_mask) == 1;
+        let changed = [&self.new_axis_mask, &self.shrink_axis_mask, &self.ellipsis_mask].iter().any(|m| first(m) != 0);
+        let by_one = cx.kinds().len() < 4 || cx.ints(3).is_some_and(|s| s.first() == Some(&1));
+        if whole && !changed && by_one { Ok(()) } else { Err("it takes a part of the rows".into()) }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::axes::of_rank;
 use super::view::map_axes;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Repeats the data a number of times along each axis.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, repeats", moves = "0")]
+#[op(since = 1, inputs = "data, repeats", moves = "0", shape_inputs = "1")]
 pub struct Tile;
 
 impl Op for Tile {
@@ -36,5 +36,11 @@ impl Op for Tile {
         shape.extend(cx.shape(0));
         let tiled = map_axes(cx.input(0), &shape, &out, None, |axis, i| i.checked_rem(shape[axis]))?;
         cx.set(0, tiled)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0])?;
+        let (repeats, rank) = (cx.ints(1), cx.rank(0));
+        let kept = repeats.is_some_and(|r| r.len() < rank || (r.len() == rank && r[0] == 1));
+        if kept { Ok(()) } else { Err("it repeats rows".into()) }
     }
 }

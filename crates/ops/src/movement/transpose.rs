@@ -2,7 +2,7 @@
 
 use super::axes::of_rank;
 use super::view::View;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Permutes the axes.
@@ -40,6 +40,13 @@ impl Op for Transpose {
         let order = permutation(&order, shape.len()).ok_or_else(|| cx.fail(not_a_permutation(&order)))?;
         let out = View::whole(shape).permuted(&order).copy(cx.input(0))?;
         cx.set(0, out)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0])?;
+        match cx.ints(1).and_then(|order| order.first().copied()) {
+            Some(0) => Ok(()),
+            _ => Err("the first dimension moves".into()),
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Unsqueeze: inserts axes of size 1. The positions are those of the output, also when they count from the end.
 
-use super::axes::of_rank;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use super::axes::{of_rank, reshaped_rows};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 use std::collections::BTreeSet;
 
 /// Inserts axes of size 1 at the listed places of the output.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, axes", moves = "0")]
+#[op(since = 1, inputs = "data, axes", moves = "0", shape_inputs = "1")]
 pub struct Unsqueeze;
 
 impl Op for Unsqueeze {
@@ -29,6 +29,9 @@ impl Op for Unsqueeze {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let out = cx.input(0).reshaped(&cx.out_shape(0)?)?;
         cx.set(0, out)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        reshaped_rows(cx)
     }
 }
 

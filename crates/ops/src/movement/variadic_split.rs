@@ -2,12 +2,12 @@
 
 use super::axes::{axis_input, of_rank, require_one};
 use super::view::View;
-use carafe_graph::{Error, EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{Error, EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Cuts the data into parts of the listed lengths.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, axis, split_lengths", outputs = "outputs...", moves = "0")]
+#[op(since = 1, inputs = "data, axis, split_lengths", outputs = "outputs...", moves = "0", shape_inputs = "2")]
 pub struct VariadicSplit;
 
 /// More outputs than this are refused; the count may come from a declared shape.
@@ -63,6 +63,9 @@ impl Op for VariadicSplit {
             begin += len;
         }
         Ok(())
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
     }
 }
 

@@ -3,12 +3,12 @@
 
 use super::moments::check_epsilon;
 use crate::index::around;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::PartialShape;
 
 /// Normalization of the channels (dimension 1) with given statistics.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 5, inputs = "data, gamma, beta, mean, variance")]
+#[op(since = 5, inputs = "data, gamma, beta, mean, variance", rows = "0")]
 pub struct BatchNormInference {
     /// Added to the variance.
     pub epsilon: f32,
@@ -21,11 +21,14 @@ impl Op for BatchNormInference {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, 0, [1, 2, 3, 4], self.epsilon)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<BatchNormInferenceV1>(self, cx).map(|v| v.picking(&[1, 2, 0, 3, 4]))
+    }
 }
 
 /// Normalization of the channels (dimension 1) with given statistics; the data comes third.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "BatchNormInference", since = 1, until = 4, inputs = "gamma, beta, data, mean, variance")]
+#[op(name = "BatchNormInference", since = 1, until = 4, inputs = "gamma, beta, data, mean, variance", rows = "2")]
 pub struct BatchNormInferenceV1 {
     /// Added to the variance.
     pub epsilon: f32,
@@ -37,6 +40,9 @@ impl Op for BatchNormInferenceV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, 2, [0, 1, 3, 4], self.epsilon)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<BatchNormInference>(self, cx).map(|v| v.picking(&[2, 0, 1, 3, 4]))
     }
 }
 

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Global response normalization over dimension 1: `x / sqrt(sum of squares + bias)`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "GRN", since = 1)]
+#[op(name = "GRN", since = 1, rows = "0")]
 pub struct Grn {
     /// Added to the sum of squares.
     pub bias: f32,

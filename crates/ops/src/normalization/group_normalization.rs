@@ -8,7 +8,7 @@ use carafe_tensor::PartialShape;
 
 /// `(x - mean) / sqrt(variance + epsilon) * scale + bias`, mean and variance over groups of channels.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 12, inputs = "data, scale, bias")]
+#[op(since = 12, inputs = "data, scale, bias", rows = "0")]
 pub struct GroupNormalization {
     /// Number of groups; divides the number of channels.
     pub num_groups: i64,

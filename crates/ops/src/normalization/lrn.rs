@@ -3,11 +3,11 @@
 
 use super::moments::{check_axes_input, normalize_axes};
 use crate::index::around;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
 
 /// Local response normalization: `x / (bias + alpha / size^n * sum of squares in the window)^beta` over `n` axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "LRN", since = 1, inputs = "data, axes")]
+#[op(name = "LRN", since = 1, inputs = "data, axes", keeps_shape)]
 pub struct Lrn {
     /// Factor of the sum.
     pub alpha: f32,
@@ -45,6 +45,9 @@ impl Op for Lrn {
             *x /= (f64::from(self.bias) + alpha * sum).powf(f64::from(self.beta));
         }
         cx.put(0, &shape, data)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
     }
 }
 

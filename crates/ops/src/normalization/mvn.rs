@@ -2,7 +2,8 @@
 //! opset2 always adds `eps` under the root.
 
 use super::moments::{Groups, check_axes_input, check_epsilon, normalize_axes};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, Version, VersionCx};
+use carafe_tensor::ElementType;
 
 carafe_graph::attr_enum! {
     /// Where `eps` is added.
@@ -16,7 +17,7 @@ carafe_graph::attr_enum! {
 
 /// Mean-variance normalization over the axes of input 1.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "MVN", since = 6, inputs = "data, axes")]
+#[op(name = "MVN", since = 6, inputs = "data, axes", keeps_shape, heavy, channel = "-1")]
 pub struct Mvn {
     /// Keeps the division finite.
     pub eps: f32,
@@ -39,11 +40,29 @@ impl Op for Mvn {
         let axes = normalize_axes(&cx.ints(1)?, cx.shape(0).len())?;
         normalize(cx, &axes, self.normalize_variance.then_some((self.eps, self.eps_mode)))
     }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let (axes, rank) = (cx.ints(1)?, cx.rank(0)? as i64);
+        let from = *axes.first().filter(|a| matches!(a, 1 | 2))?;
+        let spatial = axes.iter().copied().eq(from..rank) && cx.ty(1) == ElementType::I64;
+        if !spatial || self.eps_mode != EpsMode::InsideSqrt {
+            return None;
+        }
+        let op = MvnV2 {
+            eps: self.eps,
+            across_channels: from == 1,
+            normalize_variance: self.normalize_variance,
+            reduction_axes: vec![],
+        };
+        Version::first(op, 1)
+    }
 }
 
 /// Mean-variance normalization over the spatial axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "MVN", since = 2, until = 5)]
+#[op(name = "MVN", since = 2, until = 5, keeps_shape, heavy, also = "opset1")]
 pub struct MvnV2 {
     /// Keeps the division finite.
     pub eps: f32,
@@ -54,6 +73,15 @@ pub struct MvnV2 {
     /// The axes themselves; replaces what `across_channels` says.
     #[attr(default = Vec::new())]
     pub reduction_axes: Vec<i64>,
+}
+
+impl MvnV2 {
+    fn axes(&self, rank: usize) -> Result<Vec<usize>> {
+        if self.reduction_axes.is_empty() {
+            return Ok((if self.across_channels { 1 } else { 2 }..rank).collect());
+        }
+        normalize_axes(&self.reduction_axes, rank)
+    }
 }
 
 impl Op for MvnV2 {
@@ -68,13 +96,22 @@ impl Op for MvnV2 {
     }
 
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        let rank = cx.shape(0).len();
-        let axes = if self.reduction_axes.is_empty() {
-            (if self.across_channels { 1 } else { 2 }..rank).collect()
-        } else {
-            normalize_axes(&self.reduction_axes, rank)?
-        };
+        let axes = self.axes(cx.shape(0).len())?;
         normalize(cx, &axes, self.normalize_variance.then_some((self.eps, EpsMode::InsideSqrt)))
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        match normalize_axes(&self.reduction_axes, cx.rank(0)) {
+            Ok(axes) if axes.contains(&0) => Err("it works along the rows".into()),
+            Ok(_) => Ok(()),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let rank = cx.rank(0)?;
+        let axes = self.axes(rank).ok().filter(|axes| !axes.is_empty())?;
+        let axes: Vec<i64> = axes.into_iter().map(|a| a as i64).collect();
+        let op = Mvn { eps: self.eps, normalize_variance: self.normalize_variance, eps_mode: EpsMode::InsideSqrt };
+        Version::first(op, 1)?.with(&axes)
     }
 }
 

@@ -2,7 +2,7 @@
 //! the result is its sign, as far as `eps` lets it.
 
 use super::moments::{Groups, check_axes_input, normalize_axes};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
 
 carafe_graph::attr_enum! {
     /// How `eps` keeps the norm from 0.
@@ -16,7 +16,7 @@ carafe_graph::attr_enum! {
 
 /// Divides by the root of the sum of squares over the given axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, axes")]
+#[op(since = 1, inputs = "data, axes", keeps_shape)]
 pub struct NormalizeL2 {
     /// Keeps the norm from 0.
     pub eps: f32,
@@ -50,5 +50,8 @@ impl Op for NormalizeL2 {
             *x /= norms[group];
         }
         cx.put(0, &shape, data)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
     }
 }

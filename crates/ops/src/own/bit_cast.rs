@@ -5,7 +5,7 @@ use carafe_tensor::{ElementType, Tensor};
 
 /// Reads the bits as another type.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(opset = "carafe")]
+#[op(opset = "carafe", own_type)]
 pub struct BitCast {
     /// The new element type.
     pub destination_type: ElementType,

@@ -7,7 +7,7 @@ use carafe_tensor::strides;
 
 /// `x / sqrt(mean(x^2) + eps) * gamma`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "RMSNorm", opset = "carafe", inputs = "data, axes, gamma?")]
+#[op(name = "RMSNorm", opset = "carafe", inputs = "data, axes, gamma?", channel = "-1")]
 pub struct RmsNorm {
     /// Added to the mean.
     pub eps: f32,

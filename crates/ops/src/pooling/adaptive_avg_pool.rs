@@ -6,7 +6,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Mean of every window; input 1 is the spatial shape of the output.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 8, inputs = "data, output_shape")]
+#[op(since = 8, inputs = "data, output_shape", rows = "0", shape_inputs = "1", heavy)]
 pub struct AdaptiveAvgPool;
 
 impl Op for AdaptiveAvgPool {

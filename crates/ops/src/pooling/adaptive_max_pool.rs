@@ -3,12 +3,12 @@
 use super::adaptive::{each_window, shape};
 use super::pool::check_index_type;
 use crate::linear::product::zeros;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
 use carafe_tensor::{ElementType, Number};
 
 /// Largest element of every window, and where it stood; input 1 is the spatial shape of the output.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 8, inputs = "data, output_shape", outputs = "values, indices")]
+#[op(since = 8, inputs = "data, output_shape", outputs = "values, indices", shape_inputs = "1", heavy)]
 pub struct AdaptiveMaxPool {
     /// Type of the indices, i64 or i32.
     #[attr(default = ElementType::I64)]
@@ -31,6 +31,11 @@ impl Op for AdaptiveMaxPool {
             cx.put(0, &out_shape, values)?;
             cx.put(1, &out_shape, indices)
         })
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0])?;
+        // Positions of the maxima count over all rows.
+        if cx.only_first_output() { Ok(()) } else { Err("its positions count over all rows".into()) }
     }
 }
 

@@ -4,11 +4,11 @@
 use super::pool::{Pool, each_window, refuse_ceil_torch};
 use crate::convolution::window::{PadType, Rounding, Window};
 use crate::linear::product::zeros;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 
 /// Mean of every window, which may have holes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 16)]
+#[op(since = 16, keeps_zero, rows = "0", heavy)]
 pub struct AvgPool {
     /// Steps between the elements of a window.
     #[attr(default = Vec::new())]
@@ -76,14 +76,14 @@ macro_rules! older_avg_pool {
 older_avg_pool! {
     /// Mean of every window; knows `ceil_torch`, no dilations.
     #[derive(Op, Clone, Debug, PartialEq)]
-    #[op(name = "AvgPool", since = 14, until = 15)]
+    #[op(name = "AvgPool", since = 14, until = 15, keeps_zero, rows = "0", heavy)]
     AvgPoolV14
 }
 
 older_avg_pool! {
     /// Mean of every window.
     #[derive(Op, Clone, Debug, PartialEq)]
-    #[op(name = "AvgPool", since = 1, until = 13)]
+    #[op(name = "AvgPool", since = 1, until = 13, keeps_zero, rows = "0", heavy)]
     AvgPoolV1
 }
 
@@ -110,6 +110,9 @@ impl Op for AvgPool {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.pool(), self.exclude_pad)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.dilations.iter().all(|&d| d == 1) { Version::of::<AvgPoolV14>(self, cx) } else { None }
+    }
 }
 
 impl Op for AvgPoolV14 {
@@ -118,6 +121,22 @@ impl Op for AvgPoolV14 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.pool(), self.exclude_pad)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let op = AvgPool {
+            dilations: vec![1; self.kernel.len()],
+            strides: self.strides.clone(),
+            pads_begin: self.pads_begin.clone(),
+            pads_end: self.pads_end.clone(),
+            kernel: self.kernel.clone(),
+            exclude_pad: self.exclude_pad,
+            auto_pad: self.auto_pad,
+            rounding_type: self.rounding_type,
+        };
+        Version::same(op, cx)
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.rounding_type != Rounding::CeilTorch { Version::of::<AvgPoolV1>(self, cx) } else { None }
     }
 }
 
@@ -128,6 +147,9 @@ impl Op for AvgPoolV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.pool(), self.exclude_pad)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<AvgPoolV14>(self, cx)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::pool::{Pool, check_index_type, each_window, refuse_ceil_torch};
 use crate::convolution::window::{PadType, Rounding, Window};
 use crate::linear::product::zeros;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, Version, VersionCx};
 use carafe_tensor::{ElementType, Number};
 
 macro_rules! indexed_max_pool {
@@ -57,20 +57,20 @@ macro_rules! indexed_max_pool {
 indexed_max_pool! {
     /// Largest element of every window, and where it stood.
     #[derive(Op, Clone, Debug, PartialEq)]
-    #[op(since = 14, outputs = "values, indices")]
+    #[op(since = 14, outputs = "values, indices", heavy)]
     MaxPool
 }
 
 indexed_max_pool! {
     /// Largest element of every window, and where it stood; does not know `ceil_torch`.
     #[derive(Op, Clone, Debug, PartialEq)]
-    #[op(name = "MaxPool", since = 8, until = 13, outputs = "values, indices")]
+    #[op(name = "MaxPool", since = 8, until = 13, outputs = "values, indices", heavy)]
     MaxPoolV8
 }
 
 /// Largest element of every window.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "MaxPool", since = 1, until = 7)]
+#[op(name = "MaxPool", since = 1, until = 7, heavy)]
 pub struct MaxPoolV1 {
     /// Steps between windows, one for each spatial axis.
     pub strides: Vec<i64>,
@@ -111,6 +111,21 @@ impl Op for MaxPool {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.pool(), Some(self.axis))
     }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0])?;
+        // Positions of the maxima count over all rows.
+        if cx.only_first_output() { Ok(()) } else { Err("its positions count over all rows".into()) }
+    }
+    // A window that holds nothing answers with the least number of the type.
+    fn keeps_zero(&self) -> bool {
+        !self.pool().may_be_empty()
+    }
+    fn needs_own_type(&self) -> bool {
+        self.pool().may_be_empty()
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.rounding_type != Rounding::CeilTorch { Version::of::<MaxPoolV8>(self, cx) } else { None }
+    }
 }
 
 impl Op for MaxPoolV8 {
@@ -120,6 +135,24 @@ impl Op for MaxPoolV8 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.pool(), Some(self.axis))
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0])?;
+        // Positions of the maxima count over all rows.
+        if cx.only_first_output() { Ok(()) } else { Err("its positions count over all rows".into()) }
+    }
+    // A window that holds nothing answers with the least number of the type.
+    fn keeps_zero(&self) -> bool {
+        !self.pool().may_be_empty()
+    }
+    fn needs_own_type(&self) -> bool {
+        self.pool().may_be_empty()
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<MaxPool>(self, cx)
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.dilations.iter().all(|&d| d == 1) && cx.only_outputs(1) { Version::of::<MaxPoolV1>(self, cx) } else { None }
     }
 }
 
@@ -132,6 +165,30 @@ impl Op for MaxPoolV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.pool(), None)
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0])
+    }
+    // A window that holds nothing answers with the least number of the type.
+    fn keeps_zero(&self) -> bool {
+        !self.pool().may_be_empty()
+    }
+    fn needs_own_type(&self) -> bool {
+        self.pool().may_be_empty()
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let op = MaxPoolV8 {
+            strides: self.strides.clone(),
+            dilations: vec![1; self.kernel.len()],
+            pads_begin: self.pads_begin.clone(),
+            pads_end: self.pads_end.clone(),
+            kernel: self.kernel.clone(),
+            rounding_type: self.rounding_type,
+            auto_pad: self.auto_pad,
+            index_element_type: ElementType::I64,
+            axis: 0,
+        };
+        Version::same(op, cx)
     }
 }
 

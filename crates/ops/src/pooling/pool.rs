@@ -13,6 +13,16 @@ pub(super) struct Pool<'a> {
 }
 
 impl Pool<'_> {
+    /// Whether a window may hold nothing but padding.
+    pub(super) fn may_be_empty(&self) -> bool {
+        let Window { strides, dilations, pads_begin, pads_end, rounding, .. } = self.window;
+        let at = |list: &[i64], i: usize, otherwise| list.get(i).copied().unwrap_or(otherwise);
+        let axis = |(i, &k): (usize, &i64)| {
+            let beyond = if rounding == Rounding::Floor { 0 } else { at(strides, i, 1) - 1 };
+            at(pads_begin, i, 0) >= k || at(pads_end, i, 0) + beyond >= k
+        };
+        self.kernel.iter().enumerate().any(axis) || dilations.iter().any(|&d| d > 1)
+    }
     /// Checks data and attributes and gives the output shape.
     pub(super) fn shape(&self, cx: &InferCx<'_>) -> Result<PartialShape> {
         cx.require_number(0)?;

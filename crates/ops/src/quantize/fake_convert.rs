@@ -8,7 +8,7 @@ use carafe_tensor::{ElementType, PartialShape, f16, float8};
 
 /// Rounds data to an 8-bit float and back.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 13, inputs = "data, scale, shift?")]
+#[op(since = 13, inputs = "data, scale, shift?", quantizes)]
 pub struct FakeConvert {
     /// f8e4m3 or f8e5m2.
     pub destination_type: ElementType,

@@ -9,7 +9,7 @@ use carafe_tensor::Number;
 
 /// Rounds data to equal steps of a range.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, input_low, input_high, output_low, output_high")]
+#[op(since = 1, inputs = "data, input_low, input_high, output_low, output_high", broadcasts, quantizes)]
 pub struct FakeQuantize {
     /// How many values the output can take, at least 2.
     pub levels: u64,

@@ -14,7 +14,7 @@ carafe_graph::attr_enum! {
 
 /// Uniformly distributed random numbers.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 8, inputs = "out_shape, min_val, max_val", random)]
+#[op(since = 8, inputs = "out_shape, min_val, max_val", random, shape_inputs = "0")]
 pub struct RandomUniform {
     /// Type of the numbers: a float, i32 or i64.
     pub output_type: ElementType,

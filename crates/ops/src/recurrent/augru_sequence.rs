@@ -15,8 +15,7 @@ use carafe_tensor::Dim;
     name = "AUGRUSequence",
     opset = "ie_internal_opset",
     inputs = "X, initial_hidden_state, sequence_lengths, W, R, B, A",
-    outputs = "Y, Ho"
-)]
+    outputs = "Y, Ho", heavy)]
 pub struct AugruSequence {
     /// Only forward exists.
     #[attr(default = Direction::Forward)]

@@ -4,11 +4,12 @@ use super::activation::Activation;
 use super::cell::Kind;
 use super::sequence::eval_cell;
 use super::shapes::infer_cell;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 
 /// One GRU step: `H' = (1 - z) * h + z * H`.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "GRUCell", since = 3, inputs = "X, initial_hidden_state, W, R, B?", outputs = "Ho")]
+#[op(name = "GRUCell", since = 3, inputs = "X, initial_hidden_state, W, R, B?", outputs = "Ho", also = "experimental, extension")]
 pub struct GruCell {
     /// Length of the hidden state.
     pub hidden_size: u64,
@@ -35,6 +36,9 @@ impl Op for GruCell {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_cell(cx, self.kind()?, self.clip, None, None)
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        cost::recurrent(inputs, 2, 1)
     }
 }
 

@@ -5,7 +5,8 @@ use super::cell::Kind;
 use super::gru_cell::{default_activations, gru_kind};
 use super::sequence::eval_sequence;
 use super::shapes::infer_sequence;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 
 /// GRU over a batch of sequences: all hidden states, and the last one.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -13,8 +14,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
     name = "GRUSequence",
     since = 5,
     inputs = "X, initial_hidden_state, sequence_lengths, W, R, B",
-    outputs = "Y, Ho"
-)]
+    outputs = "Y, Ho", heavy)]
 pub struct GruSequence {
     /// Length of the hidden state.
     pub hidden_size: u64,
@@ -43,6 +43,9 @@ impl Op for GruSequence {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_sequence(cx, self.kind()?, self.clip, self.direction, None)
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        cost::recurrent(inputs, 3, 2)
     }
 }
 

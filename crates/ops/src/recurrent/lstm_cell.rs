@@ -5,7 +5,8 @@ use super::activation::Activation;
 use super::cell::Kind;
 use super::sequence::eval_cell;
 use super::shapes::infer_cell;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact, Version, VersionCx};
 
 /// One LSTM step: `C' = f * C + i * c`, `H' = o * h(C')`.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -33,6 +34,9 @@ impl Op for LstmCell {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_cell(cx, self.kind()?, self.clip, None, None)
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        cost::recurrent(inputs, 3, 1)
     }
 }
 
@@ -105,6 +109,13 @@ impl Op for LstmCellV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_cell(cx, self.kind()?, self.clip, None, Some(6))
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        cost::recurrent(inputs, 3, 1)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let plain = !self.input_forget && self.weights_format == WeightsFormat::Fico && cx.n_inputs() < 7;
+        if plain { Version::of::<LstmCell>(self, cx) } else { None }
     }
 }
 

@@ -5,7 +5,8 @@ use super::cell::Kind;
 use super::lstm_cell::{default_activations, lstm_kind};
 use super::sequence::eval_sequence;
 use super::shapes::infer_sequence;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 
 /// LSTM over a batch of sequences: all hidden states, and the last hidden and cell state.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -13,8 +14,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
     name = "LSTMSequence",
     since = 5,
     inputs = "X, initial_hidden_state, initial_cell_state, sequence_lengths, W, R, B",
-    outputs = "Y, Ho, Co"
-)]
+    outputs = "Y, Ho, Co", heavy)]
 pub struct LstmSequence {
     /// Length of the hidden state.
     pub hidden_size: u64,
@@ -40,6 +40,9 @@ impl Op for LstmSequence {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_sequence(cx, self.kind()?, self.clip, self.direction, None)
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        cost::recurrent(inputs, 4, 2)
     }
 }
 

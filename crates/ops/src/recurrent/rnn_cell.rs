@@ -4,11 +4,12 @@ use super::activation::Activation;
 use super::cell::Kind;
 use super::sequence::eval_cell;
 use super::shapes::infer_cell;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 
 /// One step with a single gate.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "RNNCell", since = 1, inputs = "X, initial_hidden_state, W, R, B?", outputs = "Ho")]
+#[op(name = "RNNCell", since = 1, inputs = "X, initial_hidden_state, W, R, B?", outputs = "Ho", also = "experimental, extension")]
 pub struct RnnCell {
     /// Length of the hidden state.
     pub hidden_size: u64,
@@ -32,6 +33,9 @@ impl Op for RnnCell {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_cell(cx, self.kind()?, self.clip, None, None)
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        cost::recurrent(inputs, 2, 1)
     }
 }
 

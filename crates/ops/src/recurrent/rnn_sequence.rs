@@ -5,7 +5,8 @@ use super::cell::Kind;
 use super::rnn_cell::rnn_kind;
 use super::sequence::eval_sequence;
 use super::shapes::infer_sequence;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use crate::cost;
+use carafe_graph::{EvalCx, InferCx, Op, Result, Fact};
 
 /// Plain recurrence over a batch of sequences: all hidden states, and the last one.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -13,8 +14,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
     name = "RNNSequence",
     since = 5,
     inputs = "X, initial_hidden_state, sequence_lengths, W, R, B",
-    outputs = "Y, Ho"
-)]
+    outputs = "Y, Ho", heavy)]
 pub struct RnnSequence {
     /// Length of the hidden state.
     pub hidden_size: u64,
@@ -40,6 +40,9 @@ impl Op for RnnSequence {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval_sequence(cx, self.kind()?, self.clip, self.direction, None)
+    }
+    fn macs(&self, inputs: &[&Fact], _: &[&Fact]) -> Option<u64> {
+        cost::recurrent(inputs, 3, 2)
     }
 }
 

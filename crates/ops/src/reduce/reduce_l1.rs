@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Sum of absolute values over axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4, inputs = "data, axes")]
+#[op(since = 4, inputs = "data, axes", reduces)]
 pub struct ReduceL1 {
     /// Whether folded dimensions stay as 1.
     #[attr(default = false)]

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result};
 
 /// Any over axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, axes")]
+#[op(since = 1, inputs = "data, axes", reduces)]
 pub struct ReduceLogicalOr {
     /// Whether folded dimensions stay as 1.
     #[attr(default = false)]

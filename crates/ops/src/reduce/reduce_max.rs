@@ -8,7 +8,7 @@ use carafe_tensor::Dim;
 
 /// Largest over axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, axes")]
+#[op(since = 1, inputs = "data, axes", reduces)]
 pub struct ReduceMax {
     /// Whether folded dimensions stay as 1.
     #[attr(default = false)]

@@ -7,7 +7,7 @@ use carafe_tensor::ElementType;
 
 /// Mean over axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, axes")]
+#[op(since = 1, inputs = "data, axes", reduces)]
 pub struct ReduceMean {
     /// Whether folded dimensions stay as 1.
     #[attr(default = false)]

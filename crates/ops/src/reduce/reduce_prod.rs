@@ -6,7 +6,7 @@ use carafe_tensor::Dim;
 
 /// Product over axes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 1, inputs = "data, axes")]
+#[op(since = 1, inputs = "data, axes", reduces)]
 pub struct ReduceProd {
     /// Whether folded dimensions stay as 1.
     #[attr(default = false)]

@@ -3,8 +3,8 @@
 
 use super::resample::Resize;
 use super::taps::{Coordinates, Mode, NearestMode};
-use carafe_graph::{Error, EvalCx, InferCx, Op, Result, normalize_axis};
-use carafe_tensor::{Dim, PartialShape};
+use carafe_graph::{Error, EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, Version, VersionCx, VersionInput};
+use carafe_tensor::{Dim, PartialShape, Tensor};
 
 carafe_graph::attr_enum! {
     /// What decides the size of the result.
@@ -18,7 +18,7 @@ carafe_graph::attr_enum! {
 
 /// Resizes the given axes, all of them by default, to sizes or by scales.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 11, inputs = "data, sizes_or_scales, axes?")]
+#[op(since = 11, inputs = "data, sizes_or_scales, axes?", shape_inputs = "1, 2", heavy)]
 pub struct Interpolate {
     /// How pixels are blended.
     pub mode: Mode,
@@ -46,7 +46,7 @@ pub struct Interpolate {
 
 /// As the current version without the modes of Pillow; sizes and scales are both inputs, one of them is not looked at.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Interpolate", since = 4, until = 10, inputs = "data, sizes, scales, axes?")]
+#[op(name = "Interpolate", since = 4, until = 10, inputs = "data, sizes, scales, axes?", shape_inputs = "1, 2", heavy)]
 pub struct InterpolateV4 {
     /// How pixels are blended.
     pub mode: Mode,
@@ -90,7 +90,7 @@ carafe_graph::attr_enum! {
 
 /// Resizes the given axes to sizes.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Interpolate", since = 1, until = 3, inputs = "data, sizes")]
+#[op(name = "Interpolate", since = 1, until = 3, inputs = "data, sizes", shape_inputs = "1, 2", heavy)]
 pub struct InterpolateV1 {
     /// Axes that the sizes are for, in ascending order.
     pub axes: Vec<i64>,
@@ -146,6 +146,24 @@ impl Op for Interpolate {
         };
         self.ports(cx.has(2)).eval(cx, |_| like)
     }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(2))
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        // The input that is not looked at must have a value for each axis all the same.
+        let n = cx.fact(1)?.shape.dim(0).size()?;
+        if matches!(self.mode, Mode::BilinearPillow | Mode::BicubicPillow) {
+            return None;
+        }
+        let unread = match self.shape_calculation_mode {
+            ShapeCalculation::Sizes => Tensor::from_slice(&[n], &vec![1f32; n]).ok()?,
+            ShapeCalculation::Scales => Tensor::from_slice(&[n], &vec![1i64; n]).ok()?,
+        };
+        let mut version = Version::of::<InterpolateV4>(self, cx)?;
+        let at = if self.shape_calculation_mode == ShapeCalculation::Scales { 1 } else { 2 };
+        version.inputs.insert(at, VersionInput::New(unread));
+        Some(version)
+    }
 }
 
 impl Interpolate {
@@ -178,6 +196,14 @@ impl Op for InterpolateV4 {
         };
         self.ports(cx.has(3)).eval(cx, |_| like)
     }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(3))
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let target = if self.shape_calculation_mode == ShapeCalculation::Scales { 2 } else { 1 };
+        let inputs = [0, target, 3];
+        Version::of::<Interpolate>(self, cx).map(|v| v.picking(&inputs[..cx.n_inputs() - 1]))
+    }
 }
 
 impl InterpolateV4 {
@@ -203,6 +229,27 @@ impl Op for InterpolateV1 {
             return Err(carafe_graph::Error::unsupported("mode `area` cannot be evaluated"));
         }
         self.ports().eval(cx, |axes| self.sampling(axes))
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        // What the data has decides how it was sampled.
+        let rank = cx.rank(0)?;
+        if self.mode == ModeV1::Area {
+            return None;
+        }
+        let axes = self.ports().known_axes(|_| None, rank).ok()??;
+        let Sampling { mode, coordinates, nearest, antialias, cube_coeff } = self.sampling((&axes, rank));
+        let axes: Vec<i64> = axes.into_iter().map(|a| a as i64).collect();
+        let op = Interpolate {
+            mode,
+            shape_calculation_mode: ShapeCalculation::Sizes,
+            coordinate_transformation_mode: coordinates,
+            nearest_mode: nearest,
+            antialias,
+            pads_begin: self.pads_begin.clone(),
+            pads_end: self.pads_end.clone(),
+            cube_coeff,
+        };
+        Version::first(op, 2)?.with(&axes)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use crate::index::around;
 use crate::movement::axes::axis_input;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
 use carafe_tensor::Number;
 
 /// Sum of all elements up to each one.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 3, inputs = "data, axis?")]
+#[op(since = 3, inputs = "data, axis?", keeps_shape)]
 pub struct CumSum {
     /// Leaves the element itself out.
     #[attr(default = false)]
@@ -43,6 +43,9 @@ impl Op for CumSum {
                 cx.put(0, &shape, data)
             })
         }
+    }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
     }
 }
 

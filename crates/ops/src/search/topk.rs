@@ -4,7 +4,7 @@
 use crate::buffer::filled;
 use crate::index::around;
 use crate::movement::axes::require_one;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, Version, VersionCx};
 use carafe_tensor::{Dim, ElementType, Number};
 use std::cmp::Ordering;
 
@@ -32,7 +32,7 @@ carafe_graph::attr_enum! {
 
 /// The best elements along an axis; equal ones in a defined order.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 11, inputs = "data, k", outputs = "values, indices")]
+#[op(since = 11, inputs = "data, k", outputs = "values, indices", shape_inputs = "1")]
 pub struct TopK {
     /// Axis to search; negative counts from the end.
     pub axis: i64,
@@ -58,13 +58,19 @@ impl Op for TopK {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx, self.axis, self.mode, self.sort)
     }
+    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
+        cx.rows_at(&[0]).and_then(|()| cx.axis_leaves_rows(self.axis))
+    }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if !self.stable { Version::of::<TopKV3>(self, cx) } else { None }
+    }
 }
 
 macro_rules! older {
     ($name:ident, $since:literal, $until:literal) => {
         /// The best elements along an axis.
         #[derive(Op, Clone, Debug, PartialEq)]
-        #[op(name = "TopK", since = $since, until = $until, inputs = "data, k", outputs = "values, indices")]
+        #[op(name = "TopK", since = $since, until = $until, inputs = "data, k", outputs = "values, indices", shape_inputs = "1")]
         pub struct $name {
             /// Axis to search; negative counts from the end.
             pub axis: i64,
@@ -83,6 +89,9 @@ macro_rules! older {
             }
             fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
                 eval(cx, self.axis, self.mode, self.sort)
+            }
+            fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+                Version::of::<TopK>(self, cx)
             }
         }
     };

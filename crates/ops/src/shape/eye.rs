@@ -7,7 +7,7 @@ use carafe_tensor::{Dim, ElementType, PartialShape};
 
 /// A diagonal of ones, repeated over the batch shape.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 9, inputs = "num_rows, num_columns, diagonal_index, batch_shape?")]
+#[op(since = 9, inputs = "num_rows, num_columns, diagonal_index, batch_shape?", shape_inputs = "0, 1, 2, 3")]
 pub struct Eye {
     /// Type of the matrices.
     pub output_type: ElementType,

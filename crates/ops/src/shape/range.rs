@@ -2,12 +2,12 @@
 //! adds up. For an integer output the three inputs are truncated before anything is counted.
 
 use crate::buffer::filled;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::{Dim, ElementType, Number, PartialShape};
 
 /// An arithmetic sequence of the chosen type.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 4, inputs = "start, stop, step")]
+#[op(since = 4, inputs = "start, stop, step", shape_inputs = "0, 1, 2")]
 pub struct Range {
     /// Type of the sequence; the inputs may have others.
     pub output_type: ElementType,
@@ -24,11 +24,14 @@ impl Op for Range {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if (0..3).all(|i| cx.ty(i) == self.output_type) { Version::of::<RangeV1>(self, cx) } else { None }
+    }
 }
 
 /// An arithmetic sequence of the type of its inputs.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "Range", since = 1, until = 3, inputs = "start, stop, step")]
+#[op(name = "Range", since = 1, until = 3, inputs = "start, stop, step", shape_inputs = "0, 1, 2")]
 pub struct RangeV1;
 
 impl Op for RangeV1 {
@@ -38,6 +41,10 @@ impl Op for RangeV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        let output_type = cx.ty(0);
+        if output_type.is_dynamic() { None } else { Version::same(Range { output_type }, cx) }
     }
 }
 

@@ -1,11 +1,11 @@
 //! ShapeOf: the dimensions of a tensor as a vector. Known before anything runs, as far as the shape is.
 
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
 /// Shape vector of the chosen integer type.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 3)]
+#[op(since = 3, shape_only)]
 pub struct ShapeOf {
     /// i64 or i32.
     #[attr(default = ElementType::I64)]
@@ -23,11 +23,14 @@ impl Op for ShapeOf {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx)
     }
+    fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        if self.output_type == ElementType::I64 { Version::of::<ShapeOfV1>(self, cx) } else { None }
+    }
 }
 
 /// Shape vector, always i64.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "ShapeOf", since = 1, until = 2)]
+#[op(name = "ShapeOf", since = 1, until = 2, shape_only)]
 pub struct ShapeOfV1;
 
 impl Op for ShapeOfV1 {
@@ -36,6 +39,9 @@ impl Op for ShapeOfV1 {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         eval(cx)
+    }
+    fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
+        Version::of::<ShapeOf>(self, cx)
     }
 }
 

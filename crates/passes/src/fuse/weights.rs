@@ -131,7 +131,7 @@ impl Layer {
         for id in inside.into_iter().flatten() {
             let askers: Vec<NodeId> = model.users(id.into()).iter().map(|u| u.node).collect();
             for asker in askers {
-                if crate::shared::kind(model, asker) == "ShapeOf" {
+                if model.node(asker).op().info().shape_only {
                     model.set_input(asker, 0, root.into());
                 }
             }

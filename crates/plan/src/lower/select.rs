@@ -8,7 +8,8 @@ use crate::epilogue::{ElementwiseOp, Source, as_group};
 use crate::layout::{Form, Layout};
 use crate::plan::Action;
 use crate::site::{Built, Port, Site, Work};
-use carafe_graph::{Error, NodeId, Result, normalize_axis};
+use carafe_graph::{Error, NodeId, OpNew, Result, normalize_axis};
+use carafe_ops::convert::Convert;
 use carafe_ops::movement::Concat;
 use carafe_tensor::{ElementType, Tensor};
 use std::collections::HashMap;
@@ -460,7 +461,7 @@ impl<B: Backend> Walk<'_, B> {
     fn convert(&mut self, v: usize, shape: &[usize], to: ElementType) -> Result<usize> {
         let Chosen { ty, layout, .. } = self.out.values[v];
         let step = self.backend.convert(layout.elements(shape), ty, to)?;
-        Ok(self.copied(v, "Convert", step, layout, to))
+        Ok(self.copied(v, Convert::INFO.name, step, layout, to))
     }
 
     // A step of the planner's own: a value as another one.

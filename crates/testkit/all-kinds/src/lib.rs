@@ -150,7 +150,7 @@ impl Op for OtherSoftSign {
 
 /// Twice the input; a kernel does the same in blocked memory.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(opset = "kinds", inputs = "data", outputs = "output")]
+#[op(opset = "kinds", inputs = "data", outputs = "output", elementwise, keeps_zero)]
 pub struct Twice;
 
 impl Op for Twice {
@@ -167,7 +167,7 @@ impl Op for Twice {
 
 /// `x * factor + hint`, where the hint is never written to a file.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(opset = "kinds", inputs = "data", outputs = "output")]
+#[op(opset = "kinds", inputs = "data", outputs = "output", rows = "0")]
 pub struct Hinted {
     #[attr(default = 1.0)]
     pub factor: f64,

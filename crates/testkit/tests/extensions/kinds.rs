@@ -4,6 +4,7 @@ use crate::support::*;
 use carafe::convert::Conversion;
 use carafe::{ElementType, Fact, Model, Notes, PartialShape, PassChoice, Phase, ReadRequest, Tensor};
 use carafe_device::{Blocked, Site};
+use carafe_graph::Elementwise;
 use carafe_testkit::libraries::Workshop;
 
 #[test]
@@ -51,6 +52,25 @@ fn an_output_shape_may_depend_on_data() {
         let model = ir(core, "Places", "kinds", "", "I64").unwrap();
         assert_eq!(ints(&run(core, &model, &[0.0, 5.0, 0.0, 7.0]).unwrap()), [1, 3]);
         assert_eq!(run(core, &model, &[0.0; 4]).unwrap().shape(), [0]);
+    });
+}
+
+#[test]
+fn an_operation_answers_what_passes_and_devices_ask() {
+    in_each_language(|core| {
+        let registry = core.registry();
+        let info = |name: &str| registry.find(name, "kinds").unwrap().info;
+        let twice = info("Twice");
+        assert!(twice.elementwise == Elementwise::First && twice.keeps_zero && !twice.builtin && !twice.no_eval);
+        assert_eq!((info("Hinted").rows, info("Twice").rows, info("Places").heavy), (&[0][..], &[][..], false));
+        // BATCH goes by it.
+        let batched = |name: &str| {
+            let model = onnx(core, &format!("g (float[1,4] x) => (float[1,4] y) {{ y = kinds.{name}(x) }}")).unwrap();
+            core.compile_model(&model, "BATCH:TEMPLATE(2)", &carafe::Properties::new()).map(|_| ())
+        };
+        batched("Twice").unwrap();
+        batched("Hinted").unwrap();
+        tells(batched("RunningSum"), &["rows"]);
     });
 }
 

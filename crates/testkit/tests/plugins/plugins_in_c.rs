@@ -279,7 +279,7 @@ impl PreparedKernel for Ready {
 }
 
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(opset = "acme")]
+#[op(opset = "acme", no_eval)]
 struct OnlyKernel {}
 
 impl Op for OnlyKernel {

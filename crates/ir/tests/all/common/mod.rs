@@ -166,7 +166,7 @@ impl Op for Either {
 
 /// The same name in another opset.
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(name = "MVN", since = 2)]
+#[op(name = "MVN", since = 2, also = "opset1")]
 pub struct Mvn;
 
 impl Op for Mvn {
@@ -177,7 +177,7 @@ impl Op for Mvn {
 }
 
 #[derive(Op, Clone, Debug, PartialEq)]
-#[op(since = 6)]
+#[op(since = 6, also = "experimental, extension")]
 pub struct Proposal;
 
 impl Op for Proposal {
