@@ -6,10 +6,7 @@ use carafe_kernels::Exec;
 use carafe_kernels::movement::IndicesMut;
 use carafe_kernels::select::{BoxEncoding, Nms, NmsLimits, NmsWork, NonZero, Number, Selected};
 use carafe_ops::detection::non_max_suppression::BoxEncoding as Encoding;
-use carafe_ops::detection::{
-    DetectionOutput, DetectionOutputV1, NonMaxSuppression, NonMaxSuppressionV1, NonMaxSuppressionV3,
-    NonMaxSuppressionV4, NonMaxSuppressionV5,
-};
+use carafe_ops::detection::{DetectionOutput, NonMaxSuppression, NonMaxSuppressionV5};
 use carafe_ops::indexing;
 use carafe_plan::DynamicOutput;
 use carafe_tensor::{ElementType, Tensor};
@@ -20,35 +17,31 @@ pub(crate) fn build(op: &dyn Op, types: &[ElementType]) -> Option<Arc<dyn Dynami
     if let Some(op) = op.get::<indexing::NonZero>() {
         return countable(types[0]).then(|| Arc::new(Places { index: op.output_type }) as Arc<dyn DynamicOutput<Cpu>>);
     }
-    let detections = op.get::<DetectionOutput>().cloned();
-    if let Some(op) = detections.or_else(|| op.get::<DetectionOutputV1>().map(DetectionOutputV1::newest)) {
+    if let Some(op) = op.get::<DetectionOutput>().cloned() {
         let plain = op.share_location && !op.decrease_label_id && types.len() == 3;
         let floats = types.iter().all(|t| *t == ElementType::F32);
         return (plain && floats)
             .then(|| Arc::new(Detections { op, rest: Mutex::new(None) }) as Arc<dyn DynamicOutput<Cpu>>);
     }
     macro_rules! nms {
-        ($class:ident, $op:ident => $index:expr, $newest:literal, $scores:literal) => {
-            if let Some($op) = op.get::<$class>() {
+        ($class:ident, $from_threshold:literal) => {
+            if let Some(op) = op.get::<$class>() {
                 let floats = types[..2].iter().all(|t| *t == ElementType::F32);
-                let encoding = match $op.box_encoding {
+                let encoding = match op.box_encoding {
                     Encoding::Corner => BoxEncoding::Corner,
                     Encoding::Center => BoxEncoding::Center,
                 };
                 return floats.then(|| {
-                    let (by_score, index) = ($op.sort_result_descending, $index);
+                    let (by_score, index) = (op.sort_result_descending, op.output_type);
                     let rest = Mutex::new(None);
-                    Arc::new(Boxes { encoding, from_threshold: !$newest, by_score, index, scores: $scores, rest })
+                    Arc::new(Boxes { encoding, from_threshold: $from_threshold, by_score, index, rest })
                         as Arc<dyn DynamicOutput<Cpu>>
                 });
             }
         };
     }
-    nms!(NonMaxSuppression, op => op.output_type, true, true);
-    nms!(NonMaxSuppressionV5, op => op.output_type, false, true);
-    nms!(NonMaxSuppressionV4, op => op.output_type, false, false);
-    nms!(NonMaxSuppressionV3, op => op.output_type, false, false);
-    nms!(NonMaxSuppressionV1, op => ElementType::I64, false, false);
+    nms!(NonMaxSuppression, false);
+    nms!(NonMaxSuppressionV5, true);
     None
 }
 
@@ -62,8 +55,6 @@ struct Boxes {
     from_threshold: bool,
     by_score: bool,
     index: ElementType,
-    /// Whether scores and their number are results, too.
-    scores: bool,
     rest: Mutex<Option<Rest>>,
 }
 
@@ -114,12 +105,12 @@ impl DynamicOutput<Cpu> for Boxes {
         let n = rows.len();
         let places: Vec<i64> =
             rows.iter().flat_map(|r| [i64::from(r.image), i64::from(r.class), i64::from(r.index)]).collect();
-        let mut made = vec![Tensor::from_i64(self.index, &[n, 3], &places)?];
-        if self.scores {
-            let numbers: Vec<f32> = rows.iter().flat_map(|r| [r.image as f32, r.class as f32, r.score]).collect();
-            made.push(Tensor::from_slice(&[n, 3], &numbers)?);
-            made.push(Tensor::from_i64(self.index, &[1], &[n as i64])?);
-        }
+        let numbers: Vec<f32> = rows.iter().flat_map(|r| [r.image as f32, r.class as f32, r.score]).collect();
+        let made = vec![
+            Tensor::from_i64(self.index, &[n, 3], &places)?,
+            Tensor::from_slice(&[n, 3], &numbers)?,
+            Tensor::from_i64(self.index, &[1], &[n as i64])?,
+        ];
         *self.rest.lock().unwrap_or_else(|e| e.into_inner()) = Some((work, rows));
         Ok(made)
     }

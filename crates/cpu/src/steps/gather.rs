@@ -6,8 +6,7 @@ use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use carafe_graph::{Error, Result, normalize_axis};
 use carafe_kernels::movement::{self as kernels, BadIndex};
 use carafe_ops::indexing::{
-    Gather, GatherElements, GatherND, GatherNDV5, GatherV1, GatherV7, Reduction, ScatterElementsUpdate,
-    ScatterElementsUpdateV3, ScatterNDUpdate, ScatterNDUpdateV4, ScatterUpdate,
+    Gather, GatherElements, GatherND, GatherNDV5, Reduction, ScatterElementsUpdate, ScatterNDUpdate, ScatterUpdate,
 };
 use carafe_plan::Layout;
 use carafe_tensor::ElementType;
@@ -19,24 +18,17 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let op = site.op;
     Ok(if let Some(op) = op.get::<Gather>() {
         gather(site, op.batch_dims)
-    } else if let Some(op) = op.get::<GatherV7>() {
-        gather(site, op.batch_dims)
-    } else if op.is::<GatherV1>() {
-        gather(site, 0)
     } else if let Some(op) = op.get::<GatherElements>() {
         gather_elements(site, op.axis)
     } else if let Some(op) = op.get::<GatherND>() {
         Some(gather_nd(site, op.batch_dims))
     } else if let Some(op) = op.get::<GatherNDV5>() {
+        // It joins batch axes, which the current version does not.
         Some(gather_nd(site, op.batch_dims))
     } else if let Some(op) = op.get::<ScatterElementsUpdate>() {
         scatter_elements(site, op.reduction, op.use_init_val)
-    } else if op.is::<ScatterElementsUpdateV3>() {
-        scatter_elements(site, Reduction::None, true)
     } else if let Some(op) = op.get::<ScatterNDUpdate>() {
         scatter_nd(site, op.reduction)
-    } else if op.is::<ScatterNDUpdateV4>() {
-        scatter_nd(site, Reduction::None)
     } else if op.is::<ScatterUpdate>() {
         scatter_update(site)
     } else {

@@ -5,7 +5,7 @@ use super::{Built, Cpu, Io, Port, Site, Step, Work};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::movement::{self as kernels, RowPiece, StridedCopy};
 use carafe_ops::movement::pad::PadMode;
-use carafe_ops::movement::{Concat, Pad, PadV1, Roll, SliceScatter, Split, VariadicSplit};
+use carafe_ops::movement::{Concat, Pad, Roll, SliceScatter, Split, VariadicSplit};
 use carafe_plan::{Layout, Operand, Parts, RowStrides};
 use std::sync::Arc;
 
@@ -22,8 +22,6 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     } else if op.is::<Split>() || op.is::<VariadicSplit>() {
         split(site)
     } else if let Some(op) = op.get::<Pad>() {
-        pad(site, op.pad_mode)
-    } else if let Some(op) = op.get::<PadV1>() {
         pad(site, op.pad_mode)
     } else if op.is::<Roll>() {
         roll(site)

@@ -8,7 +8,7 @@ use carafe_kernels::movement::Indices;
 use carafe_kernels::{RoiGrid, RoiMap, RoiMode, RoiRegion};
 use carafe_ops::detection::roi_align::AlignedMode;
 use carafe_ops::detection::roi_pooling::RoiMethod;
-use carafe_ops::detection::{ExperimentalDetectronROIFeatureExtractor, PoolMode, ROIAlign, ROIAlignV3, ROIPooling};
+use carafe_ops::detection::{ExperimentalDetectronROIFeatureExtractor, PoolMode, ROIAlign, ROIPooling};
 use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 use std::sync::Arc;
@@ -22,8 +22,6 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     Ok(if let Some(op) = site.op.get::<ROIAlign>() {
         align(site, op.sampling_ratio, op.spatial_scale, op.mode, op.aligned_mode)
-    } else if let Some(op) = site.op.get::<ROIAlignV3>() {
-        align(site, op.sampling_ratio, op.spatial_scale, op.mode, AlignedMode::Asymmetric)
     } else if let Some(op) = site.op.get::<ROIPooling>() {
         pooling(site, op)
     } else if let Some(op) = site.op.get::<ExperimentalDetectronROIFeatureExtractor>() {

@@ -84,8 +84,6 @@ fn around(dims: &[usize], first: usize, last: usize) -> [usize; 3] {
 fn softmax(site: &Site<'_>) -> Option<Built> {
     let (axis, log) = if let Some(s) = site.op.get::<act::Softmax>() {
         (s.axis, false)
-    } else if let Some(s) = site.op.get::<act::SoftmaxV1>() {
-        (s.axis, false)
     } else {
         (site.op.get::<act::LogSoftmax>()?.axis, true)
     };
@@ -146,21 +144,6 @@ fn normalize(site: &Site<'_>) -> Option<Built> {
             (true, norm::mvn::EpsMode::OutsideSqrt) => NormKind::Deviation { eps: n.eps },
         };
         return over(site, kind, &axes()?, None);
-    }
-    if let Some(n) = op.get::<norm::MvnV2>() {
-        let kind = if n.normalize_variance { NormKind::Variance { eps: n.eps } } else { NormKind::MeanOnly };
-        let axes: Vec<usize> = match (&n.reduction_axes[..], n.across_channels) {
-            ([], true) => (1..rank).collect(),
-            ([], false) => (2..rank).collect(),
-            (given, _) => {
-                let mut axes: Vec<usize> =
-                    given.iter().map(|&a| normalize_axis(a, rank).ok()).collect::<Option<_>>()?;
-                axes.sort_unstable();
-                axes.dedup();
-                axes
-            }
-        };
-        return over(site, kind, &axes, None);
     }
     if let Some(n) = op.get::<norm::NormalizeL2>() {
         let kind = match n.eps_mode {

@@ -6,7 +6,7 @@ use super::{Built, Cpu, Io, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
 use carafe_kernels::{Deformable, DeformableShape, Moves, SampleMode, SamplePadding};
-use carafe_ops::convolution::{DeformableConvolution, DeformableConvolutionV1};
+use carafe_ops::convolution::DeformableConvolution;
 use carafe_ops::resize::GridSample;
 use carafe_ops::resize::grid_sample::{PaddingMode, SampleMode as Mode};
 use carafe_plan::{Layout, Operand, RowStrides};
@@ -160,18 +160,9 @@ fn deformable(site: &Site<'_>) -> Result<Option<Built>> {
 }
 
 fn deformable_shape(site: &Site<'_>) -> Option<DeformableShape> {
-    macro_rules! parts {
-        ($op:expr, $fades:expr) => {{
-            let op = $op;
-            let attrs = attrs_of(&op.strides, &op.dilations, &op.pads_begin, &op.pads_end, op.auto_pad);
-            (attrs, op.group, op.deformable_group, $fades)
-        }};
-    }
-    let (attrs, groups, moves, fades) = if let Some(op) = site.op.get::<DeformableConvolution>() {
-        parts!(op, op.bilinear_interpolation_pad)
-    } else {
-        parts!(site.op.get::<DeformableConvolutionV1>()?, false)
-    };
+    let op = site.op.get::<DeformableConvolution>()?;
+    let attrs = attrs_of(&op.strides, &op.dilations, &op.pads_begin, &op.pads_end, op.auto_pad);
+    let (groups, moves, fades) = (op.group, op.deformable_group, op.bilinear_interpolation_pad);
     let own = &site.inputs[..site.own_inputs];
     if own.iter().any(|p| !p.is_f32() || p.rank() != 4 || p.len() == 0) {
         return None;

@@ -6,11 +6,11 @@ use super::{Built, Cpu, Io, Site, Step, Work, floats};
 use carafe_graph::{Error, Result, normalize_axis};
 use carafe_kernels::movement::{Indices, IndicesMut};
 use carafe_kernels::select as kernels;
+use carafe_ops::indexing::OneHot;
 use carafe_ops::indexing::one_hot::NegativeIndices;
-use carafe_ops::indexing::{OneHot, OneHotV1};
 use carafe_ops::movement::ReverseSequence;
 use carafe_ops::search::topk::{TopKMode, TopKSort};
-use carafe_ops::search::{CumSum, TopK, TopKV1, TopKV3};
+use carafe_ops::search::{CumSum, TopK};
 use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 use std::sync::Arc;
@@ -22,16 +22,10 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let op = site.op;
     Ok(if let Some(op) = op.get::<TopK>() {
         top_k(site, op.axis, op.mode, op.sort)
-    } else if let Some(op) = op.get::<TopKV3>() {
-        top_k(site, op.axis, op.mode, op.sort)
-    } else if let Some(op) = op.get::<TopKV1>() {
-        top_k(site, op.axis, op.mode, op.sort)
     } else if let Some(op) = op.get::<CumSum>() {
         cum_sum(site, op)
     } else if let Some(op) = op.get::<OneHot>() {
         one_hot(site, op.axis, op.negative_indices_mode == NegativeIndices::Normalize)
-    } else if let Some(op) = op.get::<OneHotV1>() {
-        one_hot(site, op.axis, false)
     } else if let Some(op) = op.get::<ReverseSequence>() {
         reverse_sequence(site, op)
     } else {

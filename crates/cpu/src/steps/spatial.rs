@@ -10,7 +10,7 @@ use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropData};
 use carafe_ops::pooling as pool;
 use carafe_ops::resize::interpolate::ShapeCalculation;
-use carafe_ops::resize::{AxisPlan, Interpolate, InterpolateV4, Mode, plan_axis};
+use carafe_ops::resize::{AxisPlan, Interpolate, Mode, plan_axis};
 use carafe_plan::{Layout, Operand, RowStrides};
 use carafe_tensor::ElementType;
 use std::sync::Arc;
@@ -84,11 +84,11 @@ struct Window<'a> {
 fn pooled(site: &Site<'_>) -> Option<Built> {
     let op = site.op;
     macro_rules! window {
-        ($p:expr, $dilations:expr) => {
+        ($p:expr) => {
             Window {
                 kernel: &$p.kernel,
                 strides: &$p.strides,
-                dilations: $dilations,
+                dilations: &$p.dilations,
                 begin: &$p.pads_begin,
                 end: &$p.pads_end,
                 auto_pad: $p.auto_pad,
@@ -96,18 +96,10 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
         };
     }
     let (window, exclude) = if let Some(p) = op.get::<pool::MaxPool>() {
-        (window!(p, &p.dilations), None)
-    } else if let Some(p) = op.get::<pool::MaxPoolV8>() {
-        (window!(p, &p.dilations), None)
-    } else if let Some(p) = op.get::<pool::MaxPoolV1>() {
-        (window!(p, &[]), None)
-    } else if let Some(p) = op.get::<pool::AvgPool>() {
-        (window!(p, &p.dilations), Some(p.exclude_pad))
-    } else if let Some(p) = op.get::<pool::AvgPoolV14>() {
-        (window!(p, &[]), Some(p.exclude_pad))
+        (window!(p), None)
     } else {
-        let p = op.get::<pool::AvgPoolV1>()?;
-        (window!(p, &[]), Some(p.exclude_pad))
+        let p = op.get::<pool::AvgPool>()?;
+        (window!(p), Some(p.exclude_pad))
     };
     if !site.epilogue.is_empty() {
         return None;
@@ -171,11 +163,7 @@ impl Step<Cpu> for PlacesStep {
 }
 
 fn with_places(site: &Site<'_>, shape: PoolShape) -> Option<Built> {
-    let axis = match (site.op.get::<pool::MaxPool>(), site.op.get::<pool::MaxPoolV8>()) {
-        (Some(p), _) => p.axis,
-        (_, Some(p)) => p.axis,
-        _ => return None,
-    };
+    let axis = site.op.get::<pool::MaxPool>()?.axis;
     let (data, index) = (&site.inputs[0].shape, site.outputs.get(1)?.ty);
     let counted: usize = data[normalize_axis(axis, data.len()).ok()?..].iter().product();
     if counted == 0 || !is_index(index) || !MaxPlaces::fits(shape.in_spatial) {
@@ -220,20 +208,11 @@ impl Step<Cpu> for ResizeStep {
 const LONGEST: usize = 1 << 24;
 
 fn resized(site: &Site<'_>) -> Option<Built> {
-    macro_rules! parts {
-        ($i:expr, $target:expr, $axes:expr) => {{
-            let i = $i;
-            let none = i.pads_begin.iter().chain(&i.pads_end).all(|p| *p == 0);
-            let by_scales = i.shape_calculation_mode == ShapeCalculation::Scales;
-            let sampling = (i.mode, i.coordinate_transformation_mode, i.nearest_mode, i.antialias, i.cube_coeff);
-            (none, by_scales, sampling, $target(by_scales), $axes)
-        }};
-    }
-    let (unpadded, by_scales, sampling, target, axes) = if let Some(i) = site.op.get::<Interpolate>() {
-        parts!(i, |_| 1, 2)
-    } else {
-        parts!(site.op.get::<InterpolateV4>()?, |by_scales: bool| if by_scales { 2 } else { 1 }, 3)
-    };
+    let i = site.op.get::<Interpolate>()?;
+    let unpadded = i.pads_begin.iter().chain(&i.pads_end).all(|p| *p == 0);
+    let by_scales = i.shape_calculation_mode == ShapeCalculation::Scales;
+    let sampling = (i.mode, i.coordinate_transformation_mode, i.nearest_mode, i.antialias, i.cube_coeff);
+    let (target, axes) = (1, 2);
     if !unpadded || !site.epilogue.is_empty() {
         return None;
     }

@@ -5,13 +5,13 @@ use super::reorder::Copy;
 use super::{Built, Cpu, Io, Port, Site, Step};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::movement::{Pad, PadMode, StridedCopy, View};
-use carafe_ops::indexing::{Gather, GatherV1, GatherV7};
-use carafe_ops::movement::broadcast::{BroadcastMode, BroadcastModeV1};
+use carafe_ops::indexing::Gather;
+use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_ops::movement::depth_to_space::BlockOrder;
 use carafe_ops::movement::reverse::ReverseMode;
 use carafe_ops::movement::{
-    BatchToSpace, Broadcast, BroadcastV1, DepthToSpace, Identity, Reverse, ShuffleChannels, Slice, SpaceToBatch,
-    SpaceToDepth, StridedSlice, Tile,
+    BatchToSpace, Broadcast, DepthToSpace, Identity, Reverse, ShuffleChannels, Slice, SpaceToBatch, SpaceToDepth,
+    StridedSlice, Tile,
 };
 use carafe_plan::Layout;
 
@@ -26,7 +26,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         strided_slice(site, op)
     } else if op.is::<Tile>() {
         Some(tile(site))
-    } else if op.is::<Broadcast>() || op.is::<BroadcastV1>() {
+    } else if op.is::<Broadcast>() {
         broadcast(site)
     } else if let Some(op) = op.get::<DepthToSpace>() {
         Some(depth_to_space(site, op))
@@ -40,7 +40,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         batch_to_space(site)
     } else if op.is::<SpaceToBatch>() {
         space_to_batch(site)
-    } else if op.is::<Gather>() || op.is::<GatherV7>() || op.is::<GatherV1>() {
+    } else if op.is::<Gather>() {
         gather_one(site)
     } else if op.is::<Identity>() {
         Some(Built::view(0, site.layout(0), site.layout(0)))
@@ -177,8 +177,7 @@ fn gather_one(site: &Site<'_>) -> Option<Built> {
     if !(0..n).contains(&index) || indices.rank() > 1 {
         return None;
     }
-    let batch = site.op.get::<Gather>().map_or(0, |g| g.batch_dims);
-    let batch = site.op.get::<GatherV7>().map_or(batch, |g| g.batch_dims);
+    let batch = site.op.get::<Gather>()?.batch_dims;
     if batch != 0 && batch != -(indices.rank() as i64) {
         return None;
     }
@@ -201,16 +200,10 @@ fn tile(site: &Site<'_>) -> Built {
 
 fn broadcast(site: &Site<'_>) -> Option<Built> {
     let (from, to) = (&site.inputs[0], &site.outputs[0]);
-    let explicit = match (site.op.get::<Broadcast>(), site.op.get::<BroadcastV1>()) {
-        (Some(op), _) if op.mode == BroadcastMode::Pdpd => return None,
-        (Some(op), _) => op.mode == BroadcastMode::Explicit,
-        (_, Some(op)) if op.mode == BroadcastModeV1::Pdpd => return None,
-        (_, Some(op)) => op.mode == BroadcastModeV1::Explicit && site.inputs.len() > 2,
-        _ => return None,
-    };
-    let axes: Vec<usize> = match explicit {
-        true => site.inputs[2].ints()?.iter().map(|&a| a as usize).collect(),
-        false => (to.rank() - from.rank()..to.rank()).collect(),
+    let axes: Vec<usize> = match site.op.get::<Broadcast>()?.mode {
+        BroadcastMode::Pdpd => return None,
+        BroadcastMode::Explicit => site.inputs[2].ints()?.iter().map(|&a| a as usize).collect(),
+        BroadcastMode::Numpy | BroadcastMode::Bidirectional => (to.rank() - from.rank()..to.rank()).collect(),
     };
     Some(Strided::plain(axes_of(from).stretched(&to.shape, &axes)).built(site, "broadcast"))
 }

@@ -4,7 +4,7 @@
 use super::reorder::Copy;
 use super::{Built, Site};
 use carafe_graph::Result;
-use carafe_ops::movement::{Reshape, Squeeze, SqueezeV1, Transpose, Unsqueeze};
+use carafe_ops::movement::{Reshape, Squeeze, Transpose, Unsqueeze};
 use carafe_plan::Layout;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
@@ -12,7 +12,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         return Ok(None);
     }
     let op = site.op;
-    if op.is::<Reshape>() || op.is::<Squeeze>() || op.is::<SqueezeV1>() || op.is::<Unsqueeze>() {
+    if op.is::<Reshape>() || op.is::<Squeeze>() || op.is::<Unsqueeze>() {
         return Ok(Some(reshaped(site)));
     }
     if op.is::<Transpose>() {

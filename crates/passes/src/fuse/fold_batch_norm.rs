@@ -10,7 +10,7 @@
 
 use super::weights::{Layer, numbers};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
-use carafe_ops::normalization::{BatchNormInference, BatchNormInferenceV1};
+use carafe_ops::normalization::BatchNormInference;
 
 #[derive(Clone, Copy, Debug)]
 pub struct FoldBatchNorm;
@@ -49,11 +49,8 @@ impl Rewrite for FoldBatchNorm {
 /// Data, statistics (gamma, beta, mean, variance) and epsilon of a normalization.
 pub(super) fn parts(model: &Model, root: NodeId) -> Option<(Value, [Value; 4], f64)> {
     let inputs = model.get(root)?.inputs();
-    if let (Some(op), &[x, gamma, beta, mean, variance]) = (model.op_at::<BatchNormInference>(root), inputs) {
-        return Some((x, [gamma, beta, mean, variance], f64::from(op.epsilon)));
-    }
-    let op = model.op_at::<BatchNormInferenceV1>(root)?;
-    let &[gamma, beta, x, mean, variance] = inputs else { return None };
+    let op = model.op_at::<BatchNormInference>(root)?;
+    let &[x, gamma, beta, mean, variance] = inputs else { return None };
     Some((x, [gamma, beta, mean, variance], f64::from(op.epsilon)))
 }
 

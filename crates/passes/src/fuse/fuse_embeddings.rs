@@ -8,7 +8,7 @@ use super::look::{fuse, inputs_at, is_float, is_stored, made_by};
 use super::slices::width;
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::arithmetic::Add;
-use carafe_ops::indexing::{Gather, GatherV1, GatherV7};
+use carafe_ops::indexing::Gather;
 use carafe_ops::own::EmbeddingSum;
 use carafe_tensor::ElementType;
 
@@ -53,15 +53,12 @@ fn gathered(model: &Model, v: Value) -> Option<Terms> {
     if let Some((id, op)) = model.producer::<EmbeddingSum>(v) {
         return Some((op.by_ids.clone(), model.node(id).inputs().to_vec()));
     }
-    let op = model.node(v.node).op();
-    let batch = op.get::<Gather>().map(|g| g.batch_dims).or_else(|| op.get::<GatherV7>().map(|g| g.batch_dims));
-    let inputs = made_by::<Gather>(model, v).or_else(|| made_by::<GatherV7>(model, v));
-    let &[table, ids, axis] = inputs.or_else(|| made_by::<GatherV1>(model, v))? else { return None };
+    let batch = model.producer::<Gather>(v)?.1.batch_dims;
+    let &[table, ids, axis] = made_by::<Gather>(model, v)? else { return None };
     let axis = *model.constant_of(axis)?.to_vec::<i64>().ok()?.first()?;
     let rows = axis == 0 || axis == -2;
     let plain = matches!(model.fact(ids).ty, ElementType::I32 | ElementType::I64);
-    (batch.unwrap_or(0) == 0 && rows && plain && model.fact(table).shape.rank() == Some(2))
-        .then(|| (vec![1], vec![table, ids]))
+    (batch == 0 && rows && plain && model.fact(table).shape.rank() == Some(2)).then(|| (vec![1], vec![table, ids]))
 }
 
 fn rows(model: &Model, v: Value) -> Option<Terms> {

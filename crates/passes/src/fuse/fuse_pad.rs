@@ -14,9 +14,9 @@ use carafe_graph::{Model, NodeId, OpRef, Outcome, Result, Rewrite, Value};
 use carafe_ops::activation::{Clamp, Relu, Sigmoid};
 use carafe_ops::convolution::window::{PadType, Rounding};
 use carafe_ops::convolution::{Convolution, GroupConvolution};
+use carafe_ops::movement::Pad;
 use carafe_ops::movement::pad::PadMode;
-use carafe_ops::movement::{Pad, PadV1};
-use carafe_ops::pooling::{AvgPool, AvgPoolV1, AvgPoolV14, MaxPool, MaxPoolV1, MaxPoolV8};
+use carafe_ops::pooling::{AvgPool, MaxPool};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +64,7 @@ struct Padding {
 
 impl Padding {
     fn at(model: &Model, v: Value) -> Option<std::result::Result<Padding, &'static str>> {
-        let mode = match (model.producer::<Pad>(v), model.producer::<PadV1>(v)) {
-            (Some((_, pad)), _) => pad.pad_mode,
-            (_, Some((_, pad))) => pad.pad_mode,
-            _ => return None,
-        };
-        if mode != PadMode::Constant {
+        if model.producer::<Pad>(v)?.1.pad_mode != PadMode::Constant {
             return Some(Err("its padding is not of a constant"));
         }
         let &[x, begin, end, ref value @ ..] = model.node(v.node).inputs() else { return None };
@@ -151,12 +146,11 @@ fn widened(model: &Model, root: NodeId, pad: &Padding) -> std::result::Result<Op
         };
     }
     macro_rules! maximum {
-        ($T:ty, $dilations:expr) => {
+        ($T:ty) => {
             if let Some(op) = model.op_at::<$T>(root) {
                 let mut op = op.clone();
-                let dilations: fn(&$T) -> &[i64] = $dilations;
                 never_wins(model, pad)?;
-                if op.rounding_type != Rounding::Floor || dilations(&op).iter().any(|d| *d != 1) {
+                if op.rounding_type != Rounding::Floor || op.dilations.iter().any(|d| *d != 1) {
                     return Err("the pooling keeps windows that do not fit, or has holes");
                 }
                 pad.widen(&mut op.auto_pad, &mut op.pads_begin, &mut op.pads_end)?;
@@ -176,11 +170,7 @@ fn widened(model: &Model, root: NodeId, pad: &Padding) -> std::result::Result<Op
     convolution!(Convolution);
     convolution!(GroupConvolution);
     average!(AvgPool);
-    average!(AvgPoolV14);
-    average!(AvgPoolV1);
-    maximum!(MaxPool, |op| &op.dilations);
-    maximum!(MaxPoolV8, |op| &op.dilations);
-    maximum!(MaxPoolV1, |_| &[]);
+    maximum!(MaxPool);
     Err("this window takes no padding in")
 }
 
@@ -199,6 +189,7 @@ mod tests {
     use super::super::testing::{Sketch, fires, stays};
     use super::*;
     use carafe_ops::arithmetic::Add;
+    use carafe_tensor::ElementType;
 
     fn padded(g: &mut Sketch, x: Value, begin: &[i64], end: &[i64], value: f64) -> Value {
         let (begin, end, value) = (g.ints(begin), g.ints(end), g.c(value));
@@ -211,16 +202,19 @@ mod tests {
         g.op(Convolution { strides, pads_begin: vec![1, 0], pads_end: vec![0, 1], dilations, auto_pad }, &[x, w])
     }
 
-    fn average(exclude_pad: bool, pad: i64, rounding_type: Rounding) -> AvgPoolV1 {
+    fn average(exclude_pad: bool, pad: i64, rounding_type: Rounding) -> AvgPool {
         let (strides, kernel) = (vec![2, 2], vec![3, 3]);
         let (pads_begin, pads_end) = (vec![pad, 0], vec![0, 0]);
-        AvgPoolV1 { strides, kernel, pads_begin, pads_end, exclude_pad, auto_pad: PadType::Explicit, rounding_type }
+        let (dilations, auto_pad) = (vec![1, 1], PadType::Explicit);
+        AvgPool { strides, dilations, kernel, pads_begin, pads_end, exclude_pad, auto_pad, rounding_type }
     }
 
-    fn largest(kernel: i64) -> MaxPoolV1 {
+    fn largest(kernel: i64) -> MaxPool {
         let (strides, kernel, pads) = (vec![2, 2], vec![kernel, kernel], vec![0, 0]);
         let (auto_pad, rounding_type) = (PadType::Explicit, Rounding::Floor);
-        MaxPoolV1 { strides, kernel, pads_begin: pads.clone(), pads_end: pads, auto_pad, rounding_type }
+        let (dilations, pads_begin, pads_end) = (vec![1, 1], pads.clone(), pads);
+        let (index_element_type, axis) = (ElementType::I64, 0);
+        MaxPool { strides, dilations, kernel, pads_begin, pads_end, auto_pad, rounding_type, index_element_type, axis }
     }
 
     const BEGIN: &[i64] = &[0, 0, 1, 2];

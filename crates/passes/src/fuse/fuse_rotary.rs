@@ -12,7 +12,7 @@ use super::slices::{cut, same_rows, width};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::arithmetic::{Add, Multiply, Subtract};
 use carafe_ops::math::Negative;
-use carafe_ops::movement::{Concat, Reshape, Squeeze, SqueezeV1, Unsqueeze};
+use carafe_ops::movement::{Concat, Reshape, Squeeze, Unsqueeze};
 use carafe_ops::own::RotaryEmbedding;
 
 #[derive(Clone, Copy, Debug)]
@@ -155,8 +155,7 @@ fn half(model: &Model, v: Value) -> Option<Half> {
 }
 
 fn squeezed(model: &Model, v: Value) -> Option<&[Value]> {
-    let squeezed = made_by::<Squeeze>(model, v).or_else(|| made_by::<SqueezeV1>(model, v));
-    squeezed.or_else(|| made_by::<Reshape>(model, v))
+    made_by::<Squeeze>(model, v).or_else(|| made_by::<Reshape>(model, v))
 }
 
 // Whether one axis before the last surely has size 1 in the table, or is not there; data of few axes have one to spare.
@@ -240,7 +239,8 @@ mod tests {
             let pairs = g.op(Reshape { special_zero: true }, &[x, shape]);
             let (axis, last) = (g.int(-1), g.ints(&[-1]));
             let a = g.op(Split { num_splits: 2 }, &[pairs, axis]);
-            let (a, b) = (g.op(SqueezeV1, &[a, last]), g.op(SqueezeV1, &[Value { port: 1, ..a }, last]));
+            let squeeze = Squeeze { allow_axis_skip: false };
+            let (a, b) = (g.op(squeeze.clone(), &[a, last]), g.op(squeeze, &[Value { port: 1, ..a }, last]));
             let [y, z] = apart(g, a, b, t);
             stacked(g, y, z, &[0, 0, 0, -1])
         });

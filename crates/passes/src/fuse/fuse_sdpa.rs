@@ -13,7 +13,7 @@ use super::look::{
     integers, is_float, is_stored, made_by, put_in_place, read_outside, same_dim, scalar, transposed, value_of,
 };
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
-use carafe_ops::activation::{Softmax, SoftmaxV1};
+use carafe_ops::activation::Softmax;
 use carafe_ops::arithmetic::{Add, Divide, Multiply};
 use carafe_ops::indexing::Select;
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
@@ -131,10 +131,7 @@ fn find(model: &Model, root: NodeId) -> std::result::Result<Option<Attention>, O
 }
 
 fn softmax(model: &Model, v: Value) -> Option<(Value, i64)> {
-    if let Some((id, op)) = model.producer::<Softmax>(v) {
-        return Some((model.input(id, 0)?, op.axis));
-    }
-    let (id, op) = model.producer::<SoftmaxV1>(v)?;
+    let (id, op) = model.producer::<Softmax>(v)?;
     Some((model.input(id, 0)?, op.axis))
 }
 

@@ -68,7 +68,7 @@ mod tests {
     use super::super::testing::{fires_static, stays};
     use super::*;
     use carafe_ops::activation::Relu;
-    use carafe_ops::normalization::{BatchNormInference, BatchNormInferenceV1};
+    use carafe_ops::normalization::BatchNormInference;
 
     #[test]
     fn data_of_any_rank_is_scaled_and_shifted() {
@@ -83,7 +83,7 @@ mod tests {
             let x = g.input(&[2, 3, 4]);
             let (gamma, beta, mean) = (g.noise(&[3], 1.0), g.noise(&[3], 0.0), g.noise(&[3], 0.2));
             let variance = g.noise(&[3], 1.0);
-            g.op(BatchNormInferenceV1 { epsilon: 1e-3 }, &[gamma, beta, x, mean, variance])
+            g.op(BatchNormInference { epsilon: 1e-3 }, &[x, gamma, beta, mean, variance])
         });
     }
 
