@@ -332,6 +332,10 @@ pub(crate) struct ConvertArgs {
     #[arg(long = "compress_to_fp16", default_value = "true", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = boolean)]
     pub compress_to_fp16: bool,
+    /// Highest opset of the written model, for older versions of OpenVINO (2022.3 reads 10, 2023.3 reads 13); it is an error
+    /// when a node needs a newer one. Without it too, each node is written in the oldest version that says the same
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub opset: Option<u32>,
     /// Tell for each node that was read which rule, operation and library served it, and why
     #[arg(long)]
     pub explain: bool,

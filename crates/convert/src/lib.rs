@@ -19,7 +19,7 @@ mod syntax;
 mod transform;
 
 pub use config::{ConfigPass, ReplacementFile, apply_config, update_config};
-pub use pipeline::{Conversion, Converted, emit};
+pub use pipeline::{Conversion, Converted, emit, emit_up_to};
 pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 
 use carafe_frontend::take_cut_off;

@@ -234,6 +234,11 @@ fn trace(model: &Model, log: &Log<'_>) {
 
 /// The last stage: writes the model as IR, .xml and .bin.
 pub fn emit(model: &Model, output: &Path, log: &Log<'_>) -> Result<()> {
+    emit_up_to(model, output, None, log)
+}
+
+/// As [`emit`], with the highest numbered opset that may be in the file; an error lists the nodes that need a newer one.
+pub fn emit_up_to(model: &Model, output: &Path, opset: Option<u32>, log: &Log<'_>) -> Result<()> {
     if output.extension().is_none_or(|e| !e.eq_ignore_ascii_case("xml")) {
         return Err(Error::usage(format!("output `{}` must end with .xml", output.display())));
     }
@@ -252,6 +257,7 @@ pub fn emit(model: &Model, output: &Path, log: &Log<'_>) -> Result<()> {
     }
     let options = carafe_ir::WriteOptions {
         runtime_version: Some(concat!("carafe ", env!("CARGO_PKG_VERSION")).to_string()),
+        versions: opset.map_or(carafe_ir::Versions::Oldest, carafe_ir::Versions::UpTo),
         ..carafe_ir::WriteOptions::default()
     };
     carafe_ir::write_file(model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))

@@ -50,7 +50,7 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
     };
     let converted = conversion.run(core).and_then(|converted| {
         line.stage("writing the model");
-        convert::emit(&converted.model, &output, &request.log).map(|()| converted)
+        convert::emit_up_to(&converted.model, &output, args.opset, &request.log).map(|()| converted)
     });
     line.clear();
     let converted = converted?;

@@ -153,3 +153,18 @@ fn help_shows_every_option() {
         assert!(text.contains(option), "{option}");
     }
 }
+
+#[test]
+fn a_limit_of_the_opset_names_the_nodes_above_it() {
+    let (model, out) = (file("opset", "best.onnxtxt"), file("opset_out", "model.xml"));
+    let text = r#"<ir_version: 8, opset_import: ["" : 17]> g (float[1,1,4,4] x) => (float[1,1,2,2] p, float[2] v, int64[2] i)
+        <int64[1] k = {2}, int64[1] all = {-1}> {
+        p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)  flat = Reshape (x, all)  v, i = TopK (flat, k) }"#;
+    std::fs::write(&model, text).unwrap();
+    let (code, error) = fails(&["convert", &model, "-o", &out, "--opset", "10"]);
+    assert!(code == 1 && error.contains("1 node needs a newer opset than opset10"), "{error}");
+    assert!(error.contains("(TopK, opset11)") && !Path::new(&out).exists(), "{error}");
+    ok(&["convert", &model, "-o", &out, "--opset", "11"]);
+    assert!(std::fs::read_to_string(&out).unwrap().contains("type=\"MaxPool\" version=\"opset1\""));
+    assert_eq!(fails(&["convert", &model, "-o", &out, "--opset", "0"]).0, 2);
+}
