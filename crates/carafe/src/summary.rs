@@ -15,7 +15,7 @@ pub struct Summary {
     pub outputs: Vec<Port>,
     /// Nodes by type, without parameters, constants and results.
     pub ops: BTreeMap<String, usize>,
-    /// Opsets the nodes are written with.
+    /// Opsets of the nodes as they are written: of the oldest versions that say the same.
     pub opsets: BTreeMap<String, usize>,
     /// Types that no registered operation has, with their opset and node names.
     pub unknown: BTreeMap<(String, String), Vec<String>>,
@@ -39,6 +39,8 @@ pub fn summarize(model: &Model) -> Summary {
         ..Summary::default()
     };
     count(model, &mut s);
+    let older = carafe_graph::oldest(model).ok().flatten();
+    count_opsets(older.as_ref().unwrap_or(model), &mut s.opsets);
     s.variables.sort();
     s.variables.dedup();
     s
@@ -59,7 +61,6 @@ fn count(model: &Model, s: &mut Summary) {
             continue;
         }
         *s.ops.entry(op.type_name().to_string()).or_default() += 1;
-        *s.opsets.entry(op.opset().to_string()).or_default() += 1;
         if op.is::<FrameworkNode>() {
             let key = (op.type_name().to_string(), op.opset().to_string());
             s.unknown.entry(key).or_default().push(node.name().to_string());
@@ -77,5 +78,14 @@ fn count(model: &Model, s: &mut Summary) {
         for (_, body) in op.bodies() {
             count(&body.model, s);
         }
+    }
+}
+
+fn count_opsets(model: &Model, opsets: &mut BTreeMap<String, usize>) {
+    for op in model.nodes().map(|(_, n)| n.op()) {
+        if !(op.is::<Constant>() || op.is::<Parameter>() || op.is::<ResultOp>()) {
+            *opsets.entry(op.opset().to_string()).or_default() += 1;
+        }
+        op.bodies().iter().for_each(|(_, body)| count_opsets(&body.model, opsets));
     }
 }
