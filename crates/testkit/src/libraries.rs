@@ -1,8 +1,10 @@
 //! Real dynamic libraries for tests: written in C or C++ and compiled here, or made by cargo beside the test itself.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A folder of its own for one test, removed at the end.
 #[derive(Debug)]
@@ -57,25 +59,40 @@ impl Workshop {
         let (compiler, standard) = if file.ends_with(".c") { ("cc", "-std=c11") } else { ("c++", "-std=c++17") };
         self.build(compiler, name, &[standard], &root().join(file))
     }
-    /// A library with flags of the caller's.
+    /// A library with flags of the caller's. The same text is compiled once a process; each test has a copy of its own, since a
+    /// library that is loaded from two files is two libraries.
     pub fn build(&self, compiler: &str, name: &str, flags: &[&str], source: &Path) -> PathBuf {
+        static BUILT: Mutex<BTreeMap<String, Arc<OnceLock<Vec<u8>>>>> = Mutex::new(BTreeMap::new());
         let file = format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
         let out = self.path(&file);
-        let done = Command::new(compiler)
-            .args(["-shared", "-fPIC", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"])
-            .arg("-I")
-            .arg(root().join("include"))
-            .arg(source)
-            .arg("-o")
-            .arg(&out)
-            // After the source: libraries count from there.
-            .args(flags)
-            .arg("-lm")
-            .output()
-            .unwrap_or_else(|e| panic!("cannot run `{compiler}`: {e}"));
-        assert!(done.status.success(), "{compiler} {name}: {}", String::from_utf8_lossy(&done.stderr));
+        let text = std::fs::read_to_string(source).expect("the source of a library");
+        let key = format!("{compiler} {flags:?} {name}\n{text}");
+        let built = BUILT.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_default().clone();
+        let bytes = built.get_or_init(|| {
+            compile(compiler, name, flags, source, &out);
+            std::fs::read(&out).expect("the library that was built")
+        });
+        // A file that is loaded must not be written to.
+        let _ = std::fs::remove_file(&out);
+        std::fs::write(&out, bytes).expect("a library in a temporary folder");
         out
     }
+}
+
+fn compile(compiler: &str, name: &str, flags: &[&str], source: &Path, out: &Path) {
+    let done = Command::new(compiler)
+        .args(["-shared", "-fPIC", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"])
+        .arg("-I")
+        .arg(root().join("include"))
+        .arg(source)
+        .arg("-o")
+        .arg(out)
+        // After the source: libraries count from there.
+        .args(flags)
+        .arg("-lm")
+        .output()
+        .unwrap_or_else(|e| panic!("cannot run `{compiler}`: {e}"));
+    assert!(done.status.success(), "{compiler} {name}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 impl Default for Workshop {
