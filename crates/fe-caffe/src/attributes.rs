@@ -49,7 +49,11 @@ pub(crate) fn of(layer: &Layer, schema: &Schema, log: &Log<'_>) -> Result<AttrMa
         let Value::Message(m) = &field.value else { continue };
         let known = schema.layer_field(&field.name);
         if known.is_some() && own.as_ref().is_some_and(|own| !own.contains(&field.name)) {
-            log.warn(format!("{}: `{}` belongs to another layer type and is not looked at", layer.place(), field.name));
+            log.warn(format!(
+                "{}: `{}` belongs to another layer type and is not looked at",
+                layer.location(),
+                field.name
+            ));
             continue;
         }
         let ty = match known.map(|f| &f.kind) {

@@ -53,10 +53,10 @@ impl CustomLayers {
     }
 
     pub fn read_file(path: &Path, log: &Log<'_>) -> Result<CustomLayers> {
-        let place = || format!("custom layers `{}`", path.display());
-        let text = carafe_tensor::files::read_text(path).map_err(|e| Error::io("cannot read", &e).at(place()))?;
+        let location = || format!("custom layers `{}`", path.display());
+        let text = carafe_tensor::files::read_text(path).map_err(|e| Error::io("cannot read", &e).at(location()))?;
         let named = CustomLayers { file: path.display().to_string(), ..CustomLayers::default() };
-        named.parsed(&text, log).map_err(|e| e.at(place()))
+        named.parsed(&text, log).map_err(|e| e.at(location()))
     }
 
     pub fn parse(text: &str, log: &Log<'_>) -> Result<CustomLayers> {
@@ -70,13 +70,13 @@ impl CustomLayers {
         for node in xml.root_element().children().filter(|n| n.is_element()) {
             let line = xml.text_pos_at(node.range().start).row;
             if node.tag_name().name() != "CustomLayer" {
-                log.warn(format!("{}, line {line}: <{}> is not read", self.place(), node.tag_name().name()));
+                log.warn(format!("{}, line {line}: <{}> is not read", self.location(), node.tag_name().name()));
                 continue;
             }
             let entry = Entry::read(&node).map_err(|e| e.at(format!("line {line}")))?;
             if self.entry(&entry.native_type).is_some() {
-                let (place, ty) = (self.place(), &entry.native_type);
-                log.warn(format!("{place}, line {line}: a second entry for `{ty}` is not read"));
+                let (location, ty) = (self.location(), &entry.native_type);
+                log.warn(format!("{location}, line {line}: a second entry for `{ty}` is not read"));
                 continue;
             }
             self.entries.push(entry);
@@ -113,7 +113,7 @@ impl CustomLayers {
     }
 
     /// What messages call the file.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         match self.file.as_str() {
             "" => "custom layers".to_string(),
             file => format!("custom layers `{file}`"),
@@ -165,9 +165,9 @@ impl CustomLayers {
         let declared = schema.layer_field(name);
         let message = layer.message(name);
         if declared.is_none() && message.is_none() {
-            let place = self.place();
+            let location = self.location();
             return Err(Error::invalid(format!(
-                "{place} says that its parameters are `{name}`, which neither the layer has nor anybody \
+                "{location} says that its parameters are `{name}`, which neither the layer has nor anybody \
                  declared; is the name right?"
             )));
         }

@@ -58,7 +58,7 @@ impl CaffeDialect {
         if !all.is_empty() {
             let all = all.join("; ");
             let text = "the .proto of --caffe_parser_path does not declare it, so its kind is guessed";
-            log.warn(format!("{}: {all}; {text}", layer.place()));
+            log.warn(format!("{}: {all}; {text}", layer.location()));
         }
     }
 }
@@ -68,7 +68,7 @@ impl Dialect for CaffeDialect {
         &WORDS
     }
     fn location(&self, node: &SourceNode) -> String {
-        self.layer(node).place()
+        self.layer(node).location()
     }
     fn find<'r>(&'r self, rules: &'r RuleSet, node: &SourceNode) -> Option<Found<'r>> {
         self.handler(rules, node)

@@ -37,7 +37,7 @@ pub(crate) fn of_net(
                 let ty = named.and(shape).map(|shape| ItemType::Tensor(ElementType::F32, shape));
                 let own = if layer.tops.len() == 1 { &name } else { top };
                 let label = Some(unique(own, &mut input_names));
-                let ty = ty.map_err(|e| e.at(layer.place()));
+                let ty = ty.map_err(|e| e.at(layer.location()));
                 graph.inputs.push(SourceValue { label, ..SourceValue::new(key, ty) });
             }
             continue;

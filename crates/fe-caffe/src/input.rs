@@ -45,16 +45,16 @@ pub(crate) fn shapes(layer: &Layer) -> Result<Vec<PartialShape>> {
 pub(crate) fn give_shapes(net: &mut Net, given: &[InputShape]) {
     let count: usize = net.layers.iter().filter(|l| is_input(&l.ty)).map(|l| l.tops.len()).sum();
     let in_order = given.iter().all(|g| g.name.is_none()) && given.len() == count;
-    let mut place = 0;
+    let mut number = 0;
     for layer in net.layers.iter_mut().filter(|l| is_input(&l.ty)) {
         for (i, top) in layer.tops.iter().enumerate() {
             let is_meant = |name: &str| name == top || (layer.tops.len() == 1 && name == layer.name);
             let is_meant = |name: &str| is_meant(name) || name.strip_suffix(":0").is_some_and(is_meant);
             let by_name = || given.iter().find(|g| g.name.as_deref().is_some_and(is_meant));
-            if let Some(given) = if in_order { given.get(place) } else { by_name() } {
+            if let Some(given) = if in_order { given.get(number) } else { by_name() } {
                 layer.given_shapes.insert(i, given.shape.clone());
             }
-            place += 1;
+            number += 1;
         }
     }
 }

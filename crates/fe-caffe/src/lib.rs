@@ -249,9 +249,9 @@ fn join_by_name(
         joined += 1;
         // Caffe joins by names alone.
         if let Some(ty) = stored.ty.as_ref().filter(|ty| !layer.blobs.is_empty() && !names::same(ty, &layer.ty)) {
-            let place = layer.place();
+            let location = layer.location();
             options.log.warn(format!(
-                "{place}: the weights were stored by a layer of type `{ty}`; they are used all the same"
+                "{location}: the weights were stored by a layer of type `{ty}`; they are used all the same"
             ));
         }
     }

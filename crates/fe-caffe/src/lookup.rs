@@ -11,6 +11,7 @@ use carafe_graph::{AttrMap, Error, FrameworkNode, Op, OpRef, Result, ShapeRule};
 use carafe_tensor::{ElementType, PartialShape};
 use carafe_textproto::Value;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The type that rules are written for: a Python layer's is `module.layer`.
@@ -63,7 +64,7 @@ impl CaffeDialect {
         rule.or_else(|| {
             let (all, entry) = entry?;
             let layer = self.layer(node);
-            let translate = Arc::new(move |n: &mut NodeCx<'_>| self.custom_layer(all, entry, &layer, n));
+            let translate = Rc::new(move |n: &mut NodeCx<'_>| self.custom_layer(all, entry, &layer, n));
             Some(Found { translate, origin: Origin::CustomLayers, newer: None })
         })
     }
@@ -73,7 +74,7 @@ impl CaffeDialect {
         let Some(custom) = &self.custom else { return vec![] };
         let told = custom.types().filter_map(|ty| {
             let winner = self.winner(rules, &Layer { ty: ty.to_string(), ..Layer::default() })?;
-            Some(format!("{}: the entry for `{ty}` is not used, {winner} comes first", custom.place()))
+            Some(format!("{}: the entry for `{ty}` is not used, {winner} comes first", custom.location()))
         });
         told.collect()
     }
@@ -128,8 +129,8 @@ impl CaffeDialect {
             n.report(&format!("--layer_shapes: the shape of `{}` is not used, {name} {first}", layer.name));
         }
         if entry.output_shape.is_some() && self.told.borrow_mut().insert(entry.native_type.clone()) {
-            let (place, ty) = (all.place(), &entry.native_type);
-            n.report(&format!("{place}: the outputShape for `{ty}` is not used, {name} {first}"));
+            let (location, ty) = (all.location(), &entry.native_type);
+            n.report(&format!("{location}: the outputShape for `{ty}` is not used, {name} {first}"));
         }
     }
 }
@@ -144,7 +145,7 @@ fn opaque(all: &CustomLayers, entry: &Entry, layer: &Layer, attrs: AttrMap, n: &
                 "{} has it, but nothing says its output shape: add outputShape=\"...\" to its \
                  entry (`in0` for that of its input), give --layer_shapes '{}[...]', or load an extension with an \
                  operation named `{ty}`",
-                all.place(),
+                all.location(),
                 n.name()
             )));
         }
@@ -154,8 +155,8 @@ fn opaque(all: &CustomLayers, entry: &Entry, layer: &Layer, attrs: AttrMap, n: &
         }
         (Some(_), _) => None,
         (None, Some(expression)) if expression.len() != tops => {
-            let (place, shapes) = (all.place(), expression.len());
-            return Err(Error::invalid(format!("has {tops} tops, its outputShape in {place} has {shapes} shapes")));
+            let (location, shapes) = (all.location(), expression.len());
+            return Err(Error::invalid(format!("has {tops} tops, its outputShape in {location} has {shapes} shapes")));
         }
         (None, Some(expression)) => {
             let (expression, attrs) = (expression.clone(), attrs.clone());

@@ -42,7 +42,7 @@ pub(crate) struct Layer {
 
 impl Layer {
     /// `layer `conv1` (Convolution, line 12)`, the way errors speak of it.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         match self.at.line {
             0 => format!("layer `{}` ({})", self.name, self.ty),
             line => format!("layer `{}` ({}, line {line})", self.name, self.ty),
@@ -84,7 +84,7 @@ impl Net {
             if !input::is_input(&layer.ty) {
                 after.clone_from(&layer.name);
             }
-            if state.keeps(m).map_err(|e| e.at(layer.place()))? {
+            if state.keeps(m).map_err(|e| e.at(layer.location()))? {
                 layers.push(layer);
             } else {
                 let why = "left out by its `include` and `exclude` rules; the phase is TEST";

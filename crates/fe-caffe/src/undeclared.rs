@@ -70,7 +70,7 @@ pub(crate) fn judge(layer: &Layer, schema: &Schema, origin: Option<&Origin<'_>>,
             all.words()
         ))),
         None => {
-            log.warn(format!("{}: {}", layer.place(), all.words()));
+            log.warn(format!("{}: {}", layer.location(), all.words()));
             Ok(())
         }
     }

@@ -86,8 +86,8 @@ impl Decoded<'_> {
         let domain = if op.opset == words.domain { String::new() } else { op.opset.clone() };
         let is_known = before.as_ref().is_some_and(|b| b.op_type == op.type_name && b.domain == domain);
         let mut new = before.unwrap_or_default();
-        let (ports, stored) = (std::mem::take(&mut new.input_ports), std::mem::take(&mut new.stored));
-        let old_inputs = std::mem::take(&mut new.inputs);
+        let (ports, old_inputs) = (std::mem::take(&mut new.input_ports), std::mem::take(&mut new.inputs));
+        new.stored.clear();
         for v in node.inputs() {
             let at = self.model.node(v.node);
             let marker = at.op().get::<FrameworkNode>().filter(|op| op.opset == MARKER);
@@ -111,17 +111,15 @@ impl Decoded<'_> {
             // Ports are known of nodes that read as many values as before.
             new.input_ports = if ports.len() == new.inputs.len() { ports } else { vec![] };
         }
-        drop(stored);
         let outputs = node.outputs().len();
         if new.output_ports.len() != outputs {
             new.output_ports =
                 vec![words.output_port.to_string(); if words.output_port.is_empty() { 0 } else { outputs }];
         }
         new.outputs = (0..outputs).map(|port| names.of(Value { node: id, port }).to_string()).collect();
-        if new.name.is_empty() || new.label() != node.name() {
-            // A node without a name is called by its output.
-            let called = new.outputs.first().map_or("", |o| crate::source::shown(o));
-            new.name = if called == node.name() && is_known { new.name } else { node.name().to_string() };
+        // A node without a name is called by its output.
+        if !is_known || new.label() != node.name() {
+            new.name = node.name().to_string();
         }
         self.attributes(op, &mut new).map_err(|e| e.at(node.place()))?;
         if !is_known {

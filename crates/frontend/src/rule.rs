@@ -5,6 +5,7 @@
 use crate::node_cx::{NodeCx, Outputs};
 use carafe_graph::{REPLACEMENT, Result};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// From one source node to values.
@@ -155,7 +156,7 @@ impl Origin<'_> {
 /// A rule that answers for an operation.
 #[derive(Clone)]
 pub struct Found<'r> {
-    pub translate: Arc<dyn Fn(&mut NodeCx<'_>) -> Result<Outputs> + 'r>,
+    pub translate: Rc<dyn Fn(&mut NodeCx<'_>) -> Result<Outputs> + 'r>,
     pub origin: Origin<'r>,
     /// The first version of the operation, where the model imports an older one.
     pub newer: Option<i64>,
@@ -165,6 +166,10 @@ impl std::fmt::Debug for Found<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Found({:?})", self.origin)
     }
+}
+
+fn of_user(rule: &Rule) -> Rc<dyn Fn(&mut NodeCx<'_>) -> Result<Outputs> + '_> {
+    Rc::new(|n: &mut NodeCx<'_>| (rule.translate)(n))
 }
 
 // The operation that the node names, with its attributes.
@@ -195,7 +200,7 @@ impl RuleSet {
     /// The rule for an operation of a domain at a version, and whose it is.
     pub fn find(&self, domain: &str, op_type: &str, version: i64) -> Option<Found<'_>> {
         if domain == REPLACEMENT {
-            return Some(Found { translate: Arc::new(as_it_is), origin: Origin::Replacement, newer: None });
+            return Some(Found { translate: Rc::new(as_it_is), origin: Origin::Replacement, newer: None });
         }
         // The latest stands first, and `max_by_key` gives the last of equals.
         let is_for =
@@ -212,18 +217,18 @@ impl RuleSet {
             let over =
                 self.user.iter().filter(is_for).find_map(|o| o.origin.as_deref().filter(|o| Some(*o) != extension));
             let origin = Origin::User { extension, hides, over };
-            return Some(Found { translate: r.translate.clone(), origin, newer: None });
+            return Some(Found { translate: of_user(r), origin, newer: None });
         }
         if let Some(r) = built_in {
-            return Some(Found { translate: Arc::new(r.translate), origin: Origin::BuiltIn, newer: None });
+            return Some(Found { translate: Rc::new(r.translate), origin: Origin::BuiltIn, newer: None });
         }
         if let Some(r) = self.fallback.iter().find(|r| r.op_type == op_type) {
             let origin = Origin::EqualName { extension: r.origin.as_deref() };
-            return Some(Found { translate: r.translate.clone(), origin, newer: None });
+            return Some(Found { translate: of_user(r), origin, newer: None });
         }
         let later = self.built_in.iter().filter(|r| r.op_type == op_type && r.domain == domain);
         let first = later.min_by_key(|r| r.since)?;
-        Some(Found { translate: Arc::new(first.translate), origin: Origin::BuiltIn, newer: Some(first.since) })
+        Some(Found { translate: Rc::new(first.translate), origin: Origin::BuiltIn, newer: Some(first.since) })
     }
     /// Rules of this name that do not fit: for other domains or formats, in words.
     pub fn elsewhere(&self, op_type: &str) -> Vec<String> {

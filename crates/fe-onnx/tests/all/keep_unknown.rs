@@ -73,3 +73,22 @@ fn progress_counts_the_nodes_of_the_outermost_graph() {
     read_as(text, &request).unwrap();
     assert_eq!(*told.borrow(), ["0/2 nodes translated", "1/2 nodes translated"]);
 }
+
+#[test]
+fn what_lies_behind_the_wanted_values_is_not_translated() {
+    let text = graph(
+        "g (float[2] x, float[2] z, bool c) => (float[2] y) { t = Relu (x) s = Neg (x) u = d.Wobble (t, z)
+         [choose] v = If (c) <then_branch = b () => (float[2] p) { p = Abs (s) }, else_branch = b () => (float[2] p) { p = Neg (s) }>
+         y = Add (u, v) }",
+    );
+    let results = |wanted: &[&str]| {
+        let wanted: Vec<String> = wanted.iter().map(|s| s.to_string()).collect();
+        let model = read_as(&text, &ReadRequest { wanted: &wanted, ..request() }).map_err(|e| e.to_string())?;
+        Ok::<_, String>(model.results().iter().map(|r| model.result_name(*r)).collect::<Vec<_>>())
+    };
+    assert_eq!(results(&["t"]).unwrap(), ["t"]);
+    // A sub-graph needs what it reads of the graph around it.
+    assert_eq!(results(&["choose", "t"]).unwrap(), ["t", "v"]);
+    // What is not there may mean something in the translated model, so nothing is left out.
+    assert!(results(&["t", "elsewhere"]).unwrap_err().contains("Wobble"));
+}
