@@ -26,6 +26,7 @@ static LAST: AtomicPtr<&'static str> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Library and function that this thread is inside of, else the library that was called last. Reads two words and takes
 /// no lock, so that a signal handler may ask.
+#[cfg(unix)]
 pub(crate) fn inside() -> (Option<(&'static str, &'static str)>, Option<&'static str>) {
     let frame = INSIDE.with(Cell::get);
     // SAFETY: a frame that is entered is alive until it is left.
@@ -38,7 +39,7 @@ pub(crate) fn inside() -> (Option<(&'static str, &'static str)>, Option<&'static
 /// The library that this thread is inside of.
 pub(crate) fn current() -> Option<&'static &'static str> {
     let frame = INSIDE.with(Cell::get);
-    // SAFETY: as in `inside`.
+    // SAFETY: a frame that is entered is alive until it is left.
     (!frame.is_null()).then(|| unsafe { (*frame).library })
 }
 
