@@ -10,6 +10,7 @@
 
 struct CarafeInfer;
 struct CarafeEval;
+struct CarafeKernelIo;
 struct CarafeNode;
 struct CarafeGraph;
 struct CarafeRegistrar;
@@ -194,6 +195,126 @@ struct CarafeRegistrar;
 #define CARAFE_SKIPPED 1
 
 #define CARAFE_DONE 2
+
+// As the model says. Since 1.3, as all kinds of layouts.
+#define CARAFE_LAYOUT_PLAIN 0
+
+// Axis 1 last: N H W C for what the model calls N C H W.
+#define CARAFE_LAYOUT_CHANNELS_LAST 1
+
+// Axis 1 in blocks that lie innermost, the last one padded with zeros: nChw8c for 8.
+#define CARAFE_LAYOUT_BLOCKED 2
+
+// Any other.
+#define CARAFE_LAYOUT_OTHER 3
+
+#define CARAFE_RELU 1
+
+// Smallest and largest value.
+#define CARAFE_CLAMP 2
+
+// Factor below zero.
+#define CARAFE_LEAKY_RELU 3
+
+// Factor of exp(x) - 1 below zero.
+#define CARAFE_ELU 4
+
+// Alpha and scale.
+#define CARAFE_SELU 5
+
+#define CARAFE_SIGMOID 6
+
+#define CARAFE_TANH 7
+
+// Beta of x * sigmoid(beta * x).
+#define CARAFE_SWISH 8
+
+#define CARAFE_HSWISH 9
+
+#define CARAFE_HSIGMOID 10
+
+// Alpha and beta of clamp(alpha * x + beta, 0, 1).
+#define CARAFE_HARD_SIGMOID 11
+
+#define CARAFE_GELU_ERF 12
+
+#define CARAFE_GELU_TANH 13
+
+#define CARAFE_MISH 14
+
+#define CARAFE_SOFT_PLUS 15
+
+#define CARAFE_SOFT_SIGN 16
+
+#define CARAFE_ABS 32
+
+#define CARAFE_NEGATIVE 33
+
+#define CARAFE_EXP 34
+
+#define CARAFE_LOG 35
+
+#define CARAFE_SQRT 36
+
+#define CARAFE_FLOOR 37
+
+#define CARAFE_CEILING 38
+
+#define CARAFE_ROUND_TO_EVEN 39
+
+#define CARAFE_ROUND_AWAY 40
+
+#define CARAFE_SIGN 41
+
+#define CARAFE_SIN 42
+
+#define CARAFE_COS 43
+
+#define CARAFE_TAN 44
+
+#define CARAFE_ASIN 45
+
+#define CARAFE_ACOS 46
+
+#define CARAFE_ATAN 47
+
+#define CARAFE_SINH 48
+
+#define CARAFE_COSH 49
+
+#define CARAFE_ASINH 50
+
+#define CARAFE_ACOSH 51
+
+#define CARAFE_ATANH 52
+
+#define CARAFE_ERF 53
+
+#define CARAFE_ADD 64
+
+#define CARAFE_SUBTRACT 65
+
+#define CARAFE_MULTIPLY 66
+
+#define CARAFE_DIVIDE 67
+
+#define CARAFE_MAXIMUM 68
+
+#define CARAFE_MINIMUM 69
+
+#define CARAFE_POWER 70
+
+#define CARAFE_SQUARED_DIFFERENCE 71
+
+#define CARAFE_MOD 72
+
+#define CARAFE_FLOOR_MOD 73
+
+// The second operand is the slope below zero.
+#define CARAFE_PRELU 74
+
+// Limits of what is read, limits of the result, steps between them.
+#define CARAFE_QUANTIZE 96
 
 // What a library is built for. A library exports one such constant under the name `carafe_abi`; it is read before any
 // code of the library is called.
@@ -679,6 +800,42 @@ typedef struct CarafePass {
     size_t disabled;
 } CarafePass;
 
+// A layout by kind. Since 1.3.
+typedef struct CarafeLayoutKind {
+    // One of `CARAFE_LAYOUT_*`.
+    uint32_t kind;
+    // Elements of a block.
+    uint32_t block;
+} CarafeLayoutKind;
+
+// One elementwise operation behind a node. Since 1.3.
+typedef struct CarafeEpilogueOp {
+    // One of the functions above.
+    uint32_t function;
+    uint32_t n_operands;
+    // Constants of the function.
+    const double *numbers;
+    size_t n_numbers;
+    // An operand from 0 on is an input of the site: of the shape of the result, one number, or one number for each index of
+    // axis 1. -1 is what the node gives, -2 what the first operation of the epilogue gives, and so on.
+    const int64_t *operands;
+} CarafeEpilogueOp;
+
+// What the configuration that was offered last asks for besides its layouts. Since 1.3.
+typedef struct CarafeNeeds {
+    size_t size;
+    // How many operations of the epilogue the kernel does, from the first on. Its inputs are then those of the node and the
+    // operands of these.
+    size_t epilogue;
+    // Bytes of memory for itself while it runs.
+    size_t workspace;
+    // Bytes of memory for each thread of `CarafeKernelIo::each`.
+    size_t scratch;
+} CarafeNeeds;
+
+// Takes the needs of the configuration that was offered last. Since 1.3.
+typedef CarafeStatus (*CarafeNeedsSink)(void *sink, const struct CarafeNeeds *needs);
+
 // The node that a kernel is asked about: exact types, shapes as far as they are known.
 typedef struct CarafeSite {
     size_t size;
@@ -690,6 +847,19 @@ typedef struct CarafeSite {
     size_t n_inputs;
     const struct CarafeFact *outputs;
     size_t n_outputs;
+    // Since 1.3. Null, or for each input its value where it is a constant, else null.
+    const struct CarafeTensor *const *constants;
+    // Since 1.3. Layouts that cost the device little: values lie in them between its own steps. Others are copied.
+    const struct CarafeLayoutKind *layouts;
+    size_t n_layouts;
+    // Since 1.3. Null, or how each input lies now.
+    const struct CarafeLayoutKind *input_layouts;
+    // Since 1.3. Elementwise work that follows output 0 and that the kernel may take. Operands of it stand behind the inputs of
+    // the node, in its order.
+    const struct CarafeEpilogueOp *epilogue;
+    size_t n_epilogue;
+    // Since 1.3. Called after an offer, with the sink of `configs`; null where the device has no such memory to give.
+    CarafeNeedsSink needs;
 } CarafeSite;
 
 // Memory form of one port of a kernel. Axis `order[k]` of the tensor is laid out as dimension `k` of `blocks`; a blocked
@@ -717,8 +887,39 @@ typedef struct CarafeConfig {
 // Takes the configurations of a kernel.
 typedef CarafeStatus (*CarafeConfigSink)(void *sink, const struct CarafeConfig *config);
 
+// Memory of an output. Since 1.3.
+typedef struct CarafeOutput {
+    uint32_t element_type;
+    uint32_t rank;
+    const size_t *shape;
+    void *data;
+    size_t bytes;
+} CarafeOutput;
+
+// A part of a kernel's loop, with the scratch of the thread that runs it. A failure sets its text on that thread. Since 1.3.
+typedef CarafeStatus (*CarafePart)(void *user, size_t part, void *scratch, size_t scratch_bytes);
+
+// What a kernel reads and writes while it runs: memory that the device planned, lent for the call. Since 1.3.
+typedef struct CarafeKernelIo {
+    size_t size;
+    // Inputs in the forms of the configuration, a blocked one with its blocks as shape.
+    const struct CarafeTensor *inputs;
+    size_t n_inputs;
+    // Memory to fill, in the forms of the configuration; it holds anything before. Where the configuration allows it, the
+    // memory of output 0 is that of an input.
+    const struct CarafeOutput *outputs;
+    size_t n_outputs;
+    // As large as the configuration asked for; it holds anything before.
+    void *workspace;
+    size_t workspace_bytes;
+    // Threads of this inference.
+    size_t threads;
+    // Calls `body` once for each part from 0 on, on these threads, and returns when all are done. Gives the first failure.
+    CarafeStatus (*each)(const struct CarafeKernelIo *io, size_t parts, CarafePart body, void *user);
+} CarafeKernelIo;
+
 // A fast kernel for an operation on a device. The device chooses one of the configurations, calls `init` with it and
-// then `execute` with memory in the chosen form. What `execute` gives in another form than that is an error.
+// then `run`, or `execute`, with memory in the chosen form. What `execute` gives in another form than that is an error.
 typedef struct CarafeKernel {
     size_t size;
     uint32_t abi;
@@ -735,9 +936,15 @@ typedef struct CarafeKernel {
     // Makes the kernel of a node for the configuration with this number.
     CarafeStatus (*init)(void *user, const struct CarafeSite *site, size_t config, void **kernel);
     // Inputs arrive in the chosen form, a blocked one with its blocks as shape; outputs are made in the chosen form
-    // likewise. `output_fact` tells the plain shape.
+    // likewise. `output_fact` tells the plain shape. One call at a time for each kernel that `init` made; a device that wants
+    // more makes more. May be null where `run` is not: then the kernel takes only nodes whose results have known shapes.
     CarafeStatus (*execute)(void *kernel, struct CarafeEval *cx);
     void (*release)(void *kernel);
+    // Since 1.3. Runs in memory that the device planned, without copies. Called by several threads at once for one kernel.
+    CarafeStatus (*run)(const void *kernel, const struct CarafeKernelIo *io);
+    // Since 1.3. 1 when the kernel may take elementwise work that follows; only then is it asked with an epilogue.
+    uint32_t fuses;
+    uint32_t reserved2;
 } CarafeKernel;
 
 // OpenCL source for an operation on GPU or VPU: the text of the custom-layer description and of the kernel file.
@@ -1067,6 +1274,36 @@ static inline size_t carafe_elements(const CarafeTensor *t) {
     size_t n = 1;
     for (uint32_t i = 0; i < t->rank; i++) n *= t->shape[i];
     return n;
+}
+
+/* Layouts of a kernel's ports for a value of known shape; `blocks` and `order` have room for its rank, and one more for blocks. */
+static inline CarafeLayout carafe_layout_plain(uint32_t element_type) {
+    CarafeLayout l = {element_type, 0, NULL, NULL, -1, 0};
+    return l;
+}
+static inline CarafeLayout carafe_layout_channels_last(const CarafeFact *f, size_t *blocks, size_t *order) {
+    CarafeLayout l = {f->element_type, f->rank > 2 ? (uint32_t)f->rank : 0, blocks, order, -1, 0};
+    for (uint32_t k = 0; k < l.rank; k++) {
+        order[k] = k == 0 ? 0 : k + 1 < l.rank ? k + 1 : 1;
+        blocks[k] = (size_t)f->dims[order[k]].min;
+    }
+    return l;
+}
+static inline CarafeLayout carafe_layout_blocked(const CarafeFact *f, size_t n, size_t *blocks, size_t *order) {
+    CarafeLayout l = {f->element_type, f->rank > 1 ? (uint32_t)f->rank + 1 : 0, blocks, order, -1, 0};
+    for (uint32_t k = 0; k < l.rank; k++) {
+        order[k] = k + 1 < l.rank ? k : 1;
+        blocks[k] = k + 1 < l.rank ? (size_t)f->dims[k].min : n;
+    }
+    if (l.rank) blocks[1] = (blocks[1] + n - 1) / n;
+    return l;
+}
+
+/* Asks for what a configuration needs, right after it was offered; a failure where the device has none to give. */
+static inline CarafeStatus carafe_needs(const CarafeSite *site, void *sink, size_t epilogue, size_t workspace, size_t scratch) {
+    CarafeNeeds needs = {sizeof needs, epilogue, workspace, scratch};
+    if (site->size <= offsetof(CarafeSite, needs) || !site->needs) return CARAFE_UNSUPPORTED;
+    return site->needs(sink, &needs);
 }
 
 /* An attribute of each simple kind, for operations added by name. */

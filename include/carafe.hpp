@@ -470,7 +470,7 @@ public:
     CarafeInfer *cx;
 };
 
-/* What `Op::eval` and `Kernel::execute` see and fill in. */
+/* What `Op::eval` and `Kernel::make` see and fill in. */
 class Eval {
 public:
     explicit Eval(CarafeEval *cx) : cx(cx) {}
@@ -834,41 +834,159 @@ struct Mapping {
     std::vector<std::string> input_names = {}, output_names = {};
 };
 
-/* The memory form of a kernel's port. */
+/* How a kernel wants one port: type and order of the elements, see CarafeLayout. Where the value lies otherwise, the device
+ * converts it. */
 struct Layout {
     uint32_t type;
     std::vector<size_t> blocks = {}, order = {};
     int32_t in_place = -1;
     bool constant = false;
+
+    /* Axis 1 last. */
+    static Layout channels_last(uint32_t type, const Shape &shape) {
+        Layout l{type};
+        if (shape.size() < 3) return l;
+        for (size_t k = 0; k < shape.size(); k++) l.order.push_back(k == 0 ? 0 : k + 1 < shape.size() ? k + 1 : 1);
+        for (size_t axis : l.order) l.blocks.push_back(shape[axis]);
+        return l;
+    }
+    /* Axis 1 in blocks of n, which lie innermost: nChw8c for 8. */
+    static Layout blocked_by(uint32_t type, const Shape &shape, size_t n) {
+        Layout l{type, shape};
+        if (shape.size() < 2) return Layout{type};
+        for (size_t k = 0; k < shape.size(); k++) l.order.push_back(k);
+        l.blocks[1] = (shape[1] + n - 1) / n;
+        l.blocks.push_back(n);
+        l.order.push_back(1);
+        return l;
+    }
+    /* The dimensions in memory of a value of this shape. */
+    const Shape &dims(const Shape &shape) const { return blocks.empty() ? shape : blocks; }
 };
 
+/* One way in which a kernel can run a node. */
 struct Config {
     std::vector<Layout> inputs, outputs;
+    /* How many operations of `Site::epilogue` it does; the operands of these stand behind the inputs of the node. */
+    size_t epilogue = 0;
+    /* Bytes for itself while it runs, and for each thread of `KernelIo::each`. */
+    size_t workspace = 0, scratch = 0;
 };
 
-/* The node a kernel is asked about. */
+/* One elementwise operation behind a node, see CarafeEpilogueOp. */
+struct EpilogueOp {
+    uint32_t function;
+    std::vector<double> numbers;
+    std::vector<int64_t> operands;
+};
+
+/* The node a kernel is asked about. What an older engine does not tell is empty. */
 struct Site {
     explicit Site(const CarafeSite *s)
-        : name(view(s->name)), op_type(view(s->op_type)), opset(view(s->opset)), attrs(s->attrs) {
+        : raw(s), name(view(s->name)), op_type(view(s->op_type)), opset(view(s->opset)), attrs(s->attrs) {
         for (size_t i = 0; i < s->n_inputs; i++) inputs.emplace_back(s->inputs[i]);
         for (size_t i = 0; i < s->n_outputs; i++) outputs.emplace_back(s->outputs[i]);
+        if (!tells()) return;
+        for (size_t i = 0; i < s->n_layouts; i++) layouts.push_back(s->layouts[i]);
+        for (size_t i = 0; s->input_layouts && i < s->n_inputs; i++) input_layouts.push_back(s->input_layouts[i]);
+        for (size_t i = 0; i < s->n_epilogue; i++) {
+            const CarafeEpilogueOp &op = s->epilogue[i];
+            epilogue.push_back({op.function, {op.numbers, op.numbers + op.n_numbers},
+                                {op.operands, op.operands + op.n_operands}});
+        }
     }
+    /* The value of an input that is a constant. */
+    std::optional<Tensor> constant(size_t input) const {
+        if (!tells() || !raw->constants || input >= raw->n_inputs || !raw->constants[input]) return std::nullopt;
+        return Tensor(*raw->constants[input]);
+    }
+    /* Whether the engine is of ABI 1.3 or newer. */
+    bool tells() const { return raw->size > offsetof(CarafeSite, needs); }
+
+    const CarafeSite *raw;
     std::string name, op_type, opset;
     Attrs attrs;
     std::vector<Fact> inputs, outputs;
+    std::vector<CarafeLayoutKind> layouts, input_layouts;
+    std::vector<EpilogueOp> epilogue;
 };
 
-/* A kernel ready for one node. */
+/* Memory of a kernel while it runs, in the forms of its configuration. */
+class KernelIo {
+public:
+    explicit KernelIo(const CarafeKernelIo *io) : KernelIo(io, io->workspace, 0) {}
+    KernelIo(const CarafeKernelIo *io, void *workspace, size_t scratch) : io(io), own(workspace), scratch(scratch) {}
+    size_t inputs() const { return io->n_inputs; }
+    size_t outputs() const { return io->n_outputs; }
+    Tensor input(size_t i) const {
+        if (i >= io->n_inputs) throw Error(CARAFE_USAGE, "the kernel has no input " + std::to_string(i));
+        return Tensor(io->inputs[i]);
+    }
+    /* Memory to fill; it may be that of an input where the configuration says so. */
+    template <class T>
+    T *output(size_t i) const {
+        if (i >= io->n_outputs) throw Error(CARAFE_USAGE, "the kernel has no output " + std::to_string(i));
+        if (io->outputs[i].element_type != type_of<T>()) throw Error(CARAFE_USAGE, "an output has another element type");
+        return static_cast<T *>(io->outputs[i].data);
+    }
+    /* Elements of an output, padding of blocks among them. */
+    size_t elements(size_t i) const {
+        size_t n = 1;
+        for (uint32_t k = 0; k < io->outputs[i].rank; k++) n *= io->outputs[i].shape[k];
+        return n;
+    }
+    void *workspace() const { return own; }
+    size_t threads() const { return io->threads; }
+    /* Calls `body(part, scratch)` for the parts from 0 on, on all threads. The first exception of a part is thrown here. */
+    template <class F>
+    void each(size_t parts, F body) const {
+        struct Job {
+            F *body;
+            size_t scratch;
+            std::atomic_flag first;
+            std::exception_ptr failed;
+        } job{&body, scratch, ATOMIC_FLAG_INIT, nullptr};
+        auto part = [](void *user, size_t part, void *scratch, size_t bytes) {
+            Job *job = static_cast<Job *>(user);
+            try {
+                /* What the device does not give is made here. */
+                std::vector<std::max_align_t> made(bytes < job->scratch ? job->scratch / sizeof(std::max_align_t) + 1 : 0);
+                (*job->body)(part, made.empty() ? scratch : made.data());
+                return CarafeStatus(CARAFE_OK);
+            } catch (...) {
+                if (!job->first.test_and_set()) job->failed = std::current_exception();
+                return CarafeStatus(CARAFE_PANIC);
+            }
+        };
+        CarafeStatus status = io->each(io, parts, part, &job);
+        if (job.failed) std::rethrow_exception(job.failed);
+        check(status);
+    }
+    const CarafeKernelIo *io;
+
+private:
+    void *own;
+    size_t scratch;
+};
+
+/* A kernel ready for one node. All streams use it at once. */
 class Kernel {
 public:
     virtual ~Kernel() = default;
-    virtual void execute(Eval &cx) = 0;
+    /* Computes the outputs in memory that the device planned. */
+    virtual void run(KernelIo &io) const = 0;
+    /* For results whose shapes only the run knows, or of strings: makes them. */
+    virtual void make(Eval &) const {
+        throw Error(CARAFE_UNSUPPORTED, "the kernel runs only where the shapes of its results are known before");
+    }
 };
 
 /* A kernel class for an operation on a device. */
 class KernelClass {
 public:
     virtual ~KernelClass() = default;
+    /* Whether it may take elementwise work that follows; only then is it asked with an epilogue. */
+    virtual bool fuses() const { return false; }
     /* Ways to run the node, the best first; none declines it. */
     virtual std::vector<Config> configs(const Site &site) const = 0;
     virtual std::unique_ptr<Kernel> init(const Site &site, size_t config) const = 0;
@@ -1046,6 +1164,7 @@ public:
         t.op = text(op);
         t.opset = text(opset);
         t.name = text(name);
+        t.fuses = kernel->fuses();
         t.user = keep(std::move(kernel))->get();
         t.configs = [](void *user, const CarafeSite *site, CarafeConfigSink offer, void *sink) {
             return guard([&] {
@@ -1053,23 +1172,33 @@ public:
                     auto ins = layouts(c.inputs), outs = layouts(c.outputs);
                     CarafeConfig raw{ins.data(), ins.size(), outs.data(), outs.size()};
                     check(offer(sink, &raw));
+                    CarafeNeeds needs{sizeof needs, c.epilogue, c.workspace, c.scratch};
+                    if (c.epilogue + c.workspace + c.scratch == 0) continue;
+                    /* What a device does not give is made when it runs. */
+                    if (site->size > offsetof(CarafeSite, needs) && site->needs) check(site->needs(sink, &needs));
                 }
             });
         };
         t.init = [](void *user, const CarafeSite *site, size_t config, void **kernel) {
             return guard([&] {
-                std::unique_ptr<Kernel> made = static_cast<KernelClass *>(user)->init(Site(site), config);
-                if (!made) throw Error("`init` gave no kernel for node `" + std::string(view(site->name)) + "`");
+                auto *own = static_cast<KernelClass *>(user);
+                Site known(site);
+                auto made = std::make_unique<Prepared>();
+                made->kernel = own->init(known, config);
+                if (!made->kernel) throw Error("`init` gave no kernel for node `" + known.name + "`");
+                auto configs = own->configs(known);
+                if (config >= configs.size()) throw Error(CARAFE_USAGE, "the configuration was not offered");
+                made->config = std::move(configs[config]);
                 *kernel = made.release();
             });
         };
         t.execute = [](void *kernel, CarafeEval *cx) {
-            return guard([&] {
-                Eval c(cx);
-                static_cast<Kernel *>(kernel)->execute(c);
-            });
+            return guard([&] { static_cast<const Prepared *>(kernel)->execute(cx); });
         };
-        t.release = [](void *kernel) { delete static_cast<Kernel *>(kernel); };
+        t.run = [](const void *kernel, const CarafeKernelIo *io) {
+            return guard([&] { static_cast<const Prepared *>(kernel)->run(io); });
+        };
+        t.release = [](void *kernel) { delete static_cast<Prepared *>(kernel); };
         check(r->fns->add_kernel(r, &t));
     }
 
@@ -1110,6 +1239,62 @@ public:
     CarafeRegistrar *r;
 
 private:
+    /* A kernel with what it asked for. */
+    struct Prepared {
+        std::unique_ptr<Kernel> kernel;
+        Config config;
+
+        void run(const CarafeKernelIo *io) const {
+            /* What the device does not give is made here. */
+            bool given = io->workspace_bytes >= config.workspace;
+            std::vector<std::max_align_t> own(given ? 0 : config.workspace / sizeof(std::max_align_t) + 1);
+            KernelIo memory(io, given ? io->workspace : own.data(), config.scratch);
+            kernel->run(memory);
+        }
+        /* For devices that have no memory to give: the outputs are made here. */
+        void execute(CarafeEval *cx) const {
+            Eval eval(cx);
+            std::vector<CarafeTensor> inputs;
+            std::vector<CarafeOutput> outputs;
+            std::vector<Shape> shapes;
+            for (size_t i = 0; i < eval.inputs(); i++) inputs.push_back(eval.input(i).raw);
+            for (size_t i = 0; i < config.outputs.size(); i++) {
+                auto shape = eval.output_fact(i).shape;
+                Shape known;
+                for (size_t k = 0; shape && k < shape->size(); k++)
+                    if ((*shape)[k].known()) known.push_back(static_cast<size_t>((*shape)[k].min));
+                if (!shape || known.size() != shape->size() || config.outputs[i].type == CARAFE_STRING)
+                    return kernel->make(eval);
+                shapes.push_back(config.outputs[i].dims(known));
+            }
+            for (size_t i = 0; i < shapes.size(); i++) {
+                void *data = nullptr;
+                uint32_t type = config.outputs[i].type;
+                check(cx->fns->output(cx, i, type, rank(shapes[i]), shapes[i].data(), &data));
+                outputs.push_back({type, rank(shapes[i]), shapes[i].data(), data, 0});
+            }
+            struct Alone {
+                CarafeKernelIo io; /* first, so that a pointer to it is one to the whole */
+                std::vector<std::max_align_t> scratch;
+                size_t bytes;
+            } alone{};
+            alone.scratch.resize(config.scratch / sizeof(std::max_align_t) + 1);
+            alone.bytes = config.scratch;
+            alone.io.size = sizeof alone.io;
+            alone.io.inputs = inputs.data();
+            alone.io.n_inputs = inputs.size();
+            alone.io.outputs = outputs.data();
+            alone.io.n_outputs = outputs.size();
+            alone.io.threads = 1;
+            alone.io.each = [](const CarafeKernelIo *io, size_t parts, CarafePart body, void *user) {
+                auto *own = const_cast<Alone *>(reinterpret_cast<const Alone *>(io));
+                CarafeStatus status = CARAFE_OK;
+                for (size_t i = 0; i < parts && status == CARAFE_OK; i++) status = body(user, i, own->scratch.data(), own->bytes);
+                return status;
+            };
+            run(&alone.io);
+        }
+    };
     // Borrows from its arguments.
     struct Pass {
         std::vector<const char *> before, after;

@@ -140,6 +140,40 @@ struct NodeSink {
         : base{&functions()}, name(std::move(name)), inputs(inputs), facts(std::move(facts)), outputs(this->facts.size()),
           variables(variables), is_bounded(true) {}
 
+    /* Memory for numbers of a whole number of bytes. */
+    static OwnedTensor zeros_of(uint32_t type, const Shape &shape) {
+        size_t n = 1;
+        for (size_t d : shape) n *= d;
+        if (!bytes_of(type)) throw Error(CARAFE_USAGE, "elements of such a type are set with set_output");
+        size_t bytes = n * bytes_of(type);
+        std::vector<uint64_t> none((bytes + 7) / 8);
+        return OwnedTensor::copy(CarafeTensor{type, rank(shape), shape.data(), none.data(), bytes});
+    }
+    /* Bytes of an element; 0 for strings and what has less than one. */
+    static size_t bytes_of(uint32_t type) {
+        switch (type) {
+        case CARAFE_BOOLEAN:
+        case CARAFE_I8:
+        case CARAFE_U8:
+        case CARAFE_F8E4M3:
+        case CARAFE_F8E5M2:
+        case CARAFE_F8E4M3FNUZ:
+        case CARAFE_F8E5M2FNUZ:
+        case CARAFE_F8E8M0: return 1;
+        case CARAFE_BF16:
+        case CARAFE_F16:
+        case CARAFE_I16:
+        case CARAFE_U16: return 2;
+        case CARAFE_F32:
+        case CARAFE_I32:
+        case CARAFE_U32: return 4;
+        case CARAFE_F64:
+        case CARAFE_I64:
+        case CARAFE_U64: return 8;
+        default: return 0;
+        }
+    }
+
 private:
     bool is_bounded = false;
     static NodeSink &of(CarafeEval *cx) { return *reinterpret_cast<NodeSink *>(cx); }
@@ -201,36 +235,6 @@ private:
             return f;
         }();
         return fns;
-    }
-    static OwnedTensor zeros_of(uint32_t type, const Shape &shape) {
-        size_t n = 1;
-        for (size_t d : shape) n *= d;
-        size_t bytes = n * bytes_of(type);
-        std::vector<uint64_t> none((bytes + 7) / 8);
-        return OwnedTensor::copy(CarafeTensor{type, rank(shape), shape.data(), none.data(), bytes});
-    }
-    static size_t bytes_of(uint32_t type) {
-        switch (type) {
-        case CARAFE_BOOLEAN:
-        case CARAFE_I8:
-        case CARAFE_U8:
-        case CARAFE_F8E4M3:
-        case CARAFE_F8E5M2:
-        case CARAFE_F8E4M3FNUZ:
-        case CARAFE_F8E5M2FNUZ:
-        case CARAFE_F8E8M0: return 1;
-        case CARAFE_BF16:
-        case CARAFE_F16:
-        case CARAFE_I16:
-        case CARAFE_U16: return 2;
-        case CARAFE_F32:
-        case CARAFE_I32:
-        case CARAFE_U32: return 4;
-        case CARAFE_F64:
-        case CARAFE_I64:
-        case CARAFE_U64: return 8;
-        default: throw Error(CARAFE_USAGE, "elements of such a type are set with set_output");
-        }
     }
 };
 
@@ -323,8 +327,8 @@ private:
 };
 
 /* A node that kernels of extensions are for, and the one that runs it: on plain memory, in the types of the model. Where
- * shapes are open they are asked again for those of an inference. Used by several threads at once; a kernel runs one
- * inference at a time. Lives no longer than the graph. */
+ * shapes are open they are asked again for those of an inference. Used by several threads at once: a kernel that has `run` runs
+ * all their inferences at once, another one after the other. Lives no longer than the graph. */
 class KernelSeat {
 public:
     /* Nothing when no kernel is for the node. */
@@ -359,7 +363,7 @@ public:
     /* Name of the kernel that runs the node, or ran it last where that depends on shapes. */
     std::optional<std::string> kernel() const {
         std::lock_guard<std::mutex> guard(lock);
-        return chosen ? std::optional(name_of(chosen)) : std::nullopt;
+        return chosen ? std::optional(name_of(chosen->table)) : std::nullopt;
     }
     /* Why the first kernel that should run the node does not: `kernelTrouble` of the graph that runs. */
     std::optional<std::string> trouble() const {
@@ -368,19 +372,79 @@ public:
     }
     /* Runs the node; nothing when no kernel takes these inputs. */
     std::optional<std::vector<OwnedTensor>> run(const std::vector<OwnedTensor> &in, Variables &variables) {
-        std::lock_guard<std::mutex> guard(lock);
+        std::unique_lock<std::mutex> guard(lock);
         settle(in);
         if (!chosen) return std::nullopt;
+        std::shared_ptr<Made> kernel = chosen;
+        bool is_planned = runs(kernel->table);
+        for (const CarafeFact &f : outputs) is_planned = is_planned && is_static(f) && NodeSink::bytes_of(f.element_type);
+        if (is_planned) {
+            std::vector<OwnedTensor> made;
+            for (const CarafeFact &f : outputs) {
+                Shape shape;
+                for (int32_t k = 0; k < f.rank; k++) shape.push_back(static_cast<size_t>(f.dims[k].min));
+                made.push_back(NodeSink::zeros_of(f.element_type, shape));
+            }
+            guard.unlock();
+            kernel->run(in, made);
+            return made;
+        }
         NodeSink sink(info.name, in, outputs, variables);
-        check(chosen->execute(made, &sink.base));
+        check(kernel->table->execute(kernel->made, &sink.base));
         for (size_t i = 0; i < outputs.size(); i++)
             if (!is_promised(sink.outputs[i], outputs[i]))
-                throw Error("kernel `" + name_of(chosen) + "` gave output " + std::to_string(i) +
+                throw Error("kernel `" + name_of(kernel->table) + "` gave output " + std::to_string(i) +
                             " not at all, or in another type or shape than the model has");
         return std::move(sink.outputs);
     }
 
 private:
+    /* What `init` made; it ends when the last inference that runs it does. */
+    struct Made {
+        const CarafeKernel *table;
+        void *made = nullptr;
+        size_t workspace = 0, scratch = 0;
+        ~Made() {
+            if (made_it && table->release) table->release(made);
+        }
+        bool made_it = false;
+
+        void run(const std::vector<OwnedTensor> &in, std::vector<OwnedTensor> &out) const {
+            std::vector<CarafeTensor> inputs;
+            std::vector<CarafeOutput> outputs;
+            for (const OwnedTensor &t : in) inputs.push_back(t.raw());
+            for (OwnedTensor &t : out) {
+                CarafeTensor raw = t.raw();
+                outputs.push_back({raw.element_type, raw.rank, raw.shape, t.memory(), raw.bytes});
+            }
+            struct Alone {
+                CarafeKernelIo io; /* first, so that a pointer to it is one to the whole */
+                std::vector<std::max_align_t> memory, scratch;
+                size_t scratch_bytes;
+            } alone{};
+            alone.memory.resize(workspace / sizeof(std::max_align_t) + 1);
+            alone.scratch.resize(scratch / sizeof(std::max_align_t) + 1);
+            alone.scratch_bytes = scratch;
+            alone.io.size = sizeof alone.io;
+            alone.io.inputs = inputs.data();
+            alone.io.n_inputs = inputs.size();
+            alone.io.outputs = outputs.data();
+            alone.io.n_outputs = outputs.size();
+            alone.io.workspace = alone.memory.data();
+            alone.io.workspace_bytes = workspace;
+            alone.io.threads = 1;
+            alone.io.each = [](const CarafeKernelIo *io, size_t parts, CarafePart body, void *user) {
+                auto *own = const_cast<Alone *>(reinterpret_cast<const Alone *>(io));
+                CarafeStatus status = CARAFE_OK;
+                for (size_t i = 0; i < parts && status == CARAFE_OK; i++)
+                    status = body(user, i, own->scratch.data(), own->scratch_bytes);
+                return status;
+            };
+            check(table->run(made, &alone.io));
+        }
+    };
+    /* An engine before ABI 1.3 has shorter tables. */
+    static bool runs(const CarafeKernel *k) { return k->size > offsetof(CarafeKernel, run) && k->run; }
     static std::string name_of(const CarafeKernel *k) { return k->name ? k->name : "extension"; }
     static bool is_static(const CarafeFact &f) {
         for (int32_t i = 0; i < f.rank; i++)
@@ -401,6 +465,7 @@ private:
         const KernelSeat &seat;
         size_t seen = 0;
         std::optional<size_t> chosen = std::nullopt;
+        CarafeNeeds needs = {sizeof(CarafeNeeds), 0, 0, 0};
         const char *why = nullptr;
     };
     static const char *why_not(const CarafeLayout &l, const CarafeFact &f, bool is_constant) {
@@ -421,10 +486,14 @@ private:
         o.seen++;
         return CARAFE_OK;
     }
+    /* Memory is given to the configuration that is chosen. */
+    static CarafeStatus take_needs(void *sink, const CarafeNeeds *needs) {
+        Offers &o = *static_cast<Offers *>(sink);
+        if (o.chosen && *o.chosen + 1 == o.seen) o.needs = *needs;
+        return CARAFE_OK;
+    }
     void leave() {
-        if (chosen && chosen->release) chosen->release(made);
         chosen = nullptr;
-        made = nullptr;
         why.clear();
     }
     void ask() {
@@ -440,6 +509,10 @@ private:
         site.n_inputs = inputs.size();
         site.outputs = outputs.data();
         site.n_outputs = outputs.size();
+        CarafeLayoutKind plain{CARAFE_LAYOUT_PLAIN, 0};
+        site.layouts = &plain;
+        site.n_layouts = 1;
+        site.needs = take_needs;
         auto told = [&](const CarafeKernel *k, const std::string &what) {
             if (why.empty()) why = "kernel `" + name_of(k) + "` " + what;
         };
@@ -452,8 +525,13 @@ private:
                 } else if (!offers.chosen) {
                     told(k, std::string("cannot run it: ") + offers.why);
                 } else {
-                    check(k->init(k->user, &site, *offers.chosen, &made));
-                    chosen = k;
+                    auto made = std::make_shared<Made>();
+                    made->table = k;
+                    made->workspace = offers.needs.workspace;
+                    made->scratch = offers.needs.scratch;
+                    check(k->init(k->user, &site, *offers.chosen, &made->made));
+                    made->made_it = true;
+                    chosen = std::move(made);
                     break;
                 }
             } catch (const Error &e) {
@@ -488,8 +566,7 @@ private:
     std::vector<std::vector<CarafeDim>> dims; /* of inputs whose shapes came with an inference */
     std::vector<bool> is_constant;
     bool is_known = true, may_yet = false;
-    const CarafeKernel *chosen = nullptr;
-    void *made = nullptr;
+    std::shared_ptr<Made> chosen;
     std::string why;
 };
 

@@ -37,6 +37,7 @@ typedef struct {
     const float *x;
     float *y;
     float beta;
+    size_t n, part; /* of the kernel */
 } SoftSwishLoop;
 
 static void soft_swish_part(void *user, size_t begin, size_t end) {
@@ -51,7 +52,7 @@ static CarafeStatus soft_swish_eval(const void *instance, CarafeEval *cx) {
     CarafeStatus status = cx->fns->input(cx, 0, &x);
     if (status == CARAFE_OK) status = cx->fns->output(cx, 0, x.element_type, x.rank, x.shape, &y);
     if (status != CARAFE_OK) return status;
-    SoftSwishLoop loop = {x.data, y, (float)op->beta};
+    SoftSwishLoop loop = {x.data, y, (float)op->beta, 0, 0};
     carafe->parallel_for(carafe_elements(&x), soft_swish_part, &loop);
     return CARAFE_OK;
 }
@@ -143,8 +144,20 @@ static CarafeStatus kernel_init(void *user, const CarafeSite *site, size_t confi
     return soft_swish_create(user, site->attrs, kernel);
 }
 
-static CarafeStatus kernel_execute(void *kernel, CarafeEval *cx) {
-    return soft_swish_eval(kernel, cx);
+/* In the memory of the device; all its streams call this at once. */
+static CarafeStatus kernel_part(void *user, size_t part, void *scratch, size_t scratch_bytes) {
+    (void)scratch, (void)scratch_bytes;
+    SoftSwishLoop *loop = user;
+    size_t begin = part * loop->part, end = begin + loop->part;
+    soft_swish_part(loop, begin, end < loop->n ? end : loop->n);
+    return CARAFE_OK;
+}
+
+static CarafeStatus kernel_run(const void *kernel, const CarafeKernelIo *io) {
+    SoftSwishLoop loop = {io->inputs[0].data, io->outputs[0].data, (float)((const SoftSwish *)kernel)->beta,
+                          carafe_elements(&io->inputs[0]), 0};
+    loop.part = loop.n / io->threads + 1;
+    return io->each(io, (loop.n + loop.part - 1) / loop.part, kernel_part, &loop);
 }
 
 CARAFE_C CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {
@@ -224,7 +237,7 @@ CARAFE_C CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, Ca
     kernel.name = "soft_swish_c";
     kernel.configs = kernel_configs;
     kernel.init = kernel_init;
-    kernel.execute = kernel_execute;
+    kernel.run = kernel_run;
     kernel.release = free;
     r->fns->add_kernel(r, &kernel);
     return CARAFE_OK;

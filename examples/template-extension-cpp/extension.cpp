@@ -24,9 +24,9 @@ public:
         carafe::Tensor x = cx.input(0);
         const float *from = x.data<float>();
         float *to = cx.output<float>(0, x.shape());
-        auto apply = [this](float v) { return v > limit ? v : static_cast<float>(std::log1p(std::exp(v))); };
-        std::transform(from, from + x.size(), to, apply);
+        std::transform(from, from + x.size(), to, [this](float v) { return apply(v); });
     }
+    float apply(float v) const { return v > limit ? v : static_cast<float>(std::log1p(std::exp(v))); }
 
 private:
     double limit;
@@ -72,11 +72,18 @@ bool cancel_negatives(carafe::Graph &g, uint32_t id) {
     return true;
 }
 
-// A kernel for LimitedSoftplus that works where its input lies.
+// A kernel for LimitedSoftplus that works where its input lies. All streams use it at once.
 class SoftplusKernel : public carafe::Kernel {
 public:
     explicit SoftplusKernel(const carafe::Attrs &attrs) : op(attrs) {}
-    void execute(carafe::Eval &cx) override { op.eval(cx); }
+    void run(carafe::KernelIo &io) const override {
+        const float *from = io.input(0).data<float>();
+        float *to = io.output<float>(0);
+        size_t n = io.elements(0), part = n / io.threads() + 1;
+        io.each(io.threads(), [&](size_t k, void *) {
+            for (size_t i = k * part; i < std::min(n, (k + 1) * part); i++) to[i] = op.apply(from[i]);
+        });
+    }
 
 private:
     LimitedSoftplus op;

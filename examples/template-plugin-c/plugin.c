@@ -129,7 +129,7 @@ static const char *kernel_name(const CarafeKernel *k) { return k->name ? k->name
 
 /* A node that kernels of extensions are for, and the one that runs it. All requests share it. */
 typedef struct {
-    pthread_mutex_t lock; /* a kernel runs one inference at a time */
+    pthread_mutex_t lock; /* asking, and a kernel that runs one inference at a time */
     CarafeNodeInfo info;
     Kernels kernels;
     CarafeSite site;
@@ -719,6 +719,44 @@ static int is_promised(const CarafeTensor *t, const CarafeFact *f) {
     return 1;
 }
 
+/* The threads of an inference: this device has one. */
+static CarafeStatus run_parts(const CarafeKernelIo *io, size_t parts, CarafePart body, void *user) {
+    (void)io;
+    CarafeStatus status = CARAFE_OK;
+    for (size_t i = 0; i < parts && status == CARAFE_OK; i++) status = body(user, i, NULL, 0);
+    return status;
+}
+
+/* Whether a kernel can run in memory that is made before, on all requests at once: where all shapes are known. An engine before
+ * ABI 1.3 has shorter tables. */
+static int runs_in_memory(const Seat *s) {
+    for (size_t i = 0; i < s->info.n_outputs; i++)
+        if (!bytes_of(s->outputs[i].element_type)) return 0;
+    return s->is_known && s->kernel->size > offsetof(CarafeKernel, run) && s->kernel->run;
+}
+
+static CarafeStatus run_in_memory(const Seat *s, Sink *sink) {
+    size_t n = s->info.n_outputs;
+    CarafeOutput *outputs = memory(n * sizeof *outputs);
+    CarafeStatus status = outputs ? CARAFE_OK : no_memory();
+    for (size_t i = 0; i < n && status == CARAFE_OK; i++) {
+        const CarafeFact *f = &s->outputs[i];
+        size_t *shape = memory((size_t)f->rank * sizeof *shape);
+        if (!shape) status = no_memory();
+        for (int32_t k = 0; shape && k < f->rank; k++) shape[k] = (size_t)f->dims[k].min;
+        void *data = NULL;
+        if (shape) status = sink_output(&sink->base, i, f->element_type, (uint32_t)f->rank, shape, &data);
+        const CarafeTensor *made = &sink->outputs[i].tensor; /* with a shape of its own */
+        outputs[i] = (CarafeOutput){f->element_type, (uint32_t)f->rank, made->shape, data, made->bytes};
+        free(shape);
+    }
+    CarafeKernelIo io = {.size = sizeof io, .inputs = sink->r->in, .n_inputs = s->info.n_inputs, .outputs = outputs,
+                         .n_outputs = n, .threads = 1, .each = run_parts};
+    if (status == CARAFE_OK) status = s->kernel->run(s->made, &io);
+    free(outputs);
+    return status;
+}
+
 /* Runs the kernel that takes the node, if one does. */
 static CarafeStatus run_kernel(Seat *s, Sink *sink, int *done) {
     char text[200];
@@ -727,6 +765,10 @@ static CarafeStatus run_kernel(Seat *s, Sink *sink, int *done) {
     *done = status == CARAFE_OK && s->kernel;
     if (*done) {
         for (size_t i = 0; i < s->info.n_outputs; i++) slot_clear(&sink->outputs[i]);
+        if (runs_in_memory(s)) { /* the answer is final: nobody changes the seat any more */
+            pthread_mutex_unlock(&s->lock);
+            return run_in_memory(s, sink);
+        }
         status = s->kernel->execute(s->made, &sink->base);
         for (size_t i = 0; i < s->info.n_outputs && status == CARAFE_OK; i++)
             if (!sink->outputs[i].shape || !is_promised(&sink->outputs[i].tensor, &s->outputs[i])) {

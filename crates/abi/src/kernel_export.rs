@@ -3,12 +3,13 @@
 use crate::convert::{attrs_of, fact_of, tensor_of, type_code};
 use crate::crossing::{place, put};
 use crate::host::{end, tell};
+use crate::kernel_io::run_in;
 use crate::op_export::{eval_outputs_to, from_host};
 use crate::status::guard_into;
 use crate::tables::*;
 use crate::text::{items, text};
-use carafe_device::{Kernel, PortLayout, PreparedKernel, Site};
-use carafe_graph::{Fact, Result};
+use carafe_device::{ChosenKernel, Config, EpilogueOp, Function, Kernel, Layout, Operand, PortLayout, Site};
+use carafe_graph::{Error, Fact, Result};
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ unsafe impl Sync for KernelTable {}
 impl KernelTable {
     /// `device` is the name that the device has for itself.
     pub(crate) fn new(device: &str, kernel: Arc<dyn Kernel>) -> KernelTable {
-        let has_opset = kernel.opset().is_some();
+        let (has_opset, fuses) = (kernel.opset().is_some(), kernel.fuses());
         let texts = [device, kernel.op(), kernel.opset().unwrap_or(""), kernel.name()]
             .map(|s| CString::new(s.replace('\0', " ")).unwrap_or_default());
         let table = CarafeKernel {
@@ -48,6 +49,9 @@ impl KernelTable {
             init: Some(init),
             execute: Some(execute),
             release: Some(release),
+            run: Some(run),
+            fuses: fuses.into(),
+            reserved2: 0,
         };
         KernelTable { table, _texts: texts }
     }
@@ -60,6 +64,13 @@ impl Drop for KernelTable {
     }
 }
 
+/// Whether a site from an older or newer side has a field.
+macro_rules! has {
+    ($site:expr, $field:ident) => {
+        $site.size >= std::mem::offset_of!(CarafeSite, $field) + size_of::<usize>()
+    };
+}
+
 /// # Safety
 /// The site must be whole.
 unsafe fn site_of(site: *const CarafeSite) -> Result<Site> {
@@ -67,29 +78,124 @@ unsafe fn site_of(site: *const CarafeSite) -> Result<Site> {
     unsafe {
         let s = &*site;
         let facts = |p, n| -> Result<Vec<Fact>> { items(p, n, "facts")?.iter().map(|f| fact_of(f)).collect() };
-        Ok(Site {
+        let mut known = Site {
             name: text(s.name, "the name of a node")?.to_string(),
             op_type: text(s.op_type, "the type of a node")?.to_string(),
             opset: text(s.opset, "the opset of a node")?.to_string(),
             attrs: attrs_of(s.attrs)?,
             inputs: facts(s.inputs, s.n_inputs)?,
             outputs: facts(s.outputs, s.n_outputs)?,
-        })
+            ..Site::default()
+        };
+        if !has!(s, needs) {
+            return Ok(known);
+        }
+        if !s.constants.is_null() {
+            for (fact, constant) in known.inputs.iter_mut().zip(items(s.constants, s.n_inputs, "constants")?) {
+                if let Some(t) = constant.as_ref() {
+                    *fact = Fact::of(&tensor_of(t)?);
+                }
+            }
+        }
+        known.layouts = items(s.layouts, s.n_layouts, "layouts")?.iter().filter_map(kind_of).collect();
+        if !s.input_layouts.is_null() {
+            let kinds = items(s.input_layouts, s.n_inputs, "layouts of inputs")?;
+            known.input_layouts = kinds.iter().map(|k| kind_of(k).unwrap_or_default()).collect();
+        }
+        known.epilogue = epilogue_of(items(s.epilogue, s.n_epilogue, "operations of an epilogue")?)?;
+        Ok(known)
     }
 }
 
-fn layout_code(l: &PortLayout) -> CarafeLayout {
-    let (rank, blocks, order) = match &l.blocked {
-        Some(b) => (b.blocks.len() as u32, b.blocks.as_ptr(), b.order.as_ptr()),
-        None => (0, std::ptr::null(), std::ptr::null()),
+// A kind that this side does not know is none it can ask for.
+fn kind_of(kind: &CarafeLayoutKind) -> Option<Layout> {
+    match kind.kind {
+        CARAFE_LAYOUT_PLAIN => Some(Layout::Plain),
+        CARAFE_LAYOUT_CHANNELS_LAST => Some(Layout::ChannelsLast),
+        CARAFE_LAYOUT_BLOCKED => Some(Layout::BlockedBy(kind.block as usize)),
+        _ => None,
+    }
+}
+
+/// What a newer side has more is left out, with all that follows.
+///
+/// # Safety
+/// The lists of the operations must be there.
+unsafe fn epilogue_of(ops: &[CarafeEpilogueOp]) -> Result<Vec<EpilogueOp>> {
+    let mut known = vec![];
+    for op in ops {
+        let Some(function) = Function::of_code(op.function) else { break };
+        // SAFETY: passed on from the caller.
+        let (numbers, operands) = unsafe {
+            let operands = items(op.operands, op.n_operands as usize, "operands")?;
+            (items(op.numbers, op.n_numbers, "numbers")?.to_vec(), operands)
+        };
+        let operand = |&o: &i64| match usize::try_from(o) {
+            Ok(input) => Operand::Input(input),
+            Err(_) => Operand::Result((-1 - o) as usize),
+        };
+        known.push(EpilogueOp { function, numbers, operands: operands.iter().map(operand).collect() });
+    }
+    Ok(known)
+}
+
+/// Blocks of the layouts of a configuration; `None` for plain ones and where a shape is open.
+fn blocks_of(ports: &[PortLayout], facts: &[Fact]) -> Vec<Option<carafe_device::Blocked>> {
+    let blocks = |(port, fact): (&PortLayout, &Fact)| match &port.layout {
+        Layout::Plain => None,
+        Layout::Other(blocked) => Some(blocked.clone()),
+        layout => Some(layout.blocked(&fact.shape.to_static()?)),
     };
-    CarafeLayout {
-        element_type: type_code(l.ty),
-        rank,
-        blocks,
-        order,
-        in_place: l.in_place.map_or(-1, |i| i as i32),
-        constant: l.constant.into(),
+    ports.iter().zip(facts).map(blocks).collect()
+}
+
+fn layout_codes(ports: &[PortLayout], blocks: &[Option<carafe_device::Blocked>]) -> Vec<CarafeLayout> {
+    let code = |(port, blocked): (&PortLayout, &Option<carafe_device::Blocked>)| {
+        let (rank, blocks, order) = match blocked {
+            Some(b) => (b.blocks.len() as u32, b.blocks.as_ptr(), b.order.as_ptr()),
+            None => (0, std::ptr::null(), std::ptr::null()),
+        };
+        CarafeLayout {
+            element_type: type_code(port.ty),
+            rank,
+            blocks,
+            order,
+            in_place: port.in_place.map_or(-1, |i| i as i32),
+            constant: port.constant.into(),
+        }
+    };
+    ports.iter().zip(blocks).map(code).collect()
+}
+
+/// # Safety
+/// The site must be whole; `offer` and `sink` are those of the call to `configs`.
+unsafe fn offer_config(
+    config: &Config,
+    known: &Site,
+    site: &CarafeSite,
+    offer: CarafeConfigSink,
+    sink: *mut c_void,
+) -> Result<()> {
+    let blocks = [blocks_of(&config.inputs, &known.inputs), blocks_of(&config.outputs, &known.outputs)];
+    let inputs = layout_codes(&config.inputs, &blocks[0]);
+    let outputs = layout_codes(&config.outputs, &blocks[1]);
+    let (n_inputs, n_outputs) = (inputs.len(), outputs.len());
+    let code = CarafeConfig { inputs: inputs.as_ptr(), n_inputs, outputs: outputs.as_ptr(), n_outputs };
+    // SAFETY: the sink goes back as it came.
+    from_host(unsafe { offer(sink, &code) })?;
+    let needs = CarafeNeeds {
+        size: size_of::<CarafeNeeds>(),
+        epilogue: config.epilogue,
+        workspace: config.workspace,
+        scratch: config.scratch,
+    };
+    let asks = config.epilogue + config.workspace + config.scratch > 0;
+    match site.needs.filter(|_| asks && has!(site, needs)) {
+        // SAFETY: as above.
+        Some(tell_needs) => from_host(unsafe { tell_needs(sink, &needs) }),
+        None if config.epilogue > 0 => Err(Error::usage("an epilogue was taken that was not offered")),
+        // `run` makes the memory that the device does not give.
+        None => Ok(()),
     }
 }
 
@@ -102,18 +208,11 @@ unsafe extern "C" fn configs(
     guard_into(
         || {
             // SAFETY: `user` is the kernel, which lives as long as its table; the contract passes a whole site.
-            let list = unsafe { (*user.cast::<Arc<dyn Kernel>>()).configs(&site_of(site)?)? };
-            for c in &list {
-                let inputs: Vec<CarafeLayout> = c.inputs.iter().map(layout_code).collect();
-                let outputs: Vec<CarafeLayout> = c.outputs.iter().map(layout_code).collect();
-                let code = CarafeConfig {
-                    inputs: inputs.as_ptr(),
-                    n_inputs: inputs.len(),
-                    outputs: outputs.as_ptr(),
-                    n_outputs: outputs.len(),
-                };
-                // SAFETY: the sink goes back as it came.
-                from_host(unsafe { offer(sink, &code) })?;
+            let (kernel, known) = unsafe { (&*user.cast::<Arc<dyn Kernel>>(), site_of(site)?) };
+            let list = kernel.configs(&known)?;
+            for config in &list {
+                // SAFETY: the contract passes a whole site, and the sink goes back as it came.
+                unsafe { offer_config(config, &known, &*site, offer, sink)? };
             }
             Ok(())
         },
@@ -132,8 +231,8 @@ unsafe extern "C" fn init(
             place(out, "a kernel")?;
             // SAFETY: as in `configs`; the contract gives a place to write to.
             unsafe {
-                let prepared = (*user.cast::<Arc<dyn Kernel>>()).init(&site_of(site)?, config)?;
-                put(out, Box::into_raw(Box::new(prepared)).cast(), "a kernel")
+                let chosen = ChosenKernel::of(&**user.cast::<Arc<dyn Kernel>>(), &site_of(site)?, config)?;
+                put(out, Box::into_raw(Box::new(chosen)).cast(), "a kernel")
             }
         },
         tell,
@@ -144,7 +243,7 @@ unsafe extern "C" fn execute(kernel: *mut c_void, cx: *mut CarafeEval) -> Carafe
     guard_into(
         || {
             // SAFETY: `init` made the kernel; the contract passes a live context.
-            let (kernel, fns) = unsafe { (&mut *kernel.cast::<Box<dyn PreparedKernel>>(), &*(*cx).fns) };
+            let (kernel, fns) = unsafe { (&*kernel.cast::<ChosenKernel>(), &*(*cx).fns) };
             let mut inputs = Vec::new();
             // SAFETY: the context is live; so below.
             for i in 0..unsafe { (fns.n_inputs)(cx) } {
@@ -165,7 +264,7 @@ unsafe extern "C" fn execute(kernel: *mut c_void, cx: *mut CarafeEval) -> Carafe
                     fact_of(&code)?
                 });
             }
-            let outputs = kernel.execute(&inputs, &facts)?;
+            let outputs = kernel.execute_formed(&inputs, &facts)?;
             // SAFETY: as above.
             unsafe { eval_outputs_to(cx, outputs) }
         },
@@ -173,7 +272,12 @@ unsafe extern "C" fn execute(kernel: *mut c_void, cx: *mut CarafeEval) -> Carafe
     )
 }
 
+unsafe extern "C" fn run(kernel: *const c_void, io: *const CarafeKernelIo) -> CarafeStatus {
+    // SAFETY: `init` made the kernel; the contract passes live memory.
+    unsafe { run_in(&*kernel.cast::<ChosenKernel>(), io) }
+}
+
 unsafe extern "C" fn release(kernel: *mut c_void) {
     // SAFETY: `init` made the box, and the contract releases it once.
-    end("the end of a kernel", || drop(unsafe { Box::from_raw(kernel.cast::<Box<dyn PreparedKernel>>()) }));
+    end("the end of a kernel", || drop(unsafe { Box::from_raw(kernel.cast::<ChosenKernel>()) }));
 }

@@ -761,6 +761,117 @@ pub struct CarafeConfig {
     pub n_outputs: usize,
 }
 
+/// As the model says. Since 1.3, as all kinds of layouts.
+pub const CARAFE_LAYOUT_PLAIN: u32 = 0;
+/// Axis 1 last: N H W C for what the model calls N C H W.
+pub const CARAFE_LAYOUT_CHANNELS_LAST: u32 = 1;
+/// Axis 1 in blocks that lie innermost, the last one padded with zeros: nChw8c for 8.
+pub const CARAFE_LAYOUT_BLOCKED: u32 = 2;
+/// Any other.
+pub const CARAFE_LAYOUT_OTHER: u32 = 3;
+
+/// A layout by kind. Since 1.3.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CarafeLayoutKind {
+    /// One of `CARAFE_LAYOUT_*`.
+    pub kind: u32,
+    /// Elements of a block.
+    pub block: u32,
+}
+
+// Elementwise functions, with the numbers that `CarafeEpilogueOp::numbers` holds. The codes are frozen. Since 1.3.
+pub const CARAFE_RELU: u32 = 1;
+/// Smallest and largest value.
+pub const CARAFE_CLAMP: u32 = 2;
+/// Factor below zero.
+pub const CARAFE_LEAKY_RELU: u32 = 3;
+/// Factor of exp(x) - 1 below zero.
+pub const CARAFE_ELU: u32 = 4;
+/// Alpha and scale.
+pub const CARAFE_SELU: u32 = 5;
+pub const CARAFE_SIGMOID: u32 = 6;
+pub const CARAFE_TANH: u32 = 7;
+/// Beta of x * sigmoid(beta * x).
+pub const CARAFE_SWISH: u32 = 8;
+pub const CARAFE_HSWISH: u32 = 9;
+pub const CARAFE_HSIGMOID: u32 = 10;
+/// Alpha and beta of clamp(alpha * x + beta, 0, 1).
+pub const CARAFE_HARD_SIGMOID: u32 = 11;
+pub const CARAFE_GELU_ERF: u32 = 12;
+pub const CARAFE_GELU_TANH: u32 = 13;
+pub const CARAFE_MISH: u32 = 14;
+pub const CARAFE_SOFT_PLUS: u32 = 15;
+pub const CARAFE_SOFT_SIGN: u32 = 16;
+pub const CARAFE_ABS: u32 = 32;
+pub const CARAFE_NEGATIVE: u32 = 33;
+pub const CARAFE_EXP: u32 = 34;
+pub const CARAFE_LOG: u32 = 35;
+pub const CARAFE_SQRT: u32 = 36;
+pub const CARAFE_FLOOR: u32 = 37;
+pub const CARAFE_CEILING: u32 = 38;
+pub const CARAFE_ROUND_TO_EVEN: u32 = 39;
+pub const CARAFE_ROUND_AWAY: u32 = 40;
+pub const CARAFE_SIGN: u32 = 41;
+pub const CARAFE_SIN: u32 = 42;
+pub const CARAFE_COS: u32 = 43;
+pub const CARAFE_TAN: u32 = 44;
+pub const CARAFE_ASIN: u32 = 45;
+pub const CARAFE_ACOS: u32 = 46;
+pub const CARAFE_ATAN: u32 = 47;
+pub const CARAFE_SINH: u32 = 48;
+pub const CARAFE_COSH: u32 = 49;
+pub const CARAFE_ASINH: u32 = 50;
+pub const CARAFE_ACOSH: u32 = 51;
+pub const CARAFE_ATANH: u32 = 52;
+pub const CARAFE_ERF: u32 = 53;
+pub const CARAFE_ADD: u32 = 64;
+pub const CARAFE_SUBTRACT: u32 = 65;
+pub const CARAFE_MULTIPLY: u32 = 66;
+pub const CARAFE_DIVIDE: u32 = 67;
+pub const CARAFE_MAXIMUM: u32 = 68;
+pub const CARAFE_MINIMUM: u32 = 69;
+pub const CARAFE_POWER: u32 = 70;
+pub const CARAFE_SQUARED_DIFFERENCE: u32 = 71;
+pub const CARAFE_MOD: u32 = 72;
+pub const CARAFE_FLOOR_MOD: u32 = 73;
+/// The second operand is the slope below zero.
+pub const CARAFE_PRELU: u32 = 74;
+/// Limits of what is read, limits of the result, steps between them.
+pub const CARAFE_QUANTIZE: u32 = 96;
+
+/// One elementwise operation behind a node. Since 1.3.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CarafeEpilogueOp {
+    /// One of the functions above.
+    pub function: u32,
+    pub n_operands: u32,
+    /// Constants of the function.
+    pub numbers: *const f64,
+    pub n_numbers: usize,
+    /// An operand from 0 on is an input of the site: of the shape of the result, one number, or one number for each index of
+    /// axis 1. -1 is what the node gives, -2 what the first operation of the epilogue gives, and so on.
+    pub operands: *const i64,
+}
+
+/// What the configuration that was offered last asks for besides its layouts. Since 1.3.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CarafeNeeds {
+    pub size: usize,
+    /// How many operations of the epilogue the kernel does, from the first on. Its inputs are then those of the node and the
+    /// operands of these.
+    pub epilogue: usize,
+    /// Bytes of memory for itself while it runs.
+    pub workspace: usize,
+    /// Bytes of memory for each thread of `CarafeKernelIo::each`.
+    pub scratch: usize,
+}
+
+/// Takes the needs of the configuration that was offered last. Since 1.3.
+pub type CarafeNeedsSink = Option<unsafe extern "C" fn(sink: *mut c_void, needs: *const CarafeNeeds) -> CarafeStatus>;
+
 /// The node that a kernel is asked about: exact types, shapes as far as they are known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -774,13 +885,70 @@ pub struct CarafeSite {
     pub n_inputs: usize,
     pub outputs: *const CarafeFact,
     pub n_outputs: usize,
+    /// Since 1.3. Null, or for each input its value where it is a constant, else null.
+    pub constants: *const *const CarafeTensor,
+    /// Since 1.3. Layouts that cost the device little: values lie in them between its own steps. Others are copied.
+    pub layouts: *const CarafeLayoutKind,
+    pub n_layouts: usize,
+    /// Since 1.3. Null, or how each input lies now.
+    pub input_layouts: *const CarafeLayoutKind,
+    /// Since 1.3. Elementwise work that follows output 0 and that the kernel may take. Operands of it stand behind the inputs of
+    /// the node, in its order.
+    pub epilogue: *const CarafeEpilogueOp,
+    pub n_epilogue: usize,
+    /// Since 1.3. Called after an offer, with the sink of `configs`; null where the device has no such memory to give.
+    pub needs: CarafeNeedsSink,
 }
 
 /// Takes the configurations of a kernel.
 pub type CarafeConfigSink = unsafe extern "C" fn(sink: *mut c_void, config: *const CarafeConfig) -> CarafeStatus;
 
+/// Memory of an output. Since 1.3.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CarafeOutput {
+    pub element_type: u32,
+    pub rank: u32,
+    pub shape: *const usize,
+    pub data: *mut c_void,
+    pub bytes: usize,
+}
+
+/// A part of a kernel's loop, with the scratch of the thread that runs it. A failure sets its text on that thread. Since 1.3.
+pub type CarafePart = Option<
+    unsafe extern "C" fn(user: *mut c_void, part: usize, scratch: *mut c_void, scratch_bytes: usize) -> CarafeStatus,
+>;
+
+/// What a kernel reads and writes while it runs: memory that the device planned, lent for the call. Since 1.3.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CarafeKernelIo {
+    pub size: usize,
+    /// Inputs in the forms of the configuration, a blocked one with its blocks as shape.
+    pub inputs: *const CarafeTensor,
+    pub n_inputs: usize,
+    /// Memory to fill, in the forms of the configuration; it holds anything before. Where the configuration allows it, the
+    /// memory of output 0 is that of an input.
+    pub outputs: *const CarafeOutput,
+    pub n_outputs: usize,
+    /// As large as the configuration asked for; it holds anything before.
+    pub workspace: *mut c_void,
+    pub workspace_bytes: usize,
+    /// Threads of this inference.
+    pub threads: usize,
+    /// Calls `body` once for each part from 0 on, on these threads, and returns when all are done. Gives the first failure.
+    pub each: Option<
+        unsafe extern "C" fn(
+            io: *const CarafeKernelIo,
+            parts: usize,
+            body: CarafePart,
+            user: *mut c_void,
+        ) -> CarafeStatus,
+    >,
+}
+
 /// A fast kernel for an operation on a device. The device chooses one of the configurations, calls `init` with it and
-/// then `execute` with memory in the chosen form. What `execute` gives in another form than that is an error.
+/// then `run`, or `execute`, with memory in the chosen form. What `execute` gives in another form than that is an error.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CarafeKernel {
@@ -813,9 +981,15 @@ pub struct CarafeKernel {
         ) -> CarafeStatus,
     >,
     /// Inputs arrive in the chosen form, a blocked one with its blocks as shape; outputs are made in the chosen form
-    /// likewise. `output_fact` tells the plain shape.
+    /// likewise. `output_fact` tells the plain shape. One call at a time for each kernel that `init` made; a device that wants
+    /// more makes more. May be null where `run` is not: then the kernel takes only nodes whose results have known shapes.
     pub execute: Option<unsafe extern "C" fn(kernel: *mut c_void, cx: *mut CarafeEval) -> CarafeStatus>,
     pub release: Option<unsafe extern "C" fn(kernel: *mut c_void)>,
+    /// Since 1.3. Runs in memory that the device planned, without copies. Called by several threads at once for one kernel.
+    pub run: Option<unsafe extern "C" fn(kernel: *const c_void, io: *const CarafeKernelIo) -> CarafeStatus>,
+    /// Since 1.3. 1 when the kernel may take elementwise work that follows; only then is it asked with an epilogue.
+    pub fuses: u32,
+    pub reserved2: u32,
 }
 
 /// OpenCL source for an operation on GPU or VPU: the text of the custom-layer description and of the kernel file.

@@ -34,7 +34,7 @@ impl Device for Mine {
         }
     }
     fn query(&self, model: &Model, _: &Properties) -> Result<Query> {
-        Ok(query_runnable(model, NAME, &[]))
+        Ok(query_runnable(model, NAME, &[], &[]))
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
         properties.check(self.properties())?;

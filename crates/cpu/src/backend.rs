@@ -4,7 +4,7 @@ use crate::memory::CpuMemory;
 use crate::steps::{self, Built, Io, Site, dynamic_outputs, elements, movement, reorder};
 use crate::threads::Stream;
 use crate::weights::{Packed, Packers, Weights};
-use carafe_device::with_parallel;
+use carafe_device::{KernelOp, Parallel, with_parallel};
 use carafe_graph::{Error, Op, Result, normalize_axis};
 use carafe_kernels::{DenormalsGuard, Exec, Isa, MAX_PARTS, Scratch, Stopped, flush_denormals, keep_denormals};
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
@@ -66,6 +66,10 @@ pub(crate) struct CpuExec {
 }
 
 impl CpuExec {
+    /// The threads as extensions borrow them.
+    pub(crate) fn lent(&self) -> &Arc<dyn Parallel> {
+        &self.stream.lent
+    }
     /// The form that kernels take.
     pub(crate) fn kernels(&self) -> Exec<'_> {
         let exec = Exec::new(&self.stream.pool, self.isa, &self.scratch);
@@ -75,6 +79,9 @@ impl CpuExec {
 
 impl Fusing for Cpu {
     fn epilogue_axis(&self, op: &dyn Op, rank: usize) -> Option<usize> {
+        if let Some(kernel) = op.get::<KernelOp>() {
+            return rank.checked_sub(1).filter(|_| kernel.fuses()).map(|last| last.min(1));
+        }
         normalize_axis(op.info().channel?, rank).ok()
     }
     fn fuses(&self, function: &Elt, ty: ElementType) -> bool {

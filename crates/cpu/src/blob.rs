@@ -101,7 +101,7 @@ pub(crate) fn import(
             found.push(Exported { form, constants: parts.collect(), bytes });
         }
     }
-    use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
+    use_kernels(&mut model, crate::NAME, crate::LAYOUTS, kernels, &mut Notes::default())?;
     let weights = Weights::with(&model, found);
     Compiled::of(model, inputs, outputs, weights, properties)
 }

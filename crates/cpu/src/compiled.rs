@@ -37,7 +37,7 @@ impl Compiled {
         refuse_unknown(&model)?;
         let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
         // An extension's kernel is asked first, before anything is fused into or around its node.
-        use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
+        use_kernels(&mut model, crate::NAME, crate::LAYOUTS, kernels, &mut Notes::default())?;
         run_passes(&mut model, FOR_KERNELS, &mut Notes::default())?;
         if !Settings::of(properties)?.strict_f32 {
             run_passes(&mut model, &[&carafe_passes::IntegersInF32], &mut Notes::default())?;

@@ -15,7 +15,7 @@ mod steps;
 mod threads;
 mod weights;
 
-use carafe_device::{CompiledModel, Device, Kernel, Properties, PropertyInfo, Query, query_runnable};
+use carafe_device::{CompiledModel, Device, Kernel, Layout, Properties, PropertyInfo, Query, query_runnable};
 use carafe_graph::{Model, Registry, Result};
 use carafe_tensor::SharedBytes;
 use compiled::Compiled;
@@ -23,6 +23,10 @@ use std::sync::{Arc, RwLock};
 
 /// Name of the device, and the name its exported models carry.
 pub const NAME: &str = "CPU";
+
+/// How values lie between steps, as kernels of extensions hear it. Blocks of other sizes cost as little.
+pub(crate) const LAYOUTS: &[Layout] =
+    &[Layout::Plain, Layout::ChannelsLast, Layout::BlockedBy(4), Layout::BlockedBy(8), Layout::BlockedBy(16)];
 
 /// The CPU device.
 #[derive(Default)]
@@ -54,7 +58,7 @@ impl Device for CpuDevice {
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
         properties::check(properties)?;
-        Ok(query_runnable(model, NAME, &self.kernels()))
+        Ok(query_runnable(model, NAME, LAYOUTS, &self.kernels()))
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
         Ok(Arc::new(Compiled::new(model.clone(), &self.kernels(), properties)?))

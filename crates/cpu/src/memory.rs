@@ -117,6 +117,7 @@ impl Memory<Cpu> for CpuMemory {
                 outputs: &mut out[..step.writes.len()],
                 workspace,
                 in_place: step.in_place,
+                lent: run.exec.lent(),
             })
         });
         for (i, tensor) in taken.into_iter().flatten() {

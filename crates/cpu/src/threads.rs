@@ -54,7 +54,7 @@ impl std::fmt::Debug for Stream {
 struct Lent(Arc<Pool>);
 
 /// Threads as extensions borrow them.
-fn lent(pool: &Arc<Pool>) -> Arc<dyn Parallel> {
+pub(crate) fn lent(pool: &Arc<Pool>) -> Arc<dyn Parallel> {
     Arc::new(Lent(pool.clone()))
 }
 

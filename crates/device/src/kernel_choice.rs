@@ -1,25 +1,35 @@
-//! Asks kernels of extensions for a node, judges the layouts they offer, and runs the one that was chosen between plain tensors.
+//! Asks kernels of extensions for a node, judges what they offer, and runs the one that was chosen between plain tensors.
 
 use crate::kernel::{Config, Kernel, PortLayout, PreparedKernel, Site};
+use crate::kernel_io::{Forms, KernelIo, LentThreads};
+use crate::kernel_layout::Layout;
 use carafe_graph::{Error, Fact, Result, panic_text};
 use carafe_tensor::{ElementType, Tensor};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-/// A kernel that runs a node.
+/// A kernel that runs a node. All streams share it.
 #[derive(Clone)]
-pub(crate) struct Chosen {
-    pub(crate) name: String,
+pub struct ChosenKernel {
+    name: String,
     /// The library it came from.
     library: Option<String>,
     config: Config,
-    prepared: Arc<Mutex<Box<dyn PreparedKernel>>>,
+    /// `None` where shapes were open when it was asked.
+    forms: Option<Forms>,
+    prepared: Arc<dyn PreparedKernel>,
+}
+
+impl std::fmt::Debug for ChosenKernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} in {:?}", self.shown(), self.config)
+    }
 }
 
 /// What came of asking.
 pub(crate) struct Asked {
     /// `None` when no kernel takes the node.
-    pub(crate) chosen: Option<Chosen>,
+    pub(crate) chosen: Option<ChosenKernel>,
     /// Why the first kernel that should take it could not, whoever takes it instead.
     pub(crate) trouble: Option<String>,
 }
@@ -43,15 +53,21 @@ pub(crate) fn ask(kernels: &[Arc<dyn Kernel>], site: &Site) -> Asked {
     asked
 }
 
-fn prepare(kernel: &Arc<dyn Kernel>, site: &Site) -> Result<Option<Chosen>, String> {
+fn prepare(kernel: &Arc<dyn Kernel>, site: &Site) -> Result<Option<ChosenKernel>, String> {
+    let alone;
+    let site = if kernel.fuses() || site.epilogue.is_empty() {
+        site
+    } else {
+        alone = site.without_epilogue();
+        &alone
+    };
     let configs = guarded("configs", || kernel.configs(site))?;
     let mut invalid = vec![];
     for (i, config) in configs.iter().enumerate() {
         match judge(config, site) {
             Judged::Serves => {
-                let prepared = Arc::new(Mutex::new(guarded("init", || kernel.init(site, i))?));
-                let (name, library) = (kernel.name().to_string(), kernel.library().map(str::to_string));
-                return Ok(Some(Chosen { name, library, config: config.clone(), prepared }));
+                let prepared = guarded("init", || kernel.init(site, i))?;
+                return Ok(Some(ChosenKernel::new(&**kernel, site, config, prepared)));
             }
             Judged::NotHere => {}
             Judged::Invalid(why) => invalid.push(format!("configuration {i}: {why}")),
@@ -75,10 +91,15 @@ enum Judged {
 }
 
 fn judge(config: &Config, site: &Site) -> Judged {
+    if config.epilogue > site.epilogue.len() {
+        let (taken, offered) = (config.epilogue, site.epilogue.len());
+        return Judged::Invalid(format!("{taken} operations of the epilogue, of {offered}"));
+    }
     let counts = [config.inputs.len(), config.outputs.len()];
-    if counts != [site.inputs.len(), site.outputs.len()] {
+    let read = site.inputs_with(config.epilogue);
+    if counts != [read, site.outputs.len()] {
         let [inputs, outputs] = counts;
-        let wanted = format!("{} and {}", site.inputs.len(), site.outputs.len());
+        let wanted = format!("{read} and {}", site.outputs.len());
         return Judged::Invalid(format!("{inputs} inputs and {outputs} outputs for a node with {wanted}"));
     }
     let mut all = Judged::Serves;
@@ -104,13 +125,14 @@ fn judge_port(layout: &PortLayout, fact: &Fact, inputs: usize) -> Judged {
     if let Some(i) = layout.in_place.filter(|i| *i >= inputs) {
         return Judged::Invalid(format!("in place of input {i}, of {inputs}"));
     }
-    if let Some(b) = &layout.blocked {
-        let shown = || format!("blocks {:?} in order {:?}", b.blocks, b.order);
-        if b.blocks.len() != b.order.len() {
-            return Judged::Invalid(format!("{} are not of one length", shown()));
-        }
+    if matches!(&layout.layout, Layout::Other(b) if b.blocks.len() != b.order.len()) {
+        return Judged::Invalid(format!("{} are not of one length", layout.layout));
+    }
+    if layout.layout != Layout::Plain {
         match fact.shape.to_static() {
-            Some(shape) if !b.fits(&shape) => return Judged::Invalid(format!("{} do not hold {shape:?}", shown())),
+            Some(shape) if !layout.layout.blocked(&shape).fits(&shape) => {
+                return Judged::Invalid(format!("{} do not hold {shape:?}", layout.layout));
+            }
             Some(_) => {}
             None => return Judged::NotHere,
         }
@@ -118,29 +140,93 @@ fn judge_port(layout: &PortLayout, fact: &Fact, inputs: usize) -> Judged {
     if layout.constant && fact.tensor().is_none() { Judged::NotHere } else { Judged::Serves }
 }
 
-impl Chosen {
-    /// Runs on plain tensors; results are plain and of the types and shapes in `facts`.
-    pub(crate) fn execute(&self, inputs: &[Tensor], facts: &[Fact]) -> Result<Vec<Tensor>> {
-        let mut formed = Vec::with_capacity(inputs.len());
-        for (t, layout) in inputs.iter().zip(&self.config.inputs) {
-            let t = if t.element_type() == layout.ty { t.clone() } else { t.cast(layout.ty)? };
-            formed.push(match &layout.blocked {
-                Some(b) => b.pack(&t)?,
-                None => t,
-            });
+impl ChosenKernel {
+    fn new(kernel: &dyn Kernel, site: &Site, config: &Config, prepared: Box<dyn PreparedKernel>) -> ChosenKernel {
+        ChosenKernel {
+            name: kernel.name().to_string(),
+            library: kernel.library().map(str::to_string),
+            config: config.clone(),
+            forms: Forms::of(config, site),
+            prepared: Arc::from(prepared),
         }
-        let typed = |(fact, layout): (&Fact, &PortLayout)| Fact { ty: layout.ty, ..fact.clone() };
-        let wanted: Vec<Fact> = facts.iter().zip(&self.config.outputs).map(typed).collect();
-        let outputs = {
-            let mut kernel = self.prepared.lock().unwrap_or_else(|e| e.into_inner());
-            kernel.execute(&formed, &wanted)?
-        };
+    }
+    /// The kernel for a configuration that it offers for the site, for whoever judges offers himself.
+    pub fn of(kernel: &dyn Kernel, site: &Site, config: usize) -> Result<ChosenKernel> {
+        let configs = kernel.configs(site)?;
+        let offered = configs.get(config);
+        let offered = offered.ok_or_else(|| Error::usage(format!("configuration {config} was not offered")))?;
+        Ok(ChosenKernel::new(kernel, site, offered, kernel.init(site, config)?))
+    }
+
+    /// Shown in reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// The forms and memory it asked for.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// Types and dimensions of its ports; `None` where shapes were open when it was asked.
+    pub fn forms(&self) -> Option<&Forms> {
+        self.forms.as_ref()
+    }
+    /// Runs it in planned memory.
+    pub fn execute(&self, io: &mut KernelIo<'_, '_>) -> Result<()> {
+        self.prepared.execute(io)
+    }
+
+    /// Runs on plain tensors; results are plain and of the types and shapes in `facts`.
+    pub(crate) fn execute_tensors(&self, inputs: &[Tensor], facts: &[Fact]) -> Result<Vec<Tensor>> {
+        let mut formed = Vec::with_capacity(inputs.len());
+        for (t, port) in inputs.iter().zip(&self.config.inputs) {
+            let t = if t.element_type() == port.ty { t.clone() } else { t.cast(port.ty)? };
+            formed.push(port.layout.pack(&t)?);
+        }
+        let outputs = self.execute_formed(&formed, facts)?;
         if outputs.len() != facts.len() {
             let (found, wanted) = (outputs.len(), facts.len());
             return Err(Error::invalid(format!("{} gave {found} outputs, promised {wanted}", self.shown())));
         }
         let plain = |(i, output): (usize, Tensor)| self.plain(i, output, &facts[i]);
         outputs.into_iter().enumerate().map(plain).collect()
+    }
+
+    /// Runs on tensors in the forms of the configuration; results are in them too. `facts` says the plain shapes.
+    pub fn execute_formed(&self, inputs: &[Tensor], facts: &[Fact]) -> Result<Vec<Tensor>> {
+        match (&self.forms, self.memory_for(inputs, facts)) {
+            (Some(forms), Some(outputs)) => self.fill(forms, inputs, outputs?),
+            _ => {
+                let typed = |(fact, port): (&Fact, &PortLayout)| Fact { ty: port.ty, ..fact.clone() };
+                let wanted: Vec<Fact> = facts.iter().zip(&self.config.outputs).map(typed).collect();
+                self.prepared.make(inputs, &wanted)
+            }
+        }
+    }
+
+    // Memory for the results, where all that the kernel touches is bytes of known length.
+    fn memory_for(&self, inputs: &[Tensor], facts: &[Fact]) -> Option<Result<Vec<Tensor>>> {
+        let bytes = |ty: ElementType| ty != ElementType::String;
+        if !inputs.iter().all(|t| bytes(t.element_type())) || !self.config.outputs.iter().all(|p| bytes(p.ty)) {
+            return None;
+        }
+        let shapes: Option<Vec<Vec<usize>>> = facts.iter().map(|f| f.shape.to_static()).collect();
+        let outputs = shapes?.into_iter().zip(&self.config.outputs);
+        Some(outputs.map(|(shape, port)| Ok(Tensor::zeros(port.ty, &port.layout.dims(&shape))?)).collect())
+    }
+
+    fn fill(&self, forms: &Forms, inputs: &[Tensor], mut outputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        let inputs = inputs.iter().map(|t| Ok(t.aligned_bytes()?)).collect::<Result<Vec<&[u8]>>>()?;
+        let mut memory: Vec<&mut [u8]> = outputs.iter_mut().map(Tensor::bytes_mut).collect();
+        let mut workspace = Tensor::zeros(ElementType::U8, &[self.config.workspace])?;
+        self.prepared.execute(&mut KernelIo {
+            inputs: &inputs,
+            outputs: &mut memory,
+            workspace: workspace.bytes_mut(),
+            in_place: None,
+            forms,
+            threads: &LentThreads { scratch: self.config.scratch },
+        })?;
+        Ok(outputs)
     }
 
     fn shown(&self) -> String {
@@ -150,24 +236,25 @@ impl Chosen {
 
     // An output in the form that was promised, as a plain tensor.
     fn plain(&self, i: usize, output: Tensor, fact: &Fact) -> Result<Tensor> {
-        let layout = &self.config.outputs[i];
+        let port = &self.config.outputs[i];
         let shape = fact.shape.to_static();
-        let fits = match &layout.blocked {
-            Some(b) => carafe_tensor::elements(&b.blocks) == Some(output.len()),
-            None => shape.as_ref().is_none_or(|s| s == output.shape()),
+        let dims = shape.as_ref().map(|s| port.layout.dims(s));
+        let fits = match (&port.layout, &dims) {
+            (Layout::Plain, dims) => dims.as_ref().is_none_or(|d| d == output.shape()),
+            (_, dims) => dims.as_ref().is_some_and(|d| carafe_tensor::elements(d) == Some(output.len())),
         };
-        if output.element_type() != layout.ty || !fits {
-            let form = match &layout.blocked {
-                Some(b) => format!("blocks {:?}", b.blocks),
-                None => format!("[{}]", fact.shape),
+        if output.element_type() != port.ty || !fits {
+            let form = match (&port.layout, &dims) {
+                (Layout::Plain, _) | (_, None) => format!("[{}]", fact.shape),
+                (_, Some(dims)) => format!("blocks {dims:?}"),
             };
             let found = format!("{}{:?}", output.element_type(), output.shape());
-            let (kernel, ty) = (self.shown(), layout.ty);
+            let (kernel, ty) = (self.shown(), port.ty);
             return Err(Error::invalid(format!("{kernel} gave output {i} as {found}, promised {ty}{form}")));
         }
-        let plain = match (&layout.blocked, shape) {
-            (Some(b), Some(shape)) => b.unpack(&output, &shape)?,
-            _ => output,
+        let plain = match shape {
+            Some(shape) => port.layout.unpack(&output, &shape)?,
+            None => output,
         };
         Ok(if fact.ty.is_dynamic() || plain.element_type() == fact.ty { plain } else { plain.cast(fact.ty)? })
     }

@@ -17,6 +17,10 @@ use std::sync::atomic::AtomicBool;
 pub trait Step<B: Backend>: Debug + Send + Sync {
     /// The name in reports, such as `conv_winograd_3x3`.
     fn kernel(&self) -> String;
+    /// Whether reports write the precision into that name; not where somebody else gave it.
+    fn shows_precision(&self) -> bool {
+        true
+    }
     /// Bytes of scratch memory that each thread needs.
     fn scratch_bytes(&self) -> usize {
         0

@@ -101,8 +101,10 @@ pub struct PlanStep<B: Backend> {
 impl<B: Backend> PlanStep<B> {
     /// Kernel and precision in one word, as reports show them: `conv_gemm_1x1_f32+bias`. An evaluation has its name alone.
     pub fn exec_type(&self) -> String {
-        if let Action::Eval(_) = self.action {
-            return self.kernel.clone();
+        match &self.action {
+            Action::Eval(_) => return self.kernel.clone(),
+            Action::Kernel(step) if !step.shows_precision() => return self.kernel.clone(),
+            _ => {}
         }
         let at = self.kernel.find(['+', '[']).unwrap_or(self.kernel.len());
         format!("{}_{}{}", &self.kernel[..at], self.precision, &self.kernel[at..])

@@ -37,6 +37,9 @@ impl Kernel for Watched {
     fn library(&self) -> Option<&str> {
         self.kernel.library()
     }
+    fn fuses(&self) -> bool {
+        self.kernel.fuses()
+    }
     fn configs(&self, site: &Site) -> Result<Vec<Config>> {
         self.kernel.configs(site)
     }

@@ -34,6 +34,43 @@
 //! An attribute that is marked `#[attr(default = ..., internal)]` is used while converting and running, kept in exported
 //! models and the cache, and never written to the files of an IR: a node that is read from one has the default.
 
+//!
+//! A kernel makes an operation fast on a device. It sees types, shapes, layouts and the work that follows, and gets planned
+//! memory:
+//!
+//! ```
+//! use carafe_sdk::prelude::*;
+//!
+//! /// `|x|` on f32, in whatever layout the value lies, where it lies.
+//! struct AbsKernel;
+//!
+//! impl Kernel for AbsKernel {
+//!     fn device(&self) -> &str { "CPU" }
+//!     fn op(&self) -> &str { "Abs" }
+//!     fn opset(&self) -> Option<&str> { None }
+//!     fn name(&self) -> &str { "my_abs" }
+//!     fn configs(&self, site: &Site) -> Result<Vec<Config>> {
+//!         if site.inputs[0].ty != ElementType::F32 {
+//!             return Ok(vec![]); // declined: the device runs the node itself
+//!         }
+//!         let layout = site.input_layouts.first().cloned().unwrap_or_default();
+//!         let port = PortLayout::new(ElementType::F32, layout);
+//!         Ok(vec![Config::new(vec![port.clone()], vec![port.in_place_of(0)])])
+//!     }
+//!     fn init(&self, _site: &Site, _config: usize) -> Result<Box<dyn PreparedKernel>> {
+//!         Ok(Box::new(AbsKernel))
+//!     }
+//! }
+//!
+//! impl PreparedKernel for AbsKernel {
+//!     fn execute(&self, io: &mut KernelIo<'_, '_>) -> Result<()> {
+//!         io.map::<f32>(0, f32::abs)
+//!     }
+//! }
+//!
+//! carafe_sdk::export_extension! { kernels: [AbsKernel] }
+//! ```
+
 pub use carafe_abi as abi;
 pub use carafe_device as device;
 pub use carafe_frontend as frontend;
@@ -46,7 +83,10 @@ pub mod prelude {
     pub use carafe_abi::{
         Graph, GraphNode, Matcher, ModelPass, Registration, Replacer, parallel_for, try_parallel_for,
     };
-    pub use carafe_device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
+    pub use carafe_device::{
+        Blocked, Config, EpilogueOp, Function, Kernel, KernelIo, Layout, Operand, PortLayout, PreparedKernel, Site,
+        each_chunk,
+    };
     pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
     // The derive names this crate.
     pub use carafe_graph;

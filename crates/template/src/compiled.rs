@@ -29,7 +29,7 @@ impl Compiled {
         refuse_unknown(&model)?;
         run_passes(&mut model, carafe_passes::COMMON_WIDENED, &mut Notes::default())?;
         model.infer()?;
-        use_kernels(&mut model, crate::NAME, kernels, &mut Notes::default())?;
+        use_kernels(&mut model, crate::NAME, crate::LAYOUTS, kernels, &mut Notes::default())?;
         Ok(Compiled {
             inputs: Port::inputs_of(&model),
             outputs: Port::outputs_of(&model),

@@ -7,7 +7,7 @@ mod compiled;
 mod properties;
 mod request;
 
-use carafe_device::{CompiledModel, Device, Kernel, Properties, PropertyInfo, Query, query_runnable};
+use carafe_device::{CompiledModel, Device, Kernel, Layout, Properties, PropertyInfo, Query, query_runnable};
 use carafe_graph::{Model, Registry, Result};
 use carafe_tensor::SharedBytes;
 use compiled::Compiled;
@@ -15,6 +15,9 @@ use std::sync::{Arc, RwLock};
 
 /// Name of the device, and the name its exported models carry.
 pub const NAME: &str = "TEMPLATE";
+
+/// How values lie: as the model says. What a kernel of an extension wants otherwise is copied around it.
+pub(crate) const LAYOUTS: &[Layout] = &[Layout::Plain];
 
 /// The reference device.
 #[derive(Default)]
@@ -46,7 +49,7 @@ impl Device for TemplateDevice {
     }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
         properties::check(properties)?;
-        Ok(query_runnable(model, NAME, &self.kernels()))
+        Ok(query_runnable(model, NAME, LAYOUTS, &self.kernels()))
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
         Ok(Arc::new(Compiled::new(model.clone(), &self.kernels(), properties)?))

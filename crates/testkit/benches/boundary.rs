@@ -80,6 +80,115 @@ CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegis
 }
 "#;
 
+/// Kernels of Copied for CPU, in plain memory and in blocks of eight channels.
+const KERNELS: &str = r#"#include "carafe.h"
+CARAFE_LIBRARY
+static CarafeStatus configs(void *user, const CarafeSite *site, CarafeConfigSink offer, void *sink) {
+    const CarafeFact *x = &site->inputs[0];
+    size_t order[5] = {0, 1, 2, 3, 1}, blocks[5] = {0, 0, 0, 0, 8};
+    if (x->rank != 4) return CARAFE_OK;
+    for (int i = 0; i < 4; i++) blocks[i] = (size_t)x->dims[i].min;
+    blocks[1] = (blocks[1] + 7) / 8;
+    CarafeLayout form = {CARAFE_F32, user ? 5 : 0, blocks, order, -1, 0};
+    CarafeConfig config = {&form, 1, &form, 1};
+    return offer(sink, &config);
+}
+static CarafeStatus init(void *user, const CarafeSite *site, size_t config, void **kernel) {
+    (void)user, (void)site, (void)config;
+    *kernel = NULL;
+    return CARAFE_OK;
+}
+static CarafeStatus execute(void *kernel, CarafeEval *cx) {
+    (void)kernel;
+    CarafeTensor x;
+    void *y;
+    CarafeStatus s = cx->fns->input(cx, 0, &x);
+    if (s == CARAFE_OK) s = cx->fns->output(cx, 0, x.element_type, x.rank, x.shape, &y);
+    if (s == CARAFE_OK) memcpy(y, x.data, x.bytes);
+    return s;
+}
+static CarafeStatus run(const void *kernel, const CarafeKernelIo *io) {
+    (void)kernel;
+    memcpy(io->outputs[0].data, io->inputs[0].data, io->inputs[0].bytes);
+    return CARAFE_OK;
+}
+CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {
+    carafe = host;
+    static int blocked;
+    CarafeKernel k = {0};
+    k.size = sizeof k;
+    k.abi = CARAFE_ABI_MAJOR;
+    k.device = "CPU";
+    k.op = "Copied";
+    k.name = FORM;
+    k.user = strcmp(FORM, "plain") ? &blocked : NULL;
+    k.configs = configs;
+    k.init = init;
+    k.execute = execute;
+    if (RUNS) k.run = run;
+    return r->fns->add_kernel(r, &k);
+}
+"#;
+
+/// A convolution, the operation, a convolution.
+fn between_convolutions() -> Model {
+    let conv = || carafe::ops::convolution::Convolution {
+        strides: vec![1, 1],
+        pads_begin: vec![1, 1],
+        pads_end: vec![1, 1],
+        dilations: vec![1, 1],
+        auto_pad: carafe::ops::convolution::window::PadType::Explicit,
+    };
+    let mut m = Model::new("kernel");
+    let x = m.parameter("x", ElementType::F32, "1,16,32,32".parse().unwrap()).unwrap();
+    let weights = Tensor::from_vec(&[16, 16, 3, 3], vec![0.01f32; 16 * 16 * 9]).unwrap();
+    let w = m.constant("w", weights).unwrap();
+    let a = m.add("a", conv(), &[x, w]).unwrap();
+    let k = m.add("k", Copied, &[a.into()]).unwrap();
+    let b = m.add("b", conv(), &[k.into(), w]).unwrap();
+    m.result("y", b.into()).unwrap();
+    m
+}
+
+/// Time for each inference with so many streams of one thread, all at work.
+fn per_inference(core: &Core, model: &Model, streams: usize) -> Duration {
+    const INFERENCES: usize = 300;
+    let properties = Properties::new().with("NUM_STREAMS", streams).with("INFERENCE_NUM_THREADS", streams);
+    let compiled = core.compile_model(model, "CPU", &properties).unwrap();
+    let requests: Vec<_> = (0..streams).map(|_| compiled.create_infer_request()).collect();
+    for r in &requests {
+        r.set_input(0, Tensor::from_vec(&[1, 16, 32, 32], vec![1f32; 16 * 1024]).unwrap()).unwrap();
+        r.infer(()).unwrap();
+    }
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let start = Instant::now();
+        std::thread::scope(|s| {
+            for r in &requests {
+                s.spawn(move || (0..INFERENCES).for_each(|_| drop(r.infer(()).unwrap())));
+            }
+        });
+        best = best.min(start.elapsed());
+    }
+    best / (INFERENCES * streams) as u32
+}
+
+fn kernels() {
+    println!("a kernel between two convolutions of 16x32x32 on CPU, best of 5; microseconds for each inference");
+    for (form, runs) in [("plain", 0), ("plain", 1), ("blocked", 0), ("blocked", 1)] {
+        let shop = Workshop::new();
+        let core = carafe::core();
+        core.add_ops([OpFactory::of::<Copied>()]);
+        let source = format!("#define FORM \"{form}\"\n#define RUNS {runs}\n{KERNELS}");
+        core.add_extension(shop.c(form, &source)).unwrap();
+        let entry = if runs == 1 { "run" } else { "execute" };
+        for streams in [1, 2] {
+            let time = per_inference(&core, &between_convolutions(), streams);
+            println!("{form:8} {entry:8} {streams} streams {:8.1} us", time.as_nanos() as f64 / 1e3);
+        }
+    }
+}
+
 fn chain(core: &Core, op: &str, opset: &str, attrs: &AttrMap) -> Model {
     let registry = core.registry();
     let factory = registry.find(op, opset).expect("a registered operation");
@@ -107,6 +216,7 @@ fn per_node(core: &Core, model: &Model) -> Duration {
 }
 
 fn main() {
+    kernels();
     let shop = Workshop::new();
     let core = carafe::core();
     core.add_ops([OpFactory::of::<Pass>(), OpFactory::of::<Copied>()]);

@@ -376,8 +376,11 @@ static CarafeStatus twice_init(void *user, const CarafeSite *site, size_t config
     return CARAFE_OK;
 }
 
-static CarafeStatus twice_execute(void *kernel, CarafeEval *cx) {
-    return twice_eval(kernel, cx);
+static CarafeStatus twice_run(const void *kernel, const CarafeKernelIo *io) {
+    (void)kernel;
+    for (size_t i = 0; i < carafe_elements(&io->inputs[0]); i++)
+        ((float *)io->outputs[0].data)[i] = 2 * ((const float *)io->inputs[0].data)[i];
+    return CARAFE_OK;
 }
 
 static const CarafePort data_port[] = {{"data", 0, 0}};
@@ -598,7 +601,7 @@ CARAFE_C CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, Ca
     kernel.name = "twice_nchw8c";
     kernel.configs = twice_configs;
     kernel.init = twice_init;
-    kernel.execute = twice_execute;
+    kernel.run = twice_run;
     kernel.release = free;
     TRY(r->fns->add_kernel(r, &kernel));
 

@@ -60,7 +60,8 @@ impl Matcher for MergeAbs {
     }
 }
 
-/// A kernel for HardShrink on f32 in plain memory; the output may use the memory of the input.
+/// A kernel for HardShrink on f32: in any layout, where its input lies, on all streams at once. It takes along a ReLU that
+/// follows.
 struct ShrinkKernel;
 
 impl Kernel for ShrinkKernel {
@@ -76,22 +77,36 @@ impl Kernel for ShrinkKernel {
     fn name(&self) -> &str {
         "hard_shrink_rust"
     }
+    fn fuses(&self) -> bool {
+        true
+    }
     fn configs(&self, site: &Site) -> Result<Vec<Config>> {
         if site.inputs[0].ty != ElementType::F32 {
             return Ok(vec![]);
         }
-        let plain = PortLayout { ty: ElementType::F32, blocked: None, in_place: None, constant: false };
-        Ok(vec![Config { inputs: vec![plain.clone()], outputs: vec![PortLayout { in_place: Some(0), ..plain }] }])
+        let layout = site.input_layouts.first().cloned().unwrap_or_default();
+        let port = PortLayout::new(ElementType::F32, layout);
+        let config = Config::new(vec![port.clone()], vec![port.in_place_of(0)]);
+        Ok(vec![Config { epilogue: usize::from(is_relu(site)), ..config }])
     }
     fn init(&self, site: &Site, _config: usize) -> Result<Box<dyn PreparedKernel>> {
-        Ok(Box::new(HardShrink::from_attrs(&site.attrs)?))
+        Ok(Box::new(Shrink { op: HardShrink::from_attrs(&site.attrs)?, relu: is_relu(site) }))
     }
 }
 
-impl PreparedKernel for HardShrink {
-    fn execute(&mut self, inputs: &[Tensor], _outputs: &[Fact]) -> Result<Vec<Tensor>> {
-        let y: Vec<f32> = inputs[0].as_slice::<f32>()?.iter().map(|x| self.apply(*x)).collect();
-        Ok(vec![Tensor::from_vec(inputs[0].shape(), y)?])
+fn is_relu(site: &Site) -> bool {
+    site.epilogue.first().is_some_and(|op| op.function == Function::Relu)
+}
+
+struct Shrink {
+    op: HardShrink,
+    relu: bool,
+}
+
+impl PreparedKernel for Shrink {
+    fn execute(&self, io: &mut KernelIo<'_, '_>) -> Result<()> {
+        let least = if self.relu { 0.0 } else { f32::NEG_INFINITY };
+        io.map::<f32>(0, |x| self.op.apply(x).max(least))
     }
 }
 

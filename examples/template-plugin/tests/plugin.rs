@@ -1,8 +1,8 @@
 //! The reference device behaves the same as a library as it does inside the engine.
 
-use carafe::device::{Config, Kernel, PortLayout, PreparedKernel, Site};
+use carafe::device::{Config, Kernel, KernelIo, PortLayout, PreparedKernel, Site};
 use carafe::prelude::*;
-use carafe::{Core, ErrorKind, Extension, Fact, InferRequest, Properties, SharedBytes, ops};
+use carafe::{Core, ErrorKind, Extension, InferRequest, Properties, SharedBytes, ops};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -221,8 +221,8 @@ impl Kernel for Twice {
         if site.attrs.get("refused").is_some_and(|a| a.to_string().contains("true")) {
             return Err(Error::invalid("refused by its attribute"));
         }
-        let plain = || PortLayout { ty: ElementType::F32, blocked: None, in_place: None, constant: false };
-        Ok(vec![Config { inputs: vec![plain()], outputs: vec![plain()] }])
+        let plain = || vec![PortLayout::plain(ElementType::F32)];
+        Ok(vec![Config::new(plain(), plain())])
     }
     fn init(&self, _: &Site, _: usize) -> Result<Box<dyn PreparedKernel>> {
         Ok(Box::new(Twice))
@@ -230,9 +230,8 @@ impl Kernel for Twice {
 }
 
 impl PreparedKernel for Twice {
-    fn execute(&mut self, inputs: &[Tensor], _: &[Fact]) -> Result<Vec<Tensor>> {
-        let twice = inputs[0].as_slice::<f32>()?.iter().map(|x| x * 2.0).collect();
-        Ok(vec![Tensor::from_vec(inputs[0].shape(), twice)?])
+    fn execute(&self, io: &mut KernelIo<'_, '_>) -> Result<()> {
+        io.map::<f32>(0, |x| x * 2.0)
     }
 }
 

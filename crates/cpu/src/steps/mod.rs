@@ -9,6 +9,7 @@ pub(crate) mod dynamic_outputs;
 pub(crate) mod elements;
 mod embedding;
 mod epilogue;
+mod extension;
 mod fold;
 mod gather;
 mod matmul;
@@ -30,9 +31,12 @@ mod types;
 mod views;
 
 pub(crate) use crate::backend::Cpu;
+use carafe_device::Parallel;
 use carafe_graph::Result;
 use carafe_kernels::Exec;
+use carafe_plan::Layout;
 pub(crate) use carafe_plan::{Port, Step};
+use std::sync::Arc;
 
 /// A unit of work to find a step for.
 pub(crate) type Site<'a> = carafe_plan::Site<'a, Cpu>;
@@ -42,7 +46,6 @@ pub(crate) type Built = carafe_plan::Built<Cpu>;
 pub(crate) type Work = carafe_plan::Work<Cpu>;
 
 /// Memory of a step while it runs: the inputs it asked for, its outputs, and its workspace.
-#[derive(Debug)]
 pub(crate) struct Io<'m> {
     pub(crate) exec: &'m Exec<'m>,
     pub(crate) inputs: &'m [&'m [u8]],
@@ -50,6 +53,8 @@ pub(crate) struct Io<'m> {
     pub(crate) workspace: &'m mut [u8],
     /// The input whose bytes are those of output 0 before it is written; its slice is empty.
     pub(crate) in_place: Option<usize>,
+    /// The same threads, for code that asks for some.
+    pub(crate) lent: &'m Arc<dyn Parallel>,
 }
 
 impl<'m> Io<'m> {
@@ -62,7 +67,8 @@ impl<'m> Io<'m> {
     pub(crate) fn take_output<T: bytemuck::Pod>(&mut self, i: usize) -> (&mut [T], Io<'_>) {
         let out = bytemuck::cast_slice_mut(&mut *self.outputs[i]);
         let workspace = &mut *self.workspace;
-        (out, Io { exec: self.exec, inputs: self.inputs, outputs: &mut [], workspace, in_place: self.in_place })
+        let Io { exec, inputs, in_place, lent, .. } = *self;
+        (out, Io { exec, inputs, outputs: &mut [], workspace, in_place, lent })
     }
     /// An output as elements of its type.
     pub(crate) fn output<T: bytemuck::Pod>(&mut self, i: usize) -> &mut [T] {
@@ -106,8 +112,22 @@ pub(crate) const BUILDERS: &[Builder] = &[
     crate::faults::build,
 ];
 
-/// The step of a node, from the first family that takes it.
+/// The step of a node, from the first family that takes it; kernels of extensions are asked before all.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    if let Some(built) = extension::build(site)? {
+        return Ok(Some(built));
+    }
+    // Only kernels of extensions know blocks; for the others what lies so is reordered first.
+    if site.inputs.iter().any(|p| p.layout.is_blocked()) {
+        let mut inputs = site.inputs.clone();
+        inputs.iter_mut().filter(|p| p.layout.is_blocked()).for_each(|p| p.layout = Layout::PLAIN);
+        let (outputs, wanted) = (site.outputs.clone(), site.wanted.clone());
+        return build_own(&Site { inputs, outputs, wanted, ..*site });
+    }
+    build_own(site)
+}
+
+fn build_own(site: &Site<'_>) -> Result<Option<Built>> {
     if site.reordered() {
         for builder in [attention::build, rope::build] {
             if let Some(built) = builder(site)? {

@@ -2,8 +2,10 @@
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 use carafe_cpu::CpuDevice;
-use carafe_device::{Config, Device, InferRequest, Kernel, PortLayout, PreparedKernel, Properties, Site, parallel};
-use carafe_graph::{Body, BodyInput, BodyOutput, EvalCx, Fact, InferCx, Model, Op, Result, Value};
+use carafe_device::{
+    Config, Device, InferRequest, Kernel, KernelIo, PortLayout, PreparedKernel, Properties, Site, parallel,
+};
+use carafe_graph::{Body, BodyInput, BodyOutput, EvalCx, InferCx, Model, Op, Result, Value};
 use carafe_ops::arithmetic::{Add, Multiply};
 use carafe_ops::control::Loop;
 use carafe_ops::movement::Concat;
@@ -94,8 +96,8 @@ impl Kernel for TwiceKernel {
         "twice"
     }
     fn configs(&self, _: &Site) -> Result<Vec<Config>> {
-        let plain = PortLayout { ty: ElementType::F32, blocked: None, in_place: None, constant: false };
-        Ok(vec![Config { inputs: vec![plain.clone()], outputs: vec![plain] }])
+        let plain = || vec![PortLayout::plain(ElementType::F32)];
+        Ok(vec![Config::new(plain(), plain())])
     }
     fn init(&self, _: &Site, _: usize) -> Result<Box<dyn PreparedKernel>> {
         Ok(Box::new(TwicePrepared))
@@ -105,9 +107,8 @@ impl Kernel for TwiceKernel {
 struct TwicePrepared;
 
 impl PreparedKernel for TwicePrepared {
-    fn execute(&mut self, inputs: &[Tensor], _: &[Fact]) -> Result<Vec<Tensor>> {
-        let y: Vec<f32> = inputs[0].to_vec::<f32>()?.iter().map(|x| black_box(*x) * 2.0).collect();
-        Ok(vec![Tensor::from_vec(inputs[0].shape(), y)?])
+    fn execute(&self, io: &mut KernelIo<'_, '_>) -> Result<()> {
+        io.map::<f32>(0, |x| black_box(x) * 2.0)
     }
 }
 

@@ -326,11 +326,17 @@ impl<B: Backend> Walk<'_, B> {
         let like = self.out.values[unit.outputs[0]].clone();
         self.out.values.push(like);
         let inputs = if taken == 0 { unit.own_inputs } else { unit.inputs.len() };
+        // Each is named after the last node that it does, where the nodes are those of the epilogue alone.
+        let (name, done, left) = match unit.fused.len() == unit.epilogue.len() {
+            true => (&unit.fused[taken], &unit.fused[..taken], &unit.fused[taken + 1..]),
+            false => (&unit.name, &[][..], &unit.fused[..]),
+        };
         let first = Unit {
+            name: name.clone(),
             inputs: unit.inputs[..inputs].to_vec(),
             outputs: vec![between],
             epilogue: unit.epilogue[..taken].to_vec(),
-            fused: vec![],
+            fused: done.to_vec(),
             ..unit.clone()
         };
         // Inputs of the operation are no business of the group: they may be empty where its operands are not.
@@ -339,6 +345,7 @@ impl<B: Backend> Walk<'_, B> {
             inputs: used.into_iter().map(|i| unit.inputs.get(i).copied().unwrap_or(between)).collect(),
             own_inputs: 0,
             epilogue,
+            fused: left.to_vec(),
             group: true,
             orders: vec![],
             out_order: None,

@@ -2,10 +2,6 @@
 
 use carafe_sdk::prelude::*;
 
-fn port(blocked: Option<Blocked>, in_place: Option<usize>) -> PortLayout {
-    PortLayout { ty: ElementType::F32, blocked, in_place, constant: false }
-}
-
 /// Twice the input, in nChw8c.
 pub(crate) struct Blocked8;
 
@@ -23,13 +19,13 @@ impl Kernel for Blocked8 {
         "twice_nchw8c"
     }
     fn configs(&self, site: &Site) -> Result<Vec<Config>> {
-        let Some([n, c, h, w]) = site.inputs[0].shape.to_static().and_then(|s| <[usize; 4]>::try_from(s).ok()) else {
+        if site.inputs[0].shape.to_static().is_none_or(|s| s.len() != 4) {
             return Ok(vec![]); // declined
-        };
-        let form = Blocked { blocks: vec![n, c.div_ceil(8), h, w, 8], order: vec![0, 1, 2, 3, 1] };
+        }
+        let port = |layout| vec![PortLayout::new(ElementType::F32, layout)];
         Ok(vec![
-            Config { inputs: vec![port(Some(form.clone()), None)], outputs: vec![port(Some(form), None)] },
-            Config { inputs: vec![port(None, None)], outputs: vec![port(None, Some(0))] },
+            Config::new(port(Layout::BlockedBy(8)), port(Layout::BlockedBy(8))),
+            Config::new(port(Layout::Plain), vec![PortLayout::plain(ElementType::F32).in_place_of(0)]),
         ])
     }
     fn init(&self, _site: &Site, config: usize) -> Result<Box<dyn PreparedKernel>> {
@@ -43,9 +39,8 @@ impl Kernel for Blocked8 {
 struct Doubling;
 
 impl PreparedKernel for Doubling {
-    fn execute(&mut self, inputs: &[Tensor], _outputs: &[Fact]) -> Result<Vec<Tensor>> {
-        let y: Vec<f32> = inputs[0].as_slice::<f32>()?.iter().map(|x| x * 2.0).collect();
-        Ok(vec![Tensor::from_vec(inputs[0].shape(), y)?])
+    fn execute(&self, io: &mut KernelIo<'_, '_>) -> Result<()> {
+        io.map::<f32>(0, |x| x * 2.0)
     }
 }
 

@@ -167,3 +167,58 @@ fn longer_tables_work() {
     }";
     works(&format!("{source}{entry}"), "longer", "carafe.h");
 }
+
+/// A kernel that makes its output itself, one inference at a time for each that `init` made.
+const KERNEL: &str = r#"
+CARAFE_LIBRARY
+static atomic_int inside;
+static CarafeStatus configs(void *user, const CarafeSite *site, CarafeConfigSink offer, void *sink) {
+    (void)user;
+    CarafeLayout plain = {site->inputs[0].element_type, 0, NULL, NULL, -1, 0}, in_place = plain;
+    in_place.in_place = 0;
+    CarafeConfig config = {&plain, 1, &in_place, 1};
+    return offer(sink, &config);
+}
+static CarafeStatus init(void *user, const CarafeSite *site, size_t config, void **kernel) {
+    (void)user, (void)site, (void)config;
+    *kernel = calloc(1, sizeof(atomic_int));
+    return CARAFE_OK;
+}
+static CarafeStatus execute(void *kernel, CarafeEval *cx) {
+    atomic_int *own = kernel;
+    if (atomic_fetch_add(own, 1) != 0) return carafe_fail(carafe, CARAFE_INVALID, "two at once in one kernel");
+    CarafeTensor x;
+    void *y;
+    CarafeStatus s = cx->fns->input(cx, 0, &x);
+    if (s == CARAFE_OK) s = cx->fns->output(cx, 0, x.element_type, x.rank, x.shape, &y);
+    if (s != CARAFE_OK) return s;
+    memcpy(y, x.data, x.bytes);
+    atomic_fetch_add(&inside, 1);
+    struct timespec pause = {0, 1000000};
+    for (int i = 0; i < 60000 && atomic_load(&inside) < 2; i++) thrd_sleep(&pause, NULL);
+    atomic_fetch_sub(own, 1);
+    return atomic_load(&inside) < 2 ? carafe_fail(carafe, CARAFE_INVALID, "nobody else came") : CARAFE_OK;
+}
+CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {
+    carafe = host;
+    CarafeKernel k = {0};
+    k.size = sizeof k;
+    k.abi = CARAFE_ABI_MAJOR;
+    k.device = "CPU";
+    k.op = "Negative";
+    k.name = "old";
+    k.configs = configs;
+    k.init = init;
+    k.execute = execute;
+    k.release = free;
+    return r->fns->add_kernel(r, &k);
+}
+"#;
+
+#[test]
+fn a_kernel_built_with_the_first_header_runs_on_two_streams_at_once() {
+    let shop = Workshop::new();
+    let includes = "#include <stdatomic.h>\n#include <stdlib.h>\n#include <threads.h>\n#include <time.h>";
+    let core = core_with(&shop.c("old", &format!("#include \"{}\"\n{includes}\n{KERNEL}", first_header())));
+    crate::kernels::meets(&core);
+}

@@ -3,7 +3,7 @@
 use crate::support::*;
 use carafe::convert::Conversion;
 use carafe::{ElementType, Fact, Model, Notes, PartialShape, PassChoice, Phase, ReadRequest, Tensor};
-use carafe_device::{Blocked, Site};
+use carafe_device::{ChosenKernel, Layout, Site};
 use carafe_graph::Elementwise;
 use carafe_testkit::libraries::Workshop;
 
@@ -237,23 +237,27 @@ fn kernels_negotiate_a_blocked_form_and_run_in_it() {
                 attrs: carafe::AttrMap::new(),
                 inputs: vec![fact.clone()],
                 outputs: vec![fact],
+                ..Site::default()
             }
         };
         assert!(kernel.configs(&site("?,3,2,2")).unwrap().is_empty(), "open shapes are declined");
         let site = site("1,3,2,2");
         let configs = kernel.configs(&site).unwrap();
-        let form = Blocked { blocks: vec![1, 1, 2, 2, 8], order: vec![0, 1, 2, 3, 1] };
+        let form = Layout::BlockedBy(8);
         assert_eq!(configs.len(), 2);
-        assert_eq!(configs[0].inputs[0].blocked.as_ref(), Some(&form));
-        assert_eq!((&configs[1].inputs[0].blocked, configs[1].outputs[0].in_place), (&None, Some(0)));
+        assert_eq!(configs[0].inputs[0].layout, form);
+        assert_eq!((&configs[1].inputs[0].layout, configs[1].outputs[0].in_place), (&Layout::Plain, Some(0)));
 
         let x = Tensor::from_vec(&[1, 3, 2, 2], (0..12).map(|i| i as f32).collect()).unwrap();
         let twice: Vec<f32> = (0..12).map(|i| 2.0 * i as f32).collect();
-        let blocked = kernel.init(&site, 0).unwrap().execute(&[form.pack(&x).unwrap()], &site.outputs).unwrap();
-        assert_eq!(blocked[0].shape(), [1, 1, 2, 2, 8]);
-        assert_eq!(floats(&form.unpack(&blocked[0], &[1, 3, 2, 2]).unwrap()), twice);
-        let plain = kernel.init(&site, 1).unwrap().execute(&[x], &site.outputs).unwrap();
-        assert_eq!(floats(&plain[0]), twice);
+        let run = |config: usize, x: Tensor| {
+            let kernel = ChosenKernel::of(&*kernel, &site, config).unwrap();
+            kernel.execute_formed(&[x], &site.outputs).unwrap().remove(0)
+        };
+        let blocked = run(0, form.pack(&x).unwrap());
+        assert_eq!(blocked.shape(), [1, 1, 2, 2, 8]);
+        assert_eq!(floats(&form.unpack(&blocked, &[1, 3, 2, 2]).unwrap()), twice);
+        assert_eq!(floats(&run(1, x)), twice);
         tells(kernel.init(&site, 9).map(|_| ()), &["offered"]);
     });
 }

@@ -1,14 +1,13 @@
 //! The devices of `examples/template-plugin-c` and `examples/template-plugin-cpp`, compiled here and used as any other.
 
-use carafe::device::{Blocked, Config, Kernel, PortLayout, PreparedKernel, Site};
+use carafe::device::{Blocked, Config, Kernel, KernelIo, Layout, PortLayout, PreparedKernel, Site};
 use carafe::prelude::*;
 use carafe::{
-    Core, ElementType, ErrorKind, Extension, Fact, Model, NodeStatus, PartialShape, Properties, SharedBytes, Tensor,
-    ops,
+    Core, ElementType, ErrorKind, Extension, Model, NodeStatus, PartialShape, Properties, SharedBytes, Tensor, ops,
 };
 use carafe_conformance::Target;
 use carafe_testkit::libraries::Workshop;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 
 /// Name of each device, and its source.
 const DEVICES: [(&str, &str); 2] =
@@ -233,8 +232,8 @@ enum Form {
     Two,
     Blocked,
     AsF64,
-    /// Another shape than the model has.
-    Short,
+    /// Waits for another inference.
+    Meets,
 }
 
 impl Kernel for Thrice {
@@ -253,28 +252,43 @@ impl Kernel for Thrice {
     fn configs(&self, site: &Site) -> Result<Vec<Config>> {
         let two = site.inputs[0].shape.to_static().is_some_and(|s| s == [2]);
         let ty = if self.form == Form::AsF64 { ElementType::F64 } else { ElementType::F32 };
-        let blocked = Some(Blocked { blocks: vec![1, 2], order: vec![0, 0] }).filter(|_| self.form == Form::Blocked);
-        let port = || PortLayout { ty, blocked: blocked.clone(), in_place: None, constant: false };
+        let layout = match self.form {
+            Form::Blocked => Layout::Other(Blocked { blocks: vec![1, 2], order: vec![0, 0] }),
+            _ => Layout::Plain,
+        };
+        let port = || vec![PortLayout::new(ty, layout.clone())];
         match self.form {
             Form::Declines => Ok(vec![]),
             Form::Two if !two => Ok(vec![]),
             Form::Fails => Err(Error::invalid("no idea")),
-            _ => Ok(vec![Config { inputs: vec![port()], outputs: vec![port()] }]),
+            _ => Ok(vec![Config { workspace: 48, scratch: 16, ..Config::new(port(), port()) }]),
         }
     }
     fn init(&self, _: &Site, _: usize) -> Result<Box<dyn PreparedKernel>> {
-        Ok(Box::new(Ready(self.form)))
+        Ok(Box::new(Ready { meets: self.form == Form::Meets, inside: Arc::default() }))
     }
 }
 
-struct Ready(Form);
+struct Ready {
+    /// Ends only when two inferences are inside.
+    meets: bool,
+    inside: Arc<(Mutex<usize>, Condvar)>,
+}
 
 impl PreparedKernel for Ready {
-    fn execute(&mut self, inputs: &[Tensor], facts: &[Fact]) -> Result<Vec<Tensor>> {
-        assert_eq!((inputs.len(), facts.len()), (1, 1));
-        let mut y: Vec<f32> = inputs[0].as_slice::<f32>()?.iter().map(|x| x * 3.0).collect();
-        y.truncate(if self.0 == Form::Short { 1 } else { y.len() });
-        Ok(vec![Tensor::from_vec(&[y.len()], y)?])
+    fn execute(&self, io: &mut KernelIo<'_, '_>) -> Result<()> {
+        assert_eq!((io.inputs.len(), io.outputs.len()), (1, 1));
+        assert!(io.workspace.len() >= 48, "{}", io.workspace.len());
+        io.each(2, |_, scratch| assert!(scratch.len() >= 16));
+        let (count, changed) = &*self.inside;
+        *count.lock().unwrap() += 1;
+        changed.notify_all();
+        let alone = |n: &mut usize| self.meets && *n < 2;
+        let wait = std::time::Duration::from_secs(60);
+        if changed.wait_timeout_while(count.lock().unwrap(), wait, alone).unwrap().1.timed_out() {
+            return Err(Error::invalid("nobody else came"));
+        }
+        io.map::<f32>(0, |x| x * 3.0)
     }
 }
 
@@ -405,13 +419,65 @@ fn kernels_are_asked_again_for_the_shapes_of_an_inference() {
 }
 
 #[test]
+fn requests_run_one_kernel_at_once() {
+    with_devices(|core, device| {
+        core.add_extension(kernels(device, Form::Meets)).unwrap();
+        let compiled = core.compile_model(&with_kernel(OnlyKernel {}, "2"), device, &Properties::new()).unwrap();
+        std::thread::scope(|s| {
+            for _ in 0..2 {
+                let request = compiled.create_infer_request();
+                s.spawn(move || infer(&request, &[1.0, 2.0]).unwrap());
+            }
+        });
+    });
+}
+
+/// A kernel that makes its output itself, and too short.
+const SHORT: &str = r#"#include "carafe.h"
+CARAFE_LIBRARY
+static CarafeStatus configs(void *user, const CarafeSite *site, CarafeConfigSink offer, void *sink) {
+    (void)user, (void)site;
+    CarafeLayout plain = {CARAFE_F32, 0, NULL, NULL, -1, 0};
+    CarafeConfig config = {&plain, 1, &plain, 1};
+    return offer(sink, &config);
+}
+static CarafeStatus init(void *user, const CarafeSite *site, size_t config, void **kernel) {
+    (void)user, (void)site, (void)config;
+    *kernel = NULL;
+    return CARAFE_OK;
+}
+static CarafeStatus execute(void *kernel, CarafeEval *cx) {
+    (void)kernel;
+    size_t one = 1;
+    void *y;
+    return cx->fns->output(cx, 0, CARAFE_F32, 1, &one, &y);
+}
+CARAFE_EXPORT CarafeStatus create_extensions(const CarafeHost *host, CarafeRegistrar *r) {
+    carafe = host;
+    CarafeKernel k = {0};
+    k.size = offsetof(CarafeKernel, run);
+    k.abi = CARAFE_ABI_MAJOR;
+    k.device = "DEVICE";
+    k.op = "OnlyKernel";
+    k.name = "thrice";
+    k.configs = configs;
+    k.init = init;
+    k.execute = execute;
+    return r->fns->add_kernel(r, &k);
+}
+"#;
+
+#[test]
 fn an_output_of_a_kernel_that_is_not_as_promised_is_an_error() {
     with_devices(|core, device| {
-        core.add_extension(kernels(device, Form::Short)).unwrap();
+        let shop = Workshop::new();
+        let source = SHORT.replace("DEVICE", device);
+        core.add_extension(kernels("", Form::Plain)).unwrap();
+        core.add_extension(shop.c("short", &source)).unwrap();
         let m = with_kernel(OnlyKernel {}, "2");
         let request = core.compile_model(&m, device, &Properties::new()).unwrap().create_infer_request();
         let e = infer(&request, &[1.0, 2.0]).unwrap_err();
-        assert!(e.to_string().contains("kernel `thrice` gave output 0"), "{e}");
+        assert!(e.to_string().contains("gave output 0 as f32[1], promised f32[2]"), "{e}");
     });
 }
 
