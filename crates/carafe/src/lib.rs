@@ -24,6 +24,7 @@
 //! | looking at a model and editing it | [`Model`], [`summarize`], [`ops`], [`passes`], [`ir`] |
 //! | operations and rules of your own | [`prelude`], [`Extension`] |
 //! | a device of your own | [`device`] |
+//! | a file format of your own | [`frontend`], [`Core::add_format`] |
 //! | what the engine reports | [`log`] |
 //!
 //! # Sequences and optionals
@@ -85,6 +86,7 @@ pub use carafe_runtime::IntoExtensions;
 // Whole parts of the engine, under names of their own.
 pub use carafe_convert as convert;
 pub use carafe_device as device;
+pub use carafe_frontend as frontend;
 pub use carafe_ir as ir;
 pub use carafe_multi as multi;
 pub use carafe_ops as ops;

@@ -15,6 +15,7 @@ const AFTER: &str = "after";
 pub struct Explained {
     /// Name and type of the node in the file.
     pub source: String,
+    /// Type of the source node.
     pub source_type: String,
     /// Whose rule translated it.
     pub rule: String,
@@ -23,6 +24,7 @@ pub struct Explained {
 }
 
 impl Explained {
+    /// Of a node and the rule that read it.
     pub fn new(source: &str, source_type: &str, origin: &Origin<'_>) -> Explained {
         let (rule, why) = origin.words();
         Explained { source: source.into(), source_type: source_type.into(), rule, why }

@@ -10,13 +10,17 @@ use carafe_tensor::{Dim, PartialShape, Tensor, pack_sequence};
 /// A value of a source model: a tensor, or what formats wrap tensors in.
 #[derive(Clone, Debug)]
 pub enum Item {
+    /// A tensor.
     Tensor(Value),
+    /// Items that are known one by one.
     Sequence(Vec<Item>),
     /// An optional without content, or an omitted output.
     Nothing,
     /// A sequence or an optional that only a run of the model knows, as one tensor.
     Packed {
+        /// The tensor.
         value: Value,
+        /// What it carries.
         ty: ItemType,
     },
 }

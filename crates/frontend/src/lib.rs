@@ -3,6 +3,7 @@
 //! in. It knows no format.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod budget;
 mod cut;

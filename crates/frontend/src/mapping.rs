@@ -25,6 +25,7 @@ pub struct Mapping {
     pub input_attrs: Vec<(String, usize)>,
     /// Ports by name, for formats that have them.
     pub input_names: Vec<String>,
+    /// Names of the output ports, where the format has such.
     pub output_names: Vec<String>,
 }
 
@@ -39,11 +40,13 @@ impl Mapping {
         self.op_type = Some(op_type.into());
         self
     }
+    /// For this format alone.
     #[must_use]
     pub fn framework(mut self, framework: &str) -> Mapping {
         self.framework = Some(framework.to_ascii_lowercase());
         self
     }
+    /// For this domain alone.
     #[must_use]
     pub fn domain(mut self, domain: impl Into<String>) -> Mapping {
         self.domain = Some(domain.into());

@@ -40,6 +40,7 @@ impl From<Vec<Value>> for Outputs {
 /// A sub-graph translated into a model of its own.
 #[derive(Clone, Debug)]
 pub struct SubModel {
+    /// The model.
     pub model: Model,
     /// Outer values the sub-graph reads, and the body parameter (by position) each became. They follow the parameters
     /// that the sub-graph declares itself.
@@ -52,6 +53,7 @@ pub struct SubModel {
 /// What a sub-graph is given for one of the inputs that it declares.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
+    /// A value of this type.
     Whole(ItemType),
     /// A sequence whose elements come one by one, each in a parameter of its own.
     Apart(Vec<ItemType>),
@@ -59,7 +61,9 @@ pub enum Given {
 
 /// What a format gives its rules beyond the node itself.
 pub trait Host {
+    /// The model so far.
     fn model(&self) -> &Model;
+    /// The model so far, for writing.
     fn model_mut(&mut self) -> &mut Model;
     /// The value of a name in the scope of the node.
     fn resolve(&mut self, name: &str) -> Result<Option<Item>>;
@@ -115,6 +119,7 @@ impl std::fmt::Debug for NodeCx<'_> {
 }
 
 impl<'a> NodeCx<'a> {
+    /// For a rule to work in.
     pub fn new(host: &'a mut dyn Host, node: &'a SourceNode) -> NodeCx<'a> {
         NodeCx { host, node, read: RefCell::default(), asked: Cell::new(0), emitted: vec![] }
     }
@@ -155,18 +160,23 @@ impl<'a> NodeCx<'a> {
 
     // The node.
 
+    /// Type of the node.
     pub fn op_type(&self) -> &str {
         &self.node.op_type
     }
+    /// Its domain.
     pub fn domain(&self) -> &str {
         &self.node.domain
     }
+    /// Version of the operation.
     pub fn version(&self) -> i64 {
         self.node.version
     }
+    /// Name of the node.
     pub fn name(&self) -> &str {
         &self.node.name
     }
+    /// How many outputs it has.
     pub fn n_outputs(&self) -> usize {
         self.node.outputs.len()
     }
@@ -174,21 +184,25 @@ impl<'a> NodeCx<'a> {
     pub fn wants_output(&self, output: usize) -> bool {
         self.node.outputs.get(output).is_some_and(|n| !n.is_empty())
     }
+    /// Name of an output.
     pub fn output_name(&self, output: usize) -> &str {
         self.node.outputs.get(output).map_or("", |o| shown(o))
     }
     fn base_name(&self) -> &str {
         self.node.label()
     }
+    /// An error that names the node.
     pub fn fail(&self, message: impl Into<String>) -> Error {
         Error::invalid(message)
     }
+    /// An error for what is well formed and cannot be translated.
     pub fn unsupported(&self, message: impl Into<String>) -> Error {
         Error::unsupported(message)
     }
 
     // Inputs.
 
+    /// How many inputs it has, those left out included.
     pub fn n_inputs(&self) -> usize {
         self.node.inputs.len()
     }
@@ -196,6 +210,7 @@ impl<'a> NodeCx<'a> {
     pub fn ignore_inputs(&self, last: usize) {
         self.asked.set(self.asked.get().max(last + 1));
     }
+    /// Whether an optional input is given.
     pub fn has(&self, input: usize) -> bool {
         self.ignore_inputs(input);
         self.node.inputs.get(input).is_some_and(|n| !n.is_empty())
@@ -282,6 +297,7 @@ impl<'a> NodeCx<'a> {
             None => Ok(None),
         }
     }
+    /// An attribute as it is.
     pub fn attr_value(&self, name: &str) -> Option<&AttrValue> {
         self.read.borrow_mut().insert(name.to_string());
         self.node.attrs.get(name)
@@ -363,24 +379,30 @@ impl<'a> NodeCx<'a> {
         }
         sub.outputs.iter().map(|item| item.map(&mut |v| at(&places, v))).collect()
     }
+    /// Whether the attribute is a graph.
     pub fn has_graph(&self, attribute: &str) -> bool {
         self.node.graphs().any(|(name, _)| name == attribute)
     }
 
     // Facts.
 
+    /// The model so far.
     pub fn model(&self) -> &Model {
         self.host.model()
     }
+    /// What is known of a value.
     pub fn fact(&self, v: Value) -> &Fact {
         self.host.model().fact(v)
     }
+    /// Element type of a value.
     pub fn ty(&self, v: Value) -> ElementType {
         self.fact(v).ty
     }
+    /// Shape of a value.
     pub fn shape(&self, v: Value) -> &PartialShape {
         &self.fact(v).shape
     }
+    /// Number of axes of a value, when it is known.
     pub fn rank(&self, v: Value) -> Option<usize> {
         self.shape(v).rank()
     }
@@ -481,6 +503,7 @@ impl<'a> NodeCx<'a> {
         let n = self.host.model().node(node).outputs().len();
         Ok((0..n).map(|port| Value { node, port }).collect())
     }
+    /// A constant.
     pub fn constant(&mut self, tensor: Tensor) -> Result<Value> {
         let name = format!("{}/const_{}", self.base_name(), self.emitted.len());
         let v = self.host.model_mut().constant(&name, tensor)?;
@@ -537,18 +560,22 @@ impl<'a> NodeCx<'a> {
         let shape = self.i64s(pattern)?;
         self.emit(Reshape { special_zero: true }, &[v, shape])
     }
+    /// Puts the axes into this order.
     pub fn transpose(&mut self, v: Value, order: &[i64]) -> Result<Value> {
         let order = self.i64s(order)?;
         self.emit(Transpose, &[v, order])
     }
+    /// Puts in axes of size 1.
     pub fn unsqueeze(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
         let axes = self.i64s(axes)?;
         self.emit(Unsqueeze, &[v, axes])
     }
+    /// Takes out axes of size 1.
     pub fn squeeze(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
         let axes = self.i64s(axes)?;
         self.emit(Squeeze { allow_axis_skip: false }, &[v, axes])
     }
+    /// Joins values on an axis.
     pub fn concat(&mut self, values: &[Value], axis: i64) -> Result<Value> {
         match values {
             [one] => Ok(*one),

@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 pub struct Progress<'a>(Option<&'a dyn Fn(usize, usize, &str)>);
 
 impl<'a> Progress<'a> {
+    /// To a listener.
     pub fn to(listener: &'a dyn Fn(usize, usize, &str)) -> Progress<'a> {
         Progress(Some(listener))
     }
+    /// Reports how far the work has come.
     pub fn tell(&self, done: usize, total: usize, what: &str) {
         if let Some(listener) = self.0 {
             listener(done, total, what);
@@ -42,14 +44,17 @@ impl<'a> Log<'a> {
     pub fn or(self, other: Log<'a>) -> Log<'a> {
         if self.hear.is_some() { self } else { other }
     }
+    /// Whether debug lines are heard.
     pub fn is_debug(&self) -> bool {
         self.debug && self.hear.is_some()
     }
+    /// Reports a warning.
     pub fn warn(&self, text: impl AsRef<str>) {
         if let Some(hear) = self.hear {
             hear(Level::Warning, text.as_ref());
         }
     }
+    /// Reports a debug line, which is only made when somebody hears it.
     pub fn debug(&self, text: impl FnOnce() -> String) {
         if let Some(hear) = self.hear.filter(|_| self.debug) {
             hear(Level::Debug, &text());
@@ -68,10 +73,12 @@ impl std::fmt::Debug for Log<'_> {
 pub struct FormatOptions(BTreeMap<String, String>);
 
 impl FormatOptions {
+    /// Sets one.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) -> &mut FormatOptions {
         self.0.insert(name.into(), value.into());
         self
     }
+    /// The text of one, if it is set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -83,9 +90,11 @@ impl FormatOptions {
             Some(other) => Err(Error::usage(format!("option `--{name}` takes True or False, found `{other}`"))),
         }
     }
+    /// Takes one out.
     pub fn remove(&mut self, name: &str) {
         self.0.remove(name);
     }
+    /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(n, v)| (n.as_str(), v.as_str()))
     }

@@ -14,9 +14,13 @@ pub type Translate = dyn Fn(&mut NodeCx<'_>) -> Result<Outputs> + Send + Sync;
 /// A built-in rule, for tables.
 #[derive(Clone, Copy)]
 pub struct StaticRule {
+    /// Domain of the source operation.
     pub domain: &'static str,
+    /// Type of the source operation.
     pub op_type: &'static str,
+    /// First version that the rule serves.
     pub since: i64,
+    /// Makes the operations.
     pub translate: fn(&mut NodeCx<'_>) -> Result<Outputs>,
 }
 
@@ -48,8 +52,11 @@ pub struct Rule {
     pub framework: Option<String>,
     /// `None` matches every domain.
     pub domain: Option<String>,
+    /// Type of the source operation.
     pub op_type: String,
+    /// First version that the rule serves.
     pub since: i64,
+    /// Makes the operations.
     pub translate: Arc<Translate>,
     /// The extension it came with.
     pub origin: Option<String>,
@@ -82,6 +89,7 @@ impl Rule {
         self.origin = Some(extension.to_string());
         self
     }
+    /// Whether it is for this format.
     pub fn is_for(&self, framework: &str) -> bool {
         self.framework.as_deref().is_none_or(|f| f == framework)
     }
@@ -109,13 +117,18 @@ pub struct RuleSet {
 pub enum Origin<'r> {
     /// A user's; what it stands in front of, and the other extension that has a rule for it.
     User {
+        /// Name of the extension; `None` for the program itself.
         extension: Option<&'r str>,
+        /// What of the engine it stands in front of.
         hides: Option<&'static str>,
+        /// The other extension that has a rule for it.
         over: Option<&'r str>,
     },
+    /// The format itself.
     BuiltIn,
     /// There is no rule, but a registered operation of the same name.
     EqualName {
+        /// Name of the extension that brings the operation; `None` for the program itself.
         extension: Option<&'r str>,
     },
     /// An entry of a replacement file put an operation of ours there.
@@ -156,7 +169,9 @@ impl Origin<'_> {
 /// A rule that answers for an operation.
 #[derive(Clone)]
 pub struct Found<'r> {
+    /// Makes the operations.
     pub translate: Rc<dyn Fn(&mut NodeCx<'_>) -> Result<Outputs> + 'r>,
+    /// Where the rule comes from.
     pub origin: Origin<'r>,
     /// The first version of the operation, where the model imports an older one.
     pub newer: Option<i64>,
@@ -180,6 +195,7 @@ fn as_it_is(n: &mut NodeCx<'_>) -> Result<Outputs> {
 }
 
 impl RuleSet {
+    /// Of the rules of a format.
     pub fn new(built_in: impl IntoIterator<Item = StaticRule>) -> RuleSet {
         RuleSet { built_in: built_in.into_iter().collect(), ..RuleSet::default() }
     }

@@ -479,7 +479,12 @@ macro_rules! attr_enum {
     ($(#[$m:meta])* $v:vis enum $name:ident { $($(#[$vm:meta])* $var:ident = $text:literal $(| $alias:literal)*),* $(,)? }) => {
         $(#[$m])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        $v enum $name { $($(#[$vm])* $var),* }
+        $v enum $name { $(
+            $(#[$vm])*
+            #[doc = ""]
+            #[doc = concat!("`", $text, "` in files.")]
+            $var
+        ),* }
 
         impl $name {
             /// The spelling used in files.

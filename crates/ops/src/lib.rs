@@ -2,6 +2,7 @@
 //! A family is a folder whose `mod.rs` lists its files in an `opset!`; the list below joins the families.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 use carafe_graph::{Constant, OpFactory, Parameter, Registry, ResultOp};
 

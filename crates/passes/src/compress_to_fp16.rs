@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// Share of spoiled elements from which a constant is kept.
 const KEPT_FROM: f64 = 0.75;
 
+/// Stores float constants as f16.
 #[derive(Clone, Copy, Debug)]
 pub struct CompressToFp16;
 

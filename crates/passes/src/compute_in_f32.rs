@@ -9,6 +9,7 @@ use carafe_tensor::ElementType;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Computes a model in f16 or bf16 in f32.
 #[derive(Clone, Copy, Debug)]
 pub struct ComputeInF32 {
     /// Operations that keep their types, beside those named above.

@@ -12,6 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const PIECES: usize = 16;
 const PIECE: usize = 64;
 
+/// Equal constants become one.
 #[derive(Clone, Copy, Debug)]
 pub struct DeduplicateConstants;
 

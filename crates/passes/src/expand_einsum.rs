@@ -15,6 +15,7 @@ use carafe_ops::movement::{Reshape, Transpose, Unsqueeze};
 use carafe_ops::reduce::ReduceSum;
 use carafe_tensor::{Dim, Tensor};
 
+/// Writes an Einsum as products that devices have kernels for.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpandEinsum;
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// A folded tensor may be this large whatever it was made from; larger ones must not outgrow their inputs fourfold.
 const ALWAYS_FOLDED_BYTES: usize = 1 << 20;
 
+/// Computes what depends on constants and known shapes alone.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldConstants {
     /// Also fold the converts that widen compressed weights.

@@ -6,6 +6,7 @@ use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite};
 use carafe_ops::linear::MatMul;
 use std::sync::Arc;
 
+/// Lets a MatMul read its operands transposed instead of transposing them.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseTransposeIntoMatmul;
 

@@ -12,6 +12,7 @@ use carafe_ops::linear::MatMul;
 use carafe_ops::pooling::MaxPool;
 use carafe_tensor::ElementType;
 
+/// Computes the integers of quantized models in f32, where that is exact.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegersInF32;
 

@@ -1,6 +1,7 @@
 //! Rewrites that are right for every device, one file a pass. The lists below are the pipelines, in order.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod compress_to_fp16;
 mod compute_in_f32;

@@ -6,6 +6,7 @@ use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite};
 use carafe_ops::convert::Convert;
 use carafe_tensor::ElementType;
 
+/// Two Converts in a row become one, where nothing was lost between them.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeConvertPairs;
 

@@ -5,6 +5,7 @@ use crate::shared::{feeds_result, forward};
 use carafe_graph::{Constant, Model, Node, NodeId, Notes, Outcome, Pass, Result, ResultOp, RtInfo, Value, in_bodies};
 use std::collections::HashMap;
 
+/// Nodes that compute the same become one.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeIdenticalNodes;
 

@@ -6,6 +6,7 @@ use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::movement::Reshape;
 use carafe_tensor::{Dim, PartialShape, Tensor};
 
+/// Reshapes in a row become one.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeReshapes;
 

@@ -4,6 +4,7 @@
 use carafe_graph::{Model, NodeId, Notes, Pass, Result};
 use std::collections::{HashMap, HashSet};
 
+/// Gives every node a name of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct NameUniquely;
 

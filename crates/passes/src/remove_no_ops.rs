@@ -8,6 +8,7 @@ use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_ops::movement::{Broadcast, Squeeze, StridedSlice};
 use carafe_tensor::ElementType;
 
+/// Takes out nodes that give back what they are given.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoveNoOps;
 

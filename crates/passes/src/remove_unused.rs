@@ -2,6 +2,7 @@
 
 use carafe_graph::{Model, Notes, Pass, Result};
 
+/// Takes out nodes that no result and no sink needs.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoveUnused;
 

@@ -16,6 +16,7 @@ const CLIMB: usize = 64;
 /// Longer vectors are no shapes.
 const LONGEST: usize = 64;
 
+/// Computes shapes in fewer nodes, still from the inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct SimplifyShapePaths;
 

@@ -17,6 +17,7 @@ const REGION: usize = 32;
 /// Constants with other users are copied up to this many elements.
 const SMALL: usize = 1 << 12;
 
+/// Moves Transposes through the operations behind them, until they meet and undo each other.
 #[derive(Clone, Copy, Debug)]
 pub struct SinkTransposes;
 

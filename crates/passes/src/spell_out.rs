@@ -8,6 +8,7 @@ use carafe_ops::search::CumSum;
 use carafe_tensor::Tensor;
 use std::sync::Arc;
 
+/// Writes out what an operation may leave out and OpenVINO's reader insists on.
 #[derive(Clone, Copy, Debug)]
 pub struct SpellOut;
 

@@ -12,6 +12,7 @@ carafe_graph::attr_enum! {
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(opset = "carafe", inputs = "data")]
 pub struct ImageDecode {
+    /// Which channels the result has.
     #[attr(default = PixelFormat::Rgb)]
     pub pixel_format: PixelFormat,
 }

@@ -12,6 +12,7 @@ use std::str::Chars;
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(opset = "carafe", inputs = "data")]
 pub struct TextMatches {
+    /// The pattern that a text must match from begin to end.
     pub pattern: String,
 }
 

@@ -56,6 +56,7 @@ carafe_graph::attr_enum! {
 pub(super) struct Axis {
     /// Size with pads.
     pub from: usize,
+    /// Size of the result.
     pub to: usize,
     /// As given, or the quotient of the sizes.
     pub scale: f32,
@@ -109,14 +110,19 @@ pub(super) fn nearest(axis: Axis, coordinates: Coordinates, mode: NearestMode) -
 pub struct AxisPlan {
     /// Size before and after.
     pub from: usize,
+    /// Size of the result.
     pub to: usize,
     /// As given, or the quotient of the sizes.
     pub scale: f32,
+    /// How pixels are blended.
     pub mode: Mode,
+    /// Where an output pixel lies in the input.
     pub coordinates: Coordinates,
+    /// Which pixel is the nearest.
     pub nearest: NearestMode,
     /// The filter of mode `linear` is to cover all pixels, because some axis shrinks.
     pub widened: bool,
+    /// Coefficient of the cubic filters.
     pub cube_coeff: f32,
 }
 

@@ -12,6 +12,7 @@ use super::weights::{Layer, numbers};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::normalization::BatchNormInference;
 
+/// Takes normalization with stored statistics into the layer before it.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldBatchNorm;
 

@@ -9,6 +9,7 @@ use super::linear::{Step, step};
 use super::weights::Layer;
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite};
 
+/// Takes a factor for each channel into the weights of the layer before it.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldScale;
 

@@ -14,6 +14,7 @@ use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::activation::{Clamp, Relu};
 use carafe_ops::arithmetic::{Maximum, Minimum};
 
+/// Limits by numbers become Clamp.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseClamp;
 

@@ -15,6 +15,7 @@ use carafe_tensor::ElementType;
 /// More terms are left to another node.
 const MOST: usize = 4;
 
+/// The sum of embeddings becomes EmbeddingSum.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseEmbeddings;
 

@@ -16,6 +16,7 @@ use carafe_ops::arithmetic::{Add, Multiply};
 use carafe_ops::math::{Erf, Tanh};
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI};
 
+/// Gelu written out becomes Gelu.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseGelu;
 

@@ -13,6 +13,7 @@ use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::activation::{Clamp, HSigmoid, HardSigmoid, Relu};
 use carafe_ops::arithmetic::{Divide, Minimum, Multiply};
 
+/// The sigmoid of three straight lines becomes HSigmoid.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseHSigmoid;
 

@@ -12,6 +12,7 @@ use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::activation::{HSigmoid, HSwish};
 use carafe_ops::arithmetic::{Divide, Multiply};
 
+/// `x` times an HSigmoid becomes HSwish.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseHSwish;
 

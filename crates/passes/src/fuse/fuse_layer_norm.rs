@@ -16,6 +16,7 @@ use carafe_ops::normalization::Mvn;
 use carafe_ops::normalization::mvn::EpsMode;
 use carafe_ops::reduce::ReduceMean;
 
+/// Normalization by mean and variance becomes MVN.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseLayerNorm;
 

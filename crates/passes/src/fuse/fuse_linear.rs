@@ -15,6 +15,7 @@ use super::look::{put_in_place, read_outside};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::arithmetic::{Add, Multiply};
 
+/// Factors and shifts by constants in a row become one of each.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseLinear;
 

@@ -12,6 +12,7 @@ use carafe_ops::activation::{Mish, SoftPlus};
 use carafe_ops::arithmetic::{Add, Divide, Multiply};
 use carafe_ops::math::{Exp, Tanh};
 
+/// Mish written out becomes Mish.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseMish;
 

@@ -16,6 +16,7 @@ use carafe_ops::normalization::NormalizeL2;
 use carafe_ops::normalization::normalize_l2::EpsMode;
 use carafe_ops::reduce::{ReduceL2, ReduceSum};
 
+/// Division by the Euclidean norm becomes NormalizeL2.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseNormalizeL2;
 

@@ -19,6 +19,7 @@ use carafe_ops::movement::pad::PadMode;
 use carafe_ops::pooling::{AvgPool, MaxPool};
 use std::sync::Arc;
 
+/// Takes padding before a window into the window.
 #[derive(Clone, Copy, Debug)]
 pub struct FusePad;
 

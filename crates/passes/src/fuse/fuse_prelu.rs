@@ -20,6 +20,7 @@ use carafe_ops::indexing::Select;
 use carafe_ops::math::Abs;
 use carafe_tensor::Tensor;
 
+/// Leaky rectifiers written out become PRelu.
 #[derive(Clone, Copy, Debug)]
 pub struct FusePRelu;
 

@@ -19,6 +19,7 @@ use carafe_ops::convert::Convert;
 use carafe_ops::math::{Ceiling, Floor, Round};
 use carafe_tensor::ElementType;
 
+/// Numbers that are stored as integers and read back at once stay floats.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseQdq;
 

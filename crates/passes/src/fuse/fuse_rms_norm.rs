@@ -13,6 +13,7 @@ use carafe_ops::own::RmsNorm;
 use carafe_ops::reduce::ReduceMean;
 use carafe_tensor::PartialShape;
 
+/// Division by the root of the mean square becomes RMSNorm.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseRmsNorm;
 

@@ -15,6 +15,7 @@ use carafe_ops::math::Negative;
 use carafe_ops::movement::{Concat, Reshape, Squeeze, Unsqueeze};
 use carafe_ops::own::RotaryEmbedding;
 
+/// Rotation by positions becomes RotaryEmbedding.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseRotary;
 

@@ -20,6 +20,7 @@ use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_ops::logic::LogicalNot;
 use carafe_ops::movement::{Reshape, Tile, Transpose};
 
+/// Attention written out becomes ScaledDotProductAttention.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseSdpa;
 

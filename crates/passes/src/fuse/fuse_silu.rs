@@ -15,6 +15,7 @@ use carafe_ops::activation::{Sigmoid, Swish};
 use carafe_ops::arithmetic::{Divide, Multiply};
 use carafe_ops::math::Exp;
 
+/// The sigmoid-weighted unit becomes Swish.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseSilu;
 

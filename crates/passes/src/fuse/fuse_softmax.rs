@@ -12,6 +12,7 @@ use carafe_ops::arithmetic::Subtract;
 use carafe_ops::math::Exp;
 use carafe_ops::reduce::{ReduceMax, ReduceSum};
 
+/// Softmax written out becomes Softmax.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseSoftmax;
 

@@ -10,6 +10,7 @@ use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::activation::SoftPlus;
 use carafe_ops::math::{Exp, Log};
 
+/// SoftPlus written out becomes SoftPlus.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseSoftPlus;
 

@@ -19,6 +19,7 @@ use carafe_ops::own::TreeWalk;
 use carafe_ops::own::tree_walk::Test;
 use carafe_tensor::ElementType;
 
+/// Levels of decision trees become one walk.
 #[derive(Clone, Copy, Debug)]
 pub struct FuseTreeWalk;
 

@@ -14,6 +14,7 @@ use super::weights::numbers;
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite};
 use carafe_ops::arithmetic::{Add, Multiply, Subtract};
 
+/// Normalization with stored statistics that no layer took in becomes arithmetic.
 #[derive(Clone, Copy, Debug)]
 pub struct SpellBatchNorm;
 
