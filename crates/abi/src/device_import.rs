@@ -5,6 +5,7 @@ use crate::convert::{Arena, fact_of, foreign_tensor, tensor_code, tensor_of};
 use crate::crossing;
 use crate::graph_export::GraphBridge;
 use crate::host::{end, host};
+use crate::kernel_export::Operations;
 use crate::kernel_sets::{KernelSet, KernelSets};
 use crate::library::{Library, LoadError};
 use crate::registrar::{table, up_to};
@@ -22,7 +23,7 @@ use std::ffi::{c_char, c_void};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// A device of a library, the name it gives itself, and the extension that the library may bring besides.
@@ -71,7 +72,7 @@ struct ForeignDevice {
     version: Version,
     table: CarafeDevice,
     properties: &'static [PropertyInfo],
-    registry: RwLock<Arc<Registry>>,
+    registry: Operations,
     kernels: KernelSets,
     library: Arc<Library>,
 }
@@ -122,7 +123,7 @@ impl ForeignDevice {
                 version: Version { build, description },
                 table: t,
                 properties,
-                registry: RwLock::default(),
+                registry: Operations::default(),
                 kernels: KernelSets::default(),
                 library: library.clone(),
             })
@@ -276,7 +277,7 @@ impl Device for ForeignDevice {
     fn set_kernels(&self, kernels: &[Arc<dyn Kernel>]) {
         let Some(set_kernels) = self.table.set_kernels else { return };
         // The name that the device has for itself; it may be registered under another.
-        let done = self.kernels.give(&self.name, kernels, |tables| {
+        let done = self.kernels.give(&self.name, kernels, &self.registry, |tables| {
             let (list, n) = (tables.as_ptr(), tables.len());
             // SAFETY: the table is whole; the set keeps the kernels and their tables as long as the contract says.
             self.library.call("set_kernels", || unsafe { set_kernels(self.table.instance, list, n) })

@@ -9,14 +9,44 @@ use crate::status::guard_into;
 use crate::tables::*;
 use crate::text::{items, text};
 use carafe_device::{ChosenKernel, Config, EpilogueOp, Function, Kernel, Layout, Operand, PortLayout, Site};
-use carafe_graph::{Error, Fact, Result};
+use carafe_graph::{Error, Fact, NodeId, Registry, Result, infer_op};
 use std::ffi::{CString, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
+
+/// The operations that are registered now.
+pub(crate) type Operations = Arc<RwLock<Arc<Registry>>>;
 
 /// A table that lives until the process ends.
 pub(crate) fn kernel_table(kernel: Arc<dyn Kernel>) -> CarafeKernel {
     let device = kernel.device().to_string();
-    std::mem::ManuallyDrop::new(KernelTable::new(&device, kernel)).table
+    std::mem::ManuallyDrop::new(KernelTable::new(&device, kernel, Operations::default())).table
+}
+
+/// What is behind a table.
+struct Exported {
+    kernel: Arc<dyn Kernel>,
+    operations: Operations,
+}
+
+impl Exported {
+    /// The site with what its operation infers for outputs that the other side leaves open though it knows the inputs.
+    ///
+    /// # Safety
+    /// The site must be whole.
+    unsafe fn site(&self, site: *const CarafeSite) -> Result<Site> {
+        // SAFETY: passed on from the caller.
+        let mut site = unsafe { site_of(site)? };
+        let known = |facts: &[Fact]| facts.iter().all(|f| f.shape.is_static() && !f.ty.is_dynamic());
+        if known(&site.outputs) || !known(&site.inputs) {
+            return Ok(site);
+        }
+        let registry = self.operations.read().unwrap_or_else(|e| e.into_inner()).clone();
+        let Some(factory) = registry.find(&site.op_type, &site.opset) else { return Ok(site) };
+        let inputs: Vec<&Fact> = site.inputs[..site.own_inputs()].iter().collect();
+        let outputs = infer_op(&site.name, NodeId(u32::MAX), &*factory.create(&site.attrs)?, &inputs, true)?;
+        site.outputs = outputs;
+        Ok(site)
+    }
 }
 
 /// The table of a kernel, with all that it points to.
@@ -32,7 +62,7 @@ unsafe impl Sync for KernelTable {}
 
 impl KernelTable {
     /// `device` is the name that the device has for itself.
-    pub(crate) fn new(device: &str, kernel: Arc<dyn Kernel>) -> KernelTable {
+    pub(crate) fn new(device: &str, kernel: Arc<dyn Kernel>, operations: Operations) -> KernelTable {
         let (has_opset, fuses) = (kernel.opset().is_some(), kernel.fuses());
         let texts = [device, kernel.op(), kernel.opset().unwrap_or(""), kernel.name()]
             .map(|s| CString::new(s.replace('\0', " ")).unwrap_or_default());
@@ -44,7 +74,7 @@ impl KernelTable {
             op: texts[1].as_ptr(),
             opset: if has_opset { texts[2].as_ptr() } else { std::ptr::null() },
             name: texts[3].as_ptr(),
-            user: Box::into_raw(Box::new(kernel)).cast(),
+            user: Box::into_raw(Box::new(Exported { kernel, operations })).cast(),
             configs: Some(configs),
             init: Some(init),
             execute: Some(execute),
@@ -60,7 +90,7 @@ impl KernelTable {
 impl Drop for KernelTable {
     fn drop(&mut self) {
         // SAFETY: `new` made the box, and this is its only handle.
-        drop(unsafe { Box::from_raw(self.table.user.cast::<Arc<dyn Kernel>>()) });
+        drop(unsafe { Box::from_raw(self.table.user.cast::<Exported>()) });
     }
 }
 
@@ -208,8 +238,11 @@ unsafe extern "C" fn configs(
     guard_into(
         || {
             // SAFETY: `user` is the kernel, which lives as long as its table; the contract passes a whole site.
-            let (kernel, known) = unsafe { (&*user.cast::<Arc<dyn Kernel>>(), site_of(site)?) };
-            let list = kernel.configs(&known)?;
+            let (exported, known) = unsafe {
+                let exported = &*user.cast::<Exported>();
+                (exported, exported.site(site)?)
+            };
+            let list = exported.kernel.configs(&known)?;
             for config in &list {
                 // SAFETY: the contract passes a whole site, and the sink goes back as it came.
                 unsafe { offer_config(config, &known, &*site, offer, sink)? };
@@ -231,7 +264,8 @@ unsafe extern "C" fn init(
             place(out, "a kernel")?;
             // SAFETY: as in `configs`; the contract gives a place to write to.
             unsafe {
-                let chosen = ChosenKernel::of(&**user.cast::<Arc<dyn Kernel>>(), &site_of(site)?, config)?;
+                let exported = &*user.cast::<Exported>();
+                let chosen = ChosenKernel::of(&*exported.kernel, &exported.site(site)?, config)?;
                 put(out, Box::into_raw(Box::new(chosen)).cast(), "a kernel")
             }
         },

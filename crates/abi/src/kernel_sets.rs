@@ -1,7 +1,7 @@
 //! The kernels that a device behind a table was given, kept as long as it or a model that it compiled may use them. No lock is
 //! held while the device is called: a set that was replaced stays until no call is under way.
 
-use crate::kernel_export::KernelTable;
+use crate::kernel_export::{KernelTable, Operations};
 use crate::tables::CarafeKernel;
 use carafe_device::Kernel;
 use carafe_graph::Result;
@@ -49,6 +49,7 @@ impl KernelSets {
         &self,
         device: &str,
         kernels: &[Arc<dyn Kernel>],
+        operations: &Operations,
         give: impl FnOnce(&[CarafeKernel]) -> Result<()>,
     ) -> Result<()> {
         let _alone = self.giving.lock().unwrap_or_else(|e| e.into_inner());
@@ -56,7 +57,8 @@ impl KernelSets {
             return Ok(());
         }
         let _call = self.call();
-        let owners: Vec<KernelTable> = kernels.iter().map(|k| KernelTable::new(device, k.clone())).collect();
+        let owners: Vec<KernelTable> =
+            kernels.iter().map(|k| KernelTable::new(device, k.clone(), operations.clone())).collect();
         let set = Arc::new(KernelSet { tables: owners.iter().map(|o| o.table).collect(), _owners: owners });
         self.held().sets.push(set.clone());
         let given = give(&set.tables);

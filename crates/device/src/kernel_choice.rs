@@ -1,7 +1,7 @@
 //! Asks kernels of extensions for a node, judges what they offer, and runs the one that was chosen between plain tensors.
 
 use crate::kernel::{Config, Kernel, PortLayout, PreparedKernel, Site};
-use crate::kernel_io::{Forms, KernelIo, LentThreads};
+use crate::kernel_io::{Form, Forms, KernelIo, LentThreads};
 use crate::kernel_layout::Layout;
 use carafe_graph::{Error, Fact, Result, panic_text};
 use carafe_tensor::{ElementType, Tensor};
@@ -140,6 +140,11 @@ fn judge_port(layout: &PortLayout, fact: &Fact, inputs: usize) -> Judged {
     if layout.constant && fact.tensor().is_none() { Judged::NotHere } else { Judged::Serves }
 }
 
+// Whether all that a kernel touches is bytes of known length.
+fn holds_bytes(forms: &Forms) -> bool {
+    forms.inputs.iter().chain(&forms.outputs).all(|form| form.ty != ElementType::String)
+}
+
 impl ChosenKernel {
     fn new(kernel: &dyn Kernel, site: &Site, config: &Config, prepared: Box<dyn PreparedKernel>) -> ChosenKernel {
         ChosenKernel {
@@ -191,11 +196,11 @@ impl ChosenKernel {
         outputs.into_iter().enumerate().map(plain).collect()
     }
 
-    /// Runs on tensors in the forms of the configuration; results are in them too. `facts` says the plain shapes.
+    /// Runs on tensors in the forms of the configuration; results are in them too. `facts` says what else is known of them.
     pub fn execute_formed(&self, inputs: &[Tensor], facts: &[Fact]) -> Result<Vec<Tensor>> {
-        match (&self.forms, self.memory_for(inputs, facts)) {
-            (Some(forms), Some(outputs)) => self.fill(forms, inputs, outputs?),
-            _ => {
+        match self.forms.as_ref().filter(|forms| holds_bytes(forms)) {
+            Some(forms) => self.fill(forms, inputs),
+            None => {
                 let typed = |(fact, port): (&Fact, &PortLayout)| Fact { ty: port.ty, ..fact.clone() };
                 let wanted: Vec<Fact> = facts.iter().zip(&self.config.outputs).map(typed).collect();
                 self.prepared.make(inputs, &wanted)
@@ -203,18 +208,9 @@ impl ChosenKernel {
         }
     }
 
-    // Memory for the results, where all that the kernel touches is bytes of known length.
-    fn memory_for(&self, inputs: &[Tensor], facts: &[Fact]) -> Option<Result<Vec<Tensor>>> {
-        let bytes = |ty: ElementType| ty != ElementType::String;
-        if !inputs.iter().all(|t| bytes(t.element_type())) || !self.config.outputs.iter().all(|p| bytes(p.ty)) {
-            return None;
-        }
-        let shapes: Option<Vec<Vec<usize>>> = facts.iter().map(|f| f.shape.to_static()).collect();
-        let outputs = shapes?.into_iter().zip(&self.config.outputs);
-        Some(outputs.map(|(shape, port)| Ok(Tensor::zeros(port.ty, &port.layout.dims(&shape))?)).collect())
-    }
-
-    fn fill(&self, forms: &Forms, inputs: &[Tensor], mut outputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+    fn fill(&self, forms: &Forms, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let zeros = |form: &Form| Ok(Tensor::zeros(form.ty, &form.dims)?);
+        let mut outputs = forms.outputs.iter().map(zeros).collect::<Result<Vec<Tensor>>>()?;
         let inputs = inputs.iter().map(|t| Ok(t.aligned_bytes()?)).collect::<Result<Vec<&[u8]>>>()?;
         let mut memory: Vec<&mut [u8]> = outputs.iter_mut().map(Tensor::bytes_mut).collect();
         let mut workspace = Tensor::zeros(ElementType::U8, &[self.config.workspace])?;
