@@ -165,7 +165,7 @@ impl Blocked {
 
 // Strings and elements of less than a byte are moved one by one.
 fn moves_bytes(tensor: &Tensor) -> bool {
-    tensor.strings().is_err() && tensor.element_type().bits() % 8 == 0
+    tensor.strings().is_err() && tensor.element_type().bits().is_multiple_of(8)
 }
 
 /// Runs of elements that lie side by side in the blocked form and at equal distances in the plain one.

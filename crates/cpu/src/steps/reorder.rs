@@ -122,11 +122,11 @@ impl Blocks {
         let whole = a.is_none() || b.is_none() || a == b;
         let mut copies = vec![];
         for range in cuts.windows(2).map(|c| c[0]..c[1]).filter(|r| !r.is_empty()) {
-            let block = if whole { a.or(b).filter(|n| range.len() % n == 0) } else { None };
+            let block = if whole { a.or(b).filter(|n| range.len().is_multiple_of(*n)) } else { None };
             let (from, to) = (channels_of(from, shape, &range, block), channels_of(to, shape, &range, block));
             copies.push(StridedCopy::between(&from, &to, elem_size));
         }
-        let padded = b.filter(|n| channels % n != 0).map(|n| {
+        let padded = b.filter(|n| !channels.is_multiple_of(*n)).map(|n| {
             let block = shape[2..].iter().product::<usize>() * n * elem_size;
             (channels / n * block, block, channels.div_ceil(n) * block)
         });
