@@ -43,10 +43,13 @@ impl Memory<Cpu> for CpuMemory {
         Ok(())
     }
 
-    fn read(&self, value: &PlanValue) -> Result<Tensor> {
-        let (arena, shape) = (self.arena.as_ref().ok_or_else(no_arena)?, value.shape.as_deref().unwrap_or_default());
-        let Slot::Planned(region) = value.slot else { return Err(no_arena()) };
-        Ok(Tensor::from_bytes(value.ty, shape, arena.read(part(region)))?)
+    fn read(&self, value: &PlanValue, outputs: &[Tensor]) -> Result<Tensor> {
+        let bytes = match value.slot {
+            Slot::Planned(region) => self.arena.as_ref().ok_or_else(no_arena)?.read(part(region)),
+            Slot::Output(i) => value.part(outputs[i].bytes()),
+            slot => return Err(Error::invalid(format!("{slot:?} is not planned"))),
+        };
+        Ok(Tensor::from_bytes(value.ty, value.shape.as_deref().unwrap_or_default(), bytes)?)
     }
 
     fn run(&mut self, run: &StepRun<'_, Cpu>, host: &mut Host<'_>) -> Result<()> {

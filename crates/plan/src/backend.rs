@@ -157,8 +157,8 @@ pub trait Memory<B: Backend>: Debug + Default + Send {
     fn fit(&mut self, plan: &Plan<B>) -> Result<()>;
     /// Finds the memory of a step's operands and runs it with [`StepRun::call`].
     fn run(&mut self, step: &StepRun<'_, B>, host: &mut Host<'_>) -> Result<()>;
-    /// A value in planned memory as a tensor. It lies plainly, in the type of the model.
-    fn read(&self, value: &PlanValue) -> Result<Tensor>;
+    /// A value in planned memory or in an output as a tensor, also between two steps. It lies plainly, in the type of the model.
+    fn read(&self, value: &PlanValue, outputs: &[Tensor]) -> Result<Tensor>;
     /// After the last step: outputs are now to be in the tensors of the host.
     fn finish(&mut self, _plan: &Plan<B>, _host: &mut Host<'_>) -> Result<()> {
         Ok(())

@@ -136,11 +136,7 @@ fn dropped() -> Error {
 fn tensor_of<B: Backend>(plan: &Plan<B>, v: usize, cx: &RunCx<'_, B>) -> Result<Tensor> {
     let value = &plan.values[v];
     let whole = match value.slot {
-        Slot::Planned(_) => return cx.memory.planned.read(value),
-        Slot::Output(i) => {
-            let shape = value.shape.as_deref().unwrap_or_default();
-            return Ok(Tensor::from_bytes(value.ty, shape, value.part(cx.memory.outputs[i].bytes()))?);
-        }
+        Slot::Planned(_) | Slot::Output(_) => return cx.memory.planned.read(value, &cx.memory.outputs),
         Slot::Input(i) => cx.inputs[i].clone(),
         Slot::Constant(i) => plan.constants[i].clone(),
         Slot::Held(i) => cx.memory.held[i].clone().ok_or_else(dropped)?,

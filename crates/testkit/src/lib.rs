@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod blocked;
 pub mod coverage;
 pub mod dynamic;
 pub mod fake_device;

@@ -1,5 +1,6 @@
 //! The ways a case is run. Each must come to the result that the case states, so one line of text tests them all.
 
+use crate::blocked::run_model;
 use crate::case::{Case, CaseFile};
 use crate::dynamic;
 use crate::guard::caught;
@@ -8,7 +9,7 @@ use crate::{reshaped, side_by_side, tidy};
 use carafe_graph::{Constant, Error, Model, Notes, Result, run_passes};
 use carafe_ir::{Versions, WriteOptions};
 use carafe_passes::{FoldConstants, RemoveUnused};
-use carafe_tensor::{SharedBytes, Tensor};
+use carafe_tensor::{ElementType, SharedBytes, Tensor};
 use std::sync::LazyLock;
 
 /// Larger outputs may stay unfolded.
@@ -27,6 +28,9 @@ pub enum Path {
     Template,
     /// Compiled for the CPU device: all inputs as parameters, and all but the first as constants.
     Cpu,
+    /// Planned for another backend than the CPU device, with blocked layouts and memory of its own: all inputs as parameters,
+    /// and all but the first as constants.
+    Plan,
     /// Compiled for HETERO with two devices that take turns from node to node: CPU and TEMPLATE, and the other way round.
     Hetero,
     /// Compiled for the CPU device once and run with several sets of shapes.
@@ -44,6 +48,7 @@ impl Path {
         Path::Ir,
         Path::Template,
         Path::Cpu,
+        Path::Plan,
         Path::Hetero,
         Path::Reshaped,
         Path::Dynamic,
@@ -57,6 +62,7 @@ impl Path {
             Path::Ir => "ir",
             Path::Template => "template",
             Path::Cpu => "cpu",
+            Path::Plan => "plan",
             Path::Hetero => "hetero",
             Path::Reshaped => "reshaped",
             Path::Dynamic => "dynamic",
@@ -75,7 +81,7 @@ impl Path {
                 check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
             // Nothing is evaluated, so these paths add nothing.
-            Path::Folded | Path::Template | Path::Cpu | Path::Hetero | Path::Reshaped | Path::Tidy
+            Path::Folded | Path::Template | Path::Cpu | Path::Plan | Path::Hetero | Path::Reshaped | Path::Tidy
                 if case.is_inference() =>
             {
                 Ok(())
@@ -86,6 +92,12 @@ impl Path {
             Path::Cpu => {
                 check_outputs(case, on_device(case, "CPU")).map_err(|e| format!("with parameters: {e}"))?;
                 check_outputs(case, on_device_as(case, "CPU", InputsAs::ConstantsButFirst))
+                    .map_err(|e| format!("with constants: {e}"))
+            }
+            Path::Plan => {
+                check_outputs(case, planned(case, InputsAs::Parameters))
+                    .map_err(|e| format!("with parameters: {e}"))?;
+                check_outputs(case, planned(case, InputsAs::ConstantsButFirst))
                     .map_err(|e| format!("with constants: {e}"))
             }
             Path::Hetero => side_by_side::check(case),
@@ -121,6 +133,12 @@ fn on_device_as(case: &Case, device: &str, inputs_as: InputsAs) -> Result<Vec<Te
     let model = build(case, inputs_as)?;
     let compiled = core().compile_model(&model, device, &carafe::Properties::new())?;
     infer(compiled, &feed(case, &model)?)
+}
+
+// Matrix products in f64: every f32 is one, and each value changes its type on the way.
+fn planned(case: &Case, inputs_as: InputsAs) -> Result<Vec<Tensor>> {
+    let model = build(case, inputs_as)?;
+    Ok(run_model(&model, &feed(case, &model)?, ElementType::F64)?.1)
 }
 
 /// The engine that every path uses.
