@@ -41,7 +41,9 @@ impl Numbers {
 }
 
 pub fn compile(model: &Model, properties: &Properties) -> Arc<dyn CompiledModel> {
-    CpuDevice::default().compile(model, properties).unwrap()
+    // As `Core` does: devices meet current operations only.
+    let newest = carafe_graph::upgraded(model).unwrap();
+    CpuDevice::default().compile(newest.as_ref().unwrap_or(model), properties).unwrap()
 }
 
 /// One inference on the device.
