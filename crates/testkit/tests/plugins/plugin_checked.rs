@@ -341,7 +341,7 @@ fn with_kernel(how: u32) -> Result<Tensor> {
 fn a_kernel_that_gives_another_form_than_it_promised_is_an_error() {
     assert_eq!(with_kernel(0).unwrap().as_slice::<f32>().unwrap(), [0.0, 0.0]);
     let cases = [
-        (1, "output 0 was inferred as f32[...] and evaluated to f64[2]"),
+        (1, "kernel `other_form` of `libother_form.so` gave output 0 as f64[2], promised f32[2]"),
         (2, "kernel `other_form` of `libother_form.so` gave output 0 as f32[4], promised f32blocks [1, 2]"),
         (3, "kernel `other_form` of `libother_form.so` gave output 0 as f32[4], promised f32[2]"),
     ];
