@@ -73,7 +73,7 @@ fn indices_from_the_end_need_a_newer_gather() {
 fn a_constant_with_a_name_of_its_own_is_not_made_an_attribute() {
     let op = Mvn { eps: 1e-6, normalize_variance: true, eps_mode: EpsMode::InsideSqrt };
     let axes = Tensor::from_slice(&[2], &[2i64, 3]).unwrap();
-    assert_eq!(opset_of(&model_of(op.clone(), &[1, 2, 4, 4], &[axes.clone()], 1)), "opset6");
+    assert_eq!(opset_of(&model_of(op.clone(), &[1, 2, 4, 4], std::slice::from_ref(&axes), 1)), "opset6");
     let mut model = model_of(op, &[1, 2, 4, 4], &[axes], 1);
     let constant = model.find_node("c0").unwrap();
     model.set_name(constant, "node/axes");
