@@ -175,7 +175,8 @@ impl SourceNode {
     /// Its type with the domain, if that is not the format's own: `Relu`, or `domain::Type`.
     pub fn full_type(&self) -> String {
         match self.domain.as_str() {
-            "" => self.op_type.clone(),
+            // A replacement put it there: the domain is its mark, not part of the name.
+            "" | carafe_graph::REPLACEMENT => self.op_type.clone(),
             domain => format!("{domain}::{}", self.op_type),
         }
     }
