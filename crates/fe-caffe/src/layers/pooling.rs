@@ -202,8 +202,8 @@ pub(super) fn max(n: &mut NodeCx<'_>, x: Value, pool: Pool) -> Result<Vec<Value>
         rounding_type: pool.rounding(),
         auto_pad: PadType::Explicit,
         index_element_type: ElementType::I64,
-        // Places count within one channel.
-        axis: 2,
+        // Positions count within one channel; without them the oldest version of the operation says the same.
+        axis: if n.n_outputs() > 1 { 2 } else { 0 },
     };
     n.emit_all(op, &[x])
 }
