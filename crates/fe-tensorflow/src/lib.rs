@@ -1,0 +1,4 @@
+//! TensorFlow models: frozen graphs, SavedModels, MetaGraphs and checkpoints.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]

@@ -1,0 +1,4 @@
+//! TensorFlow Lite models.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
