@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod budget;
+mod compose;
 mod cut;
 mod cut_off;
 mod decoded;
@@ -33,6 +34,7 @@ mod unknown;
 mod unread;
 
 pub use carafe_graph::log::Level;
+pub use compose::Compose;
 pub use cut_off::take_cut_off;
 pub use dialect::{Dialect, Words};
 pub use explain::Explained;

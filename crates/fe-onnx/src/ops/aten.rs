@@ -1,8 +1,7 @@
 //! PyTorch's own operations, which exporters write down by name: `ATen` with an attribute `operator`, and operations of the
 //! domain `org.pytorch.aten`. Where PyTorch has arguments, the node has inputs.
 
-use super::compose::Compose;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::embedding::{BagReduction, EmbeddingBagOffsets, EmbeddingBagOffsetsSum, EmbeddingBagPacked, EmbeddingBagPackedSum};
 use carafe_ops::pooling::AdaptiveAvgPool;

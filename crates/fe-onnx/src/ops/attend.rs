@@ -1,8 +1,7 @@
 //! The parts attention operations share: heads in and out, masks, rotation by position, and attention itself. Tensors with
 //! heads are `[batch, head, time, size]`.
 
-use super::compose::Compose;
-use carafe_frontend::NodeCx;
+use carafe_frontend::{Compose, NodeCx};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::Softmax;
 use carafe_ops::linear::ScaledDotProductAttention;

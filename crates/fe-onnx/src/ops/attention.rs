@@ -1,9 +1,8 @@
 //! Attention and rotary embedding. The mask is built as numbers that are added to the scores; a query that may see no key
 //! at all gives zeros, where a softmax would give NaN.
 
-use super::compose::Compose;
 use crate::tensor::element_type;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::Softmax;
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};

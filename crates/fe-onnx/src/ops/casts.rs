@@ -1,9 +1,8 @@
 //! Casts. A float that an 8-bit float cannot hold becomes its largest number unless `saturate` is off; our Convert never
 //! saturates there, and knows no other rounding than to the nearest.
 
-use super::compose::Compose;
 use crate::tensor::element_type;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{AttrValue, Result, Value};
 use carafe_ops::activation::Clamp;
 use carafe_ops::arithmetic::Multiply;

@@ -1,8 +1,7 @@
 //! Operations of `com.microsoft` that fuse a few standard ones: activations with a bias, normalizations with a skip, and
 //! matrix products. Those that are standard operations under another domain go to the standard rule.
 
-use super::compose::Compose;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule, rule_in};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::gelu::GeluApproximation;
 use carafe_ops::activation::{Clamp, Gelu, HardSigmoid, PRelu, Relu, Sigmoid};

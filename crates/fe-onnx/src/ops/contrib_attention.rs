@@ -2,10 +2,9 @@
 //! cut off.
 
 use super::attend::{Attend, bias_of, both, causal, flag, heads, joined, keep, lowest, rotated, scale};
-use super::compose::Compose;
 use super::contrib::MS;
 use super::contrib_quantized::dequantized;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::movement::VariadicSplit;
 use carafe_tensor::ElementType;

@@ -1,9 +1,8 @@
 //! GatherBlockQuantized of `com.microsoft`: rows of a table whose numbers are packed into bytes and scaled by blocks. Only
 //! the rows that are asked for are unpacked.
 
-use super::compose::Compose;
 use super::contrib::MS;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_tensor::{ElementType, Tensor};
 

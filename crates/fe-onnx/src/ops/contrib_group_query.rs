@@ -2,10 +2,9 @@
 //! Every row of the batch has its own number of keys.
 
 use super::attend::{Attend, bias_of, both, flag, heads, joined, lowest, repeated, rotated, scale};
-use super::compose::Compose;
 use super::contrib::MS;
 use super::kv_cache::{Append, Quantized, Sliding};
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::indexing::Gather;
 use carafe_ops::movement::pad::PadMode;

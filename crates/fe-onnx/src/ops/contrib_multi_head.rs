@@ -2,10 +2,9 @@
 //! past either are joined to the new ones, or lie in a buffer that the new ones are written to.
 
 use super::attend::{Attend, bias_of, both, causal, flag, heads, joined, keep, lowest, scale};
-use super::compose::Compose;
 use super::contrib::MS;
 use super::kv_cache::{of_beams, overwritten};
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::movement::VariadicSplit;
 use carafe_tensor::ElementType;

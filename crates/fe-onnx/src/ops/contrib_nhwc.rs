@@ -1,10 +1,9 @@
 //! Convolutions of `com.microsoft` over data with its channels last. NhwcConv has filters with their channels last too,
 //! NhwcFusedConv has them as everywhere else.
 
-use super::compose::Compose;
 use super::contrib::{MS, activated};
 use super::convolution::{Windows, groups, with_bias};
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 
 pub(crate) const RULES: &[StaticRule] = &[

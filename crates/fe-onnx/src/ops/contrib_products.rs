@@ -1,9 +1,8 @@
 //! Products of `com.microsoft` beyond the fused ones: distances of rows, and weights of 4 bits that stand for entries of a
 //! table.
 
-use super::compose::Compose;
 use super::contrib::MS;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Error, Result};
 use carafe_tensor::float8::NF4_LEVELS;
 use carafe_tensor::{ElementType, Tensor};

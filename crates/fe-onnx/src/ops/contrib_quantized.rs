@@ -1,9 +1,8 @@
 //! Quantized operations of `com.microsoft`: take the numbers out, compute, put them back. Weights of a few bits stay packed
 //! constants.
 
-use super::compose::Compose;
 use super::contrib::MS;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Error, Op, Result, Value};
 use carafe_ops::activation::{Clamp, PRelu, Sigmoid, Softmax};
 use carafe_ops::arithmetic::{Add, Multiply};

@@ -1,8 +1,7 @@
 //! Operations of `com.microsoft` that take parts of a tensor: windows that slide, and regions of pictures.
 
-use super::compose::Compose;
 use super::contrib::MS;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::indexing::Gather;
 use carafe_tensor::ElementType;

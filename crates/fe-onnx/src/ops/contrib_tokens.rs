@@ -1,9 +1,8 @@
 //! Operations of `com.microsoft` over tokens: Tokenizer makes them of texts, BifurcationDetector compares what was generated with a source text
 //! and finds where to go on in it.
 
-use super::compose::Compose;
 use super::contrib::MS;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::logic::LogicalNot;
 use carafe_ops::own::TextTokens;

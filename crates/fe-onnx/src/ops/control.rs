@@ -3,8 +3,7 @@
 //! one more iteration adds nothing. A sequence that keeps its length from one iteration to the next is carried element by
 //! element; others are packed where they are carried, or differ between the branches.
 
-use super::compose::Compose;
-use carafe_frontend::{Given, Item, NodeCx, Outputs, StaticRule, SubModel, join, rule};
+use carafe_frontend::{Compose, Given, Item, NodeCx, Outputs, StaticRule, SubModel, join, rule};
 use carafe_graph::{Body, BodyInput, BodyOutput, Fact, ItemType, Result, Slicing, Value};
 use carafe_ops::control::{If, Loop};
 use carafe_tensor::{Dim, ElementType, PartialShape, Tensor};

@@ -1,8 +1,7 @@
 //! Convolutions. ONNX keeps the groups inside of the filters' first axis, we have a group axis in front. An odd pad of a
 //! transposed convolution of asked size goes to the other end than in our operation.
 
-use super::compose::Compose;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{

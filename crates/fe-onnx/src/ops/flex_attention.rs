@@ -2,9 +2,8 @@
 //! which is f32 at least unless the node asks for another one.
 
 use super::attention::repeat_heads;
-use super::compose::Compose;
 use crate::tensor::element_type;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Fact, Result, Value};
 use carafe_ops::activation::Softmax;
 use carafe_tensor::ElementType;

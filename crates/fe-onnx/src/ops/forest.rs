@@ -1,8 +1,7 @@
 //! The trees themselves. All trees of all rows are walked at once: one step a level, each a few gathers over tables that
 //! hold the nodes. A leaf leads to itself, so shallow trees wait for deep ones.
 
-use super::compose::Compose;
-use carafe_frontend::NodeCx;
+use carafe_frontend::{Compose, NodeCx};
 use carafe_graph::{Error, Result, Value};
 use carafe_ops::compare::NotEqual;
 use carafe_ops::indexing::GatherElements;

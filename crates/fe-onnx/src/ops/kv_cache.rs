@@ -1,8 +1,7 @@
 //! Keys and values that are kept between calls: `[batch, head, room, size]`, of which the first rows are in use. A cache may
 //! be quantized, and one of fixed size for a window of the last tokens drops what has left the window.
 
-use super::compose::Compose;
-use carafe_frontend::NodeCx;
+use carafe_frontend::{Compose, NodeCx};
 use carafe_graph::{Result, Value};
 use carafe_ops::indexing::Gather;
 use carafe_tensor::ElementType;

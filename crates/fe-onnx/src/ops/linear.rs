@@ -1,9 +1,8 @@
 //! Matrix products. Integer products subtract the zero points first; the products themselves are then exact.
 
-use super::compose::Compose;
 use super::convolution::centred;
 use super::quantized::to_integer;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::linear::{Einsum, MatMul};
 use carafe_tensor::ElementType;

@@ -1,8 +1,7 @@
 //! LinearAttention and CausalConvWithState: layers that carry a state instead of all keys of the past. The state is kept
 //! in f32 whatever the type of the data, and rounded once at the end.
 
-use super::compose::Compose;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Body, BodyInput, BodyOutput, Model, Result, Slicing, Value};
 use carafe_ops::activation::Swish;
 use carafe_ops::control::TensorIterator;

@@ -1,8 +1,7 @@
 //! Losses of classifiers. A target equal to `ignore_index` counts neither in the sum nor in the mean.
 
-use super::compose::Compose;
 use super::shapes::all_axes;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::LogSoftmax;
 use carafe_ops::indexing::GatherElements;

@@ -1,8 +1,7 @@
 //! Preparation of features and linear models of `ai.onnx.ml`. Results are f32 whatever the features were.
 
-use super::compose::Compose;
 use super::ml_labels::{Labels, labels};
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::{Sigmoid, Softmax};
 use carafe_ops::compare::NotEqual;

@@ -1,9 +1,8 @@
 //! Labels and categories of `ai.onnx.ml`: lists of integers, floats or texts. Texts are looked up by an operation of our own,
 //! as no opset compares them; from the index on everything is the same for all kinds.
 
-use super::compose::Compose;
 use super::ml::ML;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, TensorAttr, Value};
 use carafe_ops::math::IsNaN;
 use carafe_ops::own::TextIndex;

@@ -1,11 +1,10 @@
 //! Support vector machines of `ai.onnx.ml`. With two classes and no probabilities onnxruntime takes a softmax to be the
 //! decision and one minus it, and so do these rules.
 
-use super::compose::Compose;
 use super::ml::{ML, best, floats, post_transformed, rows};
 use super::ml_labels::{Labels, labels};
 use super::svm_probability::coupled;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::math::{Exp, Tanh};
 use carafe_tensor::ElementType;

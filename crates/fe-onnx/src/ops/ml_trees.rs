@@ -1,10 +1,9 @@
 //! Ensembles of trees of `ai.onnx.ml`: reading the three ways they are written, and turning scores into labels.
 
-use super::compose::Compose;
 use super::forest::{Forest, Mode};
 use super::ml::{ML, best, floats, post_transformed, rows};
 use super::ml_labels::labels;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, TensorAttr, Value};
 use carafe_ops::activation::Sigmoid;
 use carafe_tensor::{ElementType, Tensor};

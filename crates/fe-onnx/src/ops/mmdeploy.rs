@@ -1,7 +1,6 @@
 //! Operations of the domain `mmdeploy`, which exporters of the OpenMMLab projects write.
 
-use super::compose::Compose;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::Result;
 use carafe_ops::detection::{NMSRotated, ROIAlignRotated};
 use carafe_tensor::ElementType;

@@ -3,7 +3,6 @@
 use carafe_frontend::StaticRule;
 
 mod attend;
-mod compose;
 mod forest;
 mod kv_cache;
 mod recurrent_steps;

@@ -1,9 +1,8 @@
 //! Normalizations. Means and variances of f16 and bf16 data are computed in f32 where the file asks for it, and rounded
 //! before scale and bias meet them.
 
-use super::compose::Compose;
 use super::pooling::axes_from;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_ops::movement::{Broadcast, Unsqueeze};

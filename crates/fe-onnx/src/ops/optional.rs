@@ -1,9 +1,8 @@
 //! Optionals. A tensor or a sequence counts as a full one, so most are gone when the model is translated; what only a run
 //! knows to be full or empty is a packed list of one or none.
 
-use super::compose::Compose;
 use super::sequence::element;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{ItemType, Result};
 use carafe_ops::own::SequenceLength;
 use carafe_tensor::{ElementType, Tensor};

@@ -2,8 +2,7 @@
 //! out, so each is known in the default domain too. An attribute the file leaves out has the default of this table, not
 //! of the operation.
 
-use super::compose::Compose;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule, rule_in};
 use carafe_graph::{AttrMap, AttrValue, OpNew, Result, Value};
 use carafe_ops::activation::Swish;
 use carafe_ops::convolution::DeformableConvolution;

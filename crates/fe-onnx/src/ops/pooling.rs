@@ -1,10 +1,9 @@
 //! Pooling. With `ceil_mode` a last window that begins beyond the data is dropped, which is our `ceil_torch`. Indices of
 //! MaxPool count over the whole tensor.
 
-use super::compose::Compose;
 use super::convolution::Windows;
 use super::shapes::{rank, scalar};
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Op, Result, Value};
 use carafe_ops::convolution::window::{PadType, Rounding};
 use carafe_ops::indexing::{Reduction, ScatterElementsUpdate};

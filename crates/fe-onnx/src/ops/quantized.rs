@@ -2,10 +2,9 @@
 //! its shape. The type of the zero point is the type of the quantised values.
 
 use super::casts::to_f4e2m1;
-use super::compose::Compose;
 use super::shapes::all_axes;
 use crate::tensor::element_type;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::movement::Tile;
 use carafe_ops::reduce::{ReduceMax, ReduceMin};

@@ -2,11 +2,10 @@
 //! hidden]`, and LSTM gates come as f, i, c, o instead of i, o, f, c. What they cannot do (peepholes, coupled gates, rarer
 //! activations) is unrolled into steps by `recurrent_steps`.
 
-use super::compose::Compose;
 use super::contrib::MS;
 use super::contrib_quantized::dequantized;
 use super::recurrent_steps::{self, Activation};
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule, rule_in};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::recurrent::{Direction, GruSequence, LstmSequence, RnnSequence};
 use carafe_tensor::{ElementType, Tensor};

@@ -1,9 +1,8 @@
 //! Recurrent layers out of single operations: a TensorIterator over time for each direction. A row that is over keeps its
 //! state and gives zeros; backwards each row is turned around within its own length first.
 
-use super::compose::Compose;
 use super::recurrent::{Inputs, Kind, Settings};
-use carafe_frontend::NodeCx;
+use carafe_frontend::{Compose, NodeCx};
 use carafe_graph::{Body, BodyInput, BodyOutput, Error, Model, Result, Slicing, Value};
 use carafe_ops::activation::{Clamp, Elu, HardSigmoid, PRelu, Relu, Sigmoid, SoftPlus, SoftSign};
 use carafe_ops::control::TensorIterator;

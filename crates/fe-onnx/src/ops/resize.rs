@@ -2,9 +2,8 @@
 //! `keep_aspect_ratio_policy`) becomes one product with a matrix of weights, or one Gather, for each resized axis. Sizes,
 //! scales and crops may be computed by the model, so the weights are computed by operations as well.
 
-use super::compose::Compose;
 use super::resize_axis::{Axis, Kernel, Place, Sampling};
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::reduce::{ReduceMax, ReduceMin};
 use carafe_ops::resize::interpolate::ShapeCalculation;

@@ -1,8 +1,7 @@
 //! Resizing one axis by operations: a Gather of the nearest pixels, or a product with a matrix of weights, one row for each
 //! new pixel. Pixels beyond the border stand for the border pixel, unless they are excluded.
 
-use super::compose::Compose;
-use carafe_frontend::NodeCx;
+use carafe_frontend::{Compose, NodeCx};
 use carafe_graph::{Result, Value};
 use carafe_ops::indexing::OneHot;
 use carafe_ops::indexing::one_hot::NegativeIndices;

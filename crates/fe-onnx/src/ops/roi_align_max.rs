@@ -2,8 +2,7 @@
 //! blends them first, so this one is composed. How many samples a bin has may differ from region to region; the grid is
 //! as fine as the finest, and the samples a region does not have count for nothing.
 
-use super::compose::Compose;
-use carafe_frontend::NodeCx;
+use carafe_frontend::{Compose, NodeCx};
 use carafe_graph::{Result, Value};
 use carafe_ops::indexing::Gather;
 use carafe_ops::reduce::ReduceMax;

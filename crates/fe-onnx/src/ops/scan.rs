@@ -3,9 +3,8 @@
 //! one TensorIterator inside of another. Files know axes from the front only: an axis that is counted from the end of a
 //! tensor of unknown rank is moved to the front.
 
-use super::compose::Compose;
 use super::control::{capture, plain, stable_body};
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Body, BodyInput, BodyOutput, Fact, Model, Parameter, Result, Slicing, Value};
 use carafe_ops::control::{Loop, TensorIterator};
 use carafe_ops::movement::Transpose;

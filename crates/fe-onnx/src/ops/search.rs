@@ -1,12 +1,11 @@
 //! GreedySearch and BeamSearch of `com.microsoft`: a loop around a sub-graph that gives scores of the next token. A decoder
 //! alone (GPT) is fed the prompt first; one with an encoder (T5, Whisper) goes on from what that one gives.
 
-use super::compose::Compose;
 use super::contrib::MS;
 use super::search_beams::{Beams, Search, Step, filled_up};
 use super::search_loop::Repeat;
 use super::search_scores::{Wishes, without_repeats};
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, SubModel, rule_in};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, SubModel, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::compare::NotEqual;
 use carafe_ops::search::CumSum;

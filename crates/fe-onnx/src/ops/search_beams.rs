@@ -1,8 +1,8 @@
 //! The choice of the next tokens. Greedy takes the best one of each row; with beams several rows belong to one sequence, and
 //! those that have ended are kept apart with their scores.
 
-use super::compose::Compose;
 use super::search_scores::{Wishes, best, convert, joined};
+use carafe_frontend::Compose;
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::LogSoftmax;
 use carafe_ops::indexing::Gather;

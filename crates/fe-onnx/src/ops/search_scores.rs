@@ -1,7 +1,7 @@
 //! What the searches of `com.microsoft` do to the scores of the next token before they choose one. Rows of scores are
 //! `[row, word]`, sequences `[row, token]`. All of it works in the outer graph and in the body of a loop.
 
-use super::compose::Compose;
+use carafe_frontend::Compose;
 use carafe_graph::{Result, Value};
 use carafe_ops::convert::Convert;
 use carafe_ops::indexing::{Reduction, ScatterElementsUpdate};

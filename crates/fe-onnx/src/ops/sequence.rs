@@ -2,8 +2,7 @@
 //! nothing is left of the sequence; where a length or a position is only known in a run, the sequence is packed and the
 //! operations of our own opset work on it.
 
-use super::compose::Compose;
-use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, join, rule};
+use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, join, rule};
 use carafe_graph::{Fact, ItemType, Result, Value};
 use carafe_ops::movement::VariadicSplit;
 use carafe_ops::own::{SequenceAt, SequenceConcat, SequenceErase, SequenceInsert, SequenceLength, SequenceSplit};

@@ -1,9 +1,8 @@
 //! Fourier transforms, windows and mel weights. A last axis of 1 is a real signal, one of 2 a complex one; our transforms
 //! of real signals have no such axis.
 
-use super::compose::Compose;
 use crate::tensor::element_type;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::arithmetic::FloorMod;
 use carafe_ops::math::{Cos, Floor, Log};

@@ -1,8 +1,7 @@
 //! Operations on texts, each an operation of our own: no opset works on strings.
 
-use super::compose::Compose;
 use super::ml::floats;
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
 use carafe_ops::own::text_normalize::CaseChange;
 use carafe_ops::own::{NgramCounts, TextConcat, TextMatches, TextNormalize, TextSplit};

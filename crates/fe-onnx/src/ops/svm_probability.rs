@@ -1,9 +1,8 @@
 //! Probabilities of the classes of a support vector machine out of those of every pair: the second method of Wu, Lin and
 //! Weng. It stops when a row is near enough, so that the loose bound of 0.005 shows in the numbers; all rows run in one loop.
 
-use super::compose::Compose;
 use super::ml::floats;
-use carafe_frontend::NodeCx;
+use carafe_frontend::{Compose, NodeCx};
 use carafe_graph::{Body, BodyInput, BodyOutput, Model, Result, Value};
 use carafe_ops::activation::{Clamp, Sigmoid};
 use carafe_ops::control::Loop;

@@ -1,11 +1,10 @@
 //! Operations on images and boxes. GridSample of volumes has no counterpart and is composed of one Gather for each corner.
 
-use super::compose::Compose;
 use super::convolution::Windows;
 use super::roi_align_max::RoiAlignMax;
 use super::shapes::scalar;
 use super::volume_sample::{Border, VolumeSample};
-use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
+use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::convolution::ConvolutionBackpropData;
 use carafe_ops::convolution::window::PadType;

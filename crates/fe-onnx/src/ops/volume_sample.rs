@@ -1,7 +1,6 @@
 //! GridSample of volumes: data `[N, C, D, H, W]` at points `[N, d, h, w, 3]` given as `x, y, z` in `-1..1`.
 
-use super::compose::Compose;
-use carafe_frontend::NodeCx;
+use carafe_frontend::{Compose, NodeCx};
 use carafe_graph::{Result, Value};
 use carafe_ops::arithmetic::FloorMod;
 use carafe_ops::indexing::Gather;

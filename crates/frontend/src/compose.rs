@@ -1,7 +1,7 @@
 //! Short words for the operations that composed rules are made of, for a node being translated and for a body built by
 //! hand. Types must already agree; nothing is converted here.
 
-use carafe_frontend::NodeCx;
+use crate::node_cx::NodeCx;
 use carafe_graph::{Model, Op, Result, Value};
 use carafe_ops::activation::Clamp;
 use carafe_ops::arithmetic::AutoBroadcast;
@@ -18,11 +18,15 @@ use carafe_ops::shape::{Range, ShapeOf};
 use carafe_tensor::{ElementType, Tensor};
 
 /// A place that takes operations.
-pub(crate) trait Compose {
+pub trait Compose {
+    /// Adds an operation and gives all of its outputs.
     fn put_all<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Vec<Value>>;
+    /// Adds a constant.
     fn fixed(&mut self, tensor: Tensor) -> Result<Value>;
+    /// The element type of a value.
     fn element(&self, v: Value) -> ElementType;
 
+    /// Adds an operation and gives its first output.
     fn put<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Value> {
         Ok(self.put_all(op, inputs)?[0])
     }
@@ -34,34 +38,44 @@ pub(crate) trait Compose {
         };
         self.fixed(Tensor::from_f64(ty, &[], &[value])?)
     }
+    /// An i64 scalar.
     fn index(&mut self, value: i64) -> Result<Value> {
         self.fixed(Tensor::scalar(value))
     }
+    /// An i64 vector.
     fn indices(&mut self, values: &[i64]) -> Result<Value> {
         self.fixed(Tensor::from_slice(&[values.len()], values)?)
     }
 
+    /// `a + b`.
     fn plus(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Add::default(), &[a, b])
     }
+    /// `a - b`.
     fn minus(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Subtract::default(), &[a, b])
     }
+    /// `a * b`.
     fn times(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Multiply::default(), &[a, b])
     }
+    /// `a / b`, rounded down where both are integers.
     fn over(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Divide::default(), &[a, b])
     }
+    /// The larger of two.
     fn max(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Maximum::default(), &[a, b])
     }
+    /// The smaller of two.
     fn min(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Minimum::default(), &[a, b])
     }
+    /// `a` to the power of `b`.
     fn power(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Power::default(), &[a, b])
     }
+    /// The square root.
     fn sqrt(&mut self, a: Value) -> Result<Value> {
         self.put(Sqrt, &[a])
     }
@@ -69,22 +83,27 @@ pub(crate) trait Compose {
     fn round(&mut self, a: Value) -> Result<Value> {
         self.put(Round { mode: carafe_ops::math::round::RoundMode::HalfToEven }, &[a])
     }
+    /// `a + b` for a number `b`.
     fn plus_number(&mut self, a: Value, b: f64) -> Result<Value> {
         let b = self.number(a, b)?;
         self.plus(a, b)
     }
+    /// `a * b` for a number `b`.
     fn times_number(&mut self, a: Value, b: f64) -> Result<Value> {
         let b = self.number(a, b)?;
         self.times(a, b)
     }
+    /// `a / b` for a number `b`.
     fn over_number(&mut self, a: Value, b: f64) -> Result<Value> {
         let b = self.number(a, b)?;
         self.over(a, b)
     }
+    /// `a` to the power of a number.
     fn power_number(&mut self, a: Value, b: f64) -> Result<Value> {
         let b = self.number(a, b)?;
         self.power(a, b)
     }
+    /// Whether `a` is a number.
     fn equal_number(&mut self, a: Value, b: f64) -> Result<Value> {
         let b = self.number(a, b)?;
         self.equal(a, b)
@@ -93,12 +112,15 @@ pub(crate) trait Compose {
     fn between(&mut self, a: Value, min: f64, max: f64) -> Result<Value> {
         self.put(Clamp { min, max }, &[a])
     }
+    /// Without the sign.
     fn abs(&mut self, a: Value) -> Result<Value> {
         self.put(Abs, &[a])
     }
+    /// Rounded down.
     fn floor(&mut self, a: Value) -> Result<Value> {
         self.put(Floor, &[a])
     }
+    /// Rounded up.
     fn ceiling(&mut self, a: Value) -> Result<Value> {
         self.put(Ceiling, &[a])
     }
@@ -107,47 +129,60 @@ pub(crate) trait Compose {
         let b = self.number(a, b)?;
         self.minus(b, a)
     }
+    /// `a < b`.
     fn less(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Less::default(), &[a, b])
     }
+    /// `a <= b`.
     fn less_equal(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(LessEqual::default(), &[a, b])
     }
+    /// `a > b`.
     fn greater(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Greater::default(), &[a, b])
     }
+    /// `a >= b`.
     fn greater_equal(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(GreaterEqual::default(), &[a, b])
     }
+    /// `a == b`.
     fn equal(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(Equal::default(), &[a, b])
     }
+    /// Whether both are true.
     fn and(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(LogicalAnd::default(), &[a, b])
     }
+    /// Whether one is true.
     fn or(&mut self, a: Value, b: Value) -> Result<Value> {
         self.put(LogicalOr::default(), &[a, b])
     }
+    /// `then` where the condition is true, else `other`.
     fn choose(&mut self, condition: Value, then: Value, other: Value) -> Result<Value> {
         self.put(Select { auto_broadcast: AutoBroadcast::Numpy, auto_broadcast_axis: None }, &[condition, then, other])
     }
+    /// The matrix product.
     fn product(&mut self, a: Value, b: Value, transpose_b: bool) -> Result<Value> {
         self.put(MatMul { transpose_a: false, transpose_b }, &[a, b])
     }
 
+    /// The sum over axes.
     fn sum_over(&mut self, a: Value, axes: &[i64], keep_dims: bool) -> Result<Value> {
         let axes = self.indices(axes)?;
         self.put(ReduceSum { keep_dims }, &[a, axes])
     }
+    /// The mean over axes.
     fn mean_over(&mut self, a: Value, axes: &[i64], keep_dims: bool) -> Result<Value> {
         let axes = self.indices(axes)?;
         self.put(ReduceMean { keep_dims }, &[a, axes])
     }
+    /// The largest over axes.
     fn max_over(&mut self, a: Value, axes: &[i64], keep_dims: bool) -> Result<Value> {
         let axes = self.indices(axes)?;
         self.put(ReduceMax { keep_dims }, &[a, axes])
     }
 
+    /// Elements of an axis by index.
     fn gather(&mut self, data: Value, indices: Value, axis: i64) -> Result<Value> {
         let axis = self.index(axis)?;
         self.put(Gather { batch_dims: 0 }, &[data, indices, axis])
@@ -169,20 +204,25 @@ pub(crate) trait Compose {
         let (start, step) = (self.index(0)?, self.index(1)?);
         self.put(Range { output_type: ty }, &[start, stop, step])
     }
+    /// Repeated along axes of 1 so that it has a shape, which may be repeated itself.
     fn stretch(&mut self, v: Value, shape: Value) -> Result<Value> {
         self.put(Broadcast { mode: BroadcastMode::Bidirectional }, &[v, shape])
     }
+    /// In another shape.
     fn reshaped(&mut self, v: Value, shape: Value, special_zero: bool) -> Result<Value> {
         self.put(Reshape { special_zero }, &[v, shape])
     }
+    /// With further axes of 1.
     fn with_axes(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
         let axes = self.indices(axes)?;
         self.put(Unsqueeze, &[v, axes])
     }
+    /// Without axes of 1.
     fn without_axes(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
         let axes = self.indices(axes)?;
         self.put(Squeeze { allow_axis_skip: false }, &[v, axes])
     }
+    /// Equal parts of an axis.
     fn split_equally(&mut self, v: Value, axis: i64, parts: usize) -> Result<Vec<Value>> {
         let axis = self.index(axis)?;
         self.put_all(Split { num_splits: parts }, &[v, axis])
