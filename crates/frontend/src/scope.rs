@@ -113,6 +113,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             if input.label.is_some() {
                 self.model.set_tensor_names(v, [name.to_string()].into());
             }
+            input.names.iter().for_each(|name| self.model.add_tensor_name(v, name));
             if input.cut_off {
                 mark_cut_off(&mut self.model, v.node);
             }
@@ -189,7 +190,13 @@ impl<'f, 'o> Scope<'f, 'o> {
             items.push(item.clone());
             match self.outer {
                 Some(_) => self.inner_output(name, item)?,
-                None => self.output(name, item, &output.ty.clone()?)?,
+                None => {
+                    let first = self.model.results().len();
+                    self.output(name, item, &output.ty.clone()?)?;
+                    if let [result] = self.model.results()[first..] {
+                        output.names.iter().for_each(|name| self.model.add_tensor_name(result.into(), name));
+                    }
+                }
             }
         }
         Ok(items)

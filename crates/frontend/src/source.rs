@@ -76,6 +76,8 @@ pub struct SourceValue {
     pub label: Option<String>,
     /// The declared type; what is wrong with it is reported when the value is needed.
     pub ty: Result<ItemType>,
+    /// Further names of the tensor, such as that of a signature.
+    pub names: Vec<String>,
     /// An input whose readers were all left out.
     pub cut_off: bool,
 }
@@ -83,7 +85,7 @@ pub struct SourceValue {
 impl SourceValue {
     /// A value with what is declared of it.
     pub fn new(name: impl Into<String>, ty: Result<ItemType>) -> SourceValue {
-        SourceValue { name: name.into(), label: None, ty, cut_off: false }
+        SourceValue { name: name.into(), label: None, ty, names: vec![], cut_off: false }
     }
     /// A value of which nothing is declared.
     pub fn unknown(name: impl Into<String>) -> SourceValue {
