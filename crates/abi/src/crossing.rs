@@ -103,8 +103,8 @@ pub(crate) unsafe fn ask<B, T, A>(p: *mut B, what: &str, otherwise: A, f: impl F
     answer
 }
 
-/// Refuses a place that cannot be written to; asked before anything is done that could not be undone.
-pub(crate) fn place<T>(out: *mut T, what: &str) -> Result<()> {
+/// Refuses memory that cannot be written to; asked before anything is done that could not be undone.
+pub(crate) fn writable<T>(out: *mut T, what: &str) -> Result<()> {
     match (out.is_null(), out.is_aligned()) {
         (false, true) => Ok(()),
         (true, _) => Err(Error::usage(format!("a null pointer for {what}"))),
@@ -117,7 +117,7 @@ pub(crate) fn place<T>(out: *mut T, what: &str) -> Result<()> {
 /// # Safety
 /// A pointer that is not null must be good for writing a `T`.
 pub(crate) unsafe fn put<T>(out: *mut T, value: T, what: &str) -> Result<()> {
-    place(out, what)?;
+    writable(out, what)?;
     // SAFETY: not null and aligned; the caller promises the rest.
     unsafe { out.write(value) };
     Ok(())

@@ -2,7 +2,7 @@
 //! that only the engine knows becomes a stand-in that asks the engine to evaluate it.
 
 use crate::convert::{Arena, fact_code, foreign_tensor, tensor_code, tensor_of};
-use crate::crossing::{place, put};
+use crate::crossing::{put, writable};
 use crate::eval_export::EvalBridge;
 use crate::graph_import::Graph;
 use crate::host::{adopt, end, tell};
@@ -685,9 +685,9 @@ unsafe extern "C" fn output(
     guard_into(
         // SAFETY: as in `metric`; the box keeps shape and bytes in place until it is given back.
         || unsafe {
-            place(tensor, "a tensor")?;
-            place(owner, "the owner of a tensor")?;
-            place(give_back, "the release of a tensor")?;
+            writable(tensor, "a tensor")?;
+            writable(owner, "the owner of a tensor")?;
+            writable(give_back, "the release of a tensor")?;
             let kept = at::<Request>(instance).lock().output(index)?.clone();
             let mut arena = Arena::default();
             if kept.strings().is_ok() {

@@ -242,7 +242,7 @@ unsafe extern "C" fn answer(sink: *mut c_void, node: u32, reason: CarafeStr) -> 
         let wrong = match (answers.model.get(NodeId(node)), answers.given.get(&node)) {
             (None, _) => format!("the device answers for node {node}, which the model does not have"),
             (Some(n), Some(before)) if before != reason => {
-                format!("the device answers twice for {}: `{before}` and `{reason}`", n.place())
+                format!("the device answers twice for {}: `{before}` and `{reason}`", n.location())
             }
             _ => {
                 answers.given.insert(node, reason.to_string());

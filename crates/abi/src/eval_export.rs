@@ -2,7 +2,7 @@
 
 use crate::Library;
 use crate::convert::{Arena, fact_code, foreign_tensor, static_shape, tensor_code, tensor_of, type_of};
-use crate::crossing::{Crossing, ask, place, put, with};
+use crate::crossing::{Crossing, ask, put, with, writable};
 use crate::tables::*;
 use crate::text::text;
 use carafe_graph::{Error, EvalCx, Fact, Result};
@@ -145,7 +145,7 @@ unsafe extern "C" fn output(
     unsafe {
         at(cx, |b| {
             b.free_output(output)?;
-            place(data, "the memory of an output")?;
+            writable(data, "the memory of an output")?;
             let shape = static_shape(rank, shape)?;
             let mut tensor = Tensor::zeros(type_of(element_type)?, shape)?;
             if tensor.strings().is_ok() {
@@ -211,7 +211,7 @@ unsafe extern "C" fn keep_input(cx: *mut CarafeEval, input: usize, owner: *mut *
     unsafe {
         at(cx, |b| {
             b.checked_input(input)?;
-            place(owner, "the owner of an input")?;
+            writable(owner, "the owner of an input")?;
             let kept: Box<Tensor> = Box::new(b.cx.input(input).clone());
             put(owner, Box::into_raw(kept).cast(), "the owner of an input")
         })

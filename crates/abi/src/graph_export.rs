@@ -1,7 +1,7 @@
 //! Offers a `Model` of this side to rewrites and devices of the other.
 
 use crate::convert::{Arena, attrs_code, attrs_of, fact_code, tensor_code, tensor_of};
-use crate::crossing::{Crossing, ask, object, place, put, with};
+use crate::crossing::{Crossing, ask, object, put, with, writable};
 use crate::graph_ir;
 use crate::host::end;
 use crate::rule_import::value_code;
@@ -209,8 +209,8 @@ unsafe fn list<T: Copy + Send + Sync + 'static>(
     // SAFETY: passed on from the caller.
     unsafe {
         at(g, |b| {
-            place(out, "a list")?;
-            place(n, "the length of a list")?;
+            writable(out, "a list")?;
+            writable(n, "the length of a list")?;
             let (kept, len) = f(b)?;
             put(n, len, "the length of a list")?;
             put(out, kept, "a list")
@@ -257,7 +257,7 @@ unsafe extern "C" fn node(g: *mut CarafeGraph, id: u32, out: *mut CarafeNodeInfo
     // SAFETY: as in `nodes`.
     unsafe {
         at(g, |b| {
-            place(out, "a node")?;
+            writable(out, "a node")?;
             let node = b.model.model().node(b.model.live(id)?);
             let info = b.answers.once(Question::Node(id), |a| {
                 let [name, op_type, opset] = [node.name(), node.op().type_name(), node.op().opset()].map(|t| a.text(t));
@@ -273,7 +273,7 @@ unsafe extern "C" fn attrs(g: *mut CarafeGraph, id: u32, out: *mut CarafeAttrs) 
     // SAFETY: as in `nodes`.
     unsafe {
         at(g, |b| {
-            place(out, "attributes")?;
+            writable(out, "attributes")?;
             let node = b.model.model().node(b.model.live(id)?);
             let codes = b.answers.once(Question::Attrs(id), |a| {
                 let list = node.op().attrs();
@@ -288,7 +288,7 @@ unsafe extern "C" fn input(g: *mut CarafeGraph, id: u32, input: usize, out: *mut
     // SAFETY: as in `nodes`.
     unsafe {
         at(g, |b| {
-            place(out, "a value")?;
+            writable(out, "a value")?;
             let v = b.model.model().input(b.model.live(id)?, input);
             let v = v.ok_or_else(|| Error::not_found(format!("there is no input {input}")))?;
             put(out, value_code(v), "a value")
@@ -300,7 +300,7 @@ unsafe extern "C" fn fact(g: *mut CarafeGraph, value: CarafeValue, out: *mut Car
     // SAFETY: as in `nodes`.
     unsafe {
         at(g, |b| {
-            place(out, "a fact")?;
+            writable(out, "a fact")?;
             let v = b.model.value(value)?;
             let fact = b.model.model().fact(v);
             let code = b.answers.once(Question::Fact(v), |a| Ok(fact_code(fact.ty, &fact.shape, a)))?;
@@ -313,7 +313,7 @@ unsafe extern "C" fn constant_of(g: *mut CarafeGraph, value: CarafeValue, out: *
     // SAFETY: as in `nodes`.
     unsafe {
         at(g, |b| {
-            place(out, "a tensor")?;
+            writable(out, "a tensor")?;
             let v = b.model.value(value)?;
             let constant = b.model.model().producer::<Constant>(v);
             let (_, constant) = constant.ok_or_else(|| Error::not_found("the value is not a constant"))?;
@@ -349,7 +349,7 @@ unsafe extern "C" fn info(g: *mut CarafeGraph, id: u32, key: CarafeStr, out: *mu
     // SAFETY: as in `nodes`.
     unsafe {
         at(g, |b| {
-            place(out, "a text")?;
+            writable(out, "a text")?;
             let (node, key) = (b.model.live(id)?, text(key, "a key")?);
             let info = &b.model.model().node(node).rt_info;
             let tree = info.user.iter().find(|t| t.key == key).and_then(|t| t.value.clone());
@@ -391,7 +391,7 @@ unsafe extern "C" fn add(
     // SAFETY: as in `nodes`.
     unsafe {
         at(g, |b| {
-            place(out, "the id of a node")?;
+            writable(out, "the id of a node")?;
             let (name, op) = (text(name, "the name of a node")?, text(op, "the name of an operation")?);
             let attrs = attrs_of(attrs)?;
             let inputs = items(inputs, n_inputs, "inputs")?.iter();
@@ -439,7 +439,7 @@ unsafe extern "C" fn add_constant(
     // SAFETY: as in `nodes`; null is refused.
     unsafe {
         at(g, |b| {
-            place(out, "a value")?;
+            writable(out, "a value")?;
             let tensor = tensor.as_ref().ok_or_else(|| Error::usage("a null pointer for a tensor"))?;
             let (name, tensor) = (text(name, "the name of a constant")?, tensor_of(tensor)?);
             let v = b.change()?.constant(name, tensor)?;
@@ -536,7 +536,7 @@ unsafe extern "C" fn ir(
     // SAFETY: as in `nodes`.
     unsafe {
         list(g, buffers, n, |b| {
-            place(xml, "a text")?;
+            writable(xml, "a text")?;
             let (text, list) = b.answers.once(Question::Ir, |a| {
                 let written = carafe_ir::write_parts(b.model.model(), &carafe_ir::WriteOptions::transfer())?;
                 // Kept whole: the buffers point into its parts.

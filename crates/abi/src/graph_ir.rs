@@ -1,6 +1,6 @@
 //! A model of this side as text and back, and the evaluation of single nodes, for devices of the other side.
 
-use crate::crossing::{object, place, put};
+use crate::crossing::{object, put, writable};
 use crate::graph_export::{Behind, GraphBridge, at, hand_out};
 use crate::op_export::{eval_outputs_to, from_host};
 use crate::status::guard;
@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn read_ir(
 ) -> CarafeStatus {
     // SAFETY: as in `model_name`; the contract gives as many bytes as each buffer says.
     guard(|| unsafe {
-        place(out, "a graph")?;
+        writable(out, "a graph")?;
         let registry = ask(g, |b| b.registry().clone())?;
         let weights = copied(items(buffers, n, "buffers")?)?;
         let options = carafe_ir::ReadOptions { old_api: false, ..Default::default() };
@@ -73,7 +73,7 @@ pub(crate) unsafe extern "C" fn read_ir(
 pub(crate) unsafe extern "C" fn copy(g: *mut CarafeGraph, out: *mut *mut CarafeGraph) -> CarafeStatus {
     // SAFETY: as in `model_name`.
     guard(|| unsafe {
-        place(out, "a graph")?;
+        writable(out, "a graph")?;
         let (model, registry) = ask(g, |b| (b.snapshot(), b.registry().clone()))?;
         put(out, hand_out(GraphBridge::own(Model::clone(&model), registry)), "a graph")
     })

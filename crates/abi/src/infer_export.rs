@@ -1,7 +1,7 @@
 //! Offers an `InferCx` of this side to an operation of the other.
 
 use crate::convert::{Arena, dim_code, dim_of, fact_code, fact_of, tensor_code, tensor_of};
-use crate::crossing::{Crossing, ask, place, put, with};
+use crate::crossing::{Crossing, ask, put, with, writable};
 use crate::tables::*;
 use crate::text::slice;
 use carafe_graph::{Content, Error, Fact, InferCx, Result};
@@ -88,7 +88,7 @@ unsafe extern "C" fn value(cx: *mut CarafeInfer, input: usize, out: *mut CarafeT
     // SAFETY: as in `input`.
     unsafe {
         at(cx, |b| {
-            place(out, "a tensor")?;
+            writable(out, "a tensor")?;
             let t = b.cx.tensor(input).ok_or_else(|| Error::not_found(format!("input {input} is not known")))?;
             put(out, tensor_code(t, &mut b.arena), "a tensor")
         })
@@ -104,8 +104,8 @@ unsafe extern "C" fn intervals(
     // SAFETY: as in `input`.
     unsafe {
         at(cx, |b| {
-            place(out, "a list of intervals")?;
-            place(n, "the length of a list")?;
+            writable(out, "a list of intervals")?;
+            writable(n, "the length of a list")?;
             let dims = b.cx.dims_value(input).ok_or_else(|| Error::not_found(format!("input {input} is not known")))?;
             let codes: Vec<CarafeDim> = dims.into_iter().map(dim_code).collect();
             put(n, codes.len(), "the length of a list")?;

@@ -2,7 +2,7 @@
 //! them where they lie. What they make elsewhere is copied there.
 
 use crate::convert::{Arena, fact_code, foreign_tensor, static_shape, tensor_head, tensor_of, type_code, type_of};
-use crate::crossing::{Crossing, ask, place, put, with};
+use crate::crossing::{Crossing, ask, put, with, writable};
 use crate::kernel_import::Maker;
 use crate::tables::*;
 use carafe_device::{Form, Forms, KernelIo, Layout};
@@ -174,7 +174,7 @@ unsafe extern "C" fn output(
     // SAFETY: as in `input`; the contract gives `rank` dimensions.
     unsafe {
         at(cx, |b| {
-            place(data, "the memory of an output")?;
+            writable(data, "the memory of an output")?;
             b.check(output, type_of(element_type)?, static_shape(rank, shape)?)?;
             // The contract promises zeros.
             b.outputs[output].fill(0);
@@ -238,7 +238,7 @@ unsafe extern "C" fn keep_input(cx: *mut CarafeEval, input: usize, owner: *mut *
     // SAFETY: as in `input`; `drop_owner` takes the box back.
     unsafe {
         at(cx, |b| {
-            place(owner, "the owner of an input")?;
+            writable(owner, "the owner of an input")?;
             let kept: Box<Tensor> = Box::new(b.tensor_of_input(input)?);
             put(owner, Box::into_raw(kept).cast(), "the owner of an input")
         })

@@ -1,7 +1,7 @@
 //! A kernel of this side as a table for the other.
 
 use crate::convert::{attrs_of, fact_of, tensor_of, type_code};
-use crate::crossing::{place, put};
+use crate::crossing::{put, writable};
 use crate::host::{end, tell};
 use crate::kernel_io::run_in;
 use crate::op_export::{eval_outputs_to, from_host};
@@ -261,7 +261,7 @@ unsafe extern "C" fn init(
 ) -> CarafeStatus {
     guard_into(
         || {
-            place(out, "a kernel")?;
+            writable(out, "a kernel")?;
             // SAFETY: as in `configs`; the contract gives a place to write to.
             unsafe {
                 let exported = &*user.cast::<Exported>();

@@ -4,7 +4,7 @@
 use crate::convert::{
     Arena, attrs_code, attrs_of, dim_code, dim_of, fact_code, fact_of, kind_code, tensor_code, tensor_head, tensor_of,
 };
-use crate::crossing::{place, put};
+use crate::crossing::{put, writable};
 use crate::host::{end, host, tell};
 use crate::status::guard_into;
 use crate::tables::*;
@@ -103,7 +103,7 @@ fn leak_ports(ports: &[PortInfo]) -> *const CarafePort {
 unsafe extern "C" fn create<T: OpNew>(_: *mut c_void, attrs: CarafeAttrs, out: *mut *mut c_void) -> CarafeStatus {
     guard_into(
         || {
-            place(out, "an instance")?;
+            writable(out, "an instance")?;
             // SAFETY: the contract gives whole attributes.
             let op = T::from_attrs(&unsafe { attrs_of(attrs)? })?;
             let mut arena = Arena::default();

@@ -84,7 +84,7 @@ impl ForeignPass {
             if self.root.as_deref().is_some_and(|root| !node.op().type_name().eq_ignore_ascii_case(root)) {
                 continue;
             }
-            let place = node.place();
+            let location = node.location();
             let bridge = GraphBridge::rewritten(model, registry.clone(), notes.is_decoded());
             let mut outcome = CARAFE_NO_MATCH;
             // SAFETY: the table is whole, the bridge lives until the call returns.
@@ -92,14 +92,14 @@ impl ForeignPass {
                 .user
                 .library()
                 .call("at", || unsafe { at(self.user.pointer(), bridge.pointer(), id.0, &mut outcome) });
-            called.map_err(|e| e.at(place.clone()))?;
+            called.map_err(|e| e.at(location.clone()))?;
             match outcome {
                 CARAFE_SKIPPED => {
                     let why = take_text();
-                    notes.add(|| format!("{}: {place} stays: {why}", self.name));
+                    notes.add(|| format!("{}: {location} stays: {why}", self.name));
                 }
                 CARAFE_DONE => {
-                    notes.add(|| format!("{}: fired at {place}", self.name));
+                    notes.add(|| format!("{}: fired at {location}", self.name));
                     fired += 1;
                 }
                 _ => {}

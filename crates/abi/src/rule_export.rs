@@ -170,7 +170,7 @@ impl Side {
     unsafe fn replay(&self, outputs: &Outputs) -> Result<()> {
         // SAFETY: passed on from the caller; so below.
         let fns = unsafe { &*(*self.cx).fns };
-        let mut places: HashMap<Value, CarafeValue> = self.inputs.values().copied().collect();
+        let mut mapped: HashMap<Value, CarafeValue> = self.inputs.values().copied().collect();
         let wanted: Vec<Value> = outputs
             .0
             .iter()
@@ -182,7 +182,7 @@ impl Side {
         let needed = needed_by(&self.model, &wanted);
         for id in self.model.topological_order()? {
             let node = self.model.node(id);
-            if places.contains_key(&id.into()) || !needed[id.0 as usize] {
+            if mapped.contains_key(&id.into()) || !needed[id.0 as usize] {
                 continue;
             }
             let mut arena = Arena::default();
@@ -193,9 +193,11 @@ impl Side {
                 unsafe { (fns.constant)(self.cx, &tensor_code(t, &mut arena), &mut first) }
             } else {
                 if node.op().has_body() {
-                    return Err(Error::unsupported("an operation with a sub-graph stays on its side").at(node.place()));
+                    return Err(
+                        Error::unsupported("an operation with a sub-graph stays on its side").at(node.location())
+                    );
                 }
-                let inputs: Vec<CarafeValue> = node.inputs().iter().map(|v| places[v]).collect();
+                let inputs: Vec<CarafeValue> = node.inputs().iter().map(|v| mapped[v]).collect();
                 let list = node.op().attrs();
                 let attrs = attrs_code(list.iter().map(|(n, v)| (n.as_ref(), v)), &mut arena)?;
                 let op = format!("{}::{}", node.op().opset(), node.op().type_name());
@@ -205,13 +207,13 @@ impl Side {
             from_host(status)?;
             for port in 0..node.outputs().len() {
                 let value = CarafeValue { node: first.node, port: first.port + port as u32 };
-                places.insert(Value { node: id, port }, value);
+                mapped.insert(Value { node: id, port }, value);
             }
         }
         for (i, item) in outputs.0.iter().enumerate() {
             match item {
                 // SAFETY: as above.
-                Item::Tensor(v) => from_host(unsafe { (fns.set_output)(self.cx, i, places[v]) })?,
+                Item::Tensor(v) => from_host(unsafe { (fns.set_output)(self.cx, i, mapped[v]) })?,
                 Item::Nothing => {}
                 _ => return Err(Error::unsupported(format!("output {i} is not a tensor, which stays on its side"))),
             }

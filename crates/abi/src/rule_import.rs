@@ -1,7 +1,7 @@
 //! A rule behind a table: offers the `NodeCx` of a source node to it.
 
 use crate::convert::{Arena, attr_code, attrs_code, attrs_of, fact_code, tensor_code, tensor_of};
-use crate::crossing::{Crossing, ask, place, put, with};
+use crate::crossing::{Crossing, ask, put, with, writable};
 use crate::library::Library;
 use crate::op_import::User;
 use crate::tables::*;
@@ -123,7 +123,7 @@ unsafe extern "C" fn input(cx: *mut CarafeNode, input: usize, out: *mut CarafeVa
     // SAFETY: as in `op_type`.
     unsafe {
         at(cx, |b| {
-            place(out, "a value")?;
+            writable(out, "a value")?;
             let v = b.cx.opt(input)?.ok_or_else(|| Error::not_found(format!("input {input} was left out")))?;
             put(out, value_code(v), "a value")
         })
@@ -148,7 +148,7 @@ unsafe extern "C" fn input_named(
     // SAFETY: as in `op_type`.
     unsafe {
         at(cx, |b| {
-            place(out, "a value")?;
+            writable(out, "a value")?;
             let port = text(port, "the name of a port")?;
             let all = b.cx.inputs_named(port)?;
             let v =
@@ -172,7 +172,7 @@ unsafe extern "C" fn attrs(cx: *mut CarafeNode, out: *mut CarafeAttrs) -> Carafe
     // SAFETY: as in `op_type`.
     unsafe {
         at(cx, |b| {
-            place(out, "attributes")?;
+            writable(out, "attributes")?;
             put(out, attrs_code(b.cx.attrs().iter(), &mut b.arena)?, "attributes")
         })
     }
@@ -182,7 +182,7 @@ unsafe extern "C" fn attr(cx: *mut CarafeNode, name: CarafeStr, out: *mut Carafe
     // SAFETY: as in `op_type`.
     unsafe {
         at(cx, |b| {
-            place(out, "an attribute")?;
+            writable(out, "an attribute")?;
             let name = text(name, "the name of an attribute")?;
             let missing =
                 || Error::not_found(format!("there is no attribute `{name}`; the node has {}", b.cx.attr_list()));
@@ -216,7 +216,7 @@ unsafe extern "C" fn constant_of(cx: *mut CarafeNode, value: CarafeValue, out: *
     // SAFETY: as in `op_type`.
     unsafe {
         at(cx, |b| {
-            place(out, "a tensor")?;
+            writable(out, "a tensor")?;
             let t = b.cx.tensor(b.value(value)?).ok_or_else(|| Error::not_found("the value is not known"))?;
             // Kept, because emitting nodes moves what the model holds.
             let kept = b.arena.keep(vec![t.clone()]);
@@ -236,7 +236,7 @@ unsafe extern "C" fn emit(
     // SAFETY: as in `op_type`.
     unsafe {
         at(cx, |b| {
-            place(first, "a value")?;
+            writable(first, "a value")?;
             let op = text(op, "the name of an operation")?;
             let inputs = b.values(inputs, n_inputs)?;
             let outputs = b.cx.emit_class(op, &attrs_of(attrs)?, &inputs)?;
@@ -252,7 +252,7 @@ unsafe extern "C" fn constant(cx: *mut CarafeNode, tensor: *const CarafeTensor, 
     // SAFETY: as in `op_type`; null is refused.
     unsafe {
         at(cx, |b| {
-            place(out, "a value")?;
+            writable(out, "a value")?;
             let t = tensor.as_ref().ok_or_else(|| Error::usage("a null pointer for a tensor"))?;
             let v = b.cx.constant(tensor_of(t)?)?;
             put(out, value_code(v), "a value")
@@ -305,10 +305,10 @@ unsafe extern "C" fn inline_graph(
     // SAFETY: as in `op_type`; `n_outputs` says how many places there are, and is told how many were needed.
     unsafe {
         at(cx, |b| {
-            place(n_outputs, "the number of outputs")?;
+            writable(n_outputs, "the number of outputs")?;
             let room = n_outputs.read();
             if room > 0 {
-                place(outputs, "the outputs of a sub-graph")?;
+                writable(outputs, "the outputs of a sub-graph")?;
             }
             let (name, inputs) = (text(name, "the name of a sub-graph")?, b.values(inputs, n_inputs)?);
             let facts: Vec<_> = inputs.iter().map(|v| b.cx.fact(*v).clone()).collect();

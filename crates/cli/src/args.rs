@@ -40,7 +40,7 @@ pub(crate) enum Command {
 /// The model, and how to read it.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml; ONNX, Caffe in binary or text)
+    /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, Caffe in binary or text)
     #[arg(required_unless_present_any = ["input_model", "input_proto"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
@@ -128,7 +128,7 @@ impl FormatArgs {
 #[derive(Args, Debug)]
 #[command(
     after_long_help = "Inputs: NAME is a tensor name or the name of the input node; with one input NAME= may be left
-out. FILE is told by its content: .npy, .npz (one array, or one per input when NAME is left out), a PNG or JPEG image
+out. FILE is detected from its content: .npy, .npz (one array, or one per input when NAME is left out), a PNG or JPEG image
 for inputs shaped like images (resized to fit, values 0..255), anything else as raw little-endian elements. A
 sequence takes the arrays of an .npz in their order; an optional without a file has no content.
 
@@ -142,7 +142,7 @@ Examples:
   carafe run model.xml --fill random --seed 7 --json"
 )]
 pub(crate) struct RunArgs {
-    /// Model file; the format is told by its content (OpenVINO IR .xml; ONNX, Caffe in binary or text)
+    /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, Caffe in binary or text)
     #[arg(required_unless_present_any = ["batch", "input_model", "input_proto"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
@@ -234,7 +234,7 @@ Examples:
   carafe convert model.onnx -o out/model.xml --layout 'image(nchw->nhwc)'"
 )]
 pub(crate) struct ConvertArgs {
-    /// Model file; the format is told by its content
+    /// Model file; the format is detected from its content
     #[arg(value_name = "MODEL", required_unless_present_any = ["input_model", "input_proto", "input_proto_short"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name

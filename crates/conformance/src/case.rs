@@ -86,7 +86,7 @@ impl Case {
     pub fn is_inference(&self) -> bool {
         self.inputs.iter().any(|i| i.value.is_none())
     }
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         format!("{}:{}", self.file.display(), self.line)
     }
     /// The tolerance for an output of this type.

@@ -118,8 +118,8 @@ impl Growing {
                 (row.name, row.opset) = (name, opset);
                 match verdict {
                     Verdict::Passed => row.passed += 1,
-                    Verdict::Skipped(why) => row.unsupported.push((case.place(), why)),
-                    Verdict::Failed(message) => row.failures.push((case.place(), message)),
+                    Verdict::Skipped(why) => row.unsupported.push((case.location(), why)),
+                    Verdict::Failed(message) => row.failures.push((case.location(), message)),
                 }
             }
         }

@@ -87,7 +87,7 @@ pub(super) fn foreseen(options: &ConversionOptions) -> Result<Vec<InputShape>> {
     if parts.is_empty() {
         return Ok(given.into_iter().map(|shape| InputShape { name: None, shape }).collect());
     }
-    // Lists that do not fit are told when the model is there.
+    // Lists that do not fit are reported when the model is there.
     let by_list = |at: usize| given.get(at).filter(|_| given.len() == parts.len()).cloned();
     let all = parts.iter().enumerate().map(|(at, p)| InputShape {
         name: Some(p.name.to_string()).filter(|n| !n.is_empty()),
@@ -180,7 +180,7 @@ fn target(model: &Model, name: &str) -> Result<Target> {
                     let ports: Vec<String> = many.iter().map(|i| format!("`{i}:{name}`")).collect();
                     Err(Error::usage(format!(
                         "{} has {} inputs; say which: {}, or `{name}:0` for its output",
-                        n.place(),
+                        n.location(),
                         many.len(),
                         ports.join(", ")
                     )))

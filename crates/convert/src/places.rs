@@ -82,7 +82,7 @@ fn no_port(model: &Model, node: NodeId, side: &str, port: usize, n: usize) -> Er
         1 => "only 0".to_string(),
         n => format!("0 to {}", n - 1),
     };
-    Error::not_found(format!("{} has no {side} port {port}; it has {range}", model.node(node).place()))
+    Error::not_found(format!("{} has no {side} port {port}; it has {range}", model.node(node).location()))
 }
 
 fn unknown(model: &Model, text: &str) -> Error {

@@ -128,7 +128,7 @@ fn foreseen(model: &Model, open: &Model) -> Result<()> {
             let inferred = open.get(id).and_then(|n| n.outputs().get(port)).map(|o| &o.fact.shape);
             if inferred.is_none_or(|shape| !shape.compatible(&output.fact.shape)) {
                 let text = format!("output {port} would not be [{}]", output.fact.shape);
-                return Err(Error::unsupported(text).at(node.place()));
+                return Err(Error::unsupported(text).at(node.location()));
             }
         }
     }

@@ -140,9 +140,9 @@ fn filled(x: f32) -> Tensor {
     Tensor::from_vec(&[N], vec![x; N]).unwrap()
 }
 
-fn with(x: f32, other: f32, places: &[usize]) -> Tensor {
+fn with(x: f32, other: f32, positions: &[usize]) -> Tensor {
     let mut all = vec![x; N];
-    places.iter().for_each(|&i| all[i] = other);
+    positions.iter().for_each(|&i| all[i] = other);
     Tensor::from_vec(&[N], all).unwrap()
 }
 

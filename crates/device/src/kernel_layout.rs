@@ -102,11 +102,11 @@ impl Blocked {
             return Err(self.refused(tensor.shape()));
         }
         if !moves_bytes(tensor) {
-            let mut places = vec![None; elements(&self.blocks).unwrap_or(0)];
+            let mut positions = vec![None; elements(&self.blocks).unwrap_or(0)];
             Runs::of(self, tensor.shape()).each(|plain, step, blocked, n| {
-                (0..n).for_each(|k| places[blocked + k] = Some(plain + k * step));
+                (0..n).for_each(|k| positions[blocked + k] = Some(plain + k * step));
             });
-            return Ok(tensor.select(&self.blocks, |i| places[i])?);
+            return Ok(tensor.select(&self.blocks, |i| positions[i])?);
         }
         let size = tensor.element_type().bits() / 8;
         let mut packed = Tensor::zeros(tensor.element_type(), &self.blocks)?;
@@ -120,11 +120,11 @@ impl Blocked {
             return Err(self.refused(shape));
         }
         if !moves_bytes(tensor) {
-            let mut places = vec![None; elements(shape).unwrap_or(0)];
+            let mut positions = vec![None; elements(shape).unwrap_or(0)];
             Runs::of(self, shape).each(|plain, step, blocked, n| {
-                (0..n).for_each(|k| places[plain + k * step] = Some(blocked + k));
+                (0..n).for_each(|k| positions[plain + k * step] = Some(blocked + k));
             });
-            return Ok(tensor.select(shape, |i| places[i])?);
+            return Ok(tensor.select(shape, |i| positions[i])?);
         }
         let size = tensor.element_type().bits() / 8;
         let mut plain = Tensor::zeros(tensor.element_type(), shape)?;

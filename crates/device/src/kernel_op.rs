@@ -208,10 +208,10 @@ pub fn use_kernels(
         if known && chosen.is_none() {
             match kernel.trouble() {
                 Some(trouble) => {
-                    notes.add(|| format!("{}: {trouble}", model.node(id).place()));
+                    notes.add(|| format!("{}: {trouble}", model.node(id).location()));
                     set_trouble(model, id, trouble);
                 }
-                None => notes.add(|| format!("every kernel of {device} declines {}", model.node(id).place())),
+                None => notes.add(|| format!("every kernel of {device} declines {}", model.node(id).location())),
             }
             continue;
         }

@@ -35,7 +35,7 @@ fn why_not(model: &Model, id: NodeId, device: &str, layouts: &[Layout], kernels:
         let mut inner =
             body.model.nodes().filter_map(|(id, n)| Some((n, why_not(&body.model, id, device, layouts, &[])?)));
         if let Some((node, reason)) = inner.next() {
-            return Some(format!("{} in its body: {reason}", node.place()));
+            return Some(format!("{} in its body: {reason}", node.location()));
         }
     }
     if op.has_eval() {

@@ -207,7 +207,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> Error {
     Error::invalid(text)
 }
 
-// Text or bytes to a tree. Text that is no net is still told as text, with the place of the first slip.
+// Text or bytes to a tree. Text that is no net is still told as text, with the position of the first slip.
 fn parse(bytes: &SharedBytes, schema: &Schema) -> Result<Decoded> {
     if looks_like_text(bytes) {
         let text = std::str::from_utf8(bytes.as_slice()).map_err(|e| not_utf8(bytes.as_slice(), e.valid_up_to()))?;
@@ -227,7 +227,7 @@ fn join(net: &mut Net, weights: Option<&SharedBytes>, schema: &Schema, options: 
     Ok(())
 }
 
-// Answers with the place of each name in the file.
+// Answers with the position of each name in the file.
 fn join_by_name(
     net: &mut Net,
     weights: &SharedBytes,

@@ -139,7 +139,7 @@ fn blobs_in_text(m: &Message, layer: &str) -> Result<Vec<Blob>> {
     m.all("blobs").map(blob).collect::<Result<Vec<_>>>().map_err(|e| e.at(format!("layer `{layer}`")))
 }
 
-/// An error about a place in the text, if there is a text.
+/// An error about a position in the text, if there is a text.
 pub(crate) fn misplaced(at: Position, message: impl Into<String>) -> Error {
     match at.line {
         0 => Error::invalid(message),

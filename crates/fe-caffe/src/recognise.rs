@@ -1,4 +1,4 @@
-//! Whether a file is a net of Caffe, told by its first bytes. Other formats are protobuf as well, in text and in bytes: what
+//! Whether a file is a net of Caffe, detected from its first bytes. Other formats are protobuf as well, in text and in bytes: what
 //! counts is that every field fits a `NetParameter` and that a layer or an input is among them.
 
 use crate::wire::{Content, Fields};

@@ -26,9 +26,9 @@ pub(crate) fn share(net: &mut Net, order: &HashMap<String, usize>, log: &Log<'_>
     let mut given: Vec<(usize, usize, Blob)> = vec![];
     for (name, group) in groups.into_iter().filter(|(_, group)| group.len() > 1) {
         let blob = |n: &Named| net.layers[n.layer].blobs.get(n.index);
-        let place = |n: &Named| (order.get(&net.layers[n.layer].name).copied(), n.layer);
+        let position = |n: &Named| (order.get(&net.layers[n.layer].name).copied(), n.layer);
         let stored: Vec<&Named> = group.iter().filter(|n| blob(n).is_some()).collect();
-        let Some((last, found)) = stored.iter().max_by_key(|n| place(n)).and_then(|n| Some((*n, blob(n)?))) else {
+        let Some((last, found)) = stored.iter().max_by_key(|n| position(n)).and_then(|n| Some((*n, blob(n)?))) else {
             continue;
         };
         if let Some(other) = stored.iter().find(|n| blob(n).is_some_and(|b| !b.same_values(found))) {

@@ -23,7 +23,7 @@ pub(crate) struct Files {
     notes: RefCell<BTreeSet<String>>,
 }
 
-/// Bytes of the model as `prost` slices them, and the place of external data.
+/// Bytes of the model as `prost` slices them, and the position of external data.
 pub(crate) fn open(model: Content<'_>) -> Result<(Bytes, Files)> {
     let bytes = model.map()?;
     let folder = model.path().and_then(Path::parent);

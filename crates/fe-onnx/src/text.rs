@@ -1,4 +1,4 @@
-//! Models written as text: protobuf text, protobuf JSON, or ONNX's own language. Which one is told by the first words, so
+//! Models written as text: protobuf text, protobuf JSON, or ONNX's own language. The first words decide which, so
 //! the name of the file does not matter.
 
 use crate::onnxtxt;

@@ -17,7 +17,7 @@ use carafe_ops::reduce::{ReduceMax, ReduceMean, ReduceSum};
 use carafe_ops::shape::{Range, ShapeOf};
 use carafe_tensor::{ElementType, Tensor};
 
-/// A place that takes operations.
+/// What takes operations: a node that is translated, or a model.
 pub trait Compose {
     /// Adds an operation and gives all of its outputs.
     fn put_all<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Vec<Value>>;

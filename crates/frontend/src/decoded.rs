@@ -16,7 +16,7 @@ pub(crate) const CAPTURED: &str = "Captured";
 /// Opset of both.
 pub(crate) const MARKER: &str = "carafe.decoded";
 
-/// A graph as a model, and what the file said of each part.
+/// A graph as a model, and what the file has for each part.
 pub(crate) struct Decoded<'d> {
     pub(crate) dialect: &'d dyn Dialect,
     pub(crate) framework: &'d str,

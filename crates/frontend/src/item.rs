@@ -4,7 +4,7 @@
 
 use crate::SubModel;
 use carafe_graph::{Error, Fact, ItemType, Model, Result, Value};
-use carafe_ops::own::{SequenceAt, SequencePack};
+use carafe_ops::carafe::{SequenceAt, SequencePack};
 use carafe_tensor::{Dim, PartialShape, Tensor, pack_sequence};
 
 /// A value of a source model: a tensor, or what formats wrap tensors in.

@@ -1,4 +1,4 @@
-//! One operation of a source format as one operation of ours, told by data alone: rename it, rename attributes, fix
+//! One operation of a source format as one operation of ours, described by data alone: rename it, rename attributes, fix
 //! attributes, take attributes from constant inputs, pick ports by name.
 
 use crate::node_cx::{NodeCx, Outputs};

@@ -244,9 +244,9 @@ impl<'a> NodeCx<'a> {
 
     /// All values of a named port.
     pub fn inputs_named(&mut self, port: &str) -> Result<Vec<Value>> {
-        let places: Vec<usize> =
+        let positions: Vec<usize> =
             self.node.input_ports.iter().enumerate().filter(|(_, p)| *p == port).map(|(i, _)| i).collect();
-        places.into_iter().map(|i| self.input(i)).collect()
+        positions.into_iter().map(|i| self.input(i)).collect()
     }
     /// Outputs given by port name, in the order of the node.
     pub fn by_output_names<'b>(&self, named: impl Iterator<Item = (&'b str, Value)>) -> Result<Outputs> {
@@ -354,30 +354,30 @@ impl<'a> NodeCx<'a> {
     }
     /// Puts the operations of a translated sub-graph into the model itself, with these values for its own parameters.
     pub fn inline(&mut self, sub: &SubModel, arguments: &[Value]) -> Result<Vec<Item>> {
-        let mut places: HashMap<Value, Value> = HashMap::new();
+        let mut mapped: HashMap<Value, Value> = HashMap::new();
         for (i, &p) in sub.model.parameters().iter().enumerate() {
             let captured = sub.captured.iter().find(|(_, at)| *at == i).map(|(v, _)| v);
             let value = captured.or(arguments.get(i)).copied();
             let value = value.ok_or_else(|| self.fail(format!("parameter {i} of the sub-graph has no value")))?;
-            places.insert(p.into(), value);
+            mapped.insert(p.into(), value);
         }
-        let at = |places: &HashMap<Value, Value>, v: &Value| {
-            places.get(v).copied().ok_or_else(|| Error::invalid("the sub-graph is not in order"))
+        let at = |mapped: &HashMap<Value, Value>, v: &Value| {
+            mapped.get(v).copied().ok_or_else(|| Error::invalid("the sub-graph is not in order"))
         };
         for id in sub.model.topological_order()? {
             let node = sub.model.node(id);
-            if places.contains_key(&id.into()) || sub.model.results().contains(&id) {
+            if mapped.contains_key(&id.into()) || sub.model.results().contains(&id) {
                 continue;
             }
-            let inputs = node.inputs().iter().map(|v| at(&places, v)).collect::<Result<Vec<_>>>()?;
+            let inputs = node.inputs().iter().map(|v| at(&mapped, v)).collect::<Result<Vec<_>>>()?;
             let name = format!("{}/{}", self.base_name(), node.name());
             let new = self.host.model_mut().add_ref(name, node.op_ref().clone(), &inputs)?;
             self.emitted.push(new);
             for port in 0..node.outputs().len() {
-                places.insert(Value { node: id, port }, Value { node: new, port });
+                mapped.insert(Value { node: id, port }, Value { node: new, port });
             }
         }
-        sub.outputs.iter().map(|item| item.map(&mut |v| at(&places, v))).collect()
+        sub.outputs.iter().map(|item| item.map(&mut |v| at(&mapped, v))).collect()
     }
     /// Whether the attribute is a graph.
     pub fn has_graph(&self, attribute: &str) -> bool {

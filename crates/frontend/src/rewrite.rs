@@ -60,7 +60,7 @@ impl Decoded<'_> {
             } else if !node.op().is::<Parameter>() && !node.op().is::<ResultOp>() {
                 let why =
                     "is an operation of the engine; before translation only those of the source format can be added";
-                return Err(Error::unsupported(why).at(node.place()));
+                return Err(Error::unsupported(why).at(node.location()));
             }
         }
         graph.aliases = names.copies.iter().cloned().collect();
@@ -121,7 +121,7 @@ impl Decoded<'_> {
         if !is_known || new.label() != node.name() {
             new.name = node.name().to_string();
         }
-        self.attributes(op, &mut new).map_err(|e| e.at(node.place()))?;
+        self.attributes(op, &mut new).map_err(|e| e.at(node.location()))?;
         if !is_known {
             (new.version, new.index) = (graph.versions.of(&domain), None);
             (new.op_type, new.domain) = (op.type_name.clone(), domain);

@@ -1,5 +1,5 @@
 //! Attributes that a rule did not read. Of our own rules each is an error, so that nothing is dropped in silence. An extension
-//! takes the parameters it names and no others; what it leaves is told once for each type, at the end of the reading.
+//! takes the parameters it names and no others; what it leaves is reported once for each type, at the end of the reading.
 
 use crate::options::Log;
 use crate::rule::Origin;

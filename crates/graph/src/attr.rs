@@ -444,19 +444,19 @@ impl FromIterator<(String, AttrValue)> for AttrMap {
         // A file may bring very many; looking each up in a list would take a time that grows with their square.
         const MANY: usize = 64;
         let mut map = AttrMap::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut locations: HashMap<String, usize> = HashMap::new();
         for (n, v) in iter {
             if map.0.len() < MANY {
                 map.set(n, v);
                 continue;
             }
-            if places.is_empty() {
-                places = map.0.iter().enumerate().map(|(i, (n, _))| (n.clone(), i)).collect();
+            if locations.is_empty() {
+                locations = map.0.iter().enumerate().map(|(i, (n, _))| (n.clone(), i)).collect();
             }
-            match places.entry(n.clone()) {
-                Entry::Occupied(place) => map.0[*place.get()].1 = v,
-                Entry::Vacant(place) => {
-                    place.insert(map.0.len());
+            match locations.entry(n.clone()) {
+                Entry::Occupied(location) => map.0[*location.get()].1 = v,
+                Entry::Vacant(location) => {
+                    location.insert(map.0.len());
                     map.0.push((n, v));
                 }
             }

@@ -1,4 +1,4 @@
-//! The error every crate above `tensor` returns. Places are added while it travels up (`at`), outermost first, so the
+//! The error every crate above `tensor` returns. Locations are added while it travels up (`at`), outermost first, so the
 //! text reads "where: what".
 
 use carafe_tensor::TensorError;
@@ -16,7 +16,7 @@ pub enum ErrorKind {
     Unsupported,
     /// A name (device, input, property, file) that does not exist.
     NotFound,
-    /// The operating system said no.
+    /// The operating system refused.
     Io,
     /// The caller used an interface wrongly.
     Usage,
@@ -26,18 +26,18 @@ pub enum ErrorKind {
     Cancelled,
 }
 
-/// An error with its kind, its message and the places it passed through.
+/// An error with its kind, its message and the locations it passed through.
 #[derive(Clone, PartialEq)]
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    places: Vec<String>,
+    locations: Vec<String>,
 }
 
 impl Error {
     /// Of a kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), places: Vec::new() }
+        Error { kind, message: message.into(), locations: Vec::new() }
     }
     /// The model, file or tensor is wrong.
     pub fn invalid(message: impl Into<String>) -> Error {
@@ -55,17 +55,17 @@ impl Error {
     pub fn usage(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Usage, message)
     }
-    /// The operating system said no; a missing file is of kind `NotFound`.
+    /// The operating system refused; a missing file is of kind `NotFound`.
     pub fn io(what: impl fmt::Display, e: &std::io::Error) -> Error {
         let kind = if e.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Io };
         Error::new(kind, format!("{what}: {e}"))
     }
-    /// Puts a place in front: the node, then the file, then the command. One that stands in front already is not said twice.
+    /// Puts a location in front: the node, then the file, then the command. One that stands in front already is not repeated.
     #[must_use]
-    pub fn at(mut self, place: impl Into<String>) -> Error {
-        let place = place.into();
-        if self.places.last() != Some(&place) {
-            self.places.push(place);
+    pub fn at(mut self, location: impl Into<String>) -> Error {
+        let location = location.into();
+        if self.locations.last() != Some(&location) {
+            self.locations.push(location);
         }
         self
     }
@@ -73,7 +73,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
-    /// The message without its places.
+    /// The message without its locations.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -81,10 +81,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, place) in self.places.iter().rev().enumerate() {
-            write!(f, "{}{place}", if i > 0 { ", " } else { "" })?;
+        for (i, location) in self.locations.iter().rev().enumerate() {
+            write!(f, "{}{location}", if i > 0 { ", " } else { "" })?;
         }
-        write!(f, "{}{}", if self.places.is_empty() { "" } else { ": " }, self.message)
+        write!(f, "{}{}", if self.locations.is_empty() { "" } else { ": " }, self.message)
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::fact::Fact;
 use crate::infer::infer_op;
-use crate::model::{Model, NodeId, place_of};
+use crate::model::{Model, NodeId, position_of};
 use crate::op::{Op, OpInfo};
 use crate::panic::caught;
 use crate::structural::{Parameter, ResultOp};
@@ -357,5 +357,5 @@ pub fn eval_op(name: &str, id: NodeId, op: &dyn Op, inputs: Vec<Tensor>, env: &m
         let outputs = infer_op(name, id, op, &facts, true)?;
         EvalCx::new(name, op.info(), inputs, &outputs, env).evaluate(op)
     });
-    result.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(place_of(name, op)) })
+    result.map_err(|e| if e.kind() == ErrorKind::Cancelled { e } else { e.at(position_of(name, op)) })
 }

@@ -87,12 +87,12 @@ impl Node {
         &self.outputs
     }
     /// `node `name` (Type, opset)`, the way errors speak of it.
-    pub fn place(&self) -> String {
-        place_of(&self.name, &*self.op)
+    pub fn location(&self) -> String {
+        position_of(&self.name, &*self.op)
     }
 }
 
-pub(crate) fn place_of(name: &str, op: &dyn Op) -> String {
+pub(crate) fn position_of(name: &str, op: &dyn Op) -> String {
     format!("node `{name}` ({}, {})", op.type_name(), op.opset())
 }
 
@@ -131,9 +131,8 @@ impl Model {
         for v in inputs {
             let ports = self.get(v.node).map(|n| n.outputs.len());
             if ports.is_none_or(|n| v.port >= n) {
-                return Err(
-                    Error::invalid(format!("input {}:{} does not exist", v.node.0, v.port)).at(place_of(&name, &*op))
-                );
+                return Err(Error::invalid(format!("input {}:{} does not exist", v.node.0, v.port))
+                    .at(position_of(&name, &*op)));
             }
         }
         let id = NodeId(self.nodes.len() as u32);
@@ -328,7 +327,7 @@ impl Model {
         let node = self.node(id);
         let facts = infer::infer_op(&node.name, id, &*op, &facts, false)?;
         if node.users.iter().skip(facts.len()).any(|u| !u.is_empty()) {
-            return Err(Error::usage("an output that is used would go").at(node.place()));
+            return Err(Error::usage("an output that is used would go").at(node.location()));
         }
         for (i, v) in node.inputs.clone().into_iter().enumerate() {
             self.users_mut(v).retain(|u| *u != Use { node: id, input: i });
@@ -379,7 +378,7 @@ impl Model {
     pub fn remove(&mut self, id: NodeId) -> Result<()> {
         let node = self.node(id);
         if node.users.iter().any(|u| !u.is_empty()) {
-            return Err(Error::usage("cannot remove: its output is used").at(node.place()));
+            return Err(Error::usage("cannot remove: its output is used").at(node.location()));
         }
         for (i, v) in node.inputs.clone().into_iter().enumerate() {
             self.users_mut(v).retain(|u| *u != Use { node: id, input: i });
@@ -460,9 +459,8 @@ impl Model {
         let facts: Vec<&Fact> = node.inputs.iter().map(|v| self.fact(*v)).collect();
         let new = infer::infer_op(&node.name, id, &*node.op, &facts, false)?;
         if new.len() < node.outputs.len() && node.users[new.len()..].iter().any(|u| !u.is_empty()) {
-            return Err(
-                Error::invalid(format!("gives {} outputs, output {} is used", new.len(), new.len())).at(node.place())
-            );
+            return Err(Error::invalid(format!("gives {} outputs, output {} is used", new.len(), new.len()))
+                .at(node.location()));
         }
         let node = self.slot(id);
         node.users.resize(new.len(), Vec::new());

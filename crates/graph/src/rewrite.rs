@@ -51,12 +51,12 @@ fn everywhere(rewrite: &dyn Rewrite, model: &mut Model, notes: &mut Notes) -> Re
     let fired = in_bodies(model, &mut |body| everywhere(rewrite, body, notes))?;
     let mut changed = 0;
     for id in model.topological_order()? {
-        let Some(place) = model.get(id).map(|n| n.place()) else { continue };
-        match rewrite.at(model, id).map_err(|e| e.at(place.clone()))? {
+        let Some(location) = model.get(id).map(|n| n.location()) else { continue };
+        match rewrite.at(model, id).map_err(|e| e.at(location.clone()))? {
             Outcome::NoMatch => {}
-            Outcome::Skip(why) => notes.add(|| format!("{}: {place} stays: {why}", rewrite.name())),
+            Outcome::Skip(why) => notes.add(|| format!("{}: {location} stays: {why}", rewrite.name())),
             Outcome::Done => {
-                notes.add(|| format!("{}: fired at {place}", rewrite.name()));
+                notes.add(|| format!("{}: fired at {location}", rewrite.name()));
                 changed += 1;
             }
         }

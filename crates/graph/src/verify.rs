@@ -21,13 +21,13 @@ pub fn verify(model: &Model) -> Result<()> {
         for (i, v) in node.inputs().iter().enumerate() {
             let producer = model
                 .get(v.node)
-                .ok_or_else(|| Error::invalid(format!("input {i} reads a removed node")).at(node.place()))?;
+                .ok_or_else(|| Error::invalid(format!("input {i} reads a removed node")).at(node.location()))?;
             if v.port >= producer.outputs().len() {
-                return Err(Error::invalid(format!("input {i} reads output {} of {}", v.port, producer.place()))
-                    .at(node.place()));
+                return Err(Error::invalid(format!("input {i} reads output {} of {}", v.port, producer.location()))
+                    .at(node.location()));
             }
             if listed.get(&Use { node: id, input: i }) != Some(&(*v, 1)) {
-                return Err(Error::invalid(format!("input {i} is not in its producer's user list")).at(node.place()));
+                return Err(Error::invalid(format!("input {i} is not in its producer's user list")).at(node.location()));
             }
         }
         for port in 0..node.outputs().len() {
@@ -35,13 +35,13 @@ pub fn verify(model: &Model) -> Result<()> {
                 let back = model.get(u.node).and_then(|n| n.inputs().get(u.input));
                 if back != Some(&crate::Value { node: id, port }) {
                     return Err(Error::invalid(format!("output {port} lists a user that reads something else"))
-                        .at(node.place()));
+                        .at(node.location()));
                 }
             }
         }
         for (name, body) in node.op().bodies() {
             let check = body.check(node.inputs().len()).and_then(|()| verify(&body.model));
-            check.map_err(|e| e.at(format!("`{name}`")).at(node.place()))?;
+            check.map_err(|e| e.at(format!("`{name}`")).at(node.location()))?;
         }
     }
     let mut names = HashSet::new();

@@ -32,7 +32,7 @@ fn broken(why: impl std::fmt::Display) -> ImageError {
     ImageError::Broken(why.to_string())
 }
 
-/// Formats that are told apart by their first bytes.
+/// Formats that differ in their first bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     Bmp,

@@ -122,17 +122,17 @@ fn gathers(exec: &Exec<'_>) {
     let gather = Gather::new(&[30522, 768], &[1, 128], 0, 0, 4);
     let run = || gather.run(exec, table.as_bytes(), Indices::I32(&indices), out.as_bytes_mut());
     report("gather 128 rows of 768", 2 * 128 * 768 * 4, run);
-    let places: Vec<i64> = (0..100_000).map(|i| (i * 7919) % 65_536).collect();
+    let positions: Vec<i64> = (0..100_000).map(|i| (i * 7919) % 65_536).collect();
     let (data, mut out) = (floats(65_536), floats(100_000));
     let gather = Gather::new(&[65_536], &[100_000], 0, 0, 4);
-    let run = || gather.run(exec, data.as_bytes(), Indices::I64(&places), out.as_bytes_mut());
+    let run = || gather.run(exec, data.as_bytes(), Indices::I64(&positions), out.as_bytes_mut());
     report("gather 100k single floats", 100_000 * 16, run);
     let (data, mut out) = (floats(128 * 3072), floats(128 * 3072));
-    let places: Vec<i32> = (0..128).map(|i| (i * 37) % 128).collect();
+    let positions: Vec<i32> = (0..128).map(|i| (i * 37) % 128).collect();
     let scatter = ScatterNd::new(&[128, 3072], &[128, 1], 4);
     let updates = floats(128 * 3072);
     let run = || {
-        let done = scatter.run(exec, data.as_bytes(), Indices::I32(&places), updates.as_bytes(), out.as_bytes_mut());
+        let done = scatter.run(exec, data.as_bytes(), Indices::I32(&positions), updates.as_bytes(), out.as_bytes_mut());
         done.expect("indices in range");
     };
     report("scatter 128 rows of 3072", 4 * data.len(), run);
@@ -157,8 +157,8 @@ fn selections(exec: &Exec<'_>) {
     let data = floats(100_000);
     let top = |name: &str, dims: &[usize], k: usize| {
         let top = TopK::new(dims, dims.len() - 1, k, true, Sort::Value);
-        let (mut values, mut places) = (vec![0f32; top.out_len()], vec![0i32; top.out_len()]);
-        let run = || top.run(exec, data.as_floats(), &mut values, IndicesMut::I32(&mut places));
+        let (mut values, mut positions) = (vec![0f32; top.out_len()], vec![0i32; top.out_len()]);
+        let run = || top.run(exec, data.as_floats(), &mut values, IndicesMut::I32(&mut positions));
         report(name, data.len(), run);
     };
     top("top 1000 of 100k", &[100_000], 1000);
@@ -174,11 +174,11 @@ fn selections(exec: &Exec<'_>) {
     report("running sums, 100 by 1000 columns", 2 * data.len(), || {
         sums.run(exec, data.as_floats(), out.as_floats_mut())
     });
-    let places = NonZero::new(&[100, 1000]);
+    let positions = NonZero::new(&[100, 1000]);
     let mut list = vec![0i64; 200_000];
     let run = || {
-        let counts = places.count(exec, data.as_floats());
-        places.fill(exec, data.as_floats(), &counts, IndicesMut::I64(&mut list[..2 * counts.total()]));
+        let counts = positions.count(exec, data.as_floats());
+        positions.fill(exec, data.as_floats(), &counts, IndicesMut::I64(&mut list[..2 * counts.total()]));
     };
     report("places of 100k that are not zero", data.len(), run);
     suppression(exec);

@@ -2,7 +2,7 @@
 
 use carafe_kernels::{
     Act, Buffer, Conv, ConvShape, Deformable, DeformableShape, Depthwise, Epilogue, Exec, Fold, GridSample, Isa,
-    MaxPlaces, Moves, Places, Pool, PoolOptions, PoolShape, SampleMode, SamplePadding, Scratch, Winograd,
+    MaxPositions, Moves, Places, Pool, PoolOptions, PoolShape, SampleMode, SamplePadding, Scratch, Winograd,
 };
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ fn main() {
         fold(&exec);
     }
     if wants("places") {
-        places(&exec);
+        positions(&exec);
     }
 }
 
@@ -220,7 +220,7 @@ fn fold(exec: &Exec<'_>) {
     }
 }
 
-fn places(exec: &Exec<'_>) {
+fn positions(exec: &Exec<'_>) {
     for (size, channels, k) in [(56, 64, 2), (112, 64, 3), (224, 64, 2)] {
         let out = size / 2;
         let shape = PoolShape {
@@ -233,7 +233,7 @@ fn places(exec: &Exec<'_>) {
             dilation: [1; 3],
             pad_begin: [0, (k - 1) / 2, (k - 1) / 2],
         };
-        let kernel = MaxPlaces::new(shape, channels * size * size);
+        let kernel = MaxPositions::new(shape, channels * size * size);
         let (input, mut largest) = (floats(channels * size * size), floats(channels * out * out));
         let mut at = vec![0i64; channels * out * out];
         let us = best(|| kernel.run(exec, input.as_floats(), largest.as_floats_mut(), Places::I64(&mut at)));

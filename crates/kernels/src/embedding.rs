@@ -38,8 +38,8 @@ pub fn embedding_sum(exec: &Exec, width: usize, terms: &[EmbeddingTerm], out: &m
             for term in terms {
                 let n = term.table.len() / width;
                 let row = match term.ids {
-                    Some(Indices::I32(ids)) => place(ids[position % ids.len()].into(), n),
-                    Some(Indices::I64(ids)) => place(ids[position % ids.len()], n),
+                    Some(Indices::I32(ids)) => row_of(ids[position % ids.len()].into(), n),
+                    Some(Indices::I64(ids)) => row_of(ids[position % ids.len()], n),
                     None => Some(position % n),
                 };
                 let row = row.map(|row| &term.table[row * width..][..width]);
@@ -59,7 +59,7 @@ pub fn embedding_sum(exec: &Exec, width: usize, terms: &[EmbeddingTerm], out: &m
 }
 
 /// The row that a number stands for.
-fn place(id: i64, rows: usize) -> Option<usize> {
+fn row_of(id: i64, rows: usize) -> Option<usize> {
     let id = if id < 0 { id.checked_add(i64::try_from(rows).ok()?)? } else { id };
     usize::try_from(id).ok().filter(|&id| id < rows)
 }

@@ -124,7 +124,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Batch, depth and height of an output row.
-    fn place(&self, row: usize) -> [usize; 3] {
+    fn position(&self, row: usize) -> [usize; 3] {
         let [depth, height, _] = self.this.out_spatial();
         [row / height / depth, row / height % depth, row % height]
     }
@@ -140,7 +140,7 @@ impl Job<'_> {
         let whole = self.out_stride == channels;
         let mut before: Option<(usize, usize)> = None;
         for row in rows {
-            let [batch, z, y] = self.place(row);
+            let [batch, z, y] = self.position(row);
             let line = self.line(batch, this.axes[0].index[z], this.axes[1].index[y]);
             let start = row * width * self.out_stride;
             let len = (width - 1) * self.out_stride + channels;
@@ -167,7 +167,7 @@ impl Job<'_> {
         let [depth, height, across] = &this.axes;
         let width = across.len();
         for row in rows {
-            let [batch, z, y] = self.place(row);
+            let [batch, z, y] = self.position(row);
             let out = self.out.as_ptr().wrapping_add(row * width * self.out_stride);
             let (zs, ys) = (z * depth.taps..(z + 1) * depth.taps, y * height.taps..(y + 1) * height.taps);
             let (line, step) = if this.one_line() {

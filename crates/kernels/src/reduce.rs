@@ -95,7 +95,7 @@ impl Shape {
 }
 
 /// Where turn `i` of some loops begins.
-pub(crate) fn place(loops: &[(usize, usize)], mut i: usize) -> usize {
+pub(crate) fn position(loops: &[(usize, usize)], mut i: usize) -> usize {
     let mut at = 0;
     for &(n, step) in loops.iter().rev() {
         at += i % n * step;

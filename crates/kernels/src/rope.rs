@@ -14,7 +14,7 @@ pub enum RopeForm {
     Interleaved,
 }
 
-/// Sizes and places; strides count floats from batch to batch, head to head and position to position.
+/// Sizes and positions; strides count floats from batch to batch, head to head and position to position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RopeParams {
     pub batch: usize,

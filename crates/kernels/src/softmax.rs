@@ -178,12 +178,12 @@ unsafe fn at<S: Simd>(x: *const f32, mask: *const f32, i: usize, left: usize, sc
 unsafe fn short<S: Simd, const K: usize>(x: *const f32, mask: *const f32, out: *mut f32, line: Line) {
     let (lowest, scale, len) = (S::splat(f32::NEG_INFINITY), S::splat(line.scale), line.len);
     // Where vector `k` begins, and how much of it is there.
-    let place = |k: usize| if len < S::N { (0, len) } else { ((k * S::N).min(len - S::N), S::N) };
+    let position = |k: usize| if len < S::N { (0, len) } else { ((k * S::N).min(len - S::N), S::N) };
     let mut v = [lowest; K];
     let mut max = lowest;
     for k in 0..K {
         if k * S::N < len {
-            let (i, left) = place(k);
+            let (i, left) = position(k);
             // SAFETY: the caller's promise.
             v[k] = unsafe { at(x, mask, i, left, scale, lowest) };
             max = v[k].max(max);
@@ -194,14 +194,14 @@ unsafe fn short<S: Simd, const K: usize>(x: *const f32, mask: *const f32, out: *
     for k in 0..K {
         if k * S::N < len {
             v[k] = exp_of_negative(v[k] - max);
-            let twice = k * S::N - place(k).0;
+            let twice = k * S::N - position(k).0;
             sum = sum + if twice == 0 { v[k] } else { S::select(S::first(twice), S::splat(0.0), v[k]) };
         }
     }
     let inverse = S::splat(1.0 / sum.reduce_add());
     for k in 0..K {
         if k * S::N < len {
-            let (i, left) = place(k);
+            let (i, left) = position(k);
             // SAFETY: the caller's promise.
             unsafe { put(v[k] * inverse, out, i, left) };
         }

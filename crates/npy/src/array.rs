@@ -160,7 +160,7 @@ fn text_parts(tensor: &Tensor) -> Result<NpyParts, NpyError> {
 
 /// Reorders a tensor stored under the mirrored shape so that it is row-major in `shape`.
 fn mirror(stored: &Tensor, shape: &[usize]) -> Result<Tensor, NpyError> {
-    let place = |mut flat: usize| {
+    let position = |mut flat: usize| {
         // The last axis of `shape` is the first of the stored one, so the farthest apart.
         let mut stride: usize = shape[..shape.len() - 1].iter().product();
         let mut at = 0;
@@ -173,7 +173,7 @@ fn mirror(stored: &Tensor, shape: &[usize]) -> Result<Tensor, NpyError> {
         }
         Some(at)
     };
-    Ok(stored.select(shape, place)?)
+    Ok(stored.select(shape, position)?)
 }
 
 #[cfg(test)]

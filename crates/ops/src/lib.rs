@@ -14,8 +14,8 @@ mod cost;
 pub mod index;
 
 families! {
-    activation, arithmetic, colour, compare, control, convert, convolution, detection, embedding, indexing, linear,
-    logic, math, movement, normalization, own, pooling, quantize, random, recurrent, reduce, resize, search, shape, signal,
+    activation, arithmetic, carafe, colour, compare, control, convert, convolution, detection, embedding, indexing, linear,
+    logic, math, movement, normalization, pooling, quantize, random, recurrent, reduce, resize, search, shape, signal,
     state, strings,
 }
 

@@ -43,7 +43,7 @@ fn compress(model: &mut Model, notes: &mut Notes) -> Result<usize> {
                 replace(model, id, small, ty)?;
                 done += 1;
             }
-            Err(why) => notes.add(|| format!("compress_to_fp16: {} stays {ty}, {why}", model.node(id).place())),
+            Err(why) => notes.add(|| format!("compress_to_fp16: {} stays {ty}, {why}", model.node(id).location())),
         }
     }
     Ok(done)
@@ -145,7 +145,7 @@ fn already_quantized(model: &Model) -> Option<String> {
                     && n.outputs()[0].fact.ty.is_float()
             });
         let found = n.op().info().quantizes || small_weights;
-        found.then(|| format!("the model has quantized weights already ({})", n.place()))
+        found.then(|| format!("the model has quantized weights already ({})", n.location()))
     })
 }
 

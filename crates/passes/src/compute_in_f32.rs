@@ -92,7 +92,7 @@ impl Walk<'_> {
         match self.model.set_op(id, in_f32) {
             Ok(()) => self.done += 1,
             Err(e) => {
-                notes.add(|| format!("compute_in_f32: {} stays, {e}", self.model.node(id).place()));
+                notes.add(|| format!("compute_in_f32: {} stays, {e}", self.model.node(id).location()));
                 self.narrow_inputs(id)?;
                 self.model.set_op(id, op)?;
             }
@@ -155,9 +155,9 @@ mod tests {
     use crate::testing::Draft;
     use carafe_graph::AttrValue;
     use carafe_graph::Body;
+    use carafe_ops::carafe::BitCast;
     use carafe_ops::control::If;
     use carafe_ops::math::Tanh;
-    use carafe_ops::own::BitCast;
     use carafe_tensor::{Tensor, f16};
 
     const PASS: ComputeInF32 = ComputeInF32 { keeps: |_| false };

@@ -35,18 +35,18 @@ impl Pass for DeduplicateConstants {
             let other = same[at];
             if model.node(other).rt_info != model.node(id).rt_info {
                 notes.add(|| {
-                    format!("{}: {} stays: its runtime information differs", self.name(), model.node(id).place())
+                    format!("{}: {} stays: its runtime information differs", self.name(), model.node(id).location())
                 });
                 continue;
             }
             if feeds_result(model, id.into()) || feeds_result(model, other.into()) {
-                notes.add(|| format!("{}: {} stays: it is an output", self.name(), model.node(id).place()));
+                notes.add(|| format!("{}: {} stays: it is an output", self.name(), model.node(id).location()));
                 continue;
             }
             let mapped = |id: NodeId| model.constant_of(id.into()).is_some_and(Tensor::is_mapped);
             let (stays, goes) = if mapped(id) && !mapped(other) { (id, other) } else { (other, id) };
             same[at] = stays;
-            notes.add(|| format!("{}: fired at {}", self.name(), model.node(goes).place()));
+            notes.add(|| format!("{}: fired at {}", self.name(), model.node(goes).location()));
             model.replace_value(goes.into(), stays.into());
             model.remove(goes)?;
             merged += 1;

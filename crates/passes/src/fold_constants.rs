@@ -66,15 +66,15 @@ impl FoldConstants {
             return None;
         }
         if !self.decompression && node.rt_info.has("decompression") {
-            notes.add(|| format!("fold_constants: {} stays, it widens compressed weights", node.place()));
+            notes.add(|| format!("fold_constants: {} stays, it widens compressed weights", node.location()));
             return None;
         }
         if !self.decompression && dequantizes_weights(model, id) {
-            notes.add(|| format!("fold_constants: {} stays, it is a step to quantized weights", node.place()));
+            notes.add(|| format!("fold_constants: {} stays, it is a step to quantized weights", node.location()));
             return None;
         }
         if node.rt_info.has("DisableConstantFolding") && !self.decompression {
-            notes.add(|| format!("fold_constants: {} is marked to stay", node.place()));
+            notes.add(|| format!("fold_constants: {} is marked to stay", node.location()));
             return None;
         }
         // Known without evaluation: the shape arithmetic that inference followed. Not in a body, whose parameters may
@@ -92,7 +92,7 @@ impl FoldConstants {
             .map(|o| o.fact.shape.elements().and_then(|n| o.fact.ty.byte_len(n)).unwrap_or(0))
             .fold(0, usize::saturating_add);
         if bytes_out > ALWAYS_FOLDED_BYTES && bytes_out / 4 > bytes_in {
-            notes.add(|| format!("fold_constants: {} stays, {bytes_out} bytes from {bytes_in}", node.place()));
+            notes.add(|| format!("fold_constants: {} stays, {bytes_out} bytes from {bytes_in}", node.location()));
             return None;
         }
         match eval_node(model, id, inputs, &mut EvalEnv::default()) {

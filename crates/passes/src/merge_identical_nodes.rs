@@ -27,7 +27,7 @@ impl Pass for MergeIdenticalNodes {
                 known.push(id);
                 continue;
             };
-            let place = node.place();
+            let location = node.location();
             let outputs = node.outputs().len();
             let value = |node, port| Value { node, port };
             let clash = |port| feeds_result(model, value(id, port)) && feeds_result(model, value(first, port));
@@ -41,9 +41,9 @@ impl Pass for MergeIdenticalNodes {
             match outcome {
                 Outcome::Done => {
                     merged += 1;
-                    notes.add(|| format!("{}: fired at {place}", self.name()));
+                    notes.add(|| format!("{}: fired at {location}", self.name()));
                 }
-                Outcome::Skip(why) => notes.add(|| format!("{}: {place} stays: {why}", self.name())),
+                Outcome::Skip(why) => notes.add(|| format!("{}: {location} stays: {why}", self.name())),
                 Outcome::NoMatch => {}
             }
         }

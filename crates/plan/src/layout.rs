@@ -72,7 +72,7 @@ impl Layout {
         self.blocks.iter().any(|b| b.size > 0)
     }
 
-    /// Which axis of the model lies at each place in memory, blocks aside.
+    /// Which axis of the model lies at each position in memory, blocks aside.
     pub fn order(self, rank: usize) -> Vec<usize> {
         match self.order {
             AxisOrder::ChannelsLast if rank > 2 => {
@@ -129,17 +129,17 @@ impl Layout {
         self == other || shape.len() < 3 || lies(self).eq(lies(other))
     }
 
-    /// Gives the element of a plain value that lies at each place in memory; `None` for padding.
+    /// Gives the element of a plain value that lies at each position in memory; `None` for padding.
     pub fn plain_index(self, shape: &[usize]) -> impl FnMut(usize) -> Option<usize> {
         let (axes, shape) = (self.axes_and_sizes(shape), shape.to_vec());
         let (mut index, mut scale) = (vec![0; shape.len()], vec![1; shape.len()]);
-        move |mut place| {
+        move |mut position| {
             index.fill(0);
             scale.fill(1);
             for &(axis, n) in axes.iter().rev() {
-                index[axis] += place % n * scale[axis];
+                index[axis] += position % n * scale[axis];
                 scale[axis] *= n;
-                place /= n;
+                position /= n;
             }
             shape.iter().zip(&index).try_fold(0, |flat, (&n, &i)| (i < n).then_some(flat * n + i))
         }
@@ -154,14 +154,14 @@ impl Layout {
 
     /// The plain tensor of a shape whose elements lie in this layout.
     pub fn unpack(self, packed: &Tensor, shape: &[usize]) -> Result<Tensor, TensorError> {
-        let mut places = vec![None; shape.iter().product()];
+        let mut positions = vec![None; shape.iter().product()];
         let mut plain = self.plain_index(shape);
-        for place in 0..self.elements(shape) {
-            if let Some(flat) = plain(place) {
-                places[flat] = Some(place);
+        for position in 0..self.elements(shape) {
+            if let Some(flat) = plain(position) {
+                positions[flat] = Some(position);
             }
         }
-        packed.select(shape, |flat| places[flat])
+        packed.select(shape, |flat| positions[flat])
     }
 
     /// The name in reports, such as `channels_last` or `plain_c16`.

@@ -90,12 +90,12 @@ impl PrePostProcessor {
         let mut model = self.model;
         let (parameters, results) = (model.parameters().to_vec(), model.results().to_vec());
         for (info, id) in self.inputs.into_iter().zip(parameters) {
-            let place = format!("preprocessing of input `{}`", model.parameter_name(id));
-            info.apply(&mut model, id).map_err(|e| e.at(place))?;
+            let location = format!("preprocessing of input `{}`", model.parameter_name(id));
+            info.apply(&mut model, id).map_err(|e| e.at(location))?;
         }
         for (info, id) in self.outputs.into_iter().zip(results) {
-            let place = format!("postprocessing of output `{}`", model.result_name(id));
-            info.apply(&mut model, id).map_err(|e| e.at(place))?;
+            let location = format!("postprocessing of output `{}`", model.result_name(id));
+            info.apply(&mut model, id).map_err(|e| e.at(location))?;
         }
         model.infer()?;
         Ok(model)

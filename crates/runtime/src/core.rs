@@ -93,7 +93,7 @@ impl Core {
         self.state().registry.clone()
     }
 
-    /// Reads a model of any registered format, told by its content.
+    /// Reads a model of any registered format, detected from its content.
     pub fn read_model(&self, path: impl AsRef<Path>) -> Result<Model> {
         self.read(&ReadRequest::new(path.as_ref()))
     }
@@ -160,7 +160,7 @@ impl Core {
         read().map_err(|e: Error| e.at(format!("model {}", request.model)))
     }
 
-    /// Name of the format of a file, told by its content.
+    /// Name of the format of a file, detected from its content.
     pub fn format_of(&self, path: impl AsRef<Path>) -> Result<&'static str> {
         Ok(self.find_format(Content::File(path.as_ref()))?.name())
     }

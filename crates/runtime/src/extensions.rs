@@ -1,5 +1,5 @@
 //! Extensions of a `Core`: added by path, in lists or as objects, each once, in any order. What a model needs of them is
-//! written into it, so that whoever reads it elsewhere is told what is missing.
+//! written into it, so that a reader without it reports what is missing.
 
 use crate::core::Core;
 use crate::core::State;

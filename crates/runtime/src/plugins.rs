@@ -1,4 +1,4 @@
-//! Devices in libraries. A library is opened when its device is first used; one that cannot be opened is told then, and
+//! Devices in libraries. A library is opened when its device is first used; one that cannot be opened is reported then, and
 //! all other devices go on. Built-in devices need no file.
 
 use crate::core::Core;
@@ -141,13 +141,13 @@ fn entries(text: &str, folder: &Path) -> Result<Vec<(String, PluginEntry)>> {
         }
         list.push((
             required("name")?.to_string(),
-            PluginEntry { path: place(required("location")?, folder), properties },
+            PluginEntry { path: position(required("location")?, folder), properties },
         ));
     }
     Ok(list)
 }
 
-fn place(location: &str, folder: &Path) -> PathBuf {
+fn position(location: &str, folder: &Path) -> PathBuf {
     let given = Path::new(location);
     if given.is_absolute() {
         return given.to_path_buf();

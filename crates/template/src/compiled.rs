@@ -88,10 +88,10 @@ impl CompiledModel for Compiled {
     fn runtime_model(&self) -> Model {
         let mut model = self.model.clone();
         tell_kernel_troubles(&mut model);
-        for (place, id) in model.topological_order().unwrap_or_default().into_iter().enumerate() {
+        for (position, id) in model.topological_order().unwrap_or_default().into_iter().enumerate() {
             let kernel = kernel_of(&model, id);
             let info = model.rt_info_mut(id);
-            for (key, value) in [("execOrder", place.to_string()), ("primitiveType", kernel)] {
+            for (key, value) in [("execOrder", position.to_string()), ("primitiveType", kernel)] {
                 info.set(key, "0", vec![("value".into(), value)]);
             }
         }

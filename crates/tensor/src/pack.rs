@@ -60,14 +60,14 @@ pub fn pack(ty: ElementType, codes: &[u8]) -> Vec<u8> {
 
 /// Byte and shift of the two low bits, byte and shift of the high bit.
 fn split_u3(index: usize) -> (usize, usize, usize, usize) {
-    let (group, place) = (index / 8 * 3, index % 8);
-    (group + place / 4, 6 - place % 4 * 2, group + 2, 7 - place)
+    let (group, position) = (index / 8 * 3, index % 8);
+    (group + position / 4, 6 - position % 4 * 2, group + 2, 7 - position)
 }
 
 /// Byte and shift of the four low bits, byte and shift of the two high bits.
 fn split_u6(index: usize) -> (usize, usize, usize, usize) {
-    let (group, place) = (index / 4 * 3, index % 4);
-    (group + place / 2, 4 - place % 2 * 4, group + 2, 6 - place * 2)
+    let (group, position) = (index / 4 * 3, index % 4);
+    (group + position / 2, 4 - position % 2 * 4, group + 2, 6 - position * 2)
 }
 
 fn byte_or_zero(bytes: &[u8], index: usize) -> u8 {

@@ -93,14 +93,14 @@ impl<'a> PackedSequence<'a> {
 
     /// The packed list with a further element in front of element `index`; behind the last when that is the length.
     pub fn insert(&self, index: usize, item: &Tensor) -> Result<Tensor, TensorError> {
-        let place = match index == self.len() {
+        let position = match index == self.len() {
             true => self.bytes.len().max(HEAD),
             false => self.record(index, self.len() + 1)?.whole.start,
         };
         let mut bytes = head(self.len() + 1);
-        bytes.extend_from_slice(self.bytes.get(HEAD..place).unwrap_or_default());
+        bytes.extend_from_slice(self.bytes.get(HEAD..position).unwrap_or_default());
         write_record(&mut bytes, item)?;
-        bytes.extend_from_slice(self.bytes.get(place..).unwrap_or_default());
+        bytes.extend_from_slice(self.bytes.get(position..).unwrap_or_default());
         finish(bytes)
     }
 

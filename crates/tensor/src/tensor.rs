@@ -199,14 +199,14 @@ impl Tensor {
     /// The packed bytes at an address that fits the element type; where they lie elsewhere, a copy is made and kept. Panics
     /// for `String`.
     pub fn aligned_bytes(&self) -> Result<&[u8], TensorError> {
-        let Data::Bytes { len, aligned: Some(place), .. } = &self.data else { return Ok(self.bytes()) };
-        if place.get().is_none() {
+        let Data::Bytes { len, aligned: Some(position), .. } = &self.data else { return Ok(self.bytes()) };
+        if position.get().is_none() {
             let mut copy = SharedBytes::zeroed(*len)?;
             fresh_mut(&mut copy).copy_from_slice(self.bytes());
             // Another thread may have been quicker; then its copy stays.
-            let _ = place.set(copy);
+            let _ = position.set(copy);
         }
-        Ok(place.get().map_or(&[], SharedBytes::as_slice))
+        Ok(position.get().map_or(&[], SharedBytes::as_slice))
     }
 
     /// Lets the system take back the memory of bytes that are mapped from a file; they are read again on the next use.

@@ -34,13 +34,13 @@ pub fn every_op_has_three_cases(files: &[CaseFile]) -> Result<(), String> {
     if lacking.is_empty() { Ok(()) } else { Err(lacking.join("\n")) }
 }
 
-/// The case file of scripts/fixtures/own-opset.
-const OWN_OPSET: &str = "own_opset";
+/// The case file of scripts/fixtures/carafe-opset.
+const CARAFE_OPSET: &str = "carafe_opset";
 
 /// Every operation of our own opset, which no other engine has under its name, has a case with numbers from elsewhere.
 pub fn every_own_op_has_an_oracle(files: &[CaseFile]) -> Result<(), String> {
-    let Some(file) = files.iter().find(|f| f.name == OWN_OPSET) else {
-        return Err(format!("no case file `{OWN_OPSET}`; scripts/fixtures/own-opset writes it"));
+    let Some(file) = files.iter().find(|f| f.name == CARAFE_OPSET) else {
+        return Err(format!("no case file `{CARAFE_OPSET}`; scripts/fixtures/carafe-opset writes it"));
     };
     let judged: Vec<&OpInfo> = file.cases.iter().flat_map(ops_of).collect();
     let own = registry().all().into_iter().map(|f| f.info).filter(|info| info.opset == "carafe");
@@ -48,7 +48,7 @@ pub fn every_own_op_has_an_oracle(files: &[CaseFile]) -> Result<(), String> {
         own.filter(|info| !judged.iter().any(|j| std::ptr::eq(*j, *info))).map(|i| i.name).collect();
     match lacking.is_empty() {
         true => Ok(()),
-        false => Err(format!("add to scripts/fixtures/own-opset: {}", lacking.join(", "))),
+        false => Err(format!("add to scripts/fixtures/carafe-opset: {}", lacking.join(", "))),
     }
 }
 
@@ -80,7 +80,7 @@ pub fn every_op_round_trips_its_attributes(files: &[CaseFile]) -> Result<(), Str
         if let Ok(Some(op)) = make_op(case)
             && let Err(e) = round_trip(&*op)
         {
-            failures.push(format!("{}: {e}", case.place()));
+            failures.push(format!("{}: {e}", case.location()));
         }
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }

@@ -113,7 +113,7 @@ impl Path {
     /// Runs all cases of a file and gathers every failure with its line.
     pub fn run_file(self, file: &CaseFile) -> Result<(), String> {
         let failures: Vec<String> =
-            file.cases.iter().filter_map(|c| self.run(c).err().map(|e| format!("{}: {e}", c.place()))).collect();
+            file.cases.iter().filter_map(|c| self.run(c).err().map(|e| format!("{}: {e}", c.location()))).collect();
         if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
     }
 }
@@ -190,7 +190,7 @@ fn folded(case: &Case) -> Result<Vec<Tensor>> {
     for (&r, tensor) in model.results().iter().zip(&outputs) {
         let producer = model.node(model.result_value(r).node);
         if !producer.op().is::<Constant>() && tensor.byte_len() <= ALWAYS_FOLDED_BYTES {
-            return Err(Error::invalid(format!("{} was not folded", producer.place())));
+            return Err(Error::invalid(format!("{} was not folded", producer.location())));
         }
     }
     Ok(outputs)

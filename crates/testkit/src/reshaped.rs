@@ -126,14 +126,14 @@ fn stretched(tensor: &Tensor, axis: usize, times: usize) -> Option<Tensor> {
     let mut to = from.clone();
     *to.get_mut(axis)? *= times;
     let inner: usize = from[axis + 1..].iter().product();
-    let place = |flat: usize| {
+    let position = |flat: usize| {
         let (row, column) = (flat / (inner * to[axis]), flat % (inner * to[axis]));
         Some(row * inner * from[axis] + column % (inner * from[axis]))
     };
     if tensor.is_empty() {
         return None;
     }
-    tensor.select(&to, place).ok()
+    tensor.select(&to, position).ok()
 }
 
 // Inputs with axes so many times as long that the model takes, with what it makes of them.

@@ -79,8 +79,8 @@ fn extensions_take_part_in_every_phase_in_order() {
         "stage back",
         "last: 1",
     ];
-    let places: Vec<usize> = order.iter().map(|what| at(what)).collect();
-    assert!(places.is_sorted(), "{places:?} {lines:#?}");
+    let positions: Vec<usize> = order.iter().map(|what| at(what)).collect();
+    assert!(positions.is_sorted(), "{positions:?} {lines:#?}");
 }
 
 #[test]

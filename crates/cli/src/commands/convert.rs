@@ -71,14 +71,14 @@ pub(crate) fn run(core: &Core, args: &ConvertArgs) -> Result<()> {
 
 // Fills in the scopes of a replacement file.
 fn update(core: &Core, request: &ReadRequest<'_>, config: &Path) -> Result<()> {
-    let place = || format!("transformations config `{}`", config.display());
-    let text = files::read_text(config).map_err(|e| Error::io("cannot read", &e).at(place()))?;
+    let location = || format!("transformations config `{}`", config.display());
+    let text = files::read_text(config).map_err(|e| Error::io("cannot read", &e).at(location()))?;
     let model = match core.read_decoded(request)? {
         Some(model) => model,
         None => core.read(request)?,
     };
-    let text = convert::update_config(&model, &text).map_err(|e| e.at(place()))?;
-    files::write(config, text.as_bytes()).map_err(|e| Error::io("cannot write", &e).at(place()))?;
+    let text = convert::update_config(&model, &text).map_err(|e| e.at(location()))?;
+    files::write(config, text.as_bytes()).map_err(|e| Error::io("cannot write", &e).at(location()))?;
     print(&format!("{}\n", config.display()))
 }
 

@@ -47,8 +47,8 @@ pub(crate) fn run(core: &Core, args: &QueryArgs) -> Result<()> {
     }
     let mut out = String::new();
     for (_, node) in model.nodes() {
-        let place = if query.supported.iter().any(|n| n == node.name()) { args.device.as_str() } else { "-" };
-        let _ = writeln!(out, "{place:<10} {} ({})", node.name(), node.op().type_name());
+        let location = if query.supported.iter().any(|n| n == node.name()) { args.device.as_str() } else { "-" };
+        let _ = writeln!(out, "{location:<10} {} ({})", node.name(), node.op().type_name());
     }
     let total = query.supported.len() + query.unsupported.len();
     let _ = writeln!(out, "{} of {total} nodes run on {}", query.supported.len(), args.device);

@@ -83,11 +83,11 @@ fn memory_of_the_right_shape_is_used(b: &Bench) -> Outcome {
     let model = b.chain("1,?", 1);
     let mut request = b.compile(&model)?.create_request();
     let memory = row(6, 9);
-    let place = memory.storage_ptr();
+    let location = memory.storage_ptr();
     request.set_output(0, memory)?;
     request.set_input(0, row(6, 1))?;
     request.infer()?;
-    ensure!(request.output(0)?.storage_ptr() == place, "the output is not in the memory that was given for it");
+    ensure!(request.output(0)?.storage_ptr() == location, "the output is not in the memory that was given for it");
     same(&[request.output(0)?.clone()], &model.evaluate(&[row(6, 1)])?)
 }
 

@@ -41,7 +41,7 @@ fn text<'a>(node: &'a Node, key: &str) -> Outcome<&'a str> {
     let found = node.rt_info.get(key).and_then(|a| a.fields.iter().find(|(k, _)| k == "value"));
     match found {
         Some((_, v)) if !v.trim().is_empty() => Ok(v),
-        _ => Err(Stop::Failed(format!("{} has no {key}", node.place()))),
+        _ => Err(Stop::Failed(format!("{} has no {key}", node.location()))),
     }
 }
 
@@ -70,14 +70,20 @@ fn nodes_tell_their_order(b: &Bench) -> Outcome {
         let mut at: HashMap<NodeId, usize> = HashMap::new();
         for (id, node) in working(&model) {
             let order = text(node, "execOrder")?;
-            let order = order.parse().map_err(|_| Stop::Failed(format!("{}: execOrder is `{order}`", node.place())))?;
+            let order =
+                order.parse().map_err(|_| Stop::Failed(format!("{}: execOrder is `{order}`", node.location())))?;
             ensure!(!at.values().any(|o| *o == order), "two nodes have execOrder {order}");
             at.insert(id, order);
         }
         for (id, node) in working(&model) {
             for source in node.inputs() {
                 let before = at.get(&source.node).is_none_or(|o| *o < at[&id]);
-                ensure!(before, "{} runs before {}, which it reads", node.place(), model.node(source.node).place());
+                ensure!(
+                    before,
+                    "{} runs before {}, which it reads",
+                    node.location(),
+                    model.node(source.node).location()
+                );
             }
         }
     }

@@ -156,14 +156,14 @@ fn outputs_go_to_the_memory_that_was_given(b: &Bench) -> Outcome {
     let inputs = [row(4, 1), row(4, 2)];
     let mut request = b.compile(&model)?.create_request();
     let memory = [floats(&[9.0; 4]), floats(&[8.0; 4])];
-    let places = memory.each_ref().map(Tensor::storage_ptr);
+    let locations = memory.each_ref().map(Tensor::storage_ptr);
     for (i, t) in memory.into_iter().enumerate() {
         request.set_output(i, t)?;
     }
     let expected = model.evaluate(&inputs)?;
     same(&run(&mut *request, &inputs, 2)?, &expected)?;
-    for (i, place) in places.iter().enumerate() {
-        ensure!(request.output(i)?.storage_ptr() == *place, "output {i} is not in the memory that was given for it");
+    for (i, location) in locations.iter().enumerate() {
+        ensure!(request.output(i)?.storage_ptr() == *location, "output {i} is not in the memory that was given for it");
     }
     Ok(())
 }
@@ -172,12 +172,12 @@ fn memory_that_was_given_is_used_again(b: &Bench) -> Outcome {
     let model = b.plain();
     let mut request = b.compile(&model)?.create_request();
     let memory = floats(&[9.0; 4]);
-    let place = memory.storage_ptr();
+    let location = memory.storage_ptr();
     request.set_output(0, memory)?;
     for seed in 0..3 {
         request.set_input(0, row(4, seed))?;
         request.infer()?;
-        ensure!(request.output(0)?.storage_ptr() == place, "inference {seed} put the output elsewhere");
+        ensure!(request.output(0)?.storage_ptr() == location, "inference {seed} put the output elsewhere");
         compare_one(&*request, &model.evaluate(&[row(4, seed)])?)?;
     }
     Ok(())

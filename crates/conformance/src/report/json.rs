@@ -18,15 +18,15 @@ impl Report {
                        "ms": row.time.as_millis() as u64})
             })
             .collect();
-        let places = |list: &[(String, String)]| -> Vec<Value> {
-            list.iter().map(|(place, message)| json!({"case": place, "message": message})).collect()
+        let locations = |list: &[(String, String)]| -> Vec<Value> {
+            list.iter().map(|(location, message)| json!({"case": location, "message": message})).collect()
         };
         let ops: Vec<Value> = self
             .ops
             .iter()
             .map(|op| {
-                json!({"name": op.name, "opset": op.opset, "passed": op.passed, "failed": places(&op.failures),
-                       "unsupported": places(&op.unsupported)})
+                json!({"name": op.name, "opset": op.opset, "passed": op.passed, "failed": locations(&op.failures),
+                       "unsupported": locations(&op.unsupported)})
             })
             .collect();
         json!({

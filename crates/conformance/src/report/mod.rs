@@ -102,7 +102,9 @@ impl Report {
             }
         }
         for op in &self.ops {
-            all.extend(op.failures.iter().map(|(place, m)| (format!("{} ({}) {place}", op.name, op.opset), m.clone())));
+            all.extend(
+                op.failures.iter().map(|(location, m)| (format!("{} ({}) {location}", op.name, op.opset), m.clone())),
+            );
         }
         all
     }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Does what the entries of the file say to a model; how many replacements were made. An entry that matches nothing is
-/// told of in the notes, and the conversion goes on.
+/// reported in the notes, and the conversion goes on.
 pub fn apply_config(model: &mut Model, text: &str, core: &Core, notes: &mut Notes) -> Result<usize> {
     ConfigPass::new(ReplacementFile::parse(text)?, core).run(model, notes)
 }

@@ -103,11 +103,11 @@ impl DynamicOutput<Cpu> for Boxes {
         let (corners, scores) = (inputs[0].to_vec::<f32>()?, inputs[1].to_vec::<f32>()?);
         nms.run(exec, &corners, &scores, limits, &mut work, &mut rows);
         let n = rows.len();
-        let places: Vec<i64> =
+        let positions: Vec<i64> =
             rows.iter().flat_map(|r| [i64::from(r.image), i64::from(r.class), i64::from(r.index)]).collect();
         let numbers: Vec<f32> = rows.iter().flat_map(|r| [r.image as f32, r.class as f32, r.score]).collect();
         let made = vec![
-            Tensor::from_i64(self.index, &[n, 3], &places)?,
+            Tensor::from_i64(self.index, &[n, 3], &positions)?,
             Tensor::from_slice(&[n, 3], &numbers)?,
             Tensor::from_i64(self.index, &[1], &[n as i64])?,
         ];
@@ -258,17 +258,17 @@ impl DynamicOutput<Cpu> for Places {
         let data = &inputs[0];
         let bytes = data.aligned_bytes()?;
         let made = match data.element_type() {
-            ElementType::F32 => self.places::<f32>(exec, data, bytemuck::cast_slice(bytes)),
-            ElementType::I32 => self.places::<i32>(exec, data, bytemuck::cast_slice(bytes)),
-            ElementType::I64 => self.places::<i64>(exec, data, bytemuck::cast_slice(bytes)),
-            _ => self.places::<u8>(exec, data, bytes),
+            ElementType::F32 => self.positions::<f32>(exec, data, bytemuck::cast_slice(bytes)),
+            ElementType::I32 => self.positions::<i32>(exec, data, bytemuck::cast_slice(bytes)),
+            ElementType::I64 => self.positions::<i64>(exec, data, bytemuck::cast_slice(bytes)),
+            _ => self.positions::<u8>(exec, data, bytes),
         };
         Ok(vec![made?])
     }
 }
 
 impl Places {
-    fn places<T: Number>(&self, exec: &Exec<'_>, tensor: &Tensor, data: &[T]) -> Result<Tensor> {
+    fn positions<T: Number>(&self, exec: &Exec<'_>, tensor: &Tensor, data: &[T]) -> Result<Tensor> {
         let kernel = NonZero::new(tensor.shape());
         let counts = kernel.count(exec, data);
         let mut made = Tensor::zeros(self.index, &[kernel.rank(), counts.total()])?;

@@ -4,7 +4,7 @@ use super::types::{indices, is_index};
 use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::Result;
 use carafe_kernels::{EmbeddingTerm, embedding_sum};
-use carafe_ops::own::EmbeddingSum;
+use carafe_ops::carafe::EmbeddingSum;
 use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 

@@ -162,7 +162,7 @@ fn of_two(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Option<Built> {
 fn offsets(own: &[usize], steps: &[usize], batch: &[usize]) -> Vec<usize> {
     let count: usize = batch.iter().product();
     let ahead = batch.len() - own.len();
-    let place = |mut flat: usize| {
+    let position = |mut flat: usize| {
         let mut at = 0;
         for axis in (0..batch.len()).rev() {
             let i = flat % batch[axis];
@@ -173,5 +173,5 @@ fn offsets(own: &[usize], steps: &[usize], batch: &[usize]) -> Vec<usize> {
         }
         at
     };
-    (0..count).map(place).collect()
+    (0..count).map(position).collect()
 }

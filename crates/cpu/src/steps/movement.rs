@@ -111,8 +111,8 @@ fn concat(site: &Site<'_>, axis: i64) -> Option<Built> {
         return Some(Built::view(0, layout, layout));
     }
     let lengths: Vec<usize> = site.inputs.iter().map(|p| p.shape[axis]).collect();
-    let place = layout.axis(axis, out.rank());
-    let parts = parts_of(&layout.dims(&out.shape), place, &lengths, size_of(out), true);
+    let position = layout.axis(axis, out.rank());
+    let parts = parts_of(&layout.dims(&out.shape), position, &lengths, size_of(out), true);
     let reads = (0..site.inputs.len()).map(|i| (i, layout));
     let work = Work::Step(parts_step(parts, &RowStrides::default()));
     Some(Built::new(work, reads, [layout]))
@@ -155,8 +155,8 @@ fn split(site: &Site<'_>) -> Option<Built> {
     if lengths.len() == 1 {
         return Some(Built::view(0, layout, layout));
     }
-    let place = layout.axis(axis, from.rank());
-    let parts = parts_of(&layout.dims(&from.shape), place, &lengths, size_of(from), false);
+    let position = layout.axis(axis, from.rank());
+    let parts = parts_of(&layout.dims(&from.shape), position, &lengths, size_of(from), false);
     let work = Work::Step(parts_step(parts, &RowStrides::default()));
     Some(Built::new(work, [(0, layout)], vec![layout; lengths.len()]))
 }
@@ -253,11 +253,11 @@ fn slice_scatter(site: &Site<'_>) -> Option<Built> {
         return None;
     }
     let layout = data.layout;
-    let place = sliced(site, axes_of(data), 2, &updates.shape)?;
+    let position = sliced(site, axes_of(data), 2, &updates.shape)?;
     let from = axes_of(&Port { layout, ..updates.clone() });
     let step = Overlaid {
         data: StridedCopy::of(&kernels::View::whole(&[data.len()]), size_of(data)),
-        updates: StridedCopy::between(&from, &place, size_of(data)),
+        updates: StridedCopy::between(&from, &position, size_of(data)),
     };
     Some(Built::step(step, vec![(0, layout), (1, layout)], layout))
 }

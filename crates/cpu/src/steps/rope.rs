@@ -3,7 +3,7 @@
 use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::Result;
 use carafe_kernels::{Rope, RopeForm, RopeParams};
-use carafe_ops::own::RotaryEmbedding;
+use carafe_ops::carafe::RotaryEmbedding;
 use carafe_plan::Layout;
 use carafe_tensor::strides;
 

@@ -7,8 +7,8 @@ use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, PartedNorm, RowNorm};
 use carafe_kernels::reduce::{Reduce, Reduction};
 use carafe_kernels::softmax::Softmax;
 use carafe_ops::activation as act;
+use carafe_ops::carafe::RmsNorm;
 use carafe_ops::normalization as norm;
-use carafe_ops::own::RmsNorm;
 use carafe_ops::reduce as red;
 use carafe_plan::elementwise::{Binary, Elt};
 use carafe_plan::{ElementwiseOp, Layout, Source};
@@ -25,7 +25,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 enum Rows {
     Softmax(Softmax, &'static str),
     Reduce(Reduce),
-    /// With the places of a factor and a term among the reads.
+    /// With the positions of a factor and a term among the reads.
     Norm(RowNorm, Option<usize>, Option<usize>),
     Groups(GroupNorm, usize, Option<usize>, Option<usize>),
     Parted(PartedNorm),
@@ -55,7 +55,7 @@ impl Step<Cpu> for Rows {
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let (exec, x) = (io.exec, io.input(0));
-        let vector = |place: &Option<usize>| place.map(|i| io.input(i));
+        let vector = |position: &Option<usize>| position.map(|i| io.input(i));
         if io.in_place.is_some() {
             match self {
                 Rows::Softmax(kernel, _) => kernel.run_in_place(exec, out, None),
@@ -89,8 +89,8 @@ fn softmax(site: &Site<'_>) -> Option<Built> {
     };
     let x = &site.inputs[0];
     let axis = normalize_axis(axis, x.rank()).ok()?;
-    let place = x.layout.axis(axis, x.rank());
-    let [outer, len, inner] = around(&x.layout.dims(&x.shape), place, place);
+    let position = x.layout.axis(axis, x.rank());
+    let [outer, len, inner] = around(&x.layout.dims(&x.shape), position, position);
     let kernel = Softmax::new(outer, len, inner).log(log);
     let name = if log { "log_softmax" } else { "softmax" };
     Some(Built::step(Rows::Softmax(kernel, name), vec![(0, x.layout)], x.layout))
@@ -127,8 +127,8 @@ fn reduce(site: &Site<'_>) -> Option<Built> {
     // Without the folded axes what is left must lie in the order of the model.
     let kept: Vec<usize> = x.layout.order(rank).into_iter().filter(|a| !axes.contains(a)).collect();
     let layout = if keep || kept.is_sorted() { x.layout } else { Layout::PLAIN };
-    let places: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
-    let kernel = Reduce::new(kind, &layout.dims(&x.shape), &places);
+    let positions: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
+    let kernel = Reduce::new(kind, &layout.dims(&x.shape), &positions);
     let out = if keep { layout } else { Layout::PLAIN };
     Some(Built::step(Rows::Reduce(kernel), vec![(0, layout)], out))
 }
@@ -244,11 +244,11 @@ fn anywhere(site: &Site<'_>, kind: NormKind, axes: &[usize], layout: Layout) -> 
     if x.len() == 0 {
         return None;
     }
-    let places: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
+    let positions: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
     // Sizes that are kept and folded by turns, kept ones first.
     let mut sizes = vec![1];
-    for (place, &n) in layout.dims(&x.shape).iter().enumerate().filter(|(_, n)| **n != 1) {
-        if places.contains(&place) == sizes.len().is_multiple_of(2) {
+    for (position, &n) in layout.dims(&x.shape).iter().enumerate().filter(|(_, n)| **n != 1) {
+        if positions.contains(&position) == sizes.len().is_multiple_of(2) {
             *sizes.last_mut()? *= n;
         } else {
             sizes.push(n);

@@ -51,12 +51,12 @@ impl Step<Cpu> for Best {
         let exec = io.exec;
         with_type!(self.ty, T => {
             let data = io.input::<T>(0);
-            let [values, places] = &mut *io.outputs else { return Ok(()) };
-            let places = match self.index {
-                ElementType::I64 => IndicesMut::I64(bytemuck::cast_slice_mut(places)),
-                _ => IndicesMut::I32(bytemuck::cast_slice_mut(places)),
+            let [values, positions] = &mut *io.outputs else { return Ok(()) };
+            let positions = match self.index {
+                ElementType::I64 => IndicesMut::I64(bytemuck::cast_slice_mut(positions)),
+                _ => IndicesMut::I32(bytemuck::cast_slice_mut(positions)),
             };
-            self.kernel.run::<T>(exec, data, bytemuck::cast_slice_mut(values), places);
+            self.kernel.run::<T>(exec, data, bytemuck::cast_slice_mut(values), positions);
         });
         Ok(())
     }
@@ -189,8 +189,8 @@ impl Step<Cpu> for Reversed {
 
 fn reverse_sequence(site: &Site<'_>, op: &ReverseSequence) -> Option<Built> {
     let (data, lengths, layout) = (&site.inputs[0], &site.inputs[1], site.layout(0));
-    let place = |axis: i64| Some(layout.axis(normalize_axis(axis, data.rank()).ok()?, data.rank()));
-    let (batch, seq) = (place(op.batch_axis)?, place(op.seq_axis)?);
+    let position = |axis: i64| Some(layout.axis(normalize_axis(axis, data.rank()).ok()?, data.rank()));
+    let (batch, seq) = (position(op.batch_axis)?, position(op.seq_axis)?);
     if batch == seq || !is_index(lengths.ty) {
         return None;
     }

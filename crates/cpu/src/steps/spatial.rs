@@ -5,7 +5,7 @@ use super::types::is_index;
 use super::{Built, Cpu, Io, Site, Step, Work, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Result, normalize_axis};
-use carafe_kernels::{Deconv, DeconvShape, MaxPlaces, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
+use carafe_kernels::{Deconv, DeconvShape, MaxPositions, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropData};
 use carafe_ops::pooling as pool;
@@ -140,24 +140,24 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
 
 /// The largest number and its place, of planes.
 #[derive(Debug)]
-struct PlacesStep {
-    kernel: MaxPlaces,
+struct PositionsStep {
+    kernel: MaxPositions,
     index: ElementType,
 }
 
-impl Step<Cpu> for PlacesStep {
+impl Step<Cpu> for PositionsStep {
     fn kernel(&self) -> String {
         "pool_max_places".into()
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let input = io.input(0);
-        let [out, places] = &mut *io.outputs else { return Ok(()) };
+        let [out, positions] = &mut *io.outputs else { return Ok(()) };
         let out = bytemuck::cast_slice_mut(out);
-        let places = match self.index {
-            ElementType::I32 => Places::I32(bytemuck::cast_slice_mut(places)),
-            _ => Places::I64(bytemuck::cast_slice_mut(places)),
+        let positions = match self.index {
+            ElementType::I32 => Places::I32(bytemuck::cast_slice_mut(positions)),
+            _ => Places::I64(bytemuck::cast_slice_mut(positions)),
         };
-        self.kernel.run(io.exec, input, out, places);
+        self.kernel.run(io.exec, input, out, positions);
         Ok(())
     }
 }
@@ -166,10 +166,10 @@ fn with_places(site: &Site<'_>, shape: PoolShape) -> Option<Built> {
     let axis = site.op.get::<pool::MaxPool>()?.axis;
     let (data, index) = (&site.inputs[0].shape, site.outputs.get(1)?.ty);
     let counted: usize = data[normalize_axis(axis, data.len()).ok()?..].iter().product();
-    if counted == 0 || !is_index(index) || !MaxPlaces::fits(shape.in_spatial) {
+    if counted == 0 || !is_index(index) || !MaxPositions::fits(shape.in_spatial) {
         return None;
     }
-    let step = PlacesStep { kernel: MaxPlaces::new(shape, counted), index };
+    let step = PositionsStep { kernel: MaxPositions::new(shape, counted), index };
     let outputs = vec![Layout::PLAIN; 2];
     let reads = vec![(0, Layout::PLAIN)];
     Some(Built::new(Work::Step(Arc::new(step)), reads, outputs))

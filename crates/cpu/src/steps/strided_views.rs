@@ -91,8 +91,8 @@ pub(super) fn size_of(port: &Port) -> usize {
 /// A value as the model sees it, over its memory.
 pub(super) fn axes_of(port: &Port) -> View {
     let rank = port.rank();
-    let places: Vec<usize> = (0..rank).map(|a| port.layout.axis(a, rank)).collect();
-    View::whole(&port.layout.dims(&port.shape)).permuted(&places)
+    let positions: Vec<usize> = (0..rank).map(|a| port.layout.axis(a, rank)).collect();
+    View::whole(&port.layout.dims(&port.shape)).permuted(&positions)
 }
 
 /// Axes that keep their number keep their order in memory.
@@ -243,8 +243,8 @@ fn shuffle(site: &Site<'_>, op: &ShuffleChannels) -> Option<Built> {
     let axis = normalize_axis(op.axis, from.rank()).ok()?;
     let group = op.group as usize;
     let view = axes_of(from).split(axis, &[group, from.shape[axis] / group]);
-    let place = |a: usize| if a > axis { a + 1 } else { a };
-    let mut groups: Vec<Vec<usize>> = (0..from.rank()).map(|a| vec![place(a)]).collect();
+    let position = |a: usize| if a > axis { a + 1 } else { a };
+    let mut groups: Vec<Vec<usize>> = (0..from.rank()).map(|a| vec![position(a)]).collect();
     groups[axis] = vec![axis + 1, axis];
     Some(Strided { view, groups }.built(site, "shuffle_channels"))
 }

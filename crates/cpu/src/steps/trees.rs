@@ -3,8 +3,8 @@
 use super::{Built, Cpu, Io, Site, Step};
 use carafe_graph::{Error, Result};
 use carafe_kernels::{TreeNodes, TreeTest, TreeWalk as Kernel};
-use carafe_ops::own::TreeWalk;
-use carafe_ops::own::tree_walk::Test;
+use carafe_ops::carafe::TreeWalk;
+use carafe_ops::carafe::tree_walk::Test;
 use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 

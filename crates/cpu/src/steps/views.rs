@@ -50,7 +50,7 @@ fn transposed(site: &Site<'_>) -> Option<Built> {
         }
     }
     let dims = from.layout.dims(&from.shape);
-    let places: Vec<usize> = order.iter().map(|&a| from.layout.axis(a, rank)).collect();
-    let copy = Copy::permute("transpose", &dims, &places, to.ty);
+    let positions: Vec<usize> = order.iter().map(|&a| from.layout.axis(a, rank)).collect();
+    let copy = Copy::permute("transpose", &dims, &positions, to.ty);
     Some(Built::step(copy, vec![(0, from.layout)], Layout::PLAIN))
 }

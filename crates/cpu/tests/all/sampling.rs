@@ -1,4 +1,4 @@
-//! Images sampled at points that are data, columns added back and places of the largest: against the operations' own
+//! Images sampled at points that are data, columns added back and positions of the largest: against the operations' own
 //! evaluation, of random shapes.
 
 use crate::nets::{Numbers, assert_like_eval, compile, conv, ints, weights};

@@ -29,11 +29,11 @@ fn input(m: &mut Model, name: &str, shape: &str) -> Value {
 fn chosen(m: &mut Model, x: Value, numbers: Value, limit: f32) -> Value {
     let limit = m.constant("limit", Tensor::scalar(limit)).unwrap();
     let above = op(m, Greater::default(), &[numbers, limit]);
-    let places = op(m, NonZero { output_type: ElementType::I64 }, &[above]);
+    let positions = op(m, NonZero { output_type: ElementType::I64 }, &[above]);
     let first = ints(m, &[0]);
-    let places = op(m, SqueezeV1, &[places, first]);
+    let positions = op(m, SqueezeV1, &[positions, first]);
     let axis = m.constant("axis", Tensor::scalar(0i64)).unwrap();
-    op(m, Gather { batch_dims: 0 }, &[x, places, axis])
+    op(m, Gather { batch_dims: 0 }, &[x, positions, axis])
 }
 
 fn same(request: &mut Box<dyn InferRequest>, expected: &[Tensor], inputs: &[Tensor]) {
@@ -123,9 +123,9 @@ fn boxes_that_are_left_are_looked_at() {
     let kept = op(&mut m, nms, &[boxes, scores, most, iou, limit]);
     let axis = m.constant("axis", Tensor::scalar(1i64)).unwrap();
     let column = m.constant("column", Tensor::scalar(2i64)).unwrap();
-    let places = op(&mut m, Gather { batch_dims: 0 }, &[kept, column, axis]);
+    let positions = op(&mut m, Gather { batch_dims: 0 }, &[kept, column, axis]);
     let axis = m.constant("axis", Tensor::scalar(0i64)).unwrap();
-    let rows = op(&mut m, Gather { batch_dims: 0 }, &[features, places, axis]);
+    let rows = op(&mut m, Gather { batch_dims: 0 }, &[features, positions, axis]);
     let w = weights(&mut m, n, &[16, 40]);
     let y = op(&mut m, MatMul { transpose_a: false, transpose_b: false }, &[rows, w]);
     let shape = ints(&mut m, &[-1, 2, 20]);

@@ -121,15 +121,15 @@ fn a_queue_is_dropped_while_it_runs_and_inside_its_own_callback() {
     assert_eq!(fake.requests_alive.load(std::sync::atomic::Ordering::SeqCst), 0);
 
     let (_, inside) = queue(Behaviour::default(), 3);
-    let place = Arc::new(Mutex::new(None));
-    let (taken, (send, heard)) = (place.clone(), mpsc::channel());
+    let position = Arc::new(Mutex::new(None));
+    let (taken, (send, heard)) = (position.clone(), mpsc::channel());
     inside
         .set_callback(move |_, ()| {
             drop(taken.lock().unwrap().take());
             send.send(()).unwrap();
         })
         .unwrap();
-    let mut held = place.lock().unwrap();
+    let mut held = position.lock().unwrap();
     for _ in 0..3 {
         inside.start_async([], ()).unwrap();
     }

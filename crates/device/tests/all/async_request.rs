@@ -290,9 +290,9 @@ fn the_compiled_model_may_go_first() {
 fn a_request_may_be_dropped_inside_its_own_callback() {
     for restart in [false, true] {
         let fake = compiled(Behaviour::default());
-        let place = Arc::new(Mutex::new(Some(request(&fake))));
+        let position = Arc::new(Mutex::new(Some(request(&fake))));
         let (send, heard) = mpsc::channel();
-        let (inside, alive) = (place.clone(), fake.clone());
+        let (inside, alive) = (position.clone(), fake.clone());
         let callback = move |_: Option<&_>, handle: &carafe_device::RequestHandle| {
             if restart {
                 handle.start_async().unwrap();
@@ -301,7 +301,7 @@ fn a_request_may_be_dropped_inside_its_own_callback() {
             send.send(alive.requests_alive.load(Ordering::SeqCst)).unwrap();
         };
         {
-            let r = place.lock().unwrap();
+            let r = position.lock().unwrap();
             r.as_ref().unwrap().set_callback(callback).unwrap();
             r.as_ref().unwrap().start_async().unwrap();
         }

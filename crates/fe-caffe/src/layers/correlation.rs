@@ -1,4 +1,4 @@
-//! Correlation and Correlation1D of FlowNet: patches of one image with those of the other around the same place, one channel
+//! Correlation and Correlation1D of FlowNet: patches of one image with those of the other around the same position, one channel
 //! for each shift. Composed: a product or a difference for every shift, averaged over channels, then over the patch.
 
 use super::cx::LayerCx;

@@ -88,8 +88,8 @@ fn diagonal(n: &NodeCx<'_>, shape: &[usize], count: usize, filler: &str) -> Resu
         return Err(n.fail(format!("`diag_val` has {found} values, weights {shape:?} are no matrix of that many rows")));
     }
     let mut values = vec![0.0; count];
-    for (place, v) in values.iter_mut().step_by(given.len() + 1).zip(&given) {
-        *place = *v;
+    for (position, v) in values.iter_mut().step_by(given.len() + 1).zip(&given) {
+        *position = *v;
     }
     Ok(values)
 }

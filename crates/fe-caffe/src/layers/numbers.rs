@@ -48,8 +48,8 @@ pub(super) fn size(n: &mut NodeCx<'_>, v: Value) -> Result<Value> {
 }
 
 /// Some elements of a vector.
-pub(super) fn picked(n: &mut NodeCx<'_>, v: Value, places: &[i64]) -> Result<Value> {
-    let (at, zero) = (n.i64s(places)?, n.i64(0)?);
+pub(super) fn picked(n: &mut NodeCx<'_>, v: Value, positions: &[i64]) -> Result<Value> {
+    let (at, zero) = (n.i64s(positions)?, n.i64(0)?);
     n.emit(Gather { batch_dims: 0 }, &[v, at, zero])
 }
 

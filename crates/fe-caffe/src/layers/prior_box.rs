@@ -1,6 +1,6 @@
 //! PriorBox and PriorBoxClustered: anchors of SSD. A grid whose steps differ by axis has no attribute in PriorBox; its boxes
 //! are listed and become those of PriorBoxClustered, which has both steps. Sizes of the image given by the layer take the
-//! place of those of the second bottom in PriorBox alone.
+//! position of those of the second bottom in PriorBox alone.
 
 use super::cx::LayerCx;
 use super::numbers::{list, size};
@@ -106,7 +106,7 @@ fn prior_box(n: &mut NodeCx<'_>) -> Result<Outputs> {
         let placed = cells.iter().sum::<f32>() * fixed_ratio.len() as f32;
         let room = placed + fixed_size.len() as f32 * (counted as f32 - fixed_ratio.len() as f32);
         return Err(n.unsupported(format!(
-            "{} of `fixed_ratio` place {placed} boxes a cell, the shape of its top has room for {room}: boxes are counted by \
+            "{} of `fixed_ratio` position {placed} boxes a cell, the shape of its top has room for {room}: boxes are counted by \
              `aspect_ratio`, which makes {counted} (1 always, and those that `flip` adds); let it make as many as there are \
              of `fixed_ratio`, the boxes stay the same",
             fixed_ratio.len()

@@ -1,4 +1,4 @@
-//! Layers that gather an axis or many into less. ArgMax orders equal values by their places from the last to the first, other
+//! Layers that gather an axis or many into less. ArgMax orders equal values by their positions from the last to the first, other
 //! than the operation it becomes.
 
 use super::cx::LayerCx;
@@ -44,13 +44,13 @@ fn arg_max(n: &mut NodeCx<'_>) -> Result<Outputs> {
     }
     if let Some(axis) = n.opt_attr::<i64>("axis")? {
         let axis = n.axis(axis, rank)? as i64;
-        let (values, places) = largest(n, x, axis, k)?;
-        return Ok(if values_too { values } else { places }.into());
+        let (values, positions) = largest(n, x, axis, k)?;
+        return Ok(if values_too { values } else { positions }.into());
     }
-    // Over everything but the batch: places, and behind them the values.
+    // Over everything but the batch: positions, and behind them the values.
     let rows = n.reshape(x, &[0, 1, -1])?;
-    let (values, places) = largest(n, rows, 2, k)?;
-    let mut y = if values_too { n.concat(&[places, values], 1)? } else { places };
+    let (values, positions) = largest(n, rows, 2, k)?;
+    let mut y = if values_too { n.concat(&[positions, values], 1)? } else { positions };
     if rank > 3 {
         let axes: Vec<i64> = (3..rank as i64).collect();
         y = n.unsqueeze(y, &axes)?;
@@ -58,7 +58,7 @@ fn arg_max(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(y.into())
 }
 
-// The largest values of an axis and their places, both as floats.
+// The largest values of an axis and their positions, both as floats.
 fn largest(n: &mut NodeCx<'_>, x: Value, axis: i64, k: i64) -> Result<(Value, Value)> {
     let from_the_end = reversed(n, x, axis)?;
     let k = n.i64(k)?;
@@ -74,6 +74,6 @@ fn largest(n: &mut NodeCx<'_>, x: Value, axis: i64, k: i64) -> Result<(Value, Va
     let (at, zero) = (n.i64(axis)?, n.i64(0)?);
     let size = n.emit(Gather { batch_dims: 0 }, &[shape, at, zero])?;
     let last = n.plus_number(size, -1.0)?;
-    let places = n.minus(last, found[1])?;
-    Ok((found[0], n.convert(places, ElementType::F32)?))
+    let positions = n.minus(last, found[1])?;
+    Ok((found[0], n.convert(positions, ElementType::F32)?))
 }

@@ -191,14 +191,14 @@ fn filter(
     stretch: Option<Value>,
     cubic: bool,
 ) -> Result<Value> {
-    let places = ticks(n, to)?;
-    let places = n.times(places, step)?;
+    let positions = ticks(n, to)?;
+    let positions = n.times(positions, step)?;
     let half = n.times_number(step, 0.5)?;
     let half = n.plus_number(half, -0.5)?;
-    let places = n.plus(places, half)?;
-    let places = n.unsqueeze(places, &[1])?;
+    let positions = n.plus(positions, half)?;
+    let positions = n.unsqueeze(positions, &[1])?;
     let pixels = ticks(n, from)?;
-    let far = n.minus(places, pixels)?;
+    let far = n.minus(positions, pixels)?;
     let mut far = n.emit(Abs, &[far])?;
     if let Some(stretch) = stretch {
         far = n.over(far, stretch)?;

@@ -69,16 +69,16 @@ fn spatial_transformer(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let theta = n.concat(&entries, 1)?;
     let theta = n.reshape(theta, &[0, 2, 3])?;
     // r / rows * 2 - 1, c / columns * 2 - 1, 1
-    let places = pixels(n, to)?;
+    let positions = pixels(n, to)?;
     let counts = n.convert(to, ElementType::F32)?;
-    let places = n.over(places, counts)?;
-    let places = n.times_number(places, 2.0)?;
-    let places = n.plus_number(places, -1.0)?;
-    let places = n.reshape(places, &[-1, 2])?;
-    let ones = part(n, places, &[1], &[0], &[1], &[1])?;
+    let positions = n.over(positions, counts)?;
+    let positions = n.times_number(positions, 2.0)?;
+    let positions = n.plus_number(positions, -1.0)?;
+    let positions = n.reshape(positions, &[-1, 2])?;
+    let ones = part(n, positions, &[1], &[0], &[1], &[1])?;
     let ones = n.times_number(ones, 0.0)?;
     let ones = n.plus_number(ones, 1.0)?;
-    let points = n.concat(&[places, ones], 1)?;
+    let points = n.concat(&[positions, ones], 1)?;
     let grid = n.emit(MatMul { transpose_a: false, transpose_b: true }, &[points, theta])?;
     let half = pixel(n, from, 1.0)?;
     let grid = n.plus(grid, half)?;

@@ -1,4 +1,4 @@
-//! Upsample and its kin. With one bottom every pixel becomes a block; with a second one, the places that a pooling found its
+//! Upsample and its kin. With one bottom every pixel becomes a block; with a second one, the positions that a pooling found its
 //! maxima at, values go back to where they were and all else is zero.
 
 use super::cx::LayerCx;
@@ -43,7 +43,7 @@ fn upsample(n: &mut NodeCx<'_>) -> Result<Outputs> {
     };
     match bottoms[..] {
         [x] => Ok(blocks(n, x, to)?.into()),
-        [x, places] => Ok(unpooled(n, x, places, to)?.into()),
+        [x, positions] => Ok(unpooled(n, x, positions, to)?.into()),
         _ => Err(n.fail(format!("takes one or two bottoms, has {}", bottoms.len()))),
     }
 }
@@ -58,7 +58,7 @@ fn flag(n: &NodeCx<'_>, name: &str) -> Result<i64> {
 
 // Of DeconvNet: windows as those of the pooling, or a size.
 fn unpooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let [x, places] = n.bottoms_of()?;
+    let [x, positions] = n.bottoms_of()?;
     let method: String = n.attr("unpool", "MAX".to_string())?;
     if method != "MAX" {
         return Err(n.unsupported(format!("unpooling `{method}` is not supported, MAX is")));
@@ -72,7 +72,7 @@ fn unpooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let pads = both(n, "pad", ["pad_h", "pad_w"], 0)?;
     let wanted = both(n, "unpool_size", ["unpool_h", "unpool_w"], 0)?;
     let to = if wanted.iter().all(|s| *s > 0) { n.i64s(&wanted)? } else { windows(n, x, kernel, strides, pads)? };
-    Ok(unpooled(n, x, places, to)?.into())
+    Ok(unpooled(n, x, positions, to)?.into())
 }
 
 // Of OpenCV and ENet: a third bottom has the size.
@@ -84,12 +84,12 @@ fn max_unpool(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let kernel = pair(n, ["pool_k_h", "pool_k_w"], 2)?;
     let strides = pair(n, ["pool_stride_h", "pool_stride_w"], 2)?;
     let pads = pair(n, ["pool_pad_h", "pool_pad_w"], 0)?;
-    let (x, places, to) = match bottoms[..] {
-        [x, places] => (x, places, windows(n, x, kernel, strides, pads)?),
-        [x, places, like] => (x, places, size(n, like)?),
+    let (x, positions, to) = match bottoms[..] {
+        [x, positions] => (x, positions, windows(n, x, kernel, strides, pads)?),
+        [x, positions, like] => (x, positions, size(n, like)?),
         _ => return Err(n.fail(format!("takes two or three bottoms, has {}", bottoms.len()))),
     };
-    Ok(unpooled(n, x, places, to)?.into())
+    Ok(unpooled(n, x, positions, to)?.into())
 }
 
 // What windows of a pooling come from.
@@ -106,10 +106,10 @@ fn windows(n: &mut NodeCx<'_>, x: Value, kernel: [i64; 2], strides: [i64; 2], pa
     n.plus(steps, rest)
 }
 
-fn unpooled(n: &mut NodeCx<'_>, x: Value, places: Value, size: Value) -> Result<Value> {
+fn unpooled(n: &mut NodeCx<'_>, x: Value, positions: Value, size: Value) -> Result<Value> {
     let flat = n.reshape(x, &[0, 0, -1])?;
-    let places = n.reshape(places, &[0, 0, -1])?;
-    let places = n.convert(places, ElementType::I64)?;
+    let positions = n.reshape(positions, &[0, 0, -1])?;
+    let positions = n.convert(positions, ElementType::I64)?;
     let shape = n.shape_of(x)?;
     let (start, stop) = (n.i64s(&[0])?, n.i64s(&[2])?);
     let lead = n.cut(shape, start, stop, 0)?;
@@ -120,7 +120,7 @@ fn unpooled(n: &mut NodeCx<'_>, x: Value, places: Value, size: Value) -> Result<
     let empty = n.emit(Broadcast { mode: BroadcastMode::Numpy }, &[zero, plane])?;
     let axis = n.i64(2)?;
     let op = ScatterElementsUpdate { reduction: Reduction::None, use_init_val: true };
-    let filled = n.emit(op, &[empty, places, flat, axis])?;
+    let filled = n.emit(op, &[empty, positions, flat, axis])?;
     let shape = n.concat(&[lead, size], 0)?;
     n.emit(carafe_ops::movement::Reshape { special_zero: false }, &[filled, shape])
 }

@@ -15,7 +15,7 @@ use carafe_tensor::Tensor;
 pub(crate) const RULES: &[StaticRule] = &[rule("Im2col", 0, im2col), rule("SPP", 0, spp)];
 
 // Each level has twice as many windows on an axis; each is one row in the end. Windows of a level do not overlap, and the
-// padded image is just as large as all of them: its axes fall into windows and their places.
+// padded image is just as large as all of them: its axes fall into windows and their positions.
 fn spp(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.bottom()?;
     let levels = positive(n, "pyramid_height", None)?;

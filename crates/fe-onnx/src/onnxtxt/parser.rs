@@ -125,7 +125,7 @@ impl<'t> Parser<'t> {
             None => Err(self.expected("a name")),
         }
     }
-    /// Names with commas between them. A place left empty is an input or output left out; a comma at the end says nothing.
+    /// Names with commas between them. A position left empty is an input or output left out; a comma at the end says nothing.
     pub(super) fn names(&mut self) -> Result<Vec<String>> {
         let mut names = vec![];
         loop {

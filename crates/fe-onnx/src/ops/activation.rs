@@ -279,8 +279,8 @@ fn hardmax(n: &mut NodeCx<'_>, x: Value, axis: i64) -> Result<Value> {
         _ => return Err(n.fail("TopK has no indices")),
     };
     let at = n.squeeze(at, &[axis])?;
-    let (shape, place, zero) = (n.shape_of(x)?, n.i64(axis)?, n.i64(0)?);
-    let depth = n.emit(Gather { batch_dims: 0 }, &[shape, place, zero])?;
+    let (shape, position, zero) = (n.shape_of(x)?, n.i64(axis)?, n.i64(0)?);
+    let depth = n.emit(Gather { batch_dims: 0 }, &[shape, position, zero])?;
     let (on, off) = (n.scalar_like(x, 1.0)?, n.scalar_like(x, 0.0)?);
     n.emit(OneHot { axis, negative_indices_mode: NegativeIndices::Ignore }, &[at, depth, on, off])
 }

@@ -10,7 +10,7 @@ use carafe_ops::compare::{Greater, Less};
 use carafe_ops::convert::ConvertLike;
 use carafe_ops::indexing::Select;
 use carafe_ops::math::IsNaN;
-use carafe_ops::own::{BitCast, ConvertText};
+use carafe_ops::carafe::{BitCast, ConvertText};
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] =

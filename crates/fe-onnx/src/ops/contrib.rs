@@ -313,17 +313,17 @@ fn embed_layer_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let epsilon: f32 = n.attr("epsilon", 1e-12)?;
     n.ignore(&["mask_index_type"]);
     let ids = n.input(0)?;
-    let (words, places) = (n.input(2)?, n.input(3)?);
+    let (words, positions) = (n.input(2)?, n.input(3)?);
     let mut sum = n.gather(words, ids, 0)?;
-    let place = match n.opt(8)? {
-        Some(at) => n.gather(places, at, 0)?,
+    let position = match n.opt(8)? {
+        Some(at) => n.gather(positions, at, 0)?,
         None => {
             let length = n.length(ids, 1)?;
             let at = n.count_to(length, ElementType::I64)?;
-            n.gather(places, at, 0)?
+            n.gather(positions, at, 0)?
         }
     };
-    sum = n.plus(sum, place)?;
+    sum = n.plus(sum, position)?;
     if let (Some(segments), Some(table)) = (n.opt(1)?, n.opt(4)?) {
         let segment = n.gather(table, segments, 0)?;
         sum = n.plus(sum, segment)?;

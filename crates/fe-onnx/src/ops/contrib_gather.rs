@@ -55,7 +55,7 @@ fn gather_block_quantized(n: &mut NodeCx<'_>) -> Result<Outputs> {
         Some(zeros) => zeros,
         None => n.scalar_like(scales, numbers.middle)?,
     };
-    // Where the blocks lie once the indices have taken the place of their axis.
+    // Where the blocks lie once the indices have taken the position of their axis.
     let axis = if blocks > at { blocks + indices_rank - 1 } else { blocks };
     let spread = |n: &mut NodeCx<'_>, v: Value| -> Result<Value> {
         if n.rank(v) == Some(0) || at == blocks {

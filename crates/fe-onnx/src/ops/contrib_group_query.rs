@@ -151,7 +151,7 @@ impl Sees {
         Ok(sees)
     }
 
-    /// `[batch, 1, query, key]`; `rows` are the places of the queries, `end` the number of keys of each row.
+    /// `[batch, 1, query, key]`; `rows` are the positions of the queries, `end` the number of keys of each row.
     fn mask(&self, n: &mut NodeCx<'_>, keys: Value, rows: Value, end: Value) -> Result<Value> {
         let end = n.unsqueeze(end, &[1, 3])?;
         let within = n.less(keys, end)?;

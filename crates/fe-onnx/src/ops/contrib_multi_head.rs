@@ -14,14 +14,14 @@ pub(crate) const RULES: &[StaticRule] = &[
         let unidirectional = false;
         n.ignore(&["past_present_share_buffer", "output_qk"]);
         // The beam width of input 8 is that of the buffer of beams too.
-        let places = Places { bias: 10, mask: 3, attention_bias: 4, past: 5, past_length: 7, beams: 9 };
+        let positions = Places { bias: 10, mask: 3, attention_bias: 4, past: 5, past_length: 7, beams: 9 };
         n.opt(8)?;
-        attention(n, &places, unidirectional)
+        attention(n, &positions, unidirectional)
     }),
     rule_in(MS, "MultiHeadAttention", 1, |n| {
         let unidirectional = flag(n, "unidirectional")?;
-        let places = Places { bias: 3, mask: 4, attention_bias: 5, past: 6, past_length: 8, beams: 9 };
-        attention(n, &places, unidirectional)
+        let positions = Places { bias: 3, mask: 4, attention_bias: 5, past: 6, past_length: 8, beams: 9 };
+        attention(n, &positions, unidirectional)
     }),
 ];
 
@@ -36,14 +36,14 @@ struct Places {
     beams: usize,
 }
 
-fn attention(n: &mut NodeCx<'_>, places: &Places, unidirectional: bool) -> Result<Outputs> {
+fn attention(n: &mut NodeCx<'_>, positions: &Places, unidirectional: bool) -> Result<Outputs> {
     let num_heads: i64 = n.required("num_heads")?;
     let low: f32 = n.attr("mask_filter_value", -10000.0)?;
     let scale = scale(n)?;
-    let bias = n.opt(places.bias)?;
+    let bias = n.opt(positions.bias)?;
     let (q, k, v) = projections(n, num_heads, bias)?;
-    let (past_k, past_v) = (n.opt(places.past)?, n.opt(places.past + 1)?);
-    let (length, beams) = (n.opt(places.past_length)?, n.opt(places.beams)?);
+    let (past_k, past_v) = (n.opt(positions.past)?, n.opt(positions.past + 1)?);
+    let (length, beams) = (n.opt(positions.past_length)?, n.opt(positions.beams)?);
     let (mut k, mut v) = (Cached::new(k), Cached::new(v));
     if let (Some(past_k), Some(past_v)) = (past_k, past_v) {
         match length {
@@ -59,8 +59,8 @@ fn attention(n: &mut NodeCx<'_>, places: &Places, unidirectional: bool) -> Resul
             }
         }
     }
-    let mut bias = n.opt(places.attention_bias)?;
-    if let Some(mask) = n.opt(places.mask)? {
+    let mut bias = n.opt(positions.attention_bias)?;
+    if let Some(mask) = n.opt(positions.mask)? {
         let keep = keep(n, mask, q, k.seen)?;
         let masked = bias_of(n, keep, q, f64::from(low))?;
         bias = both(n, Some(masked), bias)?;

@@ -5,7 +5,7 @@ use super::contrib::MS;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::logic::LogicalNot;
-use carafe_ops::own::TextTokens;
+use carafe_ops::carafe::TextTokens;
 use carafe_ops::reduce::{ReduceLogicalAnd, ReduceMin};
 use carafe_ops::search::CumSum;
 use carafe_tensor::{ElementType, Tensor};
@@ -50,10 +50,10 @@ fn bifurcation_detector(n: &mut NodeCx<'_>) -> Result<Outputs> {
         }
         None => current,
     };
-    let place = place_of_suffix(n, source, tokens, min, max)?;
+    let position = position_of_suffix(n, source, tokens, min, max)?;
     let shape = n.shape_of(matched)?;
-    let place = n.reshaped(place, shape, false)?;
-    Ok(vec![tokens, place].into())
+    let position = n.reshaped(position, shape, false)?;
+    Ok(vec![tokens, position].into())
 }
 
 // Predicted tokens as long as they are those of the source, and the first other one.
@@ -80,19 +80,19 @@ fn agreeing(n: &mut NodeCx<'_>, source: Value, matched: Value, predicted: Value)
     n.cut(predicted, zero, stop, 0)
 }
 
-// The place behind the last tokens in the source, found there once; -1 where it is not known. Longer endings are tried as
+// The position behind the last tokens in the source, found there once; -1 where it is not known. Longer endings are tried as
 // long as the shorter one is found.
-fn place_of_suffix(n: &mut NodeCx<'_>, source: Value, tokens: Value, min: i64, max: i64) -> Result<Value> {
+fn position_of_suffix(n: &mut NodeCx<'_>, source: Value, tokens: Value, min: i64, max: i64) -> Result<Value> {
     let (length, count) = (n.length(source, 0)?, n.length(tokens, 0)?);
-    let mut place = n.i64(-1)?;
+    let mut position = n.i64(-1)?;
     let mut going = n.scalar(ElementType::Boolean, 1.0)?;
     for size in min..=max {
         let wanted = n.i64(size)?;
         let enough = n.greater_equal(count, wanted)?;
         going = n.and(going, enough)?;
-        let (first, second) = places(n, [source, length], [tokens, count], size)?;
+        let (first, second) = positions(n, [source, length], [tokens, count], size)?;
         let found = n.less(first, length)?;
-        // A place that was found before stays when this one is not.
+        // A position that was found before stays when this one is not.
         let taken = n.and(going, found)?;
         let behind = n.plus(first, wanted)?;
         let within = n.less(behind, length)?;
@@ -100,14 +100,14 @@ fn place_of_suffix(n: &mut NodeCx<'_>, source: Value, tokens: Value, min: i64, m
         let ambiguous = n.and(within, twice)?;
         let unknown = n.i64(-1)?;
         let here = n.choose(ambiguous, unknown, behind)?;
-        place = n.choose(taken, here, place)?;
+        position = n.choose(taken, here, position)?;
         going = n.and(taken, within)?;
     }
-    Ok(place)
+    Ok(position)
 }
 
-// The first two places where the last `size` tokens lie in the source; its length where there are none.
-fn places(
+// The first two positions where the last `size` tokens lie in the source; its length where there are none.
+fn positions(
     n: &mut NodeCx<'_>,
     [source, length]: [Value; 2],
     [tokens, count]: [Value; 2],
@@ -141,10 +141,10 @@ fn places(
     Ok((first, least(n, later, starts, length)?))
 }
 
-fn least(n: &mut NodeCx<'_>, there: Value, places: Value, none: Value) -> Result<Value> {
-    let places = n.choose(there, places, none)?;
+fn least(n: &mut NodeCx<'_>, there: Value, positions: Value, none: Value) -> Result<Value> {
+    let positions = n.choose(there, positions, none)?;
     let end = n.reshape(none, &[1])?;
-    let places = n.concat(&[places, end], 0)?;
+    let positions = n.concat(&[positions, end], 0)?;
     let axis = n.i64s(&[0])?;
-    n.emit(ReduceMin { keep_dims: false }, &[places, axis])
+    n.emit(ReduceMin { keep_dims: false }, &[positions, axis])
 }

@@ -10,7 +10,7 @@ use carafe_ops::compare::Less;
 use carafe_ops::indexing::Select;
 use carafe_ops::logic::LogicalAnd;
 use carafe_ops::math::{self, round::RoundMode};
-use carafe_ops::own;
+use carafe_ops::carafe;
 use carafe_tensor::ElementType;
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -26,7 +26,7 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule("Ceil", 1, |n| same(n, math::Ceiling)),
     rule("Cos", 7, |n| same(n, math::Cos)),
     rule("Cosh", 9, |n| same(n, math::Cosh)),
-    rule("Det", 11, |n| same(n, own::Det)),
+    rule("Det", 11, |n| same(n, carafe::Det)),
     rule("Div", 1, |n| {
         legacy(n, |mode, axis| Divide { m_pythondiv: false, auto_broadcast: mode, auto_broadcast_axis: axis })
     }),

@@ -2,8 +2,8 @@
 
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
-use carafe_ops::own::ImageDecode;
-use carafe_ops::own::image_decode::PixelFormat;
+use carafe_ops::carafe::ImageDecode;
+use carafe_ops::carafe::image_decode::PixelFormat;
 
 pub(crate) const RULES: &[StaticRule] = &[rule("ImageDecoder", 20, image_decoder)];
 

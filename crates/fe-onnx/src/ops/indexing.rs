@@ -150,7 +150,7 @@ fn scatter_nd(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(n.emit(ScatterNDUpdate { reduction }, &[x, indices, updates])?.into())
 }
 
-// Writes a run of steps into a cache, for each row of the batch from its own place on.
+// Writes a run of steps into a cache, for each row of the batch from its own position on.
 fn tensor_scatter(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let axis: i64 = n.attr("axis", -2)?;
     let mode: String = n.attr("mode", "linear".to_string())?;
@@ -165,9 +165,9 @@ fn tensor_scatter(n: &mut NodeCx<'_>) -> Result<Outputs> {
     if axis == 0 {
         return Err(n.fail("attribute `axis` must not be the batch axis"));
     }
-    let shaped = |place: usize| {
+    let shaped = |position: usize| {
         let mut pattern = vec![1i64; rank];
-        pattern[place] = -1;
+        pattern[position] = -1;
         pattern
     };
     let steps = dim(n, update, axis as i64)?;

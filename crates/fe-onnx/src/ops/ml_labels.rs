@@ -5,7 +5,7 @@ use super::ml::ML;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, TensorAttr, Value};
 use carafe_ops::math::IsNaN;
-use carafe_ops::own::TextIndex;
+use carafe_ops::carafe::TextIndex;
 use carafe_tensor::{ElementType, Tensor};
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -64,10 +64,10 @@ fn position(n: &mut NodeCx<'_>, x: Value, keys: &Tensor) -> Result<Value> {
         equal = n.or(equal, nan)?;
     }
     // The last of equal keys counts, as in a map that is filled in order.
-    let places: Vec<i64> = (1..=count).collect();
-    let places = n.i64s(&places)?;
+    let positions: Vec<i64> = (1..=count).collect();
+    let positions = n.i64s(&positions)?;
     let zero = n.i64(0)?;
-    let found = n.choose(equal, places, zero)?;
+    let found = n.choose(equal, positions, zero)?;
     let found = n.max_over(found, &[-1], false)?;
     let missing = n.equal(found, zero)?;
     let (one, count) = (n.i64(1)?, n.i64(count)?);

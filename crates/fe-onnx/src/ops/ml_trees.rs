@@ -41,12 +41,12 @@ fn forest(n: &NodeCx<'_>, weights_of: &str, targets: usize) -> Result<Forest> {
         return Err(n.fail(format!("the lists of nodes differ in length: {count} and {lengths:?}")));
     }
     let mut f = Forest { targets, ..Forest::default() };
-    let mut places = HashMap::new();
+    let mut positions = HashMap::new();
     for i in 0..count {
-        places.insert((trees[i], ids[i]), f.add());
+        positions.insert((trees[i], ids[i]), f.add());
     }
-    let place = |tree: i64, id: i64| {
-        places.get(&(tree, id)).copied().ok_or_else(|| n.fail(format!("tree {tree} has no node {id}")))
+    let position = |tree: i64, id: i64| {
+        positions.get(&(tree, id)).copied().ok_or_else(|| n.fail(format!("tree {tree} has no node {id}")))
     };
     let mut reached = vec![false; count];
     for i in 0..count {
@@ -62,7 +62,7 @@ fn forest(n: &NodeCx<'_>, weights_of: &str, targets: usize) -> Result<Forest> {
         };
         if f.modes[i].is_some() {
             (f.features[i], f.values[i]) = (features[i], values[i]);
-            (f.yes[i], f.no[i]) = (place(trees[i], yes[i])?, place(trees[i], no[i])?);
+            (f.yes[i], f.no[i]) = (position(trees[i], yes[i])?, position(trees[i], no[i])?);
             f.missing_is_yes[i] = missing.get(i).is_some_and(|&m| m != 0);
             reached[f.yes[i]] = true;
             reached[f.no[i]] = true;
@@ -80,7 +80,7 @@ fn forest(n: &NodeCx<'_>, weights_of: &str, targets: usize) -> Result<Forest> {
     for i in 0..trees.len() {
         let target = usize::try_from(ids[i]).ok().filter(|&t| t < targets);
         let target = target.ok_or_else(|| n.fail(format!("target {} is not within 0..{targets}", ids[i])))?;
-        f.weights[place(trees[i], nodes[i])?].push((target, weights[i]));
+        f.weights[position(trees[i], nodes[i])?].push((target, weights[i]));
     }
     Ok(f)
 }
@@ -208,7 +208,7 @@ fn ensemble(n: &mut NodeCx<'_>) -> Result<Outputs> {
     for _ in 0..count + leaf_weights.len() {
         f.add();
     }
-    let place = |leaf: i64, at: i64| -> Result<usize> {
+    let position = |leaf: i64, at: i64| -> Result<usize> {
         let limit = if leaf != 0 { leaf_weights.len() } else { count };
         let at = usize::try_from(at).ok().filter(|&i| i < limit).ok_or_else(|| n.fail(format!("node {at} is missing")))?;
         Ok(if leaf != 0 { count + at } else { at })
@@ -225,7 +225,7 @@ fn ensemble(n: &mut NodeCx<'_>) -> Result<Outputs> {
             other => return Err(n.fail(format!("node mode {other} is not known"))),
         });
         (f.features[i], f.values[i]) = (features_of[i], splits[i]);
-        (f.yes[i], f.no[i]) = (place(yes_leaf[i], yes[i])?, place(no_leaf[i], no[i])?);
+        (f.yes[i], f.no[i]) = (position(yes_leaf[i], yes[i])?, position(no_leaf[i], no[i])?);
         f.missing_is_yes[i] = missing.get(i).is_some_and(|&m| m != 0);
         if f.modes[i] == Some(Mode::Member) {
             f.members[i] = members.by_ref().take_while(|v| !v.is_nan()).collect();
@@ -238,7 +238,7 @@ fn ensemble(n: &mut NodeCx<'_>) -> Result<Outputs> {
     }
     for root in roots {
         // A tree that is a leaf alone says so by a node both of whose sides are that leaf.
-        f.roots.push(place(0, root)?);
+        f.roots.push(position(0, root)?);
     }
     let x = n.input(0)?;
     let ty = n.ty(x);

@@ -4,7 +4,7 @@
 use super::sequence::element;
 use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{ItemType, Result};
-use carafe_ops::own::SequenceLength;
+use carafe_ops::carafe::SequenceLength;
 use carafe_tensor::{ElementType, Tensor};
 
 pub(crate) const RULES: &[StaticRule] = &[

@@ -137,7 +137,7 @@ fn generate_proposals(n: &mut NodeCx<'_>) -> Result<Outputs> {
     n.ignore(&["spatial_scale", "angle_bound_on", "angle_bound_hi", "angle_bound_lo", "clip_angle_thresh"]);
     let op: GenerateProposals = op(n, &defaults, &renamed)?;
     let (scores, deltas, sizes, anchors) = (n.input(0)?, n.input(1)?, n.input(2)?, n.input(3)?);
-    // Anchors come as [anchors, 4] and hold for every place.
+    // Anchors come as [anchors, 4] and hold for every position.
     let (height, width) = (n.size(scores, 2)?, n.size(scores, 3)?);
     let rest = n.shape_of(anchors)?;
     let shape = n.concat(&[height, width, rest], 0)?;

@@ -256,10 +256,10 @@ fn cum_prod(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let axis = n.reshape(axis, &[1])?;
     let (ranks, last, first) = (n.i64s(&[rank])?, n.i64s(&[rank - 1])?, n.i64(0)?);
     let axis = n.emit(FloorMod::default(), &[axis, ranks])?;
-    let (places, axes) = (n.concat(&[axis, last], 0)?, n.concat(&[last, axis], 0)?);
+    let (positions, axes) = (n.concat(&[axis, last], 0)?, n.concat(&[last, axis], 0)?);
     let straight = all_axes(n, x)?;
     let swap = ScatterElementsUpdate { reduction: Reduction::None, use_init_val: true };
-    let order = n.emit(swap, &[straight, places, axes, first])?;
+    let order = n.emit(swap, &[straight, positions, axes, first])?;
     let x = n.emit(Transpose, &[x, order])?;
 
     let size = dim(n, x, -1)?;

@@ -112,7 +112,7 @@ fn resize(n: &mut NodeCx<'_>) -> Result<Outputs> {
         None => (0..rank as i64).collect(),
     };
     let mode: String = n.attr("mode", "nearest".to_string())?;
-    let place: String = n.attr("coordinate_transformation_mode", "half_pixel".to_string())?;
+    let position: String = n.attr("coordinate_transformation_mode", "half_pixel".to_string())?;
     let nearest: String = n.attr("nearest_mode", "round_prefer_floor".to_string())?;
     let policy: String = n.attr("keep_aspect_ratio_policy", "stretch".to_string())?;
     let cubic: f32 = n.attr("cubic_coeff_a", -0.75)?;
@@ -139,7 +139,7 @@ fn resize(n: &mut NodeCx<'_>) -> Result<Outputs> {
         "cubic" => Kernel::Cubic(f64::from(cubic)),
         other => return known("mode", other, "nearest, linear, cubic"),
     };
-    let place = match place.as_str() {
+    let position = match position.as_str() {
         "half_pixel" => Place::HalfPixel,
         "half_pixel_symmetric" => Place::HalfPixelSymmetric,
         "pytorch_half_pixel" => Place::PytorchHalfPixel,
@@ -153,13 +153,13 @@ fn resize(n: &mut NodeCx<'_>) -> Result<Outputs> {
             return known("coordinate_transformation_mode", other, list);
         }
     };
-    let sampling = Sampling { kernel, place, exclude_outside, antialias, extrapolation };
+    let sampling = Sampling { kernel, position, exclude_outside, antialias, extrapolation };
     if policy == "stretch"
         && let Some(coordinates) = direct(n, x, &axes, &target, &sampling)
     {
         return Ok(interpolate(n, x, &axes, &target, &sampling, coordinates)?.into());
     }
-    let by_axis = plan(n, x, &axes, &target, &policy, place)?;
+    let by_axis = plan(n, x, &axes, &target, &policy, position)?;
     let mut y = n.convert(x, sampling.working_type(n.ty(x)))?;
     for axis in &by_axis {
         y = sampling.resize(n, y, axis)?;
@@ -182,7 +182,7 @@ fn direct(n: &NodeCx<'_>, x: Value, axes: &[i64], target: &Target, s: &Sampling)
             })
         }),
     };
-    match s.place {
+    match s.position {
         Place::HalfPixel => Some(Coordinates::HalfPixel),
         Place::HalfPixelSymmetric if exact => Some(Coordinates::HalfPixel),
         Place::PytorchHalfPixel => Some(Coordinates::PytorchHalfPixel),
@@ -227,7 +227,7 @@ fn interpolate(
 }
 
 // Old size, new size, scale and crop of every axis.
-fn plan(n: &mut NodeCx<'_>, x: Value, axes: &[i64], target: &Target, policy: &str, place: Place) -> Result<Vec<Axis>> {
+fn plan(n: &mut NodeCx<'_>, x: Value, axes: &[i64], target: &Target, policy: &str, position: Place) -> Result<Vec<Axis>> {
     let f32s = |n: &mut NodeCx<'_>, v: Value| n.convert(v, ElementType::F32);
     let shape = n.shape_of(x)?;
     let which = n.i64s(axes)?;
@@ -264,7 +264,7 @@ fn plan(n: &mut NodeCx<'_>, x: Value, axes: &[i64], target: &Target, policy: &st
             }
         }
     };
-    let roi = match (place, filled(n, 1)?) {
+    let roi = match (position, filled(n, 1)?) {
         (Place::Crop, Some(roi)) => Some(f32s(n, roi)?),
         (Place::Crop, None) => return Err(n.fail("tf_crop_and_resize needs input 1, the region")),
         _ => None,

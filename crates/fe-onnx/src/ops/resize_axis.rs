@@ -34,7 +34,7 @@ pub(super) enum Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sampling {
     pub kernel: Kernel,
-    pub place: Place,
+    pub position: Place,
     pub exclude_outside: bool,
     pub antialias: bool,
     /// What stands outside of the data under `Place::Crop`.
@@ -54,8 +54,8 @@ pub(super) struct Axis {
 impl Sampling {
     /// The type to compute in: movement keeps every type, weights are floats.
     pub(super) fn working_type(&self, ty: ElementType) -> ElementType {
-        match (self.kernel, self.place) {
-            (Kernel::Nearest(_), place) if place != Place::Crop => ty,
+        match (self.kernel, self.position) {
+            (Kernel::Nearest(_), position) if position != Place::Crop => ty,
             _ if ty == ElementType::F64 => ty,
             _ => ElementType::F32,
         }
@@ -92,11 +92,11 @@ impl Sampling {
     }
 
     fn coordinates(&self, n: &mut NodeCx<'_>, new: Value, axis: &Axis) -> Result<Value> {
-        match self.place {
+        match self.position {
             Place::Asymmetric => n.over(new, axis.scale),
             Place::HalfPixel | Place::PytorchHalfPixel => {
                 let at = centred(n, new, axis.scale)?;
-                if self.place == Place::HalfPixel {
+                if self.position == Place::HalfPixel {
                     return Ok(at);
                 }
                 let single = n.equal_number(axis.to, 1.0)?;

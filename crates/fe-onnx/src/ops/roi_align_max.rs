@@ -119,21 +119,21 @@ impl RoiAlignMax {
         let bins = n.constant(carafe_tensor::Tensor::from_f64(ElementType::F32, &[1, bins.len(), 1], &bins)?)?;
         let offset = n.times(bins, bin)?;
         let begin = n.plus(start, offset)?;
-        let place = n.plus(begin, within)?;
+        let position = n.plus(begin, within)?;
 
         let size = n.length(x, 2 + axis as i64)?;
         let size = n.convert(size, ElementType::F32)?;
         let last = n.plus_number(size, -1.0)?;
-        let before = n.scalar_like(place, -1.0)?;
-        let (not_before, not_behind) = (n.less_equal(before, place)?, n.less_equal(place, size)?);
+        let before = n.scalar_like(position, -1.0)?;
+        let (not_before, not_behind) = (n.less_equal(before, position)?, n.less_equal(position, size)?);
         let inside = n.and(not_before, not_behind)?;
-        let zero = n.scalar_like(place, 0.0)?;
-        let place = n.max(place, zero)?;
-        let place = n.min(place, last)?;
-        let low = n.floor(place)?;
+        let zero = n.scalar_like(position, 0.0)?;
+        let position = n.max(position, zero)?;
+        let position = n.min(position, last)?;
+        let low = n.floor(position)?;
         let high = n.plus_number(low, 1.0)?;
         let high = n.min(high, last)?;
-        let part = n.minus(place, low)?;
+        let part = n.minus(position, low)?;
         let rest = n.sub_from(1.0, part)?;
         Ok(Samples {
             low: n.convert(low, ElementType::I64)?,

@@ -76,7 +76,7 @@ fn length_input(n: &mut NodeCx<'_>, input: usize) -> Result<Value> {
     n.reshape(length, &[1])
 }
 
-// `inputs` are the places of the least length, the penalty of repetition and the two masks.
+// `inputs` are the positions of the least length, the penalty of repetition and the two masks.
 fn settings(n: &mut NodeCx<'_>, inputs: [usize; 4], longest: Value) -> Result<Search> {
     let [min_length, repetition, allowed, allowed_first] = inputs;
     let min_length = if n.has(min_length) { Some(length_input(n, min_length)?) } else { None };

@@ -152,10 +152,10 @@ impl Search {
         let scores = c.reshaped(scores, flat, false)?;
         let two = c.indices(&[2])?;
         let candidates = c.times(beams.count, two)?;
-        let [top, place] = best(c, scores, candidates, TopKMode::Max)?;
-        let beam = c.over(place, words)?;
+        let [top, position] = best(c, scores, candidates, TopKMode::Max)?;
+        let beam = c.over(position, words)?;
         let skipped = c.times(beam, words)?;
-        let token = c.minus(place, skipped)?;
+        let token = c.minus(position, skipped)?;
         let eos = c.index(self.wishes.eos)?;
         let ends = c.equal(token, eos)?;
         let going = c.put(LogicalNot, &[done])?;
@@ -258,10 +258,10 @@ impl Search {
         let nothing = c.number(scores, f64::NEG_INFINITY)?;
         let scores = c.choose(taken, scores, nothing)?;
         let scores = joined(c, &[kept_scores, scores], 1)?;
-        let [scores, place] = best(c, scores, beams.count, TopKMode::Max)?;
+        let [scores, position] = best(c, scores, beams.count, TopKMode::Max)?;
         let whole = filled_up(c, sequences, 2, beams.longest, self.pad)?;
         let all = joined(c, &[kept, whole], 1)?;
-        Ok((scores, pick(c, all, place)?))
+        Ok((scores, pick(c, all, position)?))
     }
 
     // onnxruntime compares with scores from the group's number times the beams on, not times the candidates.
@@ -288,9 +288,9 @@ impl Search {
 }
 
 // Elements of axis 1, row by row.
-fn pick<C: Compose>(c: &mut C, rows: Value, places: Value) -> Result<Value> {
+fn pick<C: Compose>(c: &mut C, rows: Value, positions: Value) -> Result<Value> {
     let axis = c.index(1)?;
-    c.put(Gather { batch_dims: 1 }, &[rows, places, axis])
+    c.put(Gather { batch_dims: 1 }, &[rows, positions, axis])
 }
 
 /// As long as `length` (a vector of one) along an axis, with `pad` behind.

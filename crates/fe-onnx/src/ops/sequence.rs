@@ -5,7 +5,7 @@
 use carafe_frontend::{Compose, Item, NodeCx, Outputs, StaticRule, join, rule};
 use carafe_graph::{Fact, ItemType, Result, Value};
 use carafe_ops::movement::VariadicSplit;
-use carafe_ops::own::{SequenceAt, SequenceConcat, SequenceErase, SequenceInsert, SequenceLength, SequenceSplit};
+use carafe_ops::carafe::{SequenceAt, SequenceConcat, SequenceErase, SequenceInsert, SequenceLength, SequenceSplit};
 use carafe_tensor::Dim;
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -91,10 +91,10 @@ fn known(n: &NodeCx<'_>, position: Option<Value>) -> Option<i64> {
     n.ints(position?).and_then(|v| v.first().copied())
 }
 
-// An index of `places`; negative positions count from the end of the `len` elements.
-fn index(n: &NodeCx<'_>, at: i64, len: usize, places: usize) -> Result<usize> {
+// An index of `positions`; negative positions count from the end of the `len` elements.
+fn index(n: &NodeCx<'_>, at: i64, len: usize, positions: usize) -> Result<usize> {
     let from_start = if at < 0 { at.saturating_add(len as i64) } else { at };
-    let found = usize::try_from(from_start).ok().filter(|&i| i < places);
+    let found = usize::try_from(from_start).ok().filter(|&i| i < positions);
     found.ok_or_else(|| n.fail(format!("position {at} is outside of a sequence of {len}")))
 }
 
@@ -157,7 +157,7 @@ fn sequence_insert(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let position = n.opt(2)?;
     match (items, known(n, position)) {
         (Sequence::Known(mut items), at) if at.is_some() || position.is_none() => {
-            // The end itself is a place to insert at; from the end, -1 is in front of the last.
+            // The end itself is a position to insert at; from the end, -1 is in front of the last.
             let len = items.len();
             let at = at.map_or(Ok(len), |at| index(n, at, len, len + 1))?;
             items.insert(at, item);

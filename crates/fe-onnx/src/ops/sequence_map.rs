@@ -6,7 +6,7 @@ use super::sequence::{Sequence, element, sequence};
 use carafe_frontend::{Item, NodeCx, Outputs, StaticRule, SubModel, rule};
 use carafe_graph::{Body, BodyInput, BodyOutput, Fact, ItemType, Parameter, Result, Value};
 use carafe_ops::control::Loop;
-use carafe_ops::own::{SequenceAt, SequenceInsert, SequenceLength};
+use carafe_ops::carafe::{SequenceAt, SequenceInsert, SequenceLength};
 use carafe_tensor::{ElementType, PartialShape, Tensor, pack_sequence};
 use std::sync::Arc;
 

@@ -44,20 +44,20 @@ fn split(n: &mut NodeCx<'_>, lengths: Option<Value>) -> Result<Outputs> {
     let axis: i64 = n.attr("axis", 0)?;
     let parts: Option<usize> = n.opt_attr("num_outputs")?;
     let x = n.input(0)?;
-    let place = n.i64(axis)?;
+    let position = n.i64(axis)?;
     if let Some(lengths) = lengths {
-        return Ok(n.emit_all(VariadicSplit, &[x, place, lengths])?.into());
+        return Ok(n.emit_all(VariadicSplit, &[x, position, lengths])?.into());
     }
     let Some(parts) = parts else {
         let num_splits = n.n_outputs();
-        return Ok(n.emit_all(Split { num_splits }, &[x, place])?.into());
+        return Ok(n.emit_all(Split { num_splits }, &[x, position])?.into());
     };
     if parts == 0 || parts != n.n_outputs() {
         return Err(n.fail(format!("attribute `num_outputs` is {parts}, the node has {} outputs", n.n_outputs())));
     }
     let size = n.rank(x).and_then(|r| n.axis(axis, r).ok()).and_then(|a| n.shape(x).dim(a).size());
     if size.is_some_and(|s| s % parts == 0) {
-        return Ok(n.emit_all(Split { num_splits: parts }, &[x, place])?.into());
+        return Ok(n.emit_all(Split { num_splits: parts }, &[x, position])?.into());
     }
     // Every part is as long as the first, the last takes what is left.
     let (size, add, count) = (dim(n, x, axis)?, n.i64(parts as i64 - 1)?, n.i64(parts as i64)?);
@@ -66,7 +66,7 @@ fn split(n: &mut NodeCx<'_>, lengths: Option<Value>) -> Result<Outputs> {
     let (equal, rest) = (n.i64s(&[parts as i64 - 1])?, n.i64s(&[-1])?);
     let parts = n.emit(Broadcast { mode: BroadcastMode::Numpy }, &[part, equal])?;
     let lengths = n.concat(&[parts, rest], 0)?;
-    Ok(n.emit_all(VariadicSplit, &[x, place, lengths])?.into())
+    Ok(n.emit_all(VariadicSplit, &[x, position, lengths])?.into())
 }
 
 fn slice_attributes(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -199,15 +199,15 @@ fn wrap(n: &mut NodeCx<'_>, x: Value, begins: Value, ends: Value) -> Result<Outp
         {
             return Err(n.fail(format!("pads {begin} and {end} leave nothing of axis {axis}, which is {size} long")));
         }
-        let (place, zero, one) = (n.i64(axis as i64)?, n.i64(0)?, n.i64(1)?);
-        let begin = n.emit(Gather { batch_dims: 0 }, &[begins, place, zero])?;
-        let end = n.emit(Gather { batch_dims: 0 }, &[ends, place, zero])?;
+        let (position, zero, one) = (n.i64(axis as i64)?, n.i64(0)?, n.i64(1)?);
+        let begin = n.emit(Gather { batch_dims: 0 }, &[begins, position, zero])?;
+        let end = n.emit(Gather { batch_dims: 0 }, &[ends, position, zero])?;
         let size = dim(n, x, axis as i64)?;
         let start = n.emit(Negative, &[begin])?;
         let stop = n.emit(Add::default(), &[size, end])?;
         let window = n.emit(Range { output_type: ElementType::I64 }, &[start, stop, one])?;
         let window = n.emit(FloorMod::default(), &[window, size])?;
-        y = n.emit(Gather { batch_dims: 0 }, &[y, window, place])?;
+        y = n.emit(Gather { batch_dims: 0 }, &[y, window, position])?;
     }
     Ok(y.into())
 }

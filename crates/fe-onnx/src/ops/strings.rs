@@ -3,8 +3,8 @@
 use super::ml::floats;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
-use carafe_ops::own::text_normalize::CaseChange;
-use carafe_ops::own::{NgramCounts, TextConcat, TextMatches, TextNormalize, TextSplit};
+use carafe_ops::carafe::text_normalize::CaseChange;
+use carafe_ops::carafe::{NgramCounts, TextConcat, TextMatches, TextNormalize, TextSplit};
 use carafe_tensor::Tensor;
 
 pub(crate) const RULES: &[StaticRule] = &[

@@ -42,8 +42,8 @@ fn max_roi_pool(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn roi_align(n: &mut NodeCx<'_>, default: &str) -> Result<Outputs> {
     let (x, rois, images) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let mode: String = n.attr("mode", "avg".to_string())?;
-    let place: String = n.attr("coordinate_transformation_mode", default.to_string())?;
-    let half_pixel = match place.as_str() {
+    let position: String = n.attr("coordinate_transformation_mode", default.to_string())?;
+    let half_pixel = match position.as_str() {
         "half_pixel" => true,
         "output_half_pixel" => false,
         other => {

@@ -22,10 +22,10 @@ fn check_last_value(model: &Model) {
 fn external_data_above_four_gigabytes_is_read() {
     let folder = Folder::new("large-external");
     let dims = format!("dims: {ROWS} dims: 1024 data_type: FLOAT");
-    let place = "external_data { key: 'location' value: 'w.bin' } external_data { key: 'offset' value: '4096' }";
+    let position = "external_data { key: 'location' value: 'w.bin' } external_data { key: 'offset' value: '4096' }";
     folder.write(
         "m.pbtxt",
-        proto(&format!("initializer {{ name: 'w' {dims} data_location: EXTERNAL {place} }} output {{ name: 'w' }}")),
+        proto(&format!("initializer {{ name: 'w' {dims} data_location: EXTERNAL {position} }} output {{ name: 'w' }}")),
     );
     let mut data = File::create(folder.0.join("w.bin")).unwrap();
     data.set_len(4096 + BYTES).unwrap();

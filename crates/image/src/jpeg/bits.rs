@@ -119,20 +119,20 @@ pub(super) struct Huffman {
 impl Huffman {
     pub(super) fn new(counts: &[u8; 16], values: &[u8]) -> Result<Huffman> {
         let mut table = Huffman { fast: vec![(0, 0); 1 << FAST], limits: [(0, 0); 17], values: values.to_vec() };
-        let (mut code, mut place) = (0usize, 0usize);
+        let (mut code, mut position) = (0usize, 0usize);
         for (length, count) in (1..).zip(counts) {
             let count = usize::from(*count);
             if code + count > 1 << length {
                 return Err(broken("a code table has more codes than there can be"));
             }
-            table.limits[length] = (code + count, place as isize - code as isize);
+            table.limits[length] = (code + count, position as isize - code as isize);
             for i in 0..count {
                 if length <= FAST {
                     let first = (code + i) << (FAST - length);
-                    table.fast[first..first + (1 << (FAST - length))].fill((length as u8, values[place + i]));
+                    table.fast[first..first + (1 << (FAST - length))].fill((length as u8, values[position + i]));
                 }
             }
-            (code, place) = ((code + count) << 1, place + count);
+            (code, position) = ((code + count) << 1, position + count);
         }
         Ok(table)
     }
@@ -149,8 +149,8 @@ impl Huffman {
             let code = ahead >> (16 - length);
             if code < limit {
                 bits.drop(length as u32);
-                let place = usize::try_from(code as isize + shift).ok();
-                return place.and_then(|p| self.values.get(p)).copied().ok_or_else(no_code);
+                let position = usize::try_from(code as isize + shift).ok();
+                return position.and_then(|p| self.values.get(p)).copied().ok_or_else(no_code);
             }
         }
         Err(no_code())

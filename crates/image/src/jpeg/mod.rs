@@ -148,8 +148,9 @@ impl Decoder {
             let table =
                 self.quant.get_mut(usize::from(head & 15)).ok_or_else(|| broken("quantization tables are 0 to 3"))?;
             let table = table.insert([0; 64]);
-            for (i, place) in ZIGZAG.iter().enumerate() {
-                table[usize::from(*place)] = if wide { word(&entries[2 * i..]) as u16 } else { u16::from(entries[i]) };
+            for (i, position) in ZIGZAG.iter().enumerate() {
+                table[usize::from(*position)] =
+                    if wide { word(&entries[2 * i..]) as u16 } else { u16::from(entries[i]) };
             }
             segment = &rest[size..];
         }

@@ -46,7 +46,8 @@ impl<'t> Scan<'t> {
             if parts.iter().any(|p| p.component == component) {
                 return Err(wrong());
             }
-            let table = |of: &'t [Option<Huffman>; 4], place: u8| of.get(usize::from(place)).and_then(Option::as_ref);
+            let table =
+                |of: &'t [Option<Huffman>; 4], position: u8| of.get(usize::from(position)).and_then(Option::as_ref);
             parts.push(Part { component, dc: table(tables[0], choice >> 4), ac: table(tables[1], choice & 15) });
         }
         let progressive = frame.progressive;
@@ -168,8 +169,8 @@ impl<'t> Scan<'t> {
                 }
                 _ => {
                     k += run;
-                    let place = ZIGZAG.get(k).ok_or_else(outside)?;
-                    out[usize::from(*place)] = (bits.signed(size) << self.low) as i16;
+                    let position = ZIGZAG.get(k).ok_or_else(outside)?;
+                    out[usize::from(*position)] = (bits.signed(size) << self.low) as i16;
                     k += 1;
                 }
             }
@@ -207,8 +208,8 @@ impl<'t> Scan<'t> {
             }
         }
         if state.empty > 0 {
-            for place in &ZIGZAG[k..=self.band.1.max(k - 1)] {
-                let coefficient = &mut out[usize::from(*place)];
+            for position in &ZIGZAG[k..=self.band.1.max(k - 1)] {
+                let coefficient = &mut out[usize::from(*position)];
                 if *coefficient != 0 {
                     refine(coefficient, one, bits);
                 }
@@ -234,8 +235,8 @@ fn sequential_ac(ac: &Huffman, out: &mut [i16], bits: &mut Bits<'_>) -> Result<(
             (_, 0) => break,
             _ => {
                 k += run;
-                let place = ZIGZAG.get(k).ok_or_else(outside)?;
-                out[usize::from(*place)] = bits.signed(size) as i16;
+                let position = ZIGZAG.get(k).ok_or_else(outside)?;
+                out[usize::from(*position)] = bits.signed(size) as i16;
                 k += 1;
             }
         }

@@ -120,8 +120,8 @@ impl BodyXml<'_> {
 }
 
 fn outer_input(layer: &Layer<'_>, id: i64) -> Result<usize> {
-    let place = layer.inputs.place(id.unsigned_abs()).filter(|p| *p < layer.sources.len());
-    place.ok_or_else(|| {
+    let position = layer.inputs.position(id.unsigned_abs()).filter(|p| *p < layer.sources.len());
+    position.ok_or_else(|| {
         let has = layer.inputs.ids();
         Error::invalid(format!("external_port_id {id} is not a connected input port of the layer; its ports: {has}"))
     })
@@ -134,8 +134,8 @@ fn number_outputs(outputs: Vec<(i64, BodyOutput)>) -> Result<Vec<BodyOutput>> {
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Error::invalid(format!("two outputs have the external_port_id {}", pair[0])));
     }
-    let place: HashMap<i64, usize> = sorted.into_iter().enumerate().map(|(i, id)| (id, i)).collect();
-    Ok(outputs.into_iter().map(|(id, output)| BodyOutput { outer: place[&id], ..output }).collect())
+    let position: HashMap<i64, usize> = sorted.into_iter().enumerate().map(|(i, id)| (id, i)).collect();
+    Ok(outputs.into_iter().map(|(id, output)| BodyOutput { outer: position[&id], ..output }).collect())
 }
 
 fn slicing(entry: Xml<'_>) -> Result<Option<Slicing>> {
@@ -159,12 +159,12 @@ struct Ids {
 
 impl Ids {
     fn of(net: &Net<'_>) -> Ids {
-        let places = |positions: Vec<usize>| -> HashMap<u64, usize> {
-            positions.into_iter().enumerate().map(|(place, i)| (net.layers[i].id, place)).collect()
+        let positions = |positions: Vec<usize>| -> HashMap<u64, usize> {
+            positions.into_iter().enumerate().map(|(position, i)| (net.layers[i].id, position)).collect()
         };
         Ids {
-            parameters: places(net.positions(Class::is_parameter)),
-            results: places(net.positions(Class::is_result)),
+            parameters: positions(net.positions(Class::is_parameter)),
+            results: positions(net.positions(Class::is_result)),
             kinds: net.layers.iter().map(|l| (l.id, shorten(l.kind))).collect(),
         }
     }

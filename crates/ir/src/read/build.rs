@@ -26,7 +26,7 @@ pub(crate) fn model(reader: &Reader<'_>, net: &Net<'_>) -> Result<Model> {
             let attrs = attributes(layer);
             Ok((operation(reader, layer, &attrs)?, attrs, inputs))
         };
-        let (op, attrs, inputs) = make().map_err(|e: Error| e.at(layer.place()))?;
+        let (op, attrs, inputs) = make().map_err(|e: Error| e.at(layer.location()))?;
         // An error of inference names the node itself.
         let (op, newest_inputs) = newest(&mut model, &unique[i], op, &inputs)?;
         let id = model.add_ref(unique[i].clone(), op, &newest_inputs)?;
@@ -71,10 +71,10 @@ fn sources(net: &Net<'_>, layer: &Layer<'_>, ids: &[Option<NodeId>], model: &Mod
     let value = |source: &Source| {
         let producer = &net.layers[source.layer];
         // Sorting put every producer in front.
-        let id = ids[source.layer].ok_or_else(|| Error::invalid(format!("{} is not built", producer.place())))?;
+        let id = ids[source.layer].ok_or_else(|| Error::invalid(format!("{} is not built", producer.location())))?;
         match model.node(id).outputs().len() {
             n if source.port >= n => {
-                Err(Error::invalid(format!("reads output {} of {}, which has {n}", source.port, producer.place())))
+                Err(Error::invalid(format!("reads output {} of {}, which has {n}", source.port, producer.location())))
             }
             _ => Ok(Value { node: id, port: source.port }),
         }
@@ -209,7 +209,7 @@ fn check_variables(model: &Model) -> Result<()> {
     for &sink in model.sinks().iter().filter(|s| model.node(**s).op().info().stateful) {
         if let Some(id) = variable(sink).filter(|id| !read.contains(id)) {
             return Err(
-                Error::invalid(format!("writes variable `{id}`, which nothing reads")).at(model.node(sink).place())
+                Error::invalid(format!("writes variable `{id}`, which nothing reads")).at(model.node(sink).location())
             );
         }
     }

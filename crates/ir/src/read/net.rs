@@ -32,7 +32,7 @@ pub(crate) struct Layer<'a> {
 pub(crate) struct Ports<'a> {
     pub(crate) list: Vec<Xml<'a>>,
     /// Ids with their places, sorted.
-    places: Vec<(u64, usize)>,
+    positions: Vec<(u64, usize)>,
 }
 
 /// An output of a layer, both as positions.
@@ -51,7 +51,7 @@ pub(crate) struct Net<'a> {
 }
 
 impl Layer<'_> {
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         format!("layer '{}' ({}, id {})", shorten(self.name), shorten(self.kind), self.id)
     }
 }
@@ -75,7 +75,7 @@ impl<'a> Net<'a> {
             if matches!(layer.class, Class::Unknown) {
                 reader.problems.add(reader.registry, layer.kind, layer.version, layer.name);
             }
-            let (bodies, sources) = bodies_of(reader, layer, depth).map_err(|e| e.at(layer.place()))?;
+            let (bodies, sources) = bodies_of(reader, layer, depth).map_err(|e| e.at(layer.location()))?;
             (net.layers[i].bodies, net.layers[i].sources) = (bodies, sources);
         }
         Ok(net)
@@ -90,8 +90,8 @@ impl<'a> Net<'a> {
         let mut ids = HashMap::with_capacity(self.layers.len());
         for (i, layer) in self.layers.iter().enumerate() {
             if let Some(first) = ids.insert(layer.id, i) {
-                return Err(Error::invalid(format!("the id is already that of {}", self.layers[first].place()))
-                    .at(layer.place()));
+                return Err(Error::invalid(format!("the id is already that of {}", self.layers[first].location()))
+                    .at(layer.location()));
             }
         }
         Ok(ids)
@@ -112,7 +112,7 @@ impl<'a> Net<'a> {
             if let Some(later) = inputs[connected..].iter().position(|i| i.is_some()) {
                 let later = connected + later;
                 return Err(Error::invalid(format!("input {connected} has no edge, but input {later} has one"))
-                    .at(layer.place()));
+                    .at(layer.location()));
             }
             layer.sources = inputs.into_iter().flatten().collect();
         }
@@ -127,12 +127,12 @@ impl<'a> Net<'a> {
         let (from, to) = (layer("from-layer")?, layer("to-layer")?);
         let (source, target) = (&self.layers[from], &self.layers[to]);
         if source.class.is_result() {
-            return Err(Error::invalid(format!("{} is a result and has no output", source.place())));
+            return Err(Error::invalid(format!("{} is a result and has no output", source.location())));
         }
-        let source = Source { layer: from, port: place_of(source, &source.outputs, "output", edge, "from-port")? };
-        let port = place_of(target, &target.inputs, "input", edge, "to-port")?;
+        let source = Source { layer: from, port: position_of(source, &source.outputs, "output", edge, "from-port")? };
+        let port = position_of(target, &target.inputs, "input", edge, "to-port")?;
         match &mut inputs[to][port] {
-            Some(_) => Err(Error::invalid(format!("input {port} of {} already has an edge", target.place()))),
+            Some(_) => Err(Error::invalid(format!("input {port} of {} already has an edge", target.location()))),
             free => {
                 *free = Some(source);
                 Ok(())
@@ -233,15 +233,15 @@ fn layer<'a>(reader: &Reader<'a>, xml: Xml<'a>) -> Result<Layer<'a>> {
 fn ports<'a>(layer: Xml<'a>, side: &str) -> Result<Ports<'a>> {
     let Some(parent) = child(layer, side) else { return Ok(Ports::default()) };
     let list: Vec<Xml<'a>> = named(parent, "port").collect();
-    let mut places = Vec::with_capacity(list.len());
-    for (place, port) in list.iter().enumerate() {
+    let mut positions = Vec::with_capacity(list.len());
+    for (position, port) in list.iter().enumerate() {
         let read = required_number(*port, "id").and_then(|id| check_port(*port).map(|()| id));
-        places.push((read.map_err(|e| e.at(format!("{side} port {place}")))?, place));
+        positions.push((read.map_err(|e| e.at(format!("{side} port {position}")))?, position));
     }
-    places.sort_unstable();
-    match places.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+    positions.sort_unstable();
+    match positions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         Some(pair) => Err(Error::invalid(format!("two {side} ports have the id {}", pair[0].0))),
-        None => Ok(Ports { list, places }),
+        None => Ok(Ports { list, positions }),
     }
 }
 
@@ -271,22 +271,22 @@ pub(crate) fn declared_dims(port: Xml<'_>) -> Result<Vec<Dim>> {
 
 impl Ports<'_> {
     /// The place of the port with this id.
-    pub(crate) fn place(&self, id: u64) -> Option<usize> {
-        let at = self.places.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(self.places[at].1)
+    pub(crate) fn position(&self, id: u64) -> Option<usize> {
+        let at = self.positions.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(self.positions[at].1)
     }
     /// Ids for messages.
     pub(crate) fn ids(&self) -> String {
-        match self.places.is_empty() {
+        match self.positions.is_empty() {
             true => "none".to_string(),
-            false => self.places.iter().take(16).map(|(id, _)| id.to_string()).collect::<Vec<_>>().join(", "),
+            false => self.positions.iter().take(16).map(|(id, _)| id.to_string()).collect::<Vec<_>>().join(", "),
         }
     }
 }
 
-fn place_of(layer: &Layer<'_>, ports: &Ports<'_>, side: &str, edge: Xml<'_>, attribute: &str) -> Result<usize> {
+fn position_of(layer: &Layer<'_>, ports: &Ports<'_>, side: &str, edge: Xml<'_>, attribute: &str) -> Result<usize> {
     let id: u64 = required_number(edge, attribute)?;
-    ports.place(id).ok_or_else(|| {
-        Error::invalid(format!("{} has no {side} port {id}, its {side} ports are: {}", layer.place(), ports.ids()))
+    ports.position(id).ok_or_else(|| {
+        Error::invalid(format!("{} has no {side} port {id}, its {side} ports are: {}", layer.location(), ports.ids()))
     })
 }

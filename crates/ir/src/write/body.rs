@@ -18,7 +18,7 @@ impl OuterPorts {
         let mut ports = OuterPorts { inputs: node.inputs().to_vec(), bodies: vec![] };
         for (_, body) in node.op().bodies() {
             let mut seen = HashSet::new();
-            let mut place = |input: &BodyInput| -> Result<Option<usize>> {
+            let mut port = |input: &BodyInput| -> Result<Option<usize>> {
                 let Some(outer) = input.outer else { return Ok(None) };
                 if seen.insert(outer) {
                     return Ok(Some(outer));
@@ -27,8 +27,8 @@ impl OuterPorts {
                 ports.inputs.push(*node.inputs().get(outer).ok_or_else(missing)?);
                 Ok(Some(ports.inputs.len() - 1))
             };
-            let places = body.inputs.iter().map(&mut place).collect::<Result<_>>()?;
-            ports.bodies.push(places);
+            let outer_ports = body.inputs.iter().map(&mut port).collect::<Result<_>>()?;
+            ports.bodies.push(outer_ports);
         }
         Ok(ports)
     }
@@ -36,8 +36,8 @@ impl OuterPorts {
 
 impl Writer<'_> {
     pub(super) fn bodies(&mut self, node: &Node, outer: &OuterPorts, depth: usize) -> Result<()> {
-        for ((name, body), places) in node.op().bodies().into_iter().zip(&outer.bodies) {
-            let write = self.body(name, body, places, outer.inputs.len(), depth);
+        for ((name, body), outer_ports) in node.op().bodies().into_iter().zip(&outer.bodies) {
+            let write = self.body(name, body, outer_ports, outer.inputs.len(), depth);
             write.map_err(|e| e.at(format!("`{name}`")))?;
         }
         Ok(())
@@ -47,7 +47,7 @@ impl Writer<'_> {
         &mut self,
         name: &str,
         body: &carafe_graph::Body,
-        places: &[Option<usize>],
+        outer_ports: &[Option<usize>],
         n_inputs: usize,
         depth: usize,
     ) -> Result<()> {
@@ -61,19 +61,20 @@ impl Writer<'_> {
         let ids = BodyIds::of(&body.model)?;
         let map = beside(name, "port_map");
         self.xml.open(&map, &[])?;
-        for (input, place) in body.inputs.iter().zip(places) {
-            if let Some(place) = place {
+        for (input, port) in body.inputs.iter().zip(outer_ports) {
+            if let Some(port) = port {
                 let purpose = (body.current_iteration == Some(input.parameter)).then_some("current_iteration");
-                self.entry("input", &place.to_string(), ids.parameter(input.parameter), input.slicing, purpose)?;
+                self.entry("input", &port.to_string(), ids.parameter(input.parameter), input.slicing, purpose)?;
             }
         }
-        let connected = |p: usize| body.inputs.iter().zip(places).any(|(i, place)| i.parameter == p && place.is_some());
+        let connected =
+            |p: usize| body.inputs.iter().zip(outer_ports).any(|(i, port)| i.parameter == p && port.is_some());
         if let Some(p) = body.current_iteration.filter(|p| !connected(*p)) {
             self.entry("input", "-1", ids.parameter(p), None, Some("current_iteration"))?;
         }
         for output in &body.outputs {
-            let place = (n_inputs + output.outer).to_string();
-            self.entry("output", &place, ids.result(output.result), output.slicing, None)?;
+            let port = (n_inputs + output.outer).to_string();
+            self.entry("output", &port, ids.result(output.result), output.slicing, None)?;
         }
         if let Some(r) = body.execution_condition {
             self.entry("output", "-1", ids.result(r), None, Some("execution_condition"))?;
@@ -129,10 +130,10 @@ impl<'m> BodyIds<'m> {
         let order = super::layer_order(model)?;
         Ok(BodyIds { model, ids: order.into_iter().enumerate().map(|(i, id)| (id, i)).collect() })
     }
-    fn parameter(&self, place: usize) -> usize {
-        self.ids[&self.model.parameters()[place]]
+    fn parameter(&self, port: usize) -> usize {
+        self.ids[&self.model.parameters()[port]]
     }
-    fn result(&self, place: usize) -> usize {
-        self.ids[&self.model.results()[place]]
+    fn result(&self, port: usize) -> usize {
+        self.ids[&self.model.results()[port]]
     }
 }

@@ -99,8 +99,8 @@ impl Writer<'_> {
         self.xml.open("layers", &[])?;
         for (i, &id) in order.iter().enumerate() {
             let node = model.node(id);
-            let outer = OuterPorts::of(node).map_err(|e| e.at(node.place()))?;
-            self.layer(model, i, node, &outer, depth).map_err(|e| e.at(node.place()))?;
+            let outer = OuterPorts::of(node).map_err(|e| e.at(node.location()))?;
+            self.layer(model, i, node, &outer, depth).map_err(|e| e.at(node.location()))?;
             first_outputs.push(outer.inputs.len());
             edges.extend(outer.inputs.iter().enumerate().map(|(input, v)| [ids[&v.node], v.port, i, input]));
         }
@@ -181,13 +181,13 @@ impl Writer<'_> {
     fn data(&mut self, node: &Node) -> Result<Vec<(String, String)>> {
         if let Some(constant) = node.op().get::<Constant>() {
             let tensor = constant.tensor();
-            let place = self.weights.put(tensor)?;
+            let position = self.weights.put(tensor)?;
             let shape: Vec<String> = tensor.shape().iter().map(|n| n.to_string()).collect();
             return Ok(vec![
                 ("element_type".into(), tensor.element_type().name().into()),
                 ("shape".into(), shape.join(", ")),
-                ("offset".into(), place.offset.to_string()),
-                ("size".into(), place.size.to_string()),
+                ("offset".into(), position.offset.to_string()),
+                ("size".into(), position.size.to_string()),
             ]);
         }
         let attrs = node.op().attrs();

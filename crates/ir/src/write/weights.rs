@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io::Write;
 
-/// Place of a payload in the file.
+/// Span of a payload in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Span {
     pub(crate) offset: u64,
     pub(crate) size: u64,
 }
@@ -81,7 +81,7 @@ impl<'w> Weights<'w> {
     }
 
     /// Writes the payload, or finds the same bytes among those already written.
-    pub(crate) fn put(&mut self, tensor: &Tensor) -> Result<Place> {
+    pub(crate) fn put(&mut self, tensor: &Tensor) -> Result<Span> {
         let payload = match tensor.element_type() {
             ElementType::String => Payload::Strings(encode_strings(tensor.strings()?)?),
             _ => Payload::Tensor(tensor.clone()),
@@ -95,12 +95,12 @@ impl<'w> Weights<'w> {
                 self.out.write_all(&[0]).map_err(failed)?;
                 self.end = 1;
             }
-            return Ok(Place { offset: 0, size: 0 });
+            return Ok(Span { offset: 0, size: 0 });
         }
         let same = self.written.entry(sample(bytes)).or_default();
         let fits = |(offset, other): &&(u64, Payload)| offset % alignment == 0 && is_same(bytes, other.bytes());
         if let Some((offset, _)) = same.iter().find(fits) {
-            return Ok(Place { offset: *offset, size });
+            return Ok(Span { offset: *offset, size });
         }
         let offset = self.end.next_multiple_of(alignment);
         let gap = (offset - self.end) as usize;
@@ -111,7 +111,7 @@ impl<'w> Weights<'w> {
             t.release();
         }
         same.push((offset, payload));
-        Ok(Place { offset, size })
+        Ok(Span { offset, size })
     }
 }
 
@@ -143,18 +143,18 @@ fn hash(start: u64, bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn places(tensors: &[Tensor]) -> (Vec<(u64, u64)>, Vec<u8>) {
+    fn positions(tensors: &[Tensor]) -> (Vec<(u64, u64)>, Vec<u8>) {
         let mut bytes = vec![];
         let mut weights = Weights::new(&mut bytes);
-        let places = tensors.iter().map(|t| weights.put(t).unwrap()).map(|p| (p.offset, p.size)).collect();
-        (places, bytes)
+        let positions = tensors.iter().map(|t| weights.put(t).unwrap()).map(|p| (p.offset, p.size)).collect();
+        (positions, bytes)
     }
 
     #[test]
     fn equal_bytes_are_written_once() {
         let a = Tensor::from_slice(&[2], &[1f32, 2.]).unwrap();
         let b = Tensor::from_slice(&[1, 2], &[1f32, 2.]).unwrap();
-        assert_eq!(places(&[a, b]).0, [(0, 8), (0, 8)]);
+        assert_eq!(positions(&[a, b]).0, [(0, 8), (0, 8)]);
     }
 
     #[test]
@@ -164,14 +164,14 @@ mod tests {
         other[2 * SAMPLE] = 1;
         let tensors = [zeros.clone(), other, zeros].map(|v| Tensor::from_vec(&[8 * SAMPLE], v).unwrap());
         let size = 8 * SAMPLE as u64;
-        assert_eq!(places(&tensors).0, [(0, size), (size, size), (0, size)]);
+        assert_eq!(positions(&tensors).0, [(0, size), (size, size), (0, size)]);
     }
 
     #[test]
     fn payloads_start_at_a_multiple_of_their_element_size() {
         let byte = Tensor::scalar(7u8);
-        let (places, bytes) = places(&[byte, Tensor::scalar(1i64)]);
-        assert_eq!(places, [(0, 1), (8, 8)]);
+        let (positions, bytes) = positions(&[byte, Tensor::scalar(1i64)]);
+        assert_eq!(positions, [(0, 1), (8, 8)]);
         assert_eq!(bytes, [7, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     }
 
@@ -179,21 +179,21 @@ mod tests {
     fn equal_bytes_at_an_odd_place_are_written_again() {
         let bytes = Tensor::from_slice(&[4], &[1u8, 0, 0, 0]).unwrap();
         let tensors = [Tensor::scalar(9u8), bytes, Tensor::scalar(1i32)];
-        assert_eq!(places(&tensors).0, [(0, 1), (1, 4), (8, 4)]);
+        assert_eq!(positions(&tensors).0, [(0, 1), (1, 4), (8, 4)]);
     }
 
     #[test]
     fn an_empty_tensor_takes_no_place_but_the_file_is_not_empty() {
         let empty = Tensor::zeros(ElementType::F32, &[0]).unwrap();
-        let (places, bytes) = places(&[empty.clone(), Tensor::scalar(7u8), empty]);
-        assert_eq!((places, bytes), (vec![(0, 0), (1, 1), (0, 0)], vec![0, 7]));
+        let (positions, bytes) = positions(&[empty.clone(), Tensor::scalar(7u8), empty]);
+        assert_eq!((positions, bytes), (vec![(0, 0), (1, 1), (0, 0)], vec![0, 7]));
     }
 
     #[test]
     fn strings_are_written_as_their_payload() {
         let strings = Tensor::from_strings(&[3], ["ab", "", "xyz"].map(String::from).to_vec()).unwrap();
-        let (places, bytes) = places(&[strings]);
-        assert_eq!(places, [(0, 25)]);
+        let (positions, bytes) = positions(&[strings]);
+        assert_eq!(positions, [(0, 25)]);
         assert!(bytes.ends_with(b"abxyz"));
     }
 }

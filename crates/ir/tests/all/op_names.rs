@@ -26,7 +26,7 @@ fn operations_are_named_at_home_only() {
     for file in sources(&root.join("crates")) {
         let path = file.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
         let in_tests = ["/tests/", "/benches/", "/examples/"].iter().any(|part| path.contains(part));
-        if in_tests || ALLOWED.iter().any(|(place, _)| path.starts_with(place)) {
+        if in_tests || ALLOWED.iter().any(|(position, _)| path.starts_with(position)) {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();
@@ -43,8 +43,8 @@ fn operations_are_named_at_home_only() {
 #[test]
 fn the_allowed_places_are_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for (place, _) in ALLOWED.iter().filter(|(place, _)| !place.ends_with('-')) {
-        assert!(root.join(place).exists(), "{place} is gone; drop it from the list");
+    for (position, _) in ALLOWED.iter().filter(|(position, _)| !position.ends_with('-')) {
+        assert!(root.join(position).exists(), "{position} is gone; drop it from the list");
     }
 }
 

@@ -159,10 +159,10 @@ fn every_payload_is_aligned_for_its_elements() {
         model.result(&format!("r{i}"), value).unwrap();
     }
     let xml = text(&model);
-    for place in
+    for position in
         [r#"offset="0" size="1""#, r#"offset="4" size="4""#, r#"offset="8" size="1""#, r#"offset="16" size="8""#]
     {
-        assert!(xml.contains(place), "{place}\n{xml}");
+        assert!(xml.contains(position), "{position}\n{xml}");
     }
 }
 

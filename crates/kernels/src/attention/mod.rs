@@ -14,7 +14,7 @@ const BLOCK: usize = 256;
 /// Queries of one block, at every level at most.
 const WIDTH: usize = 32;
 
-/// Sizes and places. Strides count floats from batch to batch, head to head and position to position; the last dimension
+/// Sizes and positions. Strides count floats from batch to batch, head to head and position to position; the last dimension
 /// lies without gaps. A stride of 0 repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttentionParams {
@@ -304,7 +304,7 @@ impl Job<'_> {
         let (p, kv_head) = (self.p, head / self.split.shared);
         let at = |strides: [usize; 3], head: usize| batch * strides[0] + head * strides[1];
         let (q, k, v, out) = (at(p.q, head), at(p.k, kv_head), at(p.v, kv_head), at(p.out, head));
-        // Lengths of 0 may leave a place beyond the end, which is never read then.
+        // Lengths of 0 may leave a position beyond the end, which is never read then.
         let of = |data: &[f32], at: usize| data.as_ptr().wrapping_add(at);
         Starts {
             q: of(self.inputs.q, q),

@@ -34,7 +34,7 @@ struct Item<'a> {
 
 impl Item<'_> {
     /// Head and query of a row.
-    fn place(&self, row: usize) -> (usize, usize) {
+    fn position(&self, row: usize) -> (usize, usize) {
         let left = self.job.p.q_len - self.job.split.wide;
         let row = self.rows.start + row;
         (self.kv_head * self.job.split.shared + row / left, self.job.split.wide + row % left)
@@ -63,7 +63,7 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
     let (mut largest, mut total, mut factors) = ([0.0; ROWS], [0.0; ROWS], [0.0; ROWS]);
     let mut last = 0;
     for row in 0..n {
-        let (head, query) = item.place(row);
+        let (head, query) = item.position(row);
         (largest[row], total[row]) = super::start(job.sink(item.batch, head, query));
         last = last.max(query);
     }
@@ -98,7 +98,7 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
         }
     }
     for row in 0..n {
-        let (head, query) = item.place(row);
+        let (head, query) = item.position(row);
         let out = job.starts(item.batch, head).out.wrapping_add(query * p.out[2]);
         let factor = if p.kv_len == 0 { 1.0 } else { 1.0 / total[row] };
         for (i, x) in sums[row * sums_stride..][..p.value_size].iter().enumerate() {
@@ -113,7 +113,7 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
 unsafe fn scores_of<V: Simd, const R: usize>(item: &Item, at: Starts, look: &mut Look) {
     let (job, p) = (item.job, item.job.p);
     let queries: [*const f32; R] = std::array::from_fn(|row| {
-        let (head, query) = item.place(look.first + row);
+        let (head, query) = item.position(look.first + row);
         job.starts(item.batch, head).q.wrapping_add(query * p.q[2])
     });
     let n = look.keys.len();
@@ -160,7 +160,7 @@ unsafe fn shares<V: Simd>(
     let (job, p) = (item.job, item.job.p);
     let n = look.keys.len();
     let scores = &mut look.scores[row * look.stride..][..n.next_multiple_of(V::N)];
-    let (head, query) = item.place(look.first + row);
+    let (head, query) = item.position(look.first + row);
     // SAFETY: the scores of a row are whole vectors, as is the mask.
     unsafe {
         let scale = V::splat(p.scale);

@@ -80,7 +80,7 @@ impl Call<'_> {
 
     /// Whether the thread's scratch has to be filled with another strip than it holds.
     fn is_other(&self, strip: usize, thread: usize) -> bool {
-        // Each thread uses its own place alone.
+        // Each thread uses its own position alone.
         self.held.get(thread).is_none_or(|held| held.swap(strip, Ordering::Relaxed) != strip)
     }
 

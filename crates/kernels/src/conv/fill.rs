@@ -142,22 +142,22 @@ mod avx512 {
     /// Sixteen pixels at a time: each vector of the result picks its numbers from the vectors of all channels.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
     unsafe fn pixels_of<const C: usize>(from: *const f32, plane: usize, pixels: usize, to: *mut f32) {
-        let mut places = [_mm512_setzero_si512(); C];
+        let mut positions = [_mm512_setzero_si512(); C];
         let mut picks = [[0u16; C]; C];
         for v in 0..C {
-            let mut place = [0i32; 16];
+            let mut position = [0i32; 16];
             for lane in 0..16 {
                 let number = v * 16 + lane;
-                place[lane] = (number / C) as i32;
+                position[lane] = (number / C) as i32;
                 picks[v][number % C] |= 1 << lane;
             }
             // SAFETY: sixteen numbers.
-            places[v] = unsafe { _mm512_loadu_si512(place.as_ptr().cast()) };
+            positions[v] = unsafe { _mm512_loadu_si512(position.as_ptr().cast()) };
         }
         let mix = |rows: &[__m512; C], v: usize| {
-            let mut pixel = _mm512_permutexvar_ps(places[v], rows[0]);
+            let mut pixel = _mm512_permutexvar_ps(positions[v], rows[0]);
             for c in 1..C {
-                pixel = _mm512_mask_permutexvar_ps(pixel, picks[v][c], places[v], rows[c]);
+                pixel = _mm512_mask_permutexvar_ps(pixel, picks[v][c], positions[v], rows[c]);
             }
             pixel
         };

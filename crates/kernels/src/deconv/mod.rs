@@ -32,7 +32,7 @@ pub struct Deconv {
     isa: Isa,
     shape: DeconvShape,
     /// Taps by output position, of depth and height.
-    places: [Vec<Vec<Tap>>; 2],
+    positions: [Vec<Vec<Tap>>; 2],
     runs: Vec<Run>,
     kernels: Kernels,
 }
@@ -66,8 +66,8 @@ impl Deconv {
         assert!(s.in_channels.is_multiple_of(s.groups) && s.out_channels.is_multiple_of(s.groups), "{s:?}");
 
         let kernels = Kernels { pixels: tile::table(isa), each_channel: entry::<EachChannel, _>(isa) };
-        let places = [0, 1].map(|axis| (0..s.out_spatial[axis]).map(|at| taps(s, axis, at)).collect());
-        Deconv { isa, places, runs: runs(s), kernels, shape }
+        let positions = [0, 1].map(|axis| (0..s.out_spatial[axis]).map(|at| taps(s, axis, at)).collect());
+        Deconv { isa, positions, runs: runs(s), kernels, shape }
     }
 
     /// Whether every channel is a group of its own.
@@ -216,8 +216,8 @@ impl Job<'_> {
         let (this, s) = (self.this, &self.this.shape);
         let plane = row / s.out_spatial[1];
         let image = plane / s.out_spatial[0];
-        let depth = &this.places[0][plane % s.out_spatial[0]];
-        let height = &this.places[1][row % s.out_spatial[1]];
+        let depth = &this.positions[0][plane % s.out_spatial[0]];
+        let height = &this.positions[1][row % s.out_spatial[1]];
         let line = s.in_spatial[2] * self.in_stride;
         let input = self.input.as_ptr().wrapping_add(image * s.in_spatial[0] * s.in_spatial[1] * line);
         let [ins, outs] = this.channels();

@@ -49,7 +49,7 @@ impl Instr {
 
 /// Where a value lies while the program runs on one block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum Slot {
     Input(u8),
     Buffer(u8),
     Output(u8),
@@ -59,8 +59,8 @@ enum Place {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     op: EltOp,
-    args: [Place; 3],
-    to: Place,
+    args: [Slot; 3],
+    to: Slot,
 }
 
 /// Elementwise operations that run together, block by block.
@@ -75,7 +75,7 @@ pub struct Program {
 
 /// One value of a register: from the instruction that makes it to the last that reads it.
 struct Value {
-    place: Place,
+    slot: Slot,
     last_use: usize,
     output: Option<u8>,
 }
@@ -91,7 +91,7 @@ impl Program {
         let mut instrs: Vec<Instr> = instrs.into_iter().map(simplified).collect();
         let outputs = own_outputs(inputs, &mut instrs, outputs);
         let mut values: Vec<Value> =
-            (0..inputs).map(|i| Value { place: Place::Input(i as u8), last_use: 0, output: None }).collect();
+            (0..inputs).map(|i| Value { slot: Slot::Input(i as u8), last_use: 0, output: None }).collect();
         let mut of_register: [Option<usize>; 256] = [None; 256];
         (0..inputs).for_each(|i| of_register[i] = Some(i));
         let mut reads = Vec::with_capacity(instrs.len());
@@ -113,14 +113,14 @@ impl Program {
             assert!(usize::from(instr.dst) >= inputs, "instruction {i} writes input {}", instr.dst);
             reads.push((read, values.len()));
             of_register[usize::from(instr.dst)] = Some(values.len());
-            values.push(Value { place: Place::Const(0.0), last_use: i, output: None });
+            values.push(Value { slot: Slot::Const(0.0), last_use: i, output: None });
         }
         for (k, &register) in outputs.iter().enumerate() {
             let value = of_register[usize::from(register)]
                 .unwrap_or_else(|| panic!("output register {register} is never written"));
             values[value].output = Some(k as u8);
         }
-        let (steps, buffers) = place(&instrs, &reads, &mut values);
+        let (steps, buffers) = assign_slots(&instrs, &reads, &mut values);
         let cost = instrs.iter().map(|i| i.op.cost()).sum();
         Program { inputs, outputs: outputs.len(), steps, buffers, cost }
     }
@@ -144,8 +144,8 @@ impl Program {
     }
     /// Whether an input may lie where the output goes: there is one output, and nothing reads the input after it is written.
     pub(super) fn may_overwrite(&self, input: usize) -> bool {
-        let written = self.steps.iter().position(|s| s.to == Place::Output(0));
-        let read = self.steps.iter().rposition(|s| s.args[..s.op.arity()].contains(&Place::Input(input as u8)));
+        let written = self.steps.iter().position(|s| s.to == Slot::Output(0));
+        let read = self.steps.iter().rposition(|s| s.args[..s.op.arity()].contains(&Slot::Input(input as u8)));
         self.outputs == 1 && read.is_none_or(|r| written.is_some_and(|w| r <= w))
     }
     /// Buffers of one block that it needs for values in between.
@@ -169,20 +169,20 @@ impl Program {
     ) {
         for step in &self.steps {
             let args: [Source; 3] = std::array::from_fn(|k| match &step.args[k] {
-                Place::Input(i) => inputs[usize::from(*i)],
-                Place::Const(x) => Source { at: x, step: 0, row: 0 },
-                Place::Buffer(i) => {
+                Slot::Input(i) => inputs[usize::from(*i)],
+                Slot::Const(x) => Source { at: x, step: 0, row: 0 },
+                Slot::Buffer(i) => {
                     Source { at: buffers.wrapping_add(usize::from(*i) * block), step: 1, row: area.columns }
                 }
-                Place::Output(i) => {
+                Slot::Output(i) => {
                     let to = outputs[usize::from(*i)];
                     Source { at: to.at, step: 1, row: to.row }
                 }
             });
             let to = match step.to {
-                Place::Buffer(i) => Target { at: buffers.wrapping_add(usize::from(i) * block), row: area.columns },
-                Place::Output(i) => outputs[usize::from(i)],
-                Place::Input(_) | Place::Const(_) => unreachable!("results go to buffers and outputs"),
+                Slot::Buffer(i) => Target { at: buffers.wrapping_add(usize::from(i) * block), row: area.columns },
+                Slot::Output(i) => outputs[usize::from(i)],
+                Slot::Input(_) | Slot::Const(_) => unreachable!("results go to buffers and outputs"),
             };
             // SAFETY: the caller's promise.
             unsafe { apply(isa, step.op, &args, to, area) };
@@ -231,18 +231,22 @@ fn own_outputs(inputs: usize, instrs: &mut Vec<Instr>, outputs: Vec<u8>) -> Vec<
         .collect()
 }
 
-/// Gives every value a place; a buffer is free again after the last use of its value, also for the result of that use.
-fn place(instrs: &[Instr], reads: &[([Result<usize, f32>; 3], usize)], values: &mut [Value]) -> (Vec<Step>, usize) {
+/// Gives every value a slot; a buffer is free again after the last use of its value, also for the result of that use.
+fn assign_slots(
+    instrs: &[Instr],
+    reads: &[([Result<usize, f32>; 3], usize)],
+    values: &mut [Value],
+) -> (Vec<Step>, usize) {
     let (mut free, mut buffers): (Vec<u8>, u8) = (vec![], 0);
     let mut steps = Vec::with_capacity(instrs.len());
     for (i, (instr, (read, made))) in instrs.iter().zip(reads).enumerate() {
         let args = read.map(|r| match r {
-            Ok(value) => values[value].place,
-            Err(x) => Place::Const(x),
+            Ok(value) => values[value].slot,
+            Err(x) => Slot::Const(x),
         });
         let mut given = [None; 3];
         for (k, value) in read.iter().enumerate().filter_map(|(k, r)| r.ok().map(|v| (k, v))) {
-            if let Place::Buffer(b) = values[value].place
+            if let Slot::Buffer(b) = values[value].slot
                 && values[value].last_use == i
                 && !given.contains(&Some(b))
             {
@@ -251,18 +255,18 @@ fn place(instrs: &[Instr], reads: &[([Result<usize, f32>; 3], usize)], values: &
             }
         }
         let value = &mut values[*made];
-        value.place = match value.output {
-            Some(k) => Place::Output(k),
-            None => Place::Buffer(free.pop().unwrap_or_else(|| {
+        value.slot = match value.output {
+            Some(k) => Slot::Output(k),
+            None => Slot::Buffer(free.pop().unwrap_or_else(|| {
                 buffers = buffers.checked_add(1).expect("a program has fewer than 256 values at once");
                 buffers - 1
             })),
         };
         // A value that nobody reads must not keep its buffer.
-        if let (Place::Buffer(b), true) = (value.place, value.last_use == i) {
+        if let (Slot::Buffer(b), true) = (value.slot, value.last_use == i) {
             free.push(b);
         }
-        steps.push(Step { op: instr.op, args, to: value.place });
+        steps.push(Step { op: instr.op, args, to: value.slot });
     }
     (steps, usize::from(buffers))
 }

@@ -35,7 +35,7 @@ pub(crate) type TileFn = unsafe fn(&Task);
 pub(crate) struct Micro {
     /// Most rows of a tile.
     pub(crate) rows: usize,
-    /// Most rows of each half of a pair: a tile whose rows come from two places.
+    /// Most rows of each half of a pair: a tile whose rows come from two positions.
     pub(crate) pair_rows: usize,
     /// Columns of a panel.
     pub(crate) width: usize,

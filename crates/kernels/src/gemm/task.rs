@@ -1,4 +1,4 @@
-//! What a micro kernel is told: one tile of rows, one panel of columns, and what happens to the sums before they are
+//! What a micro kernel gets: one tile of rows, one panel of columns, and what happens to the sums before they are
 //! stored. The innermost functions of every instruction level take this one description.
 
 use crate::{Act, Epilogue};

@@ -60,16 +60,16 @@ impl Gather {
                 let source = &data[block * n * row..(block + 1) * n * row];
                 // SAFETY: rows of different chunks differ.
                 let target = unsafe { out.part(at * row..(at + count) * row) };
-                let place = |i: usize| list[i].in_axis(n).map(|k| k * row);
-                // SAFETY: places are those of rows of the source, and the target has as many rows as the list.
-                unsafe { rows_at(isa, source, target, row, count, place) };
+                let position = |i: usize| list[i].in_axis(n).map(|k| k * row);
+                // SAFETY: positions are those of rows of the source, and the target has as many rows as the list.
+                unsafe { rows_at(isa, source, target, row, count, position) };
                 at += count;
             }
         }));
     }
 }
 
-/// Copies `count` rows; `place(i)` is where row `i` begins in the source, `None` for zeros.
+/// Copies `count` rows; `position(i)` is where row `i` begins in the source, `None` for zeros.
 ///
 /// # Safety
 /// Places leave room for a row in the source; the target has `count` rows.
@@ -79,30 +79,30 @@ unsafe fn rows_at<P: Fn(usize) -> Option<usize>>(
     dst: &mut [u8],
     row: usize,
     count: usize,
-    place: P,
+    position: P,
 ) {
     // SAFETY: passed on from the caller.
     unsafe {
-        dispatch!(isa, <'a, _S, P: Fn(usize) -> Option<usize>>(src: &'a [u8], dst: &'a mut [u8], row: usize, count: usize, place: P) {
-            rows_at_any(src, dst, row, count, place)
+        dispatch!(isa, <'a, _S, P: Fn(usize) -> Option<usize>>(src: &'a [u8], dst: &'a mut [u8], row: usize, count: usize, position: P) {
+            rows_at_any(src, dst, row, count, position)
         })
     }
 }
 
 #[inline(always)]
-unsafe fn rows_at_any(src: &[u8], dst: &mut [u8], row: usize, count: usize, place: impl Fn(usize) -> Option<usize>) {
+unsafe fn rows_at_any(src: &[u8], dst: &mut [u8], row: usize, count: usize, position: impl Fn(usize) -> Option<usize>) {
     // SAFETY: passed on from the caller.
     unsafe {
         match row {
-            1 => elements_at::<u8>(src, dst, count, place),
-            2 => elements_at::<u16>(src, dst, count, place),
-            4 => elements_at::<u32>(src, dst, count, place),
-            8 => elements_at::<u64>(src, dst, count, place),
+            1 => elements_at::<u8>(src, dst, count, position),
+            2 => elements_at::<u16>(src, dst, count, position),
+            4 => elements_at::<u32>(src, dst, count, position),
+            8 => elements_at::<u64>(src, dst, count, position),
             _ => {
                 let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
                 for i in 0..count {
                     let to = to.add(i * row);
-                    match place(i) {
+                    match position(i) {
                         Some(at) => copy_any(from.add(at), to, row),
                         None => to.write_bytes(0, row),
                     }
@@ -117,13 +117,13 @@ unsafe fn elements_at<T: bytemuck::Pod>(
     src: &[u8],
     dst: &mut [u8],
     count: usize,
-    place: impl Fn(usize) -> Option<usize>,
+    position: impl Fn(usize) -> Option<usize>,
 ) {
     let (from, to) = (src.as_ptr(), dst.as_mut_ptr().cast::<T>());
     for i in 0..count {
         // SAFETY: the caller's promise, for rows of one element.
         unsafe {
-            let x = place(i).map_or(T::zeroed(), |at| from.add(at).cast::<T>().read_unaligned());
+            let x = position(i).map_or(T::zeroed(), |at| from.add(at).cast::<T>().read_unaligned());
             to.add(i).write_unaligned(x);
         }
     }
@@ -170,11 +170,11 @@ impl GatherElements {
                 let list = &list[line * width..(line + 1) * width];
                 let source = &data[line / per_row * n * inner * size..][..n * inner * size];
                 let column = |k: usize| if inner == 1 { 0 } else { k };
-                let place = |k: usize| list[k].in_axis(n).map(|i| (i * inner + column(k)) * size);
-                // SAFETY: lines of different chunks differ; places are those of elements of the source.
+                let position = |k: usize| list[k].in_axis(n).map(|i| (i * inner + column(k)) * size);
+                // SAFETY: lines of different chunks differ; positions are those of elements of the source.
                 unsafe {
                     let target = out.part(line * width * size..(line + 1) * width * size);
-                    rows_at(isa, source, target, size, width, place);
+                    rows_at(isa, source, target, size, width, position);
                 }
             }
         }));
@@ -193,11 +193,11 @@ pub struct GatherNd {
 impl GatherNd {
     /// The first `batch_dims` axes are common to data and indices.
     pub fn new(data: &[usize], indices: &[usize], batch_dims: usize, elem_size: usize) -> GatherNd {
-        let (&tuple, places) = indices.split_last().expect("indices have an axis of tuples");
-        assert_eq!(data[..batch_dims], places[..batch_dims], "batch axes agree");
+        let (&tuple, positions) = indices.split_last().expect("indices have an axis of tuples");
+        assert_eq!(data[..batch_dims], positions[..batch_dims], "batch axes agree");
         GatherNd {
             batch: product(&data[..batch_dims]),
-            per_batch: product(&places[batch_dims..]),
+            per_batch: product(&positions[batch_dims..]),
             tuple: Tuples::new(&data[batch_dims..], tuple, elem_size),
         }
     }
@@ -216,14 +216,14 @@ impl GatherNd {
         let (isa, out) = (exec.isa, SharedMut::new(out));
         with_indices!(indices, list => exec.each(chunks, |c, _| {
             let mine = part_of(rows, chunks, c);
-            let place = |i: usize| {
+            let position = |i: usize| {
                 let r = mine.start + i;
                 Some(r / self.per_batch * plane + self.tuple.start(list, r)?)
             };
-            // SAFETY: rows of different chunks differ; places are those of rows of the data.
+            // SAFETY: rows of different chunks differ; positions are those of rows of the data.
             unsafe {
                 let target = out.part(mine.start * row..mine.end * row);
-                rows_at(isa, data, target, row, mine.len(), place);
+                rows_at(isa, data, target, row, mine.len(), position);
             }
         }));
         Ok(())
@@ -252,20 +252,20 @@ impl Tuples {
 
     /// The number of the row of tuple `t`; `None` where it lies outside.
     #[inline(always)]
-    pub(super) fn place<I: Index>(&self, list: &[I], t: usize) -> Option<usize> {
+    pub(super) fn position<I: Index>(&self, list: &[I], t: usize) -> Option<usize> {
         let width = self.dims.len();
         let tuple = &list[t * width..(t + 1) * width];
-        let mut place = 0;
+        let mut position = 0;
         for (index, &n) in tuple.iter().zip(&self.dims) {
-            place = place * n + index.in_axis(n)?;
+            position = position * n + index.in_axis(n)?;
         }
-        Some(place)
+        Some(position)
     }
 
     /// Where that row begins, in bytes.
     #[inline(always)]
     pub(super) fn start<I: Index>(&self, list: &[I], t: usize) -> Option<usize> {
-        Some(self.place(list, t)? * self.row)
+        Some(self.position(list, t)? * self.row)
     }
 
     pub(super) fn check<I: Index>(&self, list: &[I], n_tuples: usize) -> Result<(), BadIndex> {

@@ -15,8 +15,8 @@ pub struct Concat {
 impl Concat {
     /// The inputs have the dims `dims`, except that input `i` has `lengths[i]` on `axis`.
     pub fn new(dims: &[usize], axis: usize, lengths: &[usize], elem_size: usize) -> Concat {
-        let parts: Vec<_> = places(dims, axis, lengths)
-            .map(|(place, own)| StridedCopy::between(&View::whole(&own), &place, elem_size))
+        let parts: Vec<_> = positions(dims, axis, lengths)
+            .map(|(position, own)| StridedCopy::between(&View::whole(&own), &position, elem_size))
             .collect();
         Concat { bytes: parts.iter().map(StridedCopy::bytes).sum(), parts }
     }
@@ -24,9 +24,9 @@ impl Concat {
     /// Of arrays of rows: `outer` rows of the output lie `pitch` elements apart, and each piece fills a range of all of them.
     /// What no piece fills is left as it is. Panics when pieces overlap.
     pub fn of_rows(outer: usize, pieces: &[RowPiece], pitch: usize, elem_size: usize) -> Concat {
-        let mut places: Vec<(usize, usize)> = pieces.iter().map(|p| (p.start, p.start + p.len)).collect();
-        places.sort_unstable();
-        let apart = places.windows(2).all(|w| w[0].1 <= w[1].0) && places.last().is_none_or(|p| p.1 <= pitch);
+        let mut positions: Vec<(usize, usize)> = pieces.iter().map(|p| (p.start, p.start + p.len)).collect();
+        positions.sort_unstable();
+        let apart = positions.windows(2).all(|w| w[0].1 <= w[1].0) && positions.last().is_none_or(|p| p.1 <= pitch);
         assert!(apart, "pieces {pieces:?} of rows of {pitch} overlap");
         let parts: Vec<_> = pieces.iter().map(|p| p.copy(outer, pitch, elem_size, true)).collect();
         Concat { bytes: parts.iter().map(StridedCopy::bytes).sum(), parts }
@@ -70,8 +70,12 @@ impl RowPiece {
             dims: vec![outer, self.len],
             strides: vec![isize::try_from(pitch).expect("rows fit into memory"), 1],
         };
-        let (own, place) = (view(0, self.pitch), view(self.start, pitch));
-        if into { StridedCopy::between(&own, &place, elem_size) } else { StridedCopy::between(&place, &own, elem_size) }
+        let (own, position) = (view(0, self.pitch), view(self.start, pitch));
+        if into {
+            StridedCopy::between(&own, &position, elem_size)
+        } else {
+            StridedCopy::between(&position, &own, elem_size)
+        }
     }
 }
 
@@ -89,7 +93,8 @@ impl Split {
     /// Output `i` has `lengths[i]` on `axis`; together they are as long as the input.
     pub fn new(dims: &[usize], axis: usize, lengths: &[usize], elem_size: usize) -> Split {
         assert_eq!(lengths.iter().sum::<usize>(), dims[axis], "pieces {lengths:?} of {dims:?}");
-        let parts: Vec<_> = places(dims, axis, lengths).map(|(place, _)| StridedCopy::of(&place, elem_size)).collect();
+        let parts: Vec<_> =
+            positions(dims, axis, lengths).map(|(position, _)| StridedCopy::of(&position, elem_size)).collect();
         Split { bytes: parts.iter().map(StridedCopy::bytes).sum(), parts }
     }
 
@@ -125,14 +130,14 @@ impl Split {
 }
 
 // For each length, its place in the joined array and the dims of the piece.
-fn places(dims: &[usize], axis: usize, lengths: &[usize]) -> impl Iterator<Item = (View, Vec<usize>)> {
+fn positions(dims: &[usize], axis: usize, lengths: &[usize]) -> impl Iterator<Item = (View, Vec<usize>)> {
     let mut joined = dims.to_vec();
     joined[axis] = lengths.iter().sum();
     let whole = View::whole(&joined);
     let mut begin = 0;
     lengths.iter().map(move |&n| {
-        let place = whole.sliced(axis, begin, 1, n);
+        let position = whole.sliced(axis, begin, 1, n);
         begin += n;
-        (place.clone(), place.dims)
+        (position.clone(), position.dims)
     })
 }

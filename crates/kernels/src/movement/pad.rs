@@ -144,14 +144,14 @@ impl Boxes {
             return;
         }
         for cut in cuts[axis].iter().filter(|cut| cut.len > 0) {
-            let place = dst.sliced(axis, cut.at, 1, cut.len);
+            let position = dst.sliced(axis, cut.at, 1, cut.len);
             match cut.from {
                 Some((begin, step)) => {
-                    self.add(src.sliced(axis, begin, step, cut.len), place, cuts, axis + 1, elem_size)
+                    self.add(src.sliced(axis, begin, step, cut.len), position, cuts, axis + 1, elem_size)
                 }
                 None => {
-                    let value = View { start: 0, strides: vec![0; place.rank()], dims: place.dims.clone() };
-                    self.from_value.push(StridedCopy::between(&value, &place, elem_size));
+                    let value = View { start: 0, strides: vec![0; position.rank()], dims: position.dims.clone() };
+                    self.from_value.push(StridedCopy::between(&value, &position, elem_size));
                 }
             }
         }

@@ -45,8 +45,8 @@ const NOBODY: u32 = u32::MAX;
 impl ScatterNd {
     /// The last axis of the indices holds the tuples.
     pub fn new(data: &[usize], indices: &[usize], elem_size: usize) -> ScatterNd {
-        let (&tuple, places) = indices.split_last().expect("indices have an axis of tuples");
-        ScatterNd { tuples: Tuples::new(data, tuple, elem_size), n_tuples: product(places), elem_size }
+        let (&tuple, positions) = indices.split_last().expect("indices have an axis of tuples");
+        ScatterNd { tuples: Tuples::new(data, tuple, elem_size), n_tuples: product(positions), elem_size }
     }
 
     /// Numbers of workspace that [`ScatterNd::run_joined`] needs: the first tuple of each row, and for each tuple the next
@@ -166,7 +166,7 @@ impl ScatterNd {
             let first = unsafe { first.part(mine.clone()) };
             first.fill(NOBODY);
             for t in (0..self.n_tuples).rev() {
-                let row = self.tuples.place(list, t).expect("checked at the door");
+                let row = self.tuples.position(list, t).expect("checked at the door");
                 if mine.contains(&row) {
                     // SAFETY: a tuple has one row, and that is this chunk's.
                     let after = unsafe { next.part(t..t + 1) };
@@ -362,7 +362,7 @@ pub(super) fn copy_all(exec: &Exec<'_>, data: &[u8], out: &mut [u8]) {
     });
 }
 
-/// The value `w` at a place with the update `u`.
+/// The value `w` at a position with the update `u`.
 #[inline(always)]
 pub(super) fn join<T: Number>(how: Reduction, w: T::Wide, u: T::Wide) -> T::Wide {
     match how {

@@ -135,7 +135,7 @@ impl ScatterElements {
             for k in lanes {
                 let base = self.outer.at(o) + self.inner.at(k);
                 let update = |row: usize| (o * self.m + row) * self.inner.len + k;
-                let place = |row: usize| list[update(row)].in_axis(self.n).expect("checked at the door");
+                let position = |row: usize| list[update(row)].in_axis(self.n).expect("checked at the door");
                 assert!(self.n == 0 || base + (self.n - 1) * self.step < out.len());
                 // SAFETY: elements of this lane, which no other chunk has, within the output.
                 let at = |i: usize| unsafe { &mut *out.as_ptr().add(base + i * self.step) };
@@ -144,10 +144,10 @@ impl ScatterElements {
                     counts.fill(0);
                 }
                 if !keep_initial {
-                    (0..self.m).for_each(|row| wide[place(row)] = neutral::<T>(how));
+                    (0..self.m).for_each(|row| wide[position(row)] = neutral::<T>(how));
                 }
                 for row in 0..self.m {
-                    let i = place(row);
+                    let i = position(row);
                     wide[i] = join::<T>(how, wide[i], updates[update(row)].wide());
                     if how == Reduction::Mean {
                         counts[i] += 1;

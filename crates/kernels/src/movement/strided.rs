@@ -241,7 +241,7 @@ fn in_memory(bytes: i128) -> usize {
 // Sorts and merges the axes and picks the inner loop. All destination strides are at least 0.
 fn plan(mut axes: Vec<Axis>, elem_size: usize) -> (Vec<Axis>, Inner) {
     axes.sort_by_key(|axis| std::cmp::Reverse(axis.dst));
-    // Each axis must step over everything the axes inside of it reach, or elements would share places.
+    // Each axis must step over everything the axes inside of it reach, or elements would share positions.
     let mut reach = elem_size as i128;
     for axis in axes.iter().rev() {
         assert!(axis.dst as i128 >= reach, "elements of the destination overlap");

@@ -34,7 +34,7 @@ mod x86 {
     #[target_feature(enable = "avx2,fma")]
     pub(in super::super) unsafe fn woven(how: Weave, b: Block, src: *const u8, dst: *mut u8) {
         let (src, dst) = (src.cast::<f32>(), dst.cast::<f32>());
-        // SAFETY: eight elements of each stream from `at` on, and their places on the other side.
+        // SAFETY: eight elements of each stream from `at` on, and their positions on the other side.
         unsafe {
             match (how.streams, how.together) {
                 (2, true) => each(b.columns, |at| weave_2(b.src, src, dst, at)),
@@ -45,7 +45,7 @@ mod x86 {
         }
     }
 
-    /// Every eighth place, and a last one that leaves room for eight.
+    /// Every eighth position, and a last one that leaves room for eight.
     #[inline(always)]
     fn each(n: usize, mut step: impl FnMut(usize)) {
         let mut at = 0;
@@ -111,7 +111,7 @@ mod x86 {
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     unsafe fn unweave_3(apart: isize, src: *const f32, dst: *mut f32, at: usize) {
-        // Every third element stands somewhere in the three vectors, each in a place of its own.
+        // Every third element stands somewhere in the three vectors, each in a position of its own.
         // SAFETY: passed on from the caller.
         unsafe {
             let from = src.add(3 * at);

@@ -13,7 +13,7 @@ pub(super) trait Cell<const C: usize> {
     /// The gates it computes.
     const GATES: Range<usize>;
     /// # Safety
-    /// The caller has the level of `V`; all units of the panel that starts at `unit` have their places in `row`.
+    /// The caller has the level of `V`; all units of the panel that starts at `unit` have their positions in `row`.
     unsafe fn end<V: Simd>(t: &Tile, row: &Row, unit: usize, products: [V; C]);
 }
 

@@ -163,7 +163,7 @@ unsafe fn strip_of<V: Simd, K: Cell<C>, const C: usize>(t: &Tile, panels: Range<
     // SAFETY: the caller's promise. Fetching ahead never faults.
     unsafe {
         let count = panels.len();
-        let place = |i: usize| if back { panels.end - 1 - i } else { panels.start + i };
+        let position = |i: usize| if back { panels.end - 1 - i } else { panels.start + i };
         let mut products = [[V::splat(0.0); C]; BLOCK];
         let (mut first, x) = (0, t.rows[0].x);
         while first < count {
@@ -171,20 +171,20 @@ unsafe fn strip_of<V: Simd, K: Cell<C>, const C: usize>(t: &Tile, panels: Range<
             for i in 0..n {
                 for gate in K::GATES {
                     for vector in 0..C / K::GATES.len() {
-                        prefetch(x.wrapping_add(gate * t.hidden + place(first + i) * t.units + vector * V::N));
+                        prefetch(x.wrapping_add(gate * t.hidden + position(first + i) * t.units + vector * V::N));
                     }
                 }
             }
             for i in 0..n {
-                products[i] = product::<V, 1, C>(t, place(first + i))[0];
+                products[i] = product::<V, 1, C>(t, position(first + i))[0];
             }
             // The next step begins where this one ends.
-            let next = t.panels.wrapping_add(place((first + n).min(count - 1)) * t.floats);
+            let next = t.panels.wrapping_add(position((first + n).min(count - 1)) * t.floats);
             for i in 0..n {
                 for line in i * AHEAD..(i + 1) * AHEAD {
                     prefetch(next.wrapping_add(line * 16));
                 }
-                K::end(t, &t.rows[0], place(first + i) * t.units, products[i]);
+                K::end(t, &t.rows[0], position(first + i) * t.units, products[i]);
             }
             first += n;
         }

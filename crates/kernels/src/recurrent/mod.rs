@@ -57,7 +57,7 @@ pub enum Direction {
     Both,
 }
 
-/// Sizes and places; strides count floats.
+/// Sizes and positions; strides count floats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecurrentParams {
     pub kind: CellKind,

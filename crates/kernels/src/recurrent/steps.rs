@@ -116,7 +116,7 @@ impl Job<'_> {
     fn at(&self, direction: usize, block: usize, row: usize) -> usize {
         direction * state_floats(self.p) + (block * self.p.batch + row) * self.p.hidden
     }
-    fn place(&self, direction: usize, block: usize, row: usize) -> *mut f32 {
+    fn position(&self, direction: usize, block: usize, row: usize) -> *mut f32 {
         self.states.as_ptr().wrapping_add(self.at(direction, block, row))
     }
     #[allow(clippy::mut_from_ref)]
@@ -184,7 +184,7 @@ impl Job<'_> {
         if p.batch == 1 {
             let rows = [self.row(d, step, 0, stage)];
             tile.rows = &rows;
-            // SAFETY: the level is one of this machine; all places were checked by `Recurrent::run`, and units of a panel
+            // SAFETY: the level is one of this machine; all positions were checked by `Recurrent::run`, and units of a panel
             // are written by its own part alone.
             unsafe { (functions.strip)((&tile, panels, back)) };
             return;
@@ -216,19 +216,19 @@ impl Job<'_> {
         };
         let width = p.directions() * p.kind.gates() * p.hidden;
         let x = (row * self.x_rows[0] + t * self.x_rows[1]) * width + d * p.kind.gates() * p.hidden;
-        let h = self.place(d, step % 2, row);
-        let reset = self.place(d, RESET, row);
+        let h = self.position(d, step % 2, row);
+        let reset = self.position(d, RESET, row);
         let y = row * p.y[0] + d * p.y[1] + t * p.y[2];
         Row {
             x: self.x[x..].as_ptr(),
             factor: if stage == Stage::GruNew { reset } else { h },
             h,
-            c: self.place(d, CELL, row),
-            next: self.place(d, 1 - step % 2, row),
+            c: self.position(d, CELL, row),
+            next: self.position(d, 1 - step % 2, row),
             y: self.y.map_or(std::ptr::null_mut(), |all| all.as_ptr().wrapping_add(y)),
             ended,
             update: self.inputs.attention.map_or(1.0, |a| 1.0 - a[row * p.time + t]),
-            z: self.place(d, UPDATE, row),
+            z: self.position(d, UPDATE, row),
             reset,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// Parts of the rounds of one team. A thread has its own part and does it round after round, so that its data stays in its
 /// cache; parts that nobody has begun are done by whoever has time, so no thread needs to come at all.
 pub(super) struct Team {
-    places: [Place; Team::MOST],
+    positions: [Place; Team::MOST],
     broken: AtomicBool,
 }
 
@@ -22,26 +22,26 @@ impl Team {
     pub(super) const MOST: usize = 32;
 
     pub(super) fn new() -> Team {
-        let place = || Place { begun: AtomicUsize::new(0), done: AtomicUsize::new(0) };
-        Team { places: std::array::from_fn(|_| place()), broken: AtomicBool::new(false) }
+        let position = || Place { begun: AtomicUsize::new(0), done: AtomicUsize::new(0) };
+        Team { positions: std::array::from_fn(|_| position()), broken: AtomicBool::new(false) }
     }
 
     /// Takes part until all rounds are done: `work(round, part)` is called once for each of both by some thread, and a
     /// round begins when all parts of the one before are done.
     pub(super) fn join(&self, rounds: usize, parts: usize, own: usize, work: impl Fn(usize, usize)) {
-        let places = &self.places[..parts];
+        let positions = &self.positions[..parts];
         let alarm = Alarm(&self.broken);
         for round in 0..rounds {
             for part in (own..parts).chain(0..own) {
-                let Place { begun, done } = &places[part];
+                let Place { begun, done } = &positions[part];
                 if begun.compare_exchange(round, round + 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                     work(round, part);
                     done.store(round + 1, Ordering::Release);
                 }
             }
-            for place in places {
+            for position in positions {
                 let mut spins = 0u32;
-                while place.done.load(Ordering::Acquire) <= round {
+                while position.done.load(Ordering::Acquire) <= round {
                     if self.broken.load(Ordering::Relaxed) {
                         return;
                     }

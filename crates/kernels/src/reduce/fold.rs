@@ -1,6 +1,6 @@
 //! The folding itself: of a contiguous run, or of rows into columns.
 
-use super::{Reduction, Shape, merge, place};
+use super::{Reduction, Shape, merge, position};
 use crate::Isa;
 use crate::simd::{Simd, dispatch};
 use std::ops::Range;
@@ -58,7 +58,7 @@ folds! {
 }
 
 impl Job<'_> {
-    /// Folds elements `folds` of each unit and hands its values on, with the place of the first in the output. A unit is up
+    /// Folds elements `folds` of each unit and hands its values on, with the position of the first in the output. A unit is up
     /// to [`TILE`] neighbouring columns of the output.
     pub(super) fn units(&self, isa: Isa, units: Range<usize>, folds: Range<usize>, put: &dyn Fn(usize, &[f64])) {
         macro_rules! run {
@@ -83,10 +83,10 @@ impl Job<'_> {
 
     /// Where a unit begins in the input and the output, and its columns.
     #[inline(always)]
-    fn place(&self, unit: usize) -> (usize, usize, usize) {
+    fn position(&self, unit: usize) -> (usize, usize, usize) {
         let across = self.shape.width.div_ceil(TILE);
         let (outer, column) = (unit / across, unit % across * TILE);
-        let at = place(&self.shape.kept, outer) + column;
+        let at = position(&self.shape.kept, outer) + column;
         (at, outer * self.shape.width + column, TILE.min(self.shape.width - column))
     }
 
@@ -99,10 +99,10 @@ impl Job<'_> {
         f: impl Fn(f64) -> f64,
         put: &dyn Fn(usize, &[f64]),
     ) {
-        let (at, to, columns) = self.place(unit);
+        let (at, to, columns) = self.position(unit);
         let mut values = [first; TILE];
         for k in folds.clone() {
-            let row = at + place(&self.shape.folded, k / self.shape.len) + k % self.shape.len * self.shape.step;
+            let row = at + position(&self.shape.folded, k / self.shape.len) + k % self.shape.len * self.shape.step;
             for (value, &x) in values.iter_mut().zip(&self.x[row..row + columns]) {
                 *value = merge(self.op, *value, f(f64::from(x)));
             }
@@ -118,17 +118,17 @@ unsafe fn units_of<F: Fold>(
     folds: Range<usize>,
     put: &dyn Fn(usize, &[f64]),
 ) {
-    // SAFETY: `dispatch!` checks the machine; places of the shape are inside of the input.
+    // SAFETY: `dispatch!` checks the machine; positions of the shape are inside of the input.
     unsafe {
         dispatch!(isa, <'a, S, F: Fold>(job: Job<'a>, units: Range<usize>, folds: Range<usize>, put: &'a dyn Fn(usize, &[f64])) {
             for unit in units {
-                let (at, to, columns) = job.place(unit);
+                let (at, to, columns) = job.position(unit);
                 let mut values = [f64::from(F::FIRST); TILE];
                 let mut k = folds.start;
                 while k < folds.end {
                     let within = k % job.shape.len;
                     let n = (job.shape.len - within).min(folds.end - k);
-                    let start = at + place(&job.shape.folded, k / job.shape.len) + within * job.shape.step;
+                    let start = at + position(&job.shape.folded, k / job.shape.len) + within * job.shape.step;
                     if job.shape.step == 1 && columns == 1 {
                         values[0] = merge(job.op, values[0], run::<S, F>(job, &job.x[start..start + n]));
                     } else {

@@ -1,6 +1,6 @@
 //! Reductions of integers and booleans. Integers wrap.
 
-use super::{Shape, place};
+use super::{Shape, position};
 use crate::eltwise::typed::Numeric;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +68,9 @@ fn each<T: Copy>(shape: &Shape, first: T, x: &[T], out: &mut [T], f: impl Fn(T, 
         return;
     }
     for (outer, out) in out.chunks_exact_mut(shape.width).enumerate() {
-        let at = place(&shape.kept, outer);
+        let at = position(&shape.kept, outer);
         for k in 0..shape.folds() {
-            let row = at + place(&shape.folded, k / shape.len) + k % shape.len * shape.step;
+            let row = at + position(&shape.folded, k / shape.len) + k % shape.len * shape.step;
             out.iter_mut().zip(&x[row..row + shape.width]).for_each(|(y, &x)| *y = f(*y, x));
         }
     }

@@ -289,7 +289,7 @@ impl Samples<'_> {
         }
     }
 
-    /// The neighbours of a place, unless it is outside.
+    /// The neighbours of a position, unless it is outside.
     #[inline(always)]
     fn pair(&self, at: f64, size: usize) -> Option<Pair> {
         let inside = at < size as f64 && if self.of.shape.fades { at > -1.0 } else { at >= 0.0 };

@@ -45,7 +45,7 @@ const BLOCK: usize = 128;
 const FAR: f32 = 4_194_304.0;
 
 impl GridSample {
-    /// Whether images of this size can be done: places in a plane are 32-bit numbers.
+    /// Whether images of this size can be done: positions in a plane are 32-bit numbers.
     pub fn fits(height: usize, width: usize) -> bool {
         let axis = 1..=FAR as usize;
         axis.contains(&height) && axis.contains(&width) && height * width <= i32::MAX as usize
@@ -176,7 +176,7 @@ impl Call<'_> {
             self.locate::<S, T>(ys, of.height, count, &mut rows);
             self.locate::<S, T>(xs, of.width, count, &mut columns);
             rows.at.as_flattened_mut().iter_mut().for_each(|at| *at *= of.width as i32);
-            // SAFETY: passed on; all places are inside of a plane.
+            // SAFETY: passed on; all positions are inside of a plane.
             unsafe {
                 match self.planes {
                     true => self.by_planes::<S, T>(&rows, &columns, image, first, count),
@@ -259,14 +259,14 @@ impl Call<'_> {
         let plane = of.height * of.width;
         let zero = S::splat(0.0);
         // Only `T * T` of them are used.
-        let (mut places, mut weights) = ([S::int(0); 16], [zero; 16]);
+        let (mut positions, mut weights) = ([S::int(0); 16], [zero; 16]);
         for p in (0..count).step_by(S::N) {
             let here = S::N.min(count - p);
-            // SAFETY: vectors divide a block; places lie in a plane, of which each channel has one; the points are this
+            // SAFETY: vectors divide a block; positions lie in a plane, of which each channel has one; the points are this
             // thread's own.
             unsafe {
                 for t in 0..T * T {
-                    places[t] = S::int_add(ints_at::<S>(&rows.at[t / T], p), ints_at::<S>(&columns.at[t % T], p));
+                    positions[t] = S::int_add(ints_at::<S>(&rows.at[t / T], p), ints_at::<S>(&columns.at[t % T], p));
                     weights[t] = floats_at::<S>(&rows.weight[t / T], p) * floats_at::<S>(&columns.weight[t % T], p);
                 }
                 for c in 0..of.channels {
@@ -274,7 +274,7 @@ impl Call<'_> {
                     let from = self.data.as_ptr().add(number * plane);
                     let mut sum = zero;
                     for t in 0..T * T {
-                        let pixels = S::gather(from, places[t]);
+                        let pixels = S::gather(from, positions[t]);
                         let pixels = S::select(weights[t].equal(zero), zero, pixels);
                         sum = pixels.fma(weights[t], sum);
                     }
@@ -307,7 +307,7 @@ impl Call<'_> {
                 }
             }
             let pixel = image * of.points + first + p;
-            // SAFETY: all places lie in the image; the pixel is this thread's own.
+            // SAFETY: all positions lie in the image; the pixel is this thread's own.
             unsafe { blend.write::<S>(0, 1.0, self.out.as_ptr().add(pixel * of.channels), of.channels) };
         }
     }

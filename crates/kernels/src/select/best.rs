@@ -58,7 +58,7 @@ fn best_ranks_any<T: Number>(
         if len + (end - at) > ranks.len() {
             ranks[..len].select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
             len = k;
-            sieve.least = Some(data[T::rank_place(ranks[k - 1]) as usize * step]);
+            sieve.least = Some(data[T::rank_position(ranks[k - 1]) as usize * step]);
         }
         if sieve.least.is_none() {
             for l in 0..end - at {
@@ -68,9 +68,9 @@ fn best_ranks_any<T: Number>(
         } else {
             let mut better = sieve.block(data, step, at, end);
             while better != 0 {
-                let place = at + better.trailing_zeros() as usize;
+                let position = at + better.trailing_zeros() as usize;
                 better &= better - 1;
-                ranks[len] = data[place * step].rank(max, place as u32);
+                ranks[len] = data[position * step].rank(max, position as u32);
                 len += 1;
             }
         }
@@ -101,9 +101,9 @@ fn best_few_any<T: Number>((data, step, n): (&[T], usize, usize), max: bool, ran
         let mut better = sieve.block(data, step, at, end);
         let any = better != 0;
         while better != 0 {
-            let place = at + better.trailing_zeros() as usize;
+            let position = at + better.trailing_zeros() as usize;
             better &= better - 1;
-            let rank = data[place * step].rank(max, place as u32);
+            let rank = data[position * step].rank(max, position as u32);
             if rank > ranks[last] {
                 let mut to = last;
                 while to > 0 && ranks[to - 1] < rank {
@@ -114,7 +114,7 @@ fn best_few_any<T: Number>((data, step, n): (&[T], usize, usize), max: bool, ran
             }
         }
         if any && ranks[last] != lowest {
-            sieve.least = Some(data[T::rank_place(ranks[last]) as usize * step]);
+            sieve.least = Some(data[T::rank_position(ranks[last]) as usize * step]);
         }
         at = end;
     }
@@ -201,7 +201,7 @@ fn best_of_row_any<T: Number>(row: &[T], max: bool) -> usize {
 }
 
 for_levels! {
-    /// Places of the best elements of neighbouring rows: element `place` of row `l` is `data[place * step + l]`.
+    /// Places of the best elements of neighbouring rows: element `position` of row `l` is `data[position * step + l]`.
     pub(super) fn best_of_lanes<'a, T: Number>(data: &'a [T], step: usize, n: usize, max: bool, best: &'a mut [u32]) { best_of_lanes_any }
 }
 
@@ -211,12 +211,12 @@ fn best_of_lanes_any<T: Number>(data: &[T], step: usize, n: usize, max: bool, be
     let mut values = [T::zeroed(); LANES];
     values[..lanes].copy_from_slice(&data[..lanes]);
     best.fill(0);
-    for place in 1..n {
-        let row = &data[place * step..][..lanes];
+    for position in 1..n {
+        let row = &data[position * step..][..lanes];
         for ((value, best), &x) in values[..lanes].iter_mut().zip(best.iter_mut()).zip(row) {
             let better = if max { x > *value } else { x < *value } | (!is_number(*value) & is_number(x));
             *value = if better { x } else { *value };
-            *best = if better { place as u32 } else { *best };
+            *best = if better { position as u32 } else { *best };
         }
     }
 }

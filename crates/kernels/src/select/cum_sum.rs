@@ -89,7 +89,7 @@ for_levels! {
     fn columns<'a, T: Number>(
         data: &'a [T],
         out: &'a SharedMut<'a, T>,
-        place: (usize, usize, usize),
+        position: (usize, usize, usize),
         how: (bool, bool),
     ) { columns_any }
 }

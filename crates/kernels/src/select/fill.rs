@@ -1,4 +1,4 @@
-//! Outputs that are mostly made up: marked places and sequences.
+//! Outputs that are mostly made up: marked positions and sequences.
 
 use super::Number;
 use crate::movement::indices::{Index, with_indices};
@@ -39,8 +39,8 @@ impl OneHot {
         with_indices!(indices, list => exec.each(chunks, |c, _| {
             for at in part_of(list.len(), chunks, c) {
                 let index = list[at];
-                if let Some(place) = index.in_axis(depth).filter(|_| from_end || index.signed() >= 0) {
-                    let to = ((at / inner * depth + place) * inner + at % inner) * size;
+                if let Some(position) = index.in_axis(depth).filter(|_| from_end || index.signed() >= 0) {
+                    let to = ((at / inner * depth + position) * inner + at % inner) * size;
                     // SAFETY: every index marks an element of its own.
                     unsafe { out.part(to..to + size) }.copy_from_slice(on);
                 }

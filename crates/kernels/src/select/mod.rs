@@ -1,5 +1,5 @@
-//! Choosing and counting: the best elements of rows, boxes that do not overlap, places that are not zero, running sums,
-//! marked places, sequences, different elements.
+//! Choosing and counting: the best elements of rows, boxes that do not overlap, positions that are not zero, running sums,
+//! marked positions, sequences, different elements.
 
 mod best;
 mod cum_sum;

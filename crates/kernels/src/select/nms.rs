@@ -54,7 +54,7 @@ pub struct NmsWork {
     threads: Vec<Mutex<Own>>,
     /// Where the boxes of each chunk lie: thread and range.
     pieces: Vec<(usize, Range<usize>)>,
-    /// Scores with their places, to be sorted.
+    /// Scores with their positions, to be sorted.
     order: Vec<u64>,
     all: Vec<Selected>,
 }
@@ -97,11 +97,11 @@ impl NmsWork {
             into.extend_from_slice(&own.found[range.clone()]);
         }
         if by_score {
-            // Within a class equal scores stand by index already, so places decide between equal scores.
+            // Within a class equal scores stand by index already, so positions decide between equal scores.
             self.order.clear();
-            self.order.extend(self.all.iter().zip(0..).map(|(s, place)| s.score.rank(true, place)));
+            self.order.extend(self.all.iter().zip(0..).map(|(s, position)| s.score.rank(true, position)));
             self.order.sort_unstable_by(|a, b| b.cmp(a));
-            selected.extend(self.order.iter().map(|&rank| self.all[f32::rank_place(rank) as usize]));
+            selected.extend(self.order.iter().map(|&rank| self.all[f32::rank_position(rank) as usize]));
         }
     }
 }
@@ -272,7 +272,7 @@ fn keep_any(
         if own.rows.len() >= limits.most {
             break;
         }
-        let index = f32::rank_place(rank);
+        let index = f32::rank_position(rank);
         let b = Corners::at(boxes, index as usize, encoding);
         if !own.kept.any(b, hit) {
             own.kept.push(b);

@@ -36,7 +36,7 @@ impl NonZero {
         NonZero { dims: if dims.is_empty() { vec![1] } else { dims.to_vec() } }
     }
 
-    /// Coordinates of each place.
+    /// Coordinates of each position.
     pub fn rank(&self) -> usize {
         self.dims.len()
     }

@@ -1,12 +1,12 @@
 //! The numbers that selections and sums are made of. Floats are summed in double precision; ranks turn a value and its
-//! place into one integer, so that a selection compares nothing else.
+//! position into one integer, so that a selection compares nothing else.
 
 use bytemuck::Pod;
 
 /// An element type. `Wide` is what sums of it run in.
 pub trait Number: Pod + PartialOrd + Send + Sync + std::fmt::Debug {
     type Wide: Pod + PartialOrd + Send + Sync;
-    /// Value and place in one; more is better.
+    /// Value and position in one; more is better.
     type Rank: Ord + Pod + Send + Sync;
     const ZERO: Self::Wide;
     const ONE: Self::Wide;
@@ -35,11 +35,11 @@ pub trait Number: Pod + PartialOrd + Send + Sync + std::fmt::Debug {
     fn in_sequence(start: Self, number: usize, step: Self) -> Self;
     /// NaN is not zero, -0 is.
     fn is_zero(self) -> bool;
-    /// Rank of this value at a place: the greatest (or least, for `max` false) value ranks highest, NaN lowest, and of
-    /// equal ones the first place.
-    fn rank(self, max: bool, place: u32) -> Self::Rank;
-    /// The place within a rank.
-    fn rank_place(rank: Self::Rank) -> u32;
+    /// Rank of this value at a position: the greatest (or least, for `max` false) value ranks highest, NaN lowest, and of
+    /// equal ones the first position.
+    fn rank(self, max: bool, position: u32) -> Self::Rank;
+    /// The position within a rank.
+    fn rank_position(rank: Self::Rank) -> u32;
 }
 
 macro_rules! integers {
@@ -97,14 +97,14 @@ macro_rules! integers {
                 self == 0
             }
             #[inline(always)]
-            fn rank(self, max: bool, place: u32) -> $rank {
+            fn rank(self, max: bool, position: u32) -> $rank {
                 // Shifted so that the least value is 0.
                 let order = (self as $order).wrapping_sub(<$t>::MIN as $order);
                 let order = if max { order } else { !order };
-                (order as $rank) << 32 | !place as $rank
+                (order as $rank) << 32 | !position as $rank
             }
             #[inline(always)]
-            fn rank_place(rank: $rank) -> u32 {
+            fn rank_position(rank: $rank) -> u32 {
                 !(rank as u32)
             }
         }
@@ -158,17 +158,17 @@ macro_rules! floats {
                 self == 0.0
             }
             #[inline(always)]
-            fn rank(self, max: bool, place: u32) -> $rank {
+            fn rank(self, max: bool, position: u32) -> $rank {
                 const SIGN: $bits = 1 << (<$bits>::BITS - 1);
                 // Adding zero makes -0 a 0.
                 let bits = (self + 0.0).to_bits();
                 let order = if bits & SIGN != 0 { !bits } else { bits | SIGN };
                 let order = if max { order } else { !order };
                 let order = if self.is_nan() { 0 } else { order };
-                (order as $rank) << 32 | !place as $rank
+                (order as $rank) << 32 | !position as $rank
             }
             #[inline(always)]
-            fn rank_place(rank: $rank) -> u32 {
+            fn rank_position(rank: $rank) -> u32 {
                 !(rank as u32)
             }
         }

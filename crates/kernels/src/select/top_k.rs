@@ -1,5 +1,5 @@
-//! The k best elements along an axis, with their places. Value and place become one rank, so all orders are total: equal
-//! elements stand in the order of their places, NaN behind all numbers. A row is read once; what cannot be among the
+//! The k best elements along an axis, with their positions. Value and position become one rank, so all orders are total: equal
+//! elements stand in the order of their positions, NaN behind all numbers. A row is read once; what cannot be among the
 //! best any more is passed over a vector at a time.
 
 use super::Number;
@@ -72,7 +72,7 @@ impl TopK {
         exec: &Exec<'_>,
         data: &[T],
         values: SharedMut<'_, T>,
-        places: SharedMut<'_, I>,
+        positions: SharedMut<'_, I>,
     ) {
         let TopK { outer, n, inner, k, max, sort } = *self;
         let isa = exec.isa;
@@ -80,13 +80,13 @@ impl TopK {
             let enough = data.len() < 1 << 14 || exec.threads() == 1;
             if enough { 1 } else { things.min(exec.threads() * 8) }
         };
-        // Writes the element at `place` of row (o, i) as the one of this number.
-        let put = |o: usize, i: usize, number: usize, place: usize| {
-            let (to, from) = ((o * k + number) * inner + i, (o * n + place) * inner + i);
+        // Writes the element at `position` of row (o, i) as the one of this number.
+        let put = |o: usize, i: usize, number: usize, position: usize| {
+            let (to, from) = ((o * k + number) * inner + i, (o * n + position) * inner + i);
             // SAFETY: one element, which belongs to a row that one chunk has.
             unsafe {
                 values.part(to..to + 1)[0] = data[from];
-                places.part(to..to + 1)[0] = I::of(place);
+                positions.part(to..to + 1)[0] = I::of(position);
             }
         };
         if k == 1 && inner > 1 {
@@ -127,9 +127,9 @@ impl TopK {
                 match sort {
                     Sort::Value if k <= FEW => {}
                     Sort::Value => ranks.sort_unstable_by(|a, b| b.cmp(a)),
-                    Sort::Index => ranks.sort_unstable_by_key(|&r| T::rank_place(r)),
+                    Sort::Index => ranks.sort_unstable_by_key(|&r| T::rank_position(r)),
                 }
-                ranks.iter().enumerate().for_each(|(number, &r)| put(o, i, number, T::rank_place(r) as usize));
+                ranks.iter().enumerate().for_each(|(number, &r)| put(o, i, number, T::rank_position(r) as usize));
             }
         });
     }

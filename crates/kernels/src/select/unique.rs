@@ -37,9 +37,9 @@ impl Unique {
         };
         self.order.clear();
         self.order.extend(0..n as u32);
-        // Equal slices stay in the order of their places, so each group begins with its first.
+        // Equal slices stay in the order of their positions, so each group begins with its first.
         self.order.sort_unstable_by(|a, b| compare(a, b).then(a.cmp(b)));
-        // Groups of equal slices: first place, and where the group begins in the order.
+        // Groups of equal slices: first position, and where the group begins in the order.
         self.groups.clear();
         for (at, slice) in self.order.iter().enumerate() {
             let same = self.groups.last().is_some_and(|(first, _)| compare(first, slice) == Ordering::Equal);
@@ -56,17 +56,17 @@ impl Unique {
         if !sorted {
             self.groups.sort_unstable();
         }
-        // `inverse` holds first places; they become numbers through `first`, in the order wanted.
+        // `inverse` holds first positions; they become numbers through `first`, in the order wanted.
         self.first.clear();
         self.first.extend(self.groups.iter().map(|g| g.0 as usize));
         self.counts.clear();
         self.counts.resize(self.first.len(), 0);
         self.order.clear();
         self.order.resize(n, 0);
-        self.first.iter().enumerate().for_each(|(number, &place)| self.order[place] = number as u32);
-        for place in &mut self.inverse {
-            *place = self.order[*place] as usize;
-            self.counts[*place] += 1;
+        self.first.iter().enumerate().for_each(|(number, &position)| self.order[position] = number as u32);
+        for position in &mut self.inverse {
+            *position = self.order[*position] as usize;
+            self.counts[*position] += 1;
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! # A new level
 //!
-//! 1. A variant of [`Isa`](crate::Isa) with its token (`isa.rs`); the compiler then names each place that matches on levels.
+//! 1. A variant of [`Isa`](crate::Isa) with its token (`isa.rs`); the compiler then names each position that matches on levels.
 //! 2. A vector type that implements [`Simd`] in a file of this folder, with the features at [`Simd::call`], and a line for it
 //!    in `dispatch.rs`. No caller changes: they ask for `S::N` and `S::REGISTERS`.
 //! 3. Where the level has more than vectors of floats, an implementation of what uses it: AMX, VNNI, AVX-512 bf16 and fp16 are

@@ -1,10 +1,10 @@
 //! Largest elements and means of windows on channels-last images. What is not a number never is the largest element, and a
 //! window without any pixel gives the lowest number, or 0 for a mean.
 
-mod places;
+mod positions;
 mod row;
 
-pub use places::{MaxPlaces, Places};
+pub use positions::{MaxPositions, Places};
 
 use crate::simd::Entry;
 use crate::split::Split;

@@ -1,5 +1,5 @@
 //! Functions of many numbers at once: `exp`, `tanh` and so on over slices of f32, vectorised for every instruction level.
-//! Each states its largest error in units of the last place (ulp) of the result; NaN gives NaN. Results differ between
+//! Each states its largest error in units of the last position (ulp) of the result; NaN gives NaN. Results differ between
 //! levels by such errors, and never within one: an element's value does not depend on where in the slice it lies.
 
 pub(crate) mod act;

@@ -35,7 +35,7 @@ fn close(found: f32, want: f32) -> bool {
     (found.is_nan() && want.is_nan()) || found == want || (found - want).abs() <= 1e-6 * want.abs().max(1e-3)
 }
 
-/// The place in `dims` that meets `index` of the output.
+/// The position in `dims` that meets `index` of the output.
 fn meets(index: &[usize], dims: &[usize]) -> usize {
     let own = &index[index.len() - dims.len()..];
     own.iter().zip(dims).fold(0, |at, (&i, &n)| at * n + if n == 1 { 0 } else { i })

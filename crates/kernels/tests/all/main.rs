@@ -9,7 +9,7 @@ mod embedding;
 mod fold;
 mod gemm;
 mod interpolate;
-mod max_places;
+mod max_positions;
 mod movement;
 mod norm;
 mod products;

@@ -29,8 +29,8 @@ fn each_exec(f: impl Fn(&Exec<'_>)) {
     }
 }
 
-/// The place in the output of every element.
-fn places(dims: &[usize], axes: &[usize]) -> (Vec<usize>, usize) {
+/// The position in the output of every element.
+fn positions(dims: &[usize], axes: &[usize]) -> (Vec<usize>, usize) {
     let kept: Vec<usize> = (0..dims.len()).map(|a| if axes.contains(&a) { 1 } else { dims[a] }).collect();
     let total: usize = dims.iter().product();
     let at = (0..total).map(|i| {
@@ -59,7 +59,7 @@ const OPS: [Reduction; 8] = [
 ];
 
 fn naive(op: Reduction, dims: &[usize], axes: &[usize], x: &[f32]) -> Vec<(f64, f64)> {
-    let (places, n) = places(dims, axes);
+    let (positions, n) = positions(dims, axes);
     let first = match op {
         Reduction::Prod => 1.0,
         Reduction::Max => f64::NEG_INFINITY,
@@ -67,7 +67,7 @@ fn naive(op: Reduction, dims: &[usize], axes: &[usize], x: &[f32]) -> Vec<(f64, 
         _ => 0.0,
     };
     let mut out = vec![(first, 0.0, 0); n];
-    for (&x, &at) in x.iter().zip(&places) {
+    for (&x, &at) in x.iter().zip(&positions) {
         let (a, x) = (&mut out[at], f64::from(x));
         a.0 = match op {
             Reduction::Sum | Reduction::Mean => a.0 + x,

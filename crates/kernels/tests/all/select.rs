@@ -50,7 +50,7 @@ fn order(a: f64, b: f64, max: bool) -> Ordering {
 
 /// Places of the best along the middle axis.
 fn best(at: impl Fn(usize) -> f64, [outer, n, inner]: [usize; 3], k: usize, max: bool, sort: Sort) -> Vec<usize> {
-    let mut places = vec![0; outer * k * inner];
+    let mut positions = vec![0; outer * k * inner];
     for o in 0..outer {
         for i in 0..inner {
             let mut row: Vec<usize> = (0..n).collect();
@@ -59,10 +59,10 @@ fn best(at: impl Fn(usize) -> f64, [outer, n, inner]: [usize; 3], k: usize, max:
             if sort == Sort::Index {
                 row.sort_unstable();
             }
-            row.iter().enumerate().for_each(|(r, &p)| places[(o * k + r) * inner + i] = p);
+            row.iter().enumerate().for_each(|(r, &p)| positions[(o * k + r) * inner + i] = p);
         }
     }
-    places
+    positions
 }
 
 fn check_top_k<T: Number>(
@@ -80,9 +80,9 @@ fn check_top_k<T: Number>(
     top.run(exec, data, &mut values, IndicesMut::I64(&mut indices));
     let wanted = best(|i| wide(data[i]), dims, k, max, sort);
     let [_, n, inner] = dims;
-    for (flat, &place) in wanted.iter().enumerate() {
-        assert_eq!(indices[flat], place as i64, "{dims:?} k {k} max {max} {sort:?} at {flat}");
-        let from = data[(flat / inner / k * n + place) * inner + flat % inner];
+    for (flat, &position) in wanted.iter().enumerate() {
+        assert_eq!(indices[flat], position as i64, "{dims:?} k {k} max {max} {sort:?} at {flat}");
+        let from = data[(flat / inner / k * n + position) * inner + flat % inner];
         assert_eq!(bytemuck::bytes_of(&values[flat]), bytemuck::bytes_of(&from));
     }
 }
@@ -177,8 +177,8 @@ fn places_that_are_not_zero() {
             assert_eq!(counts.total(), wanted.len());
             let mut out = vec![0i32; rank * wanted.len()];
             non_zero.fill(exec, &data, &counts, IndicesMut::I32(&mut out));
-            for (column, &place) in wanted.iter().enumerate() {
-                let mut left = place;
+            for (column, &position) in wanted.iter().enumerate() {
+                let mut left = position;
                 for axis in (0..dims.len()).rev() {
                     assert_eq!(out[axis * wanted.len() + column] as usize, left % dims[axis]);
                     left /= dims[axis];

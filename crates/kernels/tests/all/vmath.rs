@@ -22,7 +22,7 @@ fn sweep() -> Vec<f32> {
     all.chain(near).chain(odd).collect()
 }
 
-/// The unit in the last place of `x` as an f32.
+/// The unit in the last position of `x` as an f32.
 fn ulp(x: f64) -> f64 {
     let x = (x as f32).abs();
     if x >= f32::MAX { 2f64.powi(104) } else { f64::from(x.next_up()) - f64::from(x) }

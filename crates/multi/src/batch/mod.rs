@@ -116,18 +116,18 @@ impl Device for BatchDevice {
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
         let target = self.target(properties)?;
-        let place = || format!("device `{}`", target.name);
+        let position = || format!("device `{}`", target.name);
         let n = BatchDevice::rows(&target, properties);
         if n == 1 {
-            let inner = target.device.compile(model, &target.properties).map_err(|e| e.at(place()))?;
+            let inner = target.device.compile(model, &target.properties).map_err(|e| e.at(position()))?;
             return Ok(Arc::new(Alone { inner, properties: properties.clone() }));
         }
         let many = rows::batched(model, n)?;
-        let single = target.device.compile(model, &target.properties).map_err(|e| e.at(place()))?;
+        let single = target.device.compile(model, &target.properties).map_err(|e| e.at(position()))?;
         let many = target
             .device
             .compile(&many, &target.properties)
-            .map_err(|e| e.at(format!("{} with a batch of {n}", place())))?;
+            .map_err(|e| e.at(format!("{} with a batch of {n}", position())))?;
         Ok(Arc::new(Compiled::new(model, target.name, n, single, many, properties)))
     }
     fn import(&self, _: SharedBytes, _: &Registry, _: &Properties) -> Result<Arc<dyn CompiledModel>> {

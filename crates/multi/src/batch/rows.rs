@@ -37,7 +37,7 @@ pub(crate) fn batched(model: &Model, n: usize) -> Result<Model> {
     }
     match check(&one, &many, n) {
         Ok(()) => Ok(many),
-        Err((id, why)) => refuse(format!("{}: {why}", many.node(id).place())),
+        Err((id, why)) => refuse(format!("{}: {why}", many.node(id).location())),
     }
 }
 

@@ -2,7 +2,7 @@
 //! where the device has none, IR. Frames begin on 64-byte boundaries, so that weights can be used where they lie.
 
 use super::compiled::{Compiled, Sub, can_export, part_properties};
-use super::place::Part;
+use super::placement::Part;
 use super::report::{Report, SubModelReport};
 use super::split::Source;
 use super::{NAME, PRIORITIES};

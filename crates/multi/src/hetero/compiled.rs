@@ -1,6 +1,6 @@
 //! The sub-models, each compiled by its device, and how tensors travel between them.
 
-use super::place::Part;
+use super::placement::Part;
 use super::report::Report;
 use super::request::Request;
 use super::split::{Source, Split};

@@ -5,13 +5,13 @@ mod blob;
 mod compiled;
 mod dot;
 mod order;
-mod place;
+mod placement;
 mod report;
 mod request;
 mod split;
 mod units;
 
-pub use place::{affinity, set_affinity};
+pub use placement::{affinity, set_affinity};
 pub use report::{Refused, Report, SubModelReport};
 
 use crate::list::{DeviceList, refuse_nested};
@@ -20,7 +20,7 @@ use crate::{PRIORITIES, hetero::compiled::Compiled};
 use carafe_device::{CompiledModel, Device, Devices, Properties, PropertyInfo, PropertyKind, Query, Unsupported};
 use carafe_graph::{Error, Model, Registry, Result};
 use carafe_tensor::SharedBytes;
-use place::{Part, Placement, place, wished};
+use placement::{Part, Placement, place, wished};
 use split::{Split, split};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! transitively; then another device goes on. So a piece never waits for itself: the order in which pieces are made is an
 //! order in which they can run, and no choice of devices can lead to a cycle.
 
-use super::place::Placement;
+use super::placement::Placement;
 use carafe_graph::{Model, NodeId};
 use std::collections::{BTreeMap, VecDeque};
 

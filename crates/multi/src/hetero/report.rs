@@ -1,7 +1,7 @@
 //! What HETERO did with a model, for people and programs: which nodes went where, what crosses the borders, and what
 //! nobody takes.
 
-use super::place::{Part, Placement};
+use super::placement::{Part, Placement};
 use super::split::{Split, counts};
 use crate::json::{quoted, strings};
 use carafe_graph::Model;

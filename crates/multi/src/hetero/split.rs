@@ -3,7 +3,7 @@
 //! computed of constants goes along when the reader's device takes it and is evaluated here when not.
 
 use super::order::{Pieces, pieces};
-use super::place::Placement;
+use super::placement::Placement;
 use carafe_graph::{Constant, Error, EvalEnv, Model, NodeId, Parameter, Result, ResultOp, Value, eval_node};
 use carafe_tensor::Tensor;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -168,7 +168,8 @@ impl Splitter<'_> {
     // Makes a value an output of the piece that computes it.
     fn export(&mut self, v: Value, result: Option<NodeId>, pieces: &Pieces) -> Result<Source> {
         let node = self.model.node(v.node);
-        let sub = pieces.of[v.node.0 as usize].ok_or_else(|| Error::invalid("no device runs it").at(node.place()))?;
+        let sub =
+            pieces.of[v.node.0 as usize].ok_or_else(|| Error::invalid("no device runs it").at(node.location()))?;
         let from = &mut self.building[sub];
         if let Some(&port) = from.exported.get(&v) {
             return Ok(Source::Sub { sub, port });
@@ -178,7 +179,7 @@ impl Splitter<'_> {
             None => from.unique(&format!("{}/result", value_name(self.model, v))),
         };
         let here = from.here.get(&v).copied();
-        let here = here.ok_or_else(|| Error::invalid("its value is not in its sub-model").at(node.place()))?;
+        let here = here.ok_or_else(|| Error::invalid("its value is not in its sub-model").at(node.location()))?;
         let new = from.model.result(&name, here)?;
         if let Some(r) = result {
             from.model.set_tensor_names(new.into(), self.model.node(r).outputs()[0].names.clone());
@@ -277,7 +278,9 @@ impl Splitter<'_> {
         }
         self.folded.insert(v.node);
         let value = self.values.get(&v.node).and_then(|o| o.get(v.port)).cloned();
-        value.ok_or_else(|| Error::invalid("its value is not known before running").at(self.model.node(v.node).place()))
+        value.ok_or_else(|| {
+            Error::invalid("its value is not known before running").at(self.model.node(v.node).location())
+        })
     }
 
     // Pieces of which nothing is needed are left out, and the others move up.

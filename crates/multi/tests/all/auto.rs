@@ -331,11 +331,11 @@ fn given_memory_receives_the_output() {
         let request = c.create_infer_request();
         request.set_input(0, row(1)).unwrap();
         let memory = floats(&[1, 4], &[0.0; 4]);
-        let place = memory.storage_ptr();
+        let position = memory.storage_ptr();
         request.set_output(0, memory).unwrap();
         for _ in 0..2 {
             request.infer(()).unwrap();
-            assert_eq!(request.output(0).unwrap().storage_ptr(), place, "{device}");
+            assert_eq!(request.output(0).unwrap().storage_ptr(), position, "{device}");
         }
     }
 }
@@ -348,7 +348,7 @@ fn given_memory_moves_along_to_another_device() {
     let request = c.create_infer_request();
     request.set_input(0, row(1)).unwrap();
     let memory = floats(&[1, 4], &[0.0; 4]);
-    let place = memory.storage_ptr();
+    let position = memory.storage_ptr();
     request.set_output(0, memory).unwrap();
     request.infer(()).unwrap();
     // Another request finds out that the device fails.
@@ -356,7 +356,7 @@ fn given_memory_moves_along_to_another_device() {
     infer(&c, &[row(2)]);
     request.infer(()).unwrap();
     assert_eq!(property(&c, "EXECUTION_DEVICES"), "B");
-    assert_eq!(request.output(0).unwrap().storage_ptr(), place);
+    assert_eq!(request.output(0).unwrap().storage_ptr(), position);
 }
 
 #[test]

@@ -330,10 +330,10 @@ fn given_memory_receives_the_output() {
     let request = compiled.create_infer_request();
     request.set_input(0, row(1)).unwrap();
     let memory = floats(&[1, 4], &[0.0; 4]);
-    let place = memory.storage_ptr();
+    let position = memory.storage_ptr();
     request.set_output(0, memory).unwrap();
     request.infer(()).unwrap();
-    assert_eq!(request.output(0).unwrap().storage_ptr(), place);
+    assert_eq!(request.output(0).unwrap().storage_ptr(), position);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Boxes as two corners: overlap, clipping and the usual refinement by deltas. Operations disagree about whether a box
-//! of pixels `x1..x2` is `x2 - x1` wide or one more, so the `offset` (0 or 1) is always said.
+//! of pixels `x1..x2` is `x2 - x1` wide or one more, so the `offset` (0 or 1) is always passed.
 
 /// A box; not necessarily with `x1 <= x2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,5 +1,5 @@
 //! GenerateProposals: region proposals of a batch from given anchors. Boxes below the minimum size are ranked with the
-//! rest and only then dropped, so they use up places of `pre_nms_count`. Rows are exactly those found, image by image.
+//! rest and only then dropped, so they use up positions of `pre_nms_count`. Rows are exactly those found, image by image.
 
 use super::expect::{at_least, dim_is, index_type, same_dim, same_float, up_to};
 use super::nms_core::{Kept, greedy, ranked};

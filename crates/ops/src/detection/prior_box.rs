@@ -117,7 +117,7 @@ impl Op for PriorBox {
         infer_grid(cx, &self.variance, cell)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        self.place(cx)
+        self.position(cx)
     }
     fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
         if self.min_max_aspect_ratios_order { Version::of::<PriorBoxV1>(self, cx) } else { None }
@@ -129,7 +129,7 @@ impl Op for PriorBoxV1 {
         self.newest().infer(cx)
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        self.newest().place(cx)
+        self.newest().position(cx)
     }
     fn upgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
         Version::of::<PriorBox>(self, cx)
@@ -234,7 +234,7 @@ impl PriorBox {
         boxes
     }
 
-    fn place(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+    fn position(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let [height, width, image_h, image_w] = sizes(cx)?;
         let (mut step, mut scale) = (self.step, 1.0);
         if !self.scale_all_sizes {
@@ -303,12 +303,12 @@ pub(super) fn sizes(cx: &EvalCx<'_>) -> Result<[f32; 4]> {
     }
 }
 
-/// Fills the first row with `place(column, row, number in the cell)` and the second with variances.
+/// Fills the first row with `position(column, row, number in the cell)` and the second with variances.
 pub(super) fn place_grid(
     cx: &mut EvalCx<'_>,
     variance: &[f32],
     cell: usize,
-    place: impl Fn(f32, f32, usize) -> [f32; 4],
+    position: impl Fn(f32, f32, usize) -> [f32; 4],
 ) -> Result<()> {
     let shape = cx.out_shape(0)?;
     let width = cx.ints(0)?.get(1).copied().unwrap_or(0).max(0) as usize;
@@ -316,7 +316,7 @@ pub(super) fn place_grid(
     let (boxes, variances) = out.as_slice_mut::<f32>()?.split_at_mut(shape[1]);
     for (i, b) in boxes.chunks_exact_mut(4).enumerate() {
         let (at, n) = (i / cell, i % cell);
-        b.copy_from_slice(&place((at % width) as f32, (at / width) as f32, n));
+        b.copy_from_slice(&position((at % width) as f32, (at / width) as f32, n));
     }
     let variance = match variance {
         &[] => [0.1; 4],

@@ -55,11 +55,11 @@ fn eval_bags(cx: &mut EvalCx<'_>, reduction: BagReduction) -> Result<()> {
 }
 
 fn bags(offsets: &[i64], n_indices: usize) -> Result<Vec<Range<usize>>, String> {
-    let place = |&offset: &i64| {
-        let place = usize::try_from(offset).ok().filter(|&o| o < n_indices);
-        place.ok_or_else(|| format!("offset {offset} is outside of {n_indices} indices"))
+    let position = |&offset: &i64| {
+        let position = usize::try_from(offset).ok().filter(|&o| o < n_indices);
+        position.ok_or_else(|| format!("offset {offset} is outside of {n_indices} indices"))
     };
-    let starts = offsets.iter().map(place).collect::<Result<Vec<usize>, String>>()?;
+    let starts = offsets.iter().map(position).collect::<Result<Vec<usize>, String>>()?;
     let ends = starts.iter().skip(1).copied().chain([n_indices]);
     let bag = |(start, end): (usize, usize)| match start <= end {
         true => Ok(start..end),

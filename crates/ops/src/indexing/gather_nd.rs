@@ -58,10 +58,10 @@ fn infer(cx: &mut InferCx<'_>, batch: usize, join_batch: bool) -> Result<()> {
 }
 
 fn gathered(cx: &InferCx<'_>, data: &[Dim], indices: &[Dim], batch: usize, join_batch: bool) -> Result<PartialShape> {
-    let Some((&tuple, places)) = indices.split_last() else {
+    let Some((&tuple, positions)) = indices.split_last() else {
         return Err(cx.fail("indices must have at least 1 axis, found a scalar"));
     };
-    cx.require(batch < data.len() && batch <= places.len(), || {
+    cx.require(batch < data.len() && batch <= positions.len(), || {
         format!("attribute `batch_dims` is {batch}, found data [{}] and indices [{}]", cx.shape(0), cx.shape(1))
     })?;
     let mut shared = Vec::with_capacity(batch);
@@ -79,25 +79,25 @@ fn gathered(cx: &InferCx<'_>, data: &[Dim], indices: &[Dim], batch: usize, join_
     if join_batch && batch > 0 {
         shared = vec![shared.into_iter().fold(Dim::known(1), Dim::mul)];
     }
-    shared.extend(&places[batch..]);
+    shared.extend(&positions[batch..]);
     shared.extend(&data[batch + tuple..]);
     Ok(PartialShape::new(shared))
 }
 
 fn eval(cx: &mut EvalCx<'_>, batch: usize) -> Result<()> {
     let out = cx.out_shape(0)?;
-    let (shape, places) = (cx.shape(0), cx.shape(1));
-    let Some(&tuple) = places.last() else {
+    let (shape, positions) = (cx.shape(0), cx.shape(1));
+    let Some(&tuple) = positions.last() else {
         return Err(cx.fail("indices must have at least 1 axis"));
     };
-    let per_batch: usize = places[batch..places.len() - 1].iter().product();
-    let starts = tuple_starts(&shape[batch..], &cx.ints(1)?, tuple, places[..places.len() - 1].iter().product())
+    let per_batch: usize = positions[batch..positions.len() - 1].iter().product();
+    let starts = tuple_starts(&shape[batch..], &cx.ints(1)?, tuple, positions[..positions.len() - 1].iter().product())
         .map_err(|m| cx.fail(m))?;
     let plane: usize = shape[batch..].iter().product();
     let inner: usize = shape[batch + tuple..].iter().product();
     let taken = cx.input(0).select(&out, |flat| {
-        let (place, k) = (flat / inner, flat % inner);
-        Some(place / per_batch * plane + starts[place] + k)
+        let (position, k) = (flat / inner, flat % inner);
+        Some(position / per_batch * plane + starts[position] + k)
     })?;
     cx.set(0, taken)
 }

@@ -14,7 +14,7 @@ carafe_graph::attr_enum! {
     }
 }
 
-/// Marks the place each index points to.
+/// Marks the position each index points to.
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(since = 16, inputs = "indices, depth, on_value, off_value", moves = "2, 3", shape_inputs = "1")]
 pub struct OneHot {
@@ -37,7 +37,7 @@ impl Op for OneHot {
     }
 }
 
-/// Marks the place each index points to.
+/// Marks the position each index points to.
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(name = "OneHot", since = 1, until = 15, inputs = "indices, depth, on_value, off_value", moves = "2, 3", shape_inputs = "1")]
 pub struct OneHotV1 {
@@ -84,7 +84,7 @@ fn eval(cx: &mut EvalCx<'_>, axis: i64, negative: NegativeIndices) -> Result<()>
     let depth = out[axis];
     let inner: usize = out[axis + 1..].iter().product();
     let indices = cx.get::<i64>(0)?;
-    let place = |index: i64| match negative {
+    let position = |index: i64| match negative {
         NegativeIndices::Normalize if index < 0 => index.saturating_add(depth as i64),
         _ => index,
     };
@@ -93,7 +93,7 @@ fn eval(cx: &mut EvalCx<'_>, axis: i64, negative: NegativeIndices) -> Result<()>
     values.copy_elements(1, cx.input(2), 0, 1)?;
     let marked = values.select(&out, |flat| {
         let (rest, k) = (flat / inner, flat % inner);
-        let index = place(indices[rest / depth * inner + k]);
+        let index = position(indices[rest / depth * inner + k]);
         Some(usize::from(index == (rest % depth) as i64))
     })?;
     cx.set(0, marked)

@@ -42,8 +42,8 @@ pub(super) fn follow(cx: &mut InferCx<'_>, updates: usize, targets: &[usize]) {
         return;
     };
     for (&target, &dim) in targets.iter().zip(&new) {
-        if let Some(place) = dims.get_mut(target) {
-            *place = dim;
+        if let Some(position) = dims.get_mut(target) {
+            *position = dim;
         }
     }
     if new.len() == targets.len() {

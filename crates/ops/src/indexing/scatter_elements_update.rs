@@ -99,11 +99,11 @@ fn targets(data: &[usize], shape: &[usize], indices: &[i64], axis: usize) -> Res
         return Err(format!("indices {shape:?} reach beyond axis {other} of data {data:?}"));
     }
     let steps = strides(data);
-    let place = |(flat, &index): (usize, &i64)| {
+    let position = |(flat, &index): (usize, &i64)| {
         let mut at = unravel(flat, shape);
         let n = data[axis];
         at[axis] = in_axis(index, n).ok_or_else(|| format!("index {index} is outside of an axis of {n}"))?;
         Ok(at.iter().zip(&steps).map(|(i, s)| i * s).sum())
     };
-    indices.iter().enumerate().map(place).collect()
+    indices.iter().enumerate().map(position).collect()
 }

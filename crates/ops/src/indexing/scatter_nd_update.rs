@@ -61,13 +61,13 @@ fn infer(cx: &mut InferCx<'_>) -> Result<()> {
         cx.require(cx.rank(i) != Some(0), || format!("{} must not be a scalar", cx.port_name(i)))?;
     }
     if let (Some(data), Some(indices)) = (cx.shape(0).dims(), cx.shape(1).dims())
-        && let Some((tuple, places)) = indices.split_last()
+        && let Some((tuple, positions)) = indices.split_last()
     {
         cx.require(tuple.min() <= data.len() as i64, || {
             format!("an index tuple of {tuple} is longer than the {} axes of the data", data.len())
         })?;
         if let Some(tuple) = tuple.size() {
-            let wanted = PartialShape::new(places.iter().chain(&data[tuple..]).copied());
+            let wanted = PartialShape::new(positions.iter().chain(&data[tuple..]).copied());
             cx.require(cx.shape(2).compatible(&wanted), || {
                 format!("updates must have shape [{wanted}], found [{}]", cx.shape(2))
             })?;

@@ -57,9 +57,9 @@ impl Op for Select {
         let mut both = Tensor::zeros(cx.ty(1), &[n + cx.input(2).len()])?;
         both.copy_elements(0, cx.input(1), 0, n)?;
         both.copy_elements(n, cx.input(2), 0, cx.input(2).len())?;
-        let mut places = conditions.zip(thens).zip(elses).map(|((c, t), e)| if holds[c] != 0 { t } else { n + e });
-        let chosen = both.select(&out, |_| places.next())?;
-        drop(places);
+        let mut positions = conditions.zip(thens).zip(elses).map(|((c, t), e)| if holds[c] != 0 { t } else { n + e });
+        let chosen = both.select(&out, |_| positions.next())?;
+        drop(positions);
         cx.set(0, chosen)
     }
 }

@@ -29,8 +29,8 @@ impl Op for SparseFillEmptyRows {
                 format!("only matrices are supported: {} must hold pairs, found [{}]", cx.port_name(i), cx.shape(i))
             })?;
         }
-        let (values, places) = (cx.dim(0, 0), cx.dim(2, 0));
-        let n = values.merge(places).ok_or_else(|| {
+        let (values, positions) = (cx.dim(0, 0), cx.dim(2, 0));
+        let n = values.merge(positions).ok_or_else(|| {
             cx.fail(format!("indices must have a row for each of {values} values, found [{}]", cx.shape(2)))
         })?;
         let rows = cx.dims_value(1).and_then(|v| v.first().copied()).unwrap_or(Dim::ANY);
@@ -62,8 +62,8 @@ impl Op for SparseFillEmptyRows {
         values.copy_elements(0, cx.input(0), 0, n)?;
         values.copy_elements(n, cx.input(3), 0, 1)?;
         let found = values.select(&[entries.len()], |i| Some(entries[i].2))?;
-        let places: Vec<i64> = entries.iter().flat_map(|&(row, column, _)| [row, column]).collect();
-        cx.put(0, &[entries.len(), 2], places)?;
+        let positions: Vec<i64> = entries.iter().flat_map(|&(row, column, _)| [row, column]).collect();
+        cx.put(0, &[entries.len(), 2], positions)?;
         cx.set(1, found)?;
         cx.put(2, &[rows], empty)
     }
@@ -71,7 +71,7 @@ impl Op for SparseFillEmptyRows {
 
 // The rows that have values, each of them within the matrix.
 fn present_rows(indices: &[i64], rows: usize) -> Result<BTreeSet<usize>, String> {
-    let place = |row: i64| usize::try_from(row).ok().filter(|&r| r < rows);
+    let position = |row: i64| usize::try_from(row).ok().filter(|&r| r < rows);
     let rows_of = indices.chunks(2).map(|pair| pair[0]);
-    rows_of.map(|row| place(row).ok_or_else(|| format!("row {row} is outside of {rows} rows"))).collect()
+    rows_of.map(|row| position(row).ok_or_else(|| format!("row {row} is outside of {rows} rows"))).collect()
 }

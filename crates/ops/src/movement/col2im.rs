@@ -98,7 +98,7 @@ impl Col2Im {
         let positions = |i: usize, n: usize| self.positions(i, n as i64, kernel[i] as i64).unwrap_or(0) as usize;
         let (rows, columns) = (positions(0, h), positions(1, w));
         // Place in the image of kernel element `k` at a position; outside of it the value is dropped.
-        let place = |i: usize, position: usize, k: usize, n: usize| {
+        let position = |i: usize, position: usize, k: usize, n: usize| {
             let p = position as i64 * self.strides[i] - self.pads_begin[i] + k as i64 * self.dilations[i];
             usize::try_from(p).ok().filter(|&p| p < n)
         };
@@ -108,7 +108,7 @@ impl Col2Im {
                 for kx in 0..kernel[1] {
                     for row in 0..rows {
                         for (column, &v) in (0..columns).zip(values.by_ref()) {
-                            if let (Some(y), Some(x)) = (place(0, row, ky, h), place(1, column, kx, w)) {
+                            if let (Some(y), Some(x)) = (position(0, row, ky, h), position(1, column, kx, w)) {
                                 let pixel = &mut image[(plane * h + y) * w + x];
                                 *pixel = pixel.wrapping_add(v);
                             }

@@ -50,13 +50,13 @@ impl Op for Concat {
         let axis = normalize_axis(self.axis, shape.len())?;
         let (outer, joined, inner) = around(&shape, axis);
         let mut out = Tensor::zeros(cx.ty(0), &shape)?;
-        let mut place = 0;
+        let mut position = 0;
         for i in 0..cx.n_inputs() {
             let chunk = cx.shape(i)[axis] * inner;
             for o in 0..outer {
-                out.copy_elements(o * joined * inner + place, cx.input(i), o * chunk, chunk)?;
+                out.copy_elements(o * joined * inner + position, cx.input(i), o * chunk, chunk)?;
             }
-            place += chunk;
+            position += chunk;
         }
         cx.set(0, out)
     }

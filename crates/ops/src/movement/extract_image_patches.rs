@@ -1,5 +1,5 @@
 //! ExtractImagePatches: every window of an image laid out along the channels. Channel `(ky * KW + kx) * C + c` holds
-//! kernel place `(ky, kx)` of image channel `c`; places outside of the image are zero.
+//! kernel position `(ky, kx)` of image channel `c`; positions outside of the image are zero.
 
 use crate::index::unravel;
 use carafe_graph::{EvalCx, InferCx, Op, Result};
@@ -58,8 +58,8 @@ impl Op for ExtractImagePatches {
         let before: Vec<i64> = (0..2).map(|i| self.pad_before(i, size[i], out[2 + i] as i64)).collect();
         let patches = cx.input(0).select(&out, |flat| {
             let at = unravel(flat, &out);
-            let (place, c) = (at[1] / channels, at[1] % channels);
-            let k = [place as i64 / self.sizes[1], place as i64 % self.sizes[1]];
+            let (position, c) = (at[1] / channels, at[1] % channels);
+            let k = [position as i64 / self.sizes[1], position as i64 % self.sizes[1]];
             let mut from = at[0] * channels + c;
             for i in 0..2 {
                 let p = at[2 + i] as i64 * self.strides[i] - before[i] + k[i] * self.rates[i];

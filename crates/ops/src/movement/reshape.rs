@@ -9,7 +9,7 @@ use carafe_tensor::{Dim, PartialShape};
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(since = 1, inputs = "data, shape", moves = "0", shape_inputs = "1")]
 pub struct Reshape {
-    /// A 0 in the pattern copies the dimension at the same place of the data; otherwise it is a dimension of 0.
+    /// A 0 in the pattern copies the dimension at the same position of the data; otherwise it is a dimension of 0.
     pub special_zero: bool,
 }
 
@@ -95,11 +95,11 @@ fn resolve(data: &PartialShape, pattern: &[Dim], special_zero: bool) -> Result<P
 }
 
 // An entry known only as an interval: it may turn out to be -1, or a 0 that copies.
-fn unknown_entry(entry: Dim, data: &PartialShape, place: usize, special_zero: bool) -> Dim {
+fn unknown_entry(entry: Dim, data: &PartialShape, position: usize, special_zero: bool) -> Dim {
     if entry.min() < 0 {
         return Dim::ANY;
     }
-    let copied = data.dim(place);
+    let copied = data.dim(position);
     if !special_zero || !entry.contains(0) || entry.max().is_none() {
         return entry;
     }

@@ -5,7 +5,7 @@ use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
 use carafe_tensor::{Dim, PartialShape};
 use std::collections::BTreeSet;
 
-/// Inserts axes of size 1 at the listed places of the output.
+/// Inserts axes of size 1 at the listed positions of the output.
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(since = 1, inputs = "data, axes", moves = "0", shape_inputs = "1")]
 pub struct Unsqueeze;
@@ -35,15 +35,15 @@ impl Op for Unsqueeze {
     }
 }
 
-// Entries are brought into range with the rank that all different entries would give; places named twice after that
+// Entries are brought into range with the rank that all different entries would give; positions named twice after that
 // (0 and -rank) are inserted once.
 fn inserted(dims: &[Dim], axes: &[i64]) -> Result<PartialShape> {
     let distinct: BTreeSet<i64> = axes.iter().copied().collect();
     let rank = dims.len() + distinct.len();
-    let places = distinct.iter().map(|&a| normalize_axis(a, rank)).collect::<Result<BTreeSet<usize>>>()?;
+    let positions = distinct.iter().map(|&a| normalize_axis(a, rank)).collect::<Result<BTreeSet<usize>>>()?;
     let mut rest = dims.iter().copied();
     Ok(PartialShape::new(
-        (0..dims.len() + places.len())
-            .map(|i| if places.contains(&i) { Dim::known(1) } else { rest.next().unwrap_or(Dim::known(1)) }),
+        (0..dims.len() + positions.len())
+            .map(|i| if positions.contains(&i) { Dim::known(1) } else { rest.next().unwrap_or(Dim::known(1)) }),
     ))
 }

@@ -1,4 +1,4 @@
-//! Sampling an image at other places than its pixels.
+//! Sampling an image at other positions than its pixels.
 
 mod resample;
 mod taps;

@@ -30,9 +30,9 @@ impl Op for Bucketize {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let buckets = if cx.ty(0).is_float() || cx.ty(1).is_float() {
-            self.places(&cx.get::<f64>(0)?, &cx.get::<f64>(1)?)
+            self.positions(&cx.get::<f64>(0)?, &cx.get::<f64>(1)?)
         } else {
-            self.places(&integers(cx, 0)?, &integers(cx, 1)?)
+            self.positions(&integers(cx, 0)?, &integers(cx, 1)?)
         };
         let shape = cx.shape(0).to_vec();
         cx.put(0, &shape, buckets)
@@ -40,7 +40,7 @@ impl Op for Bucketize {
 }
 
 impl Bucketize {
-    fn places<T: PartialOrd>(&self, data: &[T], bounds: &[T]) -> Vec<i64> {
+    fn positions<T: PartialOrd>(&self, data: &[T], bounds: &[T]) -> Vec<i64> {
         let below = |x: &T| match self.with_right_bound {
             true => bounds.partition_point(|b| b < x),
             false => bounds.partition_point(|b| b <= x),

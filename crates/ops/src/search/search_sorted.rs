@@ -4,7 +4,7 @@
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 
-/// Insertion places in the last axis of the sorted sequence.
+/// Insertion positions in the last axis of the sorted sequence.
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(since = 15, inputs = "sorted_sequence, values")]
 pub struct SearchSorted {
@@ -40,18 +40,18 @@ impl Op for SearchSorted {
         let n = cx.shape(0).last().copied().unwrap_or(0);
         // Values that share a row.
         let per_row = if cx.shape(0).len() == 1 { cx.input(1).len() } else { shape.last().copied().unwrap_or(1) };
-        let places = with_number!(cx.ty(0), T => {
+        let positions = with_number!(cx.ty(0), T => {
             let (sorted, values) = (cx.get::<T>(0)?, cx.get::<T>(1)?);
-            let mut places = Vec::with_capacity(values.len());
+            let mut positions = Vec::with_capacity(values.len());
             for (r, row_values) in values.chunks(per_row.max(1)).enumerate() {
                 let row = &sorted[r * n..(r + 1) * n];
-                places.extend(row_values.iter().map(|v| {
+                positions.extend(row_values.iter().map(|v| {
                     (if self.right_mode { row.partition_point(|s| s <= v) } else { row.partition_point(|s| s < v) }) as i64
                 }));
             }
-            places
+            positions
         });
-        cx.put(0, &shape, places)
+        cx.put(0, &shape, positions)
     }
 }
 

@@ -1,4 +1,4 @@
-//! TopK: the k largest or smallest elements along an axis, with their places. Among equal elements the one that comes
+//! TopK: the k largest or smallest elements along an axis, with their positions. Among equal elements the one that comes
 //! first wins, whether or not `stable` demands it; NaN comes last.
 
 use crate::buffer::filled;
@@ -128,13 +128,13 @@ fn eval(cx: &mut EvalCx<'_>, axis: i64, mode: TopKMode, sort: TopKSort) -> Resul
     if k > n {
         return Err(cx.fail(format!("k is {k}, axis {axis} has {n}")));
     }
-    let places = with_number!(cx.ty(0), T => {
+    let positions = with_number!(cx.ty(0), T => {
         let data = cx.get::<T>(0)?;
-        let mut places = filled(&out, 0usize)?;
+        let mut positions = filled(&out, 0usize)?;
         let mut row: Vec<usize> = Vec::with_capacity(n);
         for o in 0..outer {
             for i in 0..inner {
-                let at = |place: usize| data[(o * n + place) * inner + i];
+                let at = |position: usize| data[(o * n + position) * inner + i];
                 row.clear();
                 row.extend(0..n);
                 row.sort_by(|&a, &b| better(at(a), at(b), mode));
@@ -142,20 +142,20 @@ fn eval(cx: &mut EvalCx<'_>, axis: i64, mode: TopKMode, sort: TopKSort) -> Resul
                 if sort == TopKSort::Index {
                     row.sort_unstable();
                 }
-                for (rank, &place) in row.iter().enumerate() {
-                    places[(o * k + rank) * inner + i] = place;
+                for (rank, &position) in row.iter().enumerate() {
+                    positions[(o * k + rank) * inner + i] = position;
                 }
             }
         }
-        places
+        positions
     });
     // The taken elements themselves, so that no type changes on the way.
     let values = cx.input(0).select(&out, |flat| {
         let (outer, i) = (flat / inner / k, flat % inner);
-        Some((outer * n + places[flat]) * inner + i)
+        Some((outer * n + positions[flat]) * inner + i)
     })?;
     cx.set(0, values)?;
-    cx.put(1, &out, places.into_iter().map(|p| p as i64).collect())
+    cx.put(1, &out, positions.into_iter().map(|p| p as i64).collect())
 }
 
 fn better<T: Number>(a: T, b: T, mode: TopKMode) -> Ordering {

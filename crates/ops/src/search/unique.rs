@@ -1,4 +1,4 @@
-//! Unique: the different elements of the data, or its different slices along an axis, with the place of their first
+//! Unique: the different elements of the data, or its different slices along an axis, with the position of their first
 //! occurrence, where each original went, and how often each occurs.
 
 use crate::index::around;

@@ -8,8 +8,8 @@ use super::look::{fuse, inputs_at, is_float, is_stored, made_by};
 use super::slices::width;
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::arithmetic::Add;
+use carafe_ops::carafe::EmbeddingSum;
 use carafe_ops::indexing::Gather;
-use carafe_ops::own::EmbeddingSum;
 use carafe_tensor::ElementType;
 
 /// More terms are left to another node.
@@ -82,9 +82,10 @@ mod tests {
         for swapped in [false, true] {
             fires_static(&FuseEmbeddings, "EmbeddingSum", |g| {
                 let words = gather(g, 9, &[0, 8, 3, -1, 2, 20], &[2, 3]);
-                let (kinds, places) = (gather(g, 2, &[0, 1, 1, 0, 1, 1], &[2, 3]), gather(g, 5, &[1, 3, 4], &[1, 3]));
+                let (kinds, locations) =
+                    (gather(g, 2, &[0, 1, 1, 0, 1, 1], &[2, 3]), gather(g, 5, &[1, 3, 4], &[1, 3]));
                 let sum = g.op(Add::default(), &[words, kinds]);
-                if swapped { g.op(Add::default(), &[places, sum]) } else { g.op(Add::default(), &[sum, places]) }
+                if swapped { g.op(Add::default(), &[locations, sum]) } else { g.op(Add::default(), &[sum, locations]) }
             });
         }
     }
@@ -92,8 +93,8 @@ mod tests {
     #[test]
     fn stored_rows_go_along() {
         fires_static(&FuseEmbeddings, "EmbeddingSum", |g| {
-            let (words, places) = (gather(g, 9, &[0, 8, 3, -1, 2, 20], &[2, 3]), g.noise(&[1, 3, 6], 0.0));
-            let sum = g.op(Add::default(), &[places, words]);
+            let (words, locations) = (gather(g, 9, &[0, 8, 3, -1, 2, 20], &[2, 3]), g.noise(&[1, 3, 6], 0.0));
+            let sum = g.op(Add::default(), &[locations, words]);
             let kinds = gather(g, 2, &[0, 1, 1, 0, 1, 1], &[2, 3]);
             g.op(Add::default(), &[sum, kinds])
         });

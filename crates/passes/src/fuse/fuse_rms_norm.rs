@@ -9,7 +9,7 @@ use super::look::{fuse, integers, is_float, operands, read_outside};
 use super::parts::{over_root, plus_number, reduced, square_of};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::arithmetic::Multiply;
-use carafe_ops::own::RmsNorm;
+use carafe_ops::carafe::RmsNorm;
 use carafe_ops::reduce::ReduceMean;
 use carafe_tensor::PartialShape;
 

@@ -11,9 +11,9 @@ use super::look::{fuse, inputs_at, is_float, made_by, operands, value_of};
 use super::slices::{cut, same_rows, width};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::arithmetic::{Add, Multiply, Subtract};
+use carafe_ops::carafe::RotaryEmbedding;
 use carafe_ops::math::Negative;
 use carafe_ops::movement::{Concat, Reshape, Squeeze, Unsqueeze};
-use carafe_ops::own::RotaryEmbedding;
 
 /// Rotation by positions becomes RotaryEmbedding.
 #[derive(Clone, Copy, Debug)]

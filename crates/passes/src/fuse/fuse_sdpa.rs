@@ -332,21 +332,21 @@ mod tests {
 
     #[test]
     fn the_scale_may_stand_anywhere() {
-        for place in 0..5 {
+        for location in 0..5 {
             fires_static(&FuseSdpa, "ScaledDotProductAttention", |g| {
                 let (q, k, v) = three(g);
                 let c = g.c(0.25);
                 let (mut q, mut k) = (q, k);
-                if place == 1 || place == 3 {
+                if location == 1 || location == 3 {
                     q = g.op(Multiply::default(), &[q, c]);
                 }
-                if place == 3 {
+                if location == 3 {
                     k = g.op(Multiply::default(), &[c, k]);
                 }
                 let kt = turn(g, k, &[0, 1, 3, 2]);
-                let kt = if place == 4 { g.op(Multiply::default(), &[kt, c]) } else { kt };
+                let kt = if location == 4 { g.op(Multiply::default(), &[kt, c]) } else { kt };
                 let mut s = product(g, q, kt, false);
-                if place == 2 {
+                if location == 2 {
                     let four = g.c(4.0);
                     s = g.op(Divide::default(), &[s, four]);
                 }

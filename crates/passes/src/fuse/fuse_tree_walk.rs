@@ -11,12 +11,12 @@
 
 use super::look::{made_by, put_in_place, read_outside};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
+use carafe_ops::carafe::TreeWalk;
+use carafe_ops::carafe::tree_walk::Test;
 use carafe_ops::compare::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
 use carafe_ops::indexing::{Gather, GatherElements, Select};
 use carafe_ops::logic::{LogicalAnd, LogicalOr};
 use carafe_ops::math::IsNaN;
-use carafe_ops::own::TreeWalk;
-use carafe_ops::own::tree_walk::Test;
 use carafe_tensor::ElementType;
 
 /// Levels of decision trees become one walk.

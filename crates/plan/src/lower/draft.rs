@@ -34,7 +34,7 @@ pub(crate) struct Unit {
     pub(crate) group: bool,
     /// Names of the nodes whose work was taken over.
     pub(crate) fused: Vec<String>,
-    /// Inputs that are read with their axes in another order, by place: axis `order[i]` of the value is axis `i` of the
+    /// Inputs that are read with their axes in another order, by position: axis `order[i]` of the value is axis `i` of the
     /// operand. May be shorter than the inputs.
     pub(crate) orders: Vec<Option<Vec<usize>>>,
     /// The same for the result: axis `order[i]` of what the operation gives is axis `i` of the value.

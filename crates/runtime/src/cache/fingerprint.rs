@@ -55,7 +55,7 @@ fn that_matter<'a>(device: &'a dyn Device, properties: &'a Properties) -> Vec<(&
 
 fn hash_model(h: &mut Hash128, model: &Model) -> Result<()> {
     let order = model.topological_order()?;
-    let places: HashMap<_, u64> = order.iter().copied().zip(0..).collect();
+    let positions: HashMap<_, u64> = order.iter().copied().zip(0..).collect();
     h.text(&model.name);
     model.rt_info.iter().for_each(|tree| hash_tree(h, tree));
     h.number(order.len() as u64);
@@ -65,7 +65,7 @@ fn hash_model(h: &mut Hash128, model: &Model) -> Result<()> {
         hash_op(h, node.op())?;
         h.number(node.inputs().len() as u64);
         for value in node.inputs() {
-            h.number(places[&value.node]);
+            h.number(positions[&value.node]);
             h.number(value.port as u64);
         }
         hash_info(h, &node.rt_info);
@@ -81,7 +81,7 @@ fn hash_model(h: &mut Hash128, model: &Model) -> Result<()> {
     }
     for list in [model.parameters(), model.results(), model.sinks()] {
         h.number(list.len() as u64);
-        list.iter().for_each(|id| h.number(places[id]));
+        list.iter().for_each(|id| h.number(positions[id]));
     }
     Ok(())
 }

@@ -100,9 +100,9 @@ impl Op for Places {
         Ok(())
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        let places: Vec<i64> =
+        let positions: Vec<i64> =
             cx.get::<f32>(0)?.iter().enumerate().filter(|(_, x)| **x != 0.0).map(|(i, _)| i as i64).collect();
-        cx.put(0, &[places.len()], places)
+        cx.put(0, &[positions.len()], positions)
     }
 }
 

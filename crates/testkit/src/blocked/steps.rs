@@ -45,10 +45,11 @@ fn tensor(ty: ElementType, bytes: &[u8]) -> Result<Tensor> {
 }
 
 // Where in memory each element of a plain value lies.
-fn places(layout: Layout, shape: &[usize]) -> Vec<usize> {
-    let (mut plain, mut places) = (layout.plain_index(shape), vec![0; shape.iter().product()]);
-    (0..layout.elements(shape)).for_each(|place| plain(place).into_iter().for_each(|flat| places[flat] = place));
-    places
+fn positions(layout: Layout, shape: &[usize]) -> Vec<usize> {
+    let (mut plain, mut positions) = (layout.plain_index(shape), vec![0; shape.iter().product()]);
+    (0..layout.elements(shape))
+        .for_each(|position| plain(position).into_iter().for_each(|flat| positions[flat] = position));
+    positions
 }
 
 /// A value in another layout.
@@ -222,8 +223,8 @@ struct Group {
     strides: RowStrides,
 }
 
-fn strided(place: usize, row: usize, stride: usize) -> usize {
-    if stride == 0 { place } else { place / row * stride + place % row }
+fn strided(position: usize, row: usize, stride: usize) -> usize {
+    if stride == 0 { position } else { position / row * stride + position % row }
 }
 
 impl Step<Blocked> for Group {
@@ -244,10 +245,10 @@ impl Step<Blocked> for Group {
     }
     fn run(&self, io: &mut Io) -> Result<()> {
         let inputs: Vec<Vec<f32>> = io.inputs.iter().map(|b| elements(b)).collect();
-        for (k, &place) in self.written.iter().enumerate() {
+        for (k, &position) in self.written.iter().enumerate() {
             let y =
                 apply_all(&self.ops, None, |i| inputs[i][strided(self.reads[i][k], self.row, self.strides.read(i, 0))]);
-            let to = 4 * strided(place, self.row, self.strides.write(0, 0));
+            let to = 4 * strided(position, self.row, self.strides.write(0, 0));
             io.outputs[0][to..to + 4].copy_from_slice(&y.to_ne_bytes());
         }
         Ok(())
@@ -259,7 +260,7 @@ fn group(site: &Site<'_, Blocked>) -> Built<Blocked> {
     // Images of one size stay as they are.
     let largest = site.inputs.iter().filter(|p| p.constant.is_none() && p.shape == out.shape).map(|p| p.layout).next();
     let layout = largest.unwrap_or(Layout::PLAIN);
-    let written = places(layout, &out.shape);
+    let written = positions(layout, &out.shape);
     let form = |shape: &[usize]| if shape == out.shape { layout } else { Layout::PLAIN };
     let reads = site.inputs.iter().map(|p| match p.shape == out.shape {
         true => written.clone(),
@@ -280,7 +281,7 @@ fn group(site: &Site<'_, Blocked>) -> Built<Blocked> {
 fn broadcast(own: &[usize], shape: &[usize]) -> Vec<usize> {
     let steps = carafe_tensor::strides(own);
     let ahead = shape.len() - own.len();
-    let place = |mut flat: usize| {
+    let position = |mut flat: usize| {
         let mut at = 0;
         for axis in (0..shape.len()).rev() {
             let i = flat % shape[axis];
@@ -291,7 +292,7 @@ fn broadcast(own: &[usize], shape: &[usize]) -> Vec<usize> {
         }
         at
     };
-    (0..shape.iter().product()).map(place).collect()
+    (0..shape.iter().product()).map(position).collect()
 }
 
 /// A convolution of blocked images, with its epilogue.
@@ -315,11 +316,11 @@ impl Step<Blocked> for Conv {
     }
     fn run(&self, io: &mut Io) -> Result<()> {
         let inputs: Vec<Vec<f32>> = io.inputs.iter().map(|b| elements(b)).collect();
-        let (from, to) = (places(LAYOUT, &self.data), places(LAYOUT, &self.out));
+        let (from, to) = (positions(LAYOUT, &self.data), positions(LAYOUT, &self.out));
         let ([_, channels, height, width], [_, outs, rows, columns]) = (self.data, self.out);
         // Padding of blocks reads as zero, like any value of this layout.
         io.outputs[0].fill(0);
-        for (k, &place) in to.iter().enumerate() {
+        for (k, &position) in to.iter().enumerate() {
             let (x, y) = (k % columns, k / columns % rows);
             let (o, n) = (k / (columns * rows) % outs, k / (columns * rows * outs));
             let mut sum = 0f64;
@@ -342,7 +343,7 @@ impl Step<Blocked> for Conv {
                     apply_all(&self.epilogue, Some(sum as f32), |i| inputs[i][self.operands[i - self.own_inputs][k]])
                 }
             };
-            io.outputs[0][4 * place..4 * place + 4].copy_from_slice(&value.to_ne_bytes());
+            io.outputs[0][4 * position..4 * position + 4].copy_from_slice(&value.to_ne_bytes());
         }
         Ok(())
     }

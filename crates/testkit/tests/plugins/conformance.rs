@@ -180,8 +180,8 @@ fn operations_with_wrong_numbers_are_in_all_reports() {
     let report = judged(&device, "ops::Softmax");
     assert!(report.behaviours.is_empty() && report.op_totals().failed > 3);
     let (text, html) = (report.to_text(false), report.to_html());
-    for place in ["Softmax (opset8)", "softmax.case:"] {
-        assert!(text.contains(place), "{text}");
+    for position in ["Softmax (opset8)", "softmax.case:"] {
+        assert!(text.contains(position), "{text}");
     }
     assert!(html.contains("softmax.case:") && html.contains("<h2>Failures</h2>"));
     let json = report.to_json();

@@ -102,7 +102,7 @@ impl Op for NgramCounts {
     }
 }
 
-// Data and pool as numbers; words are numbered by their first place in the pool, others are -1.
+// Data and pool as numbers; words are numbered by their first position in the pool, others are -1.
 fn numbered(cx: &EvalCx<'_>) -> Result<(Vec<i64>, Vec<i64>)> {
     if cx.ty(0) != ElementType::String {
         return Ok((cx.ints(0)?, cx.ints(1)?));

@@ -20,9 +20,9 @@ impl Op for TextIndex {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let table = cx.input(1).strings()?;
-        let places: HashMap<&str, i64> = table.iter().zip(0i64..).map(|(text, i)| (text.as_str(), i)).collect();
+        let positions: HashMap<&str, i64> = table.iter().zip(0i64..).map(|(text, i)| (text.as_str(), i)).collect();
         let found: Vec<i64> =
-            cx.input(0).strings()?.iter().map(|text| places.get(text.as_str()).copied().unwrap_or(-1)).collect();
+            cx.input(0).strings()?.iter().map(|text| positions.get(text.as_str()).copied().unwrap_or(-1)).collect();
         let shape = cx.shape(0).to_vec();
         cx.put(0, &shape, found)
     }

@@ -63,13 +63,13 @@ impl Op for SequenceConcat {
         let mut joined = Tensor::zeros(ty, &shape)?;
         // Sizes of a tensor without elements may be anything.
         let (outer, along, inner) = if joined.is_empty() { (0, 0, 0) } else { around(&shape, axis) };
-        let mut place = 0;
+        let mut position = 0;
         for item in &items {
             let chunk = item.shape()[axis] * inner;
             for o in 0..outer {
-                joined.copy_elements(o * along * inner + place, item, o * chunk, chunk)?;
+                joined.copy_elements(o * along * inner + position, item, o * chunk, chunk)?;
             }
-            place += chunk;
+            position += chunk;
         }
         cx.set(0, joined)
     }

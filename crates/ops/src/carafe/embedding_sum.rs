@@ -67,10 +67,10 @@ impl Op for EmbeddingSum {
                 Some(ids) => (cx.shape(ids).to_vec(), Some(cx.ints(ids)?)),
                 None => (cx.shape(rows).split_last().map_or(vec![], |(_, lead)| lead.to_vec()), None),
             };
-            let places = offsets(lead, &broadcast_strides(&shape, lead));
+            let positions = offsets(lead, &broadcast_strides(&shape, lead));
             with_float!(cx.ty(rows), T => {
                 let table = cx.get::<T>(rows)?;
-                for (sums, at) in sums.chunks_mut(width.max(1)).zip(places) {
+                for (sums, at) in sums.chunks_mut(width.max(1)).zip(positions) {
                     let row = match &list {
                         Some(list) => {
                             let id = list[at];

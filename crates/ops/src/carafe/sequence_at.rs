@@ -1,7 +1,7 @@
 //! SequenceAt: one element of a packed sequence. Its type and shape are open unless the attributes tell them; an element
 //! that does not agree with these is refused.
 
-use super::sequence::{place, require_position, require_sequence};
+use super::sequence::{position, require_position, require_sequence};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::{ElementType, PackedSequence, PartialShape};
 
@@ -26,7 +26,7 @@ impl Op for SequenceAt {
     }
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let sequence = PackedSequence::open(cx.input(0))?;
-        let item = sequence.get(place(cx.int(1)?, sequence.len(), sequence.len())?)?;
+        let item = sequence.get(position(cx.int(1)?, sequence.len(), sequence.len())?)?;
         cx.set(0, item)
     }
 }

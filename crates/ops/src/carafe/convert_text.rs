@@ -88,8 +88,8 @@ fn general(x: f64, digits: usize) -> String {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{}e{sign}{:02}", trimmed(mantissa), exponent.abs());
     }
-    let places = (digits as i32 - 1 - exponent).max(0) as usize;
-    trimmed(&format!("{x:.places$}"))
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    trimmed(&format!("{x:.decimals$}"))
 }
 
 #[cfg(test)]

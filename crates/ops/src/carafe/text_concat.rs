@@ -22,8 +22,8 @@ impl Op for TextConcat {
         let shape = cx.out_shape(0)?;
         let (a, b) = (cx.input(0), cx.input(1));
         let (texts_a, texts_b) = (a.strings()?, b.strings()?);
-        let place = |t: &Tensor| offsets(&shape, &broadcast_strides(t.shape(), &shape));
-        let joined = place(a).zip(place(b)).map(|(i, j)| format!("{}{}", texts_a[i], texts_b[j])).collect();
+        let position = |t: &Tensor| offsets(&shape, &broadcast_strides(t.shape(), &shape));
+        let joined = position(a).zip(position(b)).map(|(i, j)| format!("{}{}", texts_a[i], texts_b[j])).collect();
         cx.set(0, Tensor::from_strings(&shape, joined)?)
     }
 }

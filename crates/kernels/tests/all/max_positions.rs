@@ -1,7 +1,7 @@
 //! The largest numbers of windows and where they stand, against a plain loop.
 
 use crate::spatial_common::Random;
-use carafe_kernels::{Exec, Isa, MaxPlaces, Places, Pool, PoolOptions, PoolShape, Scratch};
+use carafe_kernels::{Exec, Isa, MaxPositions, Places, Pool, PoolOptions, PoolShape, Scratch};
 
 #[test]
 fn the_first_of_the_largest_numbers_is_told() {
@@ -24,7 +24,7 @@ fn the_first_of_the_largest_numbers_is_told() {
                 for window in 0..out_spatial.iter().product::<usize>() {
                     let [_, h, w] = out_spatial;
                     let o = [window / (h * w), window / w % h, window % w];
-                    let (mut best, mut place) = (f32::MIN, 0);
+                    let (mut best, mut position) = (f32::MIN, 0);
                     for tap in 0..kernel.iter().product::<usize>() {
                         let k = [tap / (kernel[1] * kernel[2]), tap / kernel[2] % kernel[1], tap % kernel[2]];
                         let at: [usize; 3] =
@@ -32,12 +32,12 @@ fn the_first_of_the_largest_numbers_is_told() {
                         if (0..3).all(|i| at[i] < in_spatial[i]) {
                             let p = (at[0] * in_spatial[1] + at[1]) * in_spatial[2] + at[2];
                             if data[image * plane + p] > best {
-                                (best, place) = (data[image * plane + p], p);
+                                (best, position) = (data[image * plane + p], p);
                             }
                         }
                     }
                     wanted.push(best);
-                    wanted_places.push(((image * plane + place) % counted) as i64);
+                    wanted_places.push(((image * plane + position) % counted) as i64);
                 }
             }
             for isa in Isa::available() {
@@ -45,10 +45,10 @@ fn the_first_of_the_largest_numbers_is_told() {
                     let pool = Pool::new(PoolOptions::threads(threads));
                     let scratch = Scratch::new(threads, 0).unwrap();
                     let exec = Exec::new(&pool, isa, &scratch);
-                    let kernel = MaxPlaces::new(s, counted);
-                    let (mut out, mut places) = (vec![f32::NAN; wanted.len()], vec![-1i64; wanted.len()]);
-                    kernel.run(&exec, &data, &mut out, Places::I64(&mut places));
-                    assert_eq!((&out, &places), (&wanted, &wanted_places), "{isa:?} {s:?}");
+                    let kernel = MaxPositions::new(s, counted);
+                    let (mut out, mut positions) = (vec![f32::NAN; wanted.len()], vec![-1i64; wanted.len()]);
+                    kernel.run(&exec, &data, &mut out, Places::I64(&mut positions));
+                    assert_eq!((&out, &positions), (&wanted, &wanted_places), "{isa:?} {s:?}");
                     let mut narrow = vec![-1i32; wanted.len()];
                     kernel.run(&exec, &data, &mut out, Places::I32(&mut narrow));
                     assert!(narrow.iter().zip(&wanted_places).all(|(a, b)| i64::from(*a) == *b), "{isa:?} {s:?}");

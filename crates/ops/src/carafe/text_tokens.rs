@@ -1,5 +1,5 @@
 //! TextTokens: texts taken apart by regular expressions in the syntax of RE2, either at what separates tokens or into what
-//! is one. A match is the longest one from the first place where there is any. All rows become as long as the longest.
+//! is one. A match is the longest one from the first position where there is any. All rows become as long as the longest.
 
 use super::text::require_text;
 use super::text_matches::rewritten;
@@ -120,7 +120,7 @@ impl Cutter {
     }
 }
 
-// Bytes of the letter at a place, 1 at the end.
+// Bytes of the letter at a position, 1 at the end.
 fn letter_at(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(1, char::len_utf8)
 }

@@ -1,5 +1,5 @@
 //! The largest number of every window and where it stands, over planes. A window without a number above the least one gives
-//! that and the first place of its plane.
+//! that and the first position of its plane.
 
 use super::PoolShape;
 use crate::simd::dispatch;
@@ -13,26 +13,26 @@ pub enum Places<'a> {
     I64(&'a mut [i64]),
 }
 
-/// A place as it is stored.
-trait PlaceNumber: Copy + Send + Sync + 'static {
-    fn of(place: usize) -> Self;
+/// A position as it is stored.
+trait PositionNumber: Copy + Send + Sync + 'static {
+    fn of(position: usize) -> Self;
 }
-impl PlaceNumber for i32 {
+impl PositionNumber for i32 {
     #[inline(always)]
-    fn of(place: usize) -> i32 {
-        place as i32
+    fn of(position: usize) -> i32 {
+        position as i32
     }
 }
-impl PlaceNumber for i64 {
+impl PositionNumber for i64 {
     #[inline(always)]
-    fn of(place: usize) -> i64 {
-        place as i64
+    fn of(position: usize) -> i64 {
+        position as i64
     }
 }
 
 /// Bound to its sizes.
 #[derive(Clone, Copy, Debug)]
-pub struct MaxPlaces {
+pub struct MaxPositions {
     shape: PoolShape,
     /// Places are counted up to here and then from 0 again.
     counted: usize,
@@ -41,27 +41,27 @@ pub struct MaxPlaces {
 /// Windows of a row that are done together.
 const BLOCK: usize = 64;
 
-impl MaxPlaces {
+impl MaxPositions {
     /// Whether planes of this size can be done.
     pub fn fits(in_spatial: [usize; 3]) -> bool {
         in_spatial.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).is_some_and(|n| n <= i32::MAX as usize)
     }
 
-    pub fn new(shape: PoolShape, counted: usize) -> MaxPlaces {
+    pub fn new(shape: PoolShape, counted: usize) -> MaxPositions {
         assert!(Self::fits(shape.in_spatial) && counted > 0, "planes of {:?}", shape.in_spatial);
         assert!(shape.stride.iter().all(|s| *s > 0), "steps of nothing: {shape:?}");
-        MaxPlaces { shape, counted }
+        MaxPositions { shape, counted }
     }
 
-    /// From planes to planes, and their places.
-    pub fn run(&self, exec: &Exec<'_>, input: &[f32], out: &mut [f32], places: Places<'_>) {
-        match places {
-            Places::I32(places) => self.run_as(exec, input, out, places),
-            Places::I64(places) => self.run_as(exec, input, out, places),
+    /// From planes to planes, and their positions.
+    pub fn run(&self, exec: &Exec<'_>, input: &[f32], out: &mut [f32], positions: Places<'_>) {
+        match positions {
+            Places::I32(positions) => self.run_as(exec, input, out, positions),
+            Places::I64(positions) => self.run_as(exec, input, out, positions),
         }
     }
 
-    fn run_as<I: PlaceNumber>(&self, exec: &Exec<'_>, input: &[f32], out: &mut [f32], places: &mut [I]) {
+    fn run_as<I: PositionNumber>(&self, exec: &Exec<'_>, input: &[f32], out: &mut [f32], positions: &mut [I]) {
         let s = &self.shape;
         let planes = s.batch * s.channels;
         let [depth, height, width] = s.out_spatial;
@@ -70,36 +70,40 @@ impl MaxPlaces {
             return;
         }
         assert!(input.len() >= planes * s.in_spatial.iter().product::<usize>(), "{} numbers", input.len());
-        assert!(out.len() >= rows * width && places.len() >= rows * width, "{} results", out.len().min(places.len()));
+        assert!(
+            out.len() >= rows * width && positions.len() >= rows * width,
+            "{} results",
+            out.len().min(positions.len())
+        );
         let chunks = if input.len() < 4 << 10 { 1 } else { (8 * exec.threads()).min(rows) };
-        let (out, places, isa) = (SharedMut::new(out), SharedMut::new(places), exec.isa);
+        let (out, positions, isa) = (SharedMut::new(out), SharedMut::new(positions), exec.isa);
         exec.each(chunks, |chunk, _| {
             let mine = part_of(rows, chunks, chunk);
             let part = mine.start * width..mine.end * width;
             // SAFETY: each row is written by one chunk.
-            let (out, places) = unsafe { (out.part(part.clone()), places.part(part)) };
+            let (out, positions) = unsafe { (out.part(part.clone()), positions.part(part)) };
             let this = self;
             // SAFETY: the body is safe code; its level is there.
             unsafe {
-                dispatch!(isa, <'a, _S, I: PlaceNumber>
-                    (this: &'a MaxPlaces, input: &'a [f32], mine: Range<usize>, out: &'a mut [f32], places: &'a mut [I]) {
-                    this.rows(input, mine, out, places)
+                dispatch!(isa, <'a, _S, I: PositionNumber>
+                    (this: &'a MaxPositions, input: &'a [f32], mine: Range<usize>, out: &'a mut [f32], positions: &'a mut [I]) {
+                    this.rows(input, mine, out, positions)
                 })
             }
         });
     }
 
     #[inline(always)]
-    fn rows<I: PlaceNumber>(&self, input: &[f32], rows: Range<usize>, out: &mut [f32], places: &mut [I]) {
+    fn rows<I: PositionNumber>(&self, input: &[f32], rows: Range<usize>, out: &mut [f32], positions: &mut [I]) {
         let s = &self.shape;
         let ([depth, height, width], [_, in_h, in_w]) = (s.out_spatial, s.in_spatial);
         let plane: usize = s.in_spatial.iter().product();
         let mut best = [f32::MIN; BLOCK];
         let mut at = [0i32; BLOCK];
-        for ((row, out), places) in rows.zip(out.chunks_exact_mut(width)).zip(places.chunks_exact_mut(width)) {
+        for ((row, out), positions) in rows.zip(out.chunks_exact_mut(width)).zip(positions.chunks_exact_mut(width)) {
             let (image, z, y) = (row / (depth * height), row / height % depth, row % height);
             let pixels = &input[image * plane..(image + 1) * plane];
-            for (block, (out, places)) in out.chunks_mut(BLOCK).zip(places.chunks_mut(BLOCK)).enumerate() {
+            for (block, (out, positions)) in out.chunks_mut(BLOCK).zip(positions.chunks_mut(BLOCK)).enumerate() {
                 let count = out.len();
                 let (best, at) = (&mut best[..count], &mut at[..count]);
                 best.fill(f32::MIN);
@@ -115,10 +119,10 @@ impl MaxPlaces {
                     }
                 }
                 let first = image * plane % self.counted;
-                for (i, (out, place)) in out.iter_mut().zip(places).enumerate() {
+                for (i, (out, position)) in out.iter_mut().zip(positions).enumerate() {
                     *out = best[i];
                     let found = first + at[i] as usize;
-                    *place = I::of(if found < self.counted { found } else { found % self.counted });
+                    *position = I::of(if found < self.counted { found } else { found % self.counted });
                 }
             }
         }
@@ -131,7 +135,7 @@ impl MaxPlaces {
         (at < s.in_spatial[axis]).then_some(at)
     }
 
-    /// One tap of the windows from `first` on, whose row of pixels starts at place `start`.
+    /// One tap of the windows from `first` on, whose row of pixels starts at position `start`.
     #[inline(always)]
     fn compare(&self, pixels: &[f32], start: usize, first: usize, kx: usize, best: &mut [f32], at: &mut [i32]) {
         let s = &self.shape;
@@ -145,26 +149,26 @@ impl MaxPlaces {
         let x = from * stride + ahead - pad;
         let (best, at) = (&mut best[from - first..end - first], &mut at[from - first..end - first]);
         let pixels = &pixels[x..];
-        let (place, step) = ((start + x) as i32, stride as i32);
+        let (position, step) = ((start + x) as i32, stride as i32);
         let last = best.len() - 1;
         // All windows but the last have a whole step behind them.
         match stride {
             1 => {
                 for (i, ((best, at), v)) in best.iter_mut().zip(&mut *at).zip(pixels).enumerate() {
-                    larger(*v, place + i as i32, best, at);
+                    larger(*v, position + i as i32, best, at);
                 }
             }
             2 => {
                 let pairs = pixels.chunks_exact(2);
                 for (i, ((best, at), v)) in best[..last].iter_mut().zip(&mut *at).zip(pairs).enumerate() {
-                    larger(v[0], place + 2 * i as i32, best, at);
+                    larger(v[0], position + 2 * i as i32, best, at);
                 }
-                larger(pixels[2 * last], place + 2 * last as i32, &mut best[last], &mut at[last]);
+                larger(pixels[2 * last], position + 2 * last as i32, &mut best[last], &mut at[last]);
             }
             _ => {
                 let each = pixels.iter().step_by(stride);
                 for (i, ((best, at), v)) in best.iter_mut().zip(&mut *at).zip(each).enumerate() {
-                    larger(*v, place + step * i as i32, best, at);
+                    larger(*v, position + step * i as i32, best, at);
                 }
             }
         }
@@ -172,8 +176,8 @@ impl MaxPlaces {
 }
 
 #[inline(always)]
-fn larger(v: f32, place: i32, best: &mut f32, at: &mut i32) {
+fn larger(v: f32, position: i32, best: &mut f32, at: &mut i32) {
     let more = v > *best;
     *best = if more { v } else { *best };
-    *at = if more { place } else { *at };
+    *at = if more { position } else { *at };
 }

@@ -138,7 +138,7 @@ fn wish(model: &Model, nodes: &[NodeId], parts: &[Part]) -> Result<Option<usize>
         let Some(name) = affinity(model.node(id)) else { continue };
         let d = parts.iter().position(|p| p.name == name);
         let d = d.ok_or_else(|| {
-            Error::not_found(format!("affinity `{name}` is no device of the list")).at(model.node(id).place())
+            Error::not_found(format!("affinity `{name}` is no device of the list")).at(model.node(id).location())
         })?;
         match found {
             Some((first, other)) if other != d => {

@@ -1,6 +1,6 @@
 //! SequenceErase: a packed sequence without one of its elements.
 
-use super::sequence::{place, require_position, require_sequence, set_sequence};
+use super::sequence::{position, require_position, require_sequence, set_sequence};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::PackedSequence;
 
@@ -19,7 +19,7 @@ impl Op for SequenceErase {
     fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let sequence = PackedSequence::open(cx.input(0))?;
         let at = if cx.has(1) { cx.int(1)? } else { -1 };
-        let shorter = sequence.erase(place(at, sequence.len(), sequence.len())?)?;
+        let shorter = sequence.erase(position(at, sequence.len(), sequence.len())?)?;
         cx.set(0, shorter)
     }
 }

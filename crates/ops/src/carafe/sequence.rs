@@ -29,10 +29,10 @@ pub(super) fn set_sequence(cx: &mut InferCx<'_>, output: usize) {
     cx.set(output, ElementType::U8, PartialShape::new([Dim::ANY]));
 }
 
-/// A position among `places`; negative ones count from the end of the `len` elements.
-pub(super) fn place(at: i64, len: usize, places: usize) -> Result<usize> {
+/// A position among `positions`; negative ones count from the end of the `len` elements.
+pub(super) fn position(at: i64, len: usize, positions: usize) -> Result<usize> {
     let from_start = if at < 0 { at.saturating_add_unsigned(len as u64) } else { at };
-    let found = usize::try_from(from_start).ok().filter(|&i| i < places);
+    let found = usize::try_from(from_start).ok().filter(|&i| i < positions);
     found.ok_or_else(|| Error::invalid(format!("position {at} is outside of a sequence of {len}")))
 }
 

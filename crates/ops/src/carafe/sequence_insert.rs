@@ -1,6 +1,6 @@
 //! SequenceInsert: a packed sequence with a further element. The length itself is a position too, the end.
 
-use super::sequence::{place, require_element, require_position, require_sequence, set_sequence};
+use super::sequence::{position, require_element, require_position, require_sequence, set_sequence};
 use carafe_graph::{EvalCx, InferCx, Op, Result};
 use carafe_tensor::PackedSequence;
 
@@ -20,7 +20,7 @@ impl Op for SequenceInsert {
         let sequence = PackedSequence::open(cx.input(0))?;
         require_element(&sequence, cx.ty(1))?;
         let at = match cx.has(2) {
-            true => place(cx.int(2)?, sequence.len(), sequence.len() + 1)?,
+            true => position(cx.int(2)?, sequence.len(), sequence.len() + 1)?,
             false => sequence.len(),
         };
         let longer = sequence.insert(at, cx.input(1))?;
