@@ -102,6 +102,7 @@ pub fn core() -> Core {
     core.add_ops(carafe_ops::factories());
     core.add_format(Arc::new(carafe_ir::Ir));
     core.add_format(Arc::new(carafe_fe_onnx::Onnx));
+    core.add_format(Arc::new(carafe_fe_tensorflow::TensorFlow));
     core.add_format(Arc::new(carafe_fe_caffe::Caffe::default()));
     core.add_device(carafe_cpu::NAME, Arc::new(carafe_cpu::CpuDevice::default()))
         .expect("built-in device names are valid and distinct");

@@ -74,6 +74,10 @@ pub trait Dialect {
     fn checks_inputs(&self) -> bool {
         true
     }
+    /// Whether an attribute says nothing that the graph does not say already, so that a rule need not read it.
+    fn is_annotation(&self, _node: &SourceNode, _attribute: &str) -> bool {
+        false
+    }
     /// The error of a rule, with what the format knows about the node.
     fn node_failed(&self, _node: &SourceNode, e: Error) -> Error {
         e

@@ -33,6 +33,7 @@ pub(crate) struct Scope<'f, 'o> {
     /// Types the file declares for values, where operations without a rule are kept.
     pub(crate) declared: HashMap<String, ItemType>,
     aliases: HashMap<String, String>,
+    pub(crate) second_names: HashMap<String, Vec<String>>,
     /// What the node before the one at hand is called.
     pub(crate) previous: String,
 }
@@ -51,6 +52,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             depth: 0,
             declared: HashMap::new(),
             aliases: HashMap::new(),
+            second_names: HashMap::new(),
             previous: String::new(),
         }
     }
@@ -59,6 +61,7 @@ impl<'f, 'o> Scope<'f, 'o> {
     pub(crate) fn graph(mut self, graph: &SourceGraph, given: &[Given]) -> Result<SubModel> {
         self.model.name = graph.name.clone();
         self.aliases = graph.aliases.clone();
+        self.second_names = graph.second_names.clone();
         self.tensors(&graph.tensors)?;
         self.inputs(graph, given)?;
         if self.cx.request.keep_unknown {
@@ -184,7 +187,7 @@ impl<'f, 'o> Scope<'f, 'o> {
             };
         };
         for output in outputs {
-            let name = shown(&output.name);
+            let name = output.label.as_deref().unwrap_or(shown(&output.name));
             let item = self.resolve(&output.name)?;
             let item = item.ok_or_else(|| Error::invalid(format!("output `{name}` is produced by nothing")))?;
             items.push(item.clone());

@@ -41,7 +41,8 @@ impl Scope<'_, '_> {
                     if found.origin == Origin::BuiltIn && cx.dialect.checks_inputs() {
                         n.check_inputs()?;
                     }
-                    let left = n.finish(&outputs);
+                    let mut left = n.finish(&outputs);
+                    left.retain(|name| !cx.dialect.is_annotation(&node, name));
                     cx.unread.judge(&node, &found.origin, &left).map(|()| outputs)
                 })
             }
@@ -162,6 +163,7 @@ impl Scope<'_, '_> {
                 && !shown(name).is_empty()
             {
                 self.model.add_tensor_name(value, shown(name));
+                self.second_names.get(name).into_iter().flatten().for_each(|n| self.model.add_tensor_name(value, n));
             }
             self.names.insert(name.clone(), item);
         }

@@ -33,6 +33,8 @@ pub struct SourceGraph {
     pub types: HashMap<String, ItemType>,
     /// Second names of values.
     pub aliases: HashMap<String, String>,
+    /// Further tensor names of values, in formats where a value has several.
+    pub second_names: HashMap<String, Vec<String>>,
     /// Functions that nodes call by their type. Only of the outermost graph, as are the fields below.
     pub functions: Vec<SourceFunction>,
     /// What the file says of itself, key and value.
@@ -72,7 +74,7 @@ impl SourceGraph {
 pub struct SourceValue {
     /// Name of the value.
     pub name: String,
-    /// Name of the Parameter, where it is another.
+    /// Name of the Parameter, or of the Result, where it is another.
     pub label: Option<String>,
     /// The declared type; what is wrong with it is reported when the value is needed.
     pub ty: Result<ItemType>,

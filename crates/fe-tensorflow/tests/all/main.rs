@@ -1,0 +1,5 @@
+//! Tests of TensorFlow models, in one binary: linking costs more than running.
+
+mod common;
+mod frozen;
+mod references;
