@@ -1,8 +1,9 @@
 //! The rules, one file a family. Each file has its table in front: operation, first version (always 0), translator.
 
-pub mod common;
-
 use carafe_frontend::StaticRule;
+
+pub mod common;
+pub(crate) mod types;
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -15,6 +16,16 @@ macro_rules! families {
 }
 
 families! {
+    binary,
+    complex,
+    convolution,
+    linear,
+    movement,
+    normalization,
     pass_through,
+    pooling,
+    reduce,
+    shape,
     sources,
+    unary,
 }

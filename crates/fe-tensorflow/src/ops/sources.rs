@@ -1,5 +1,6 @@
 //! Operations without inputs: constants and variables.
 
+use super::types::is_complex;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, TensorAttr};
 
@@ -11,14 +12,14 @@ pub(super) const RULES: &[StaticRule] = &[
 ];
 
 fn constant(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    n.ignore(&["dtype"]);
+    is_complex(n, "dtype");
     let tensor: TensorAttr = n.required("value")?;
     Ok(n.constant(tensor.0)?.into())
 }
 
 // Its value lies with the node where it is known.
 fn variable(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    n.ignore(&["dtype", "shape", "container", "shared_name", "allowed_devices", "debug_name"]);
+    is_complex(n, "dtype");
     match n.opt(0)? {
         Some(value) => Ok(value.into()),
         None => Err(n.unsupported(
