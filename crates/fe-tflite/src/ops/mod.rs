@@ -1,0 +1,39 @@
+//! The rules, one file a family. Each file has its table in front: operator, first version, translator.
+
+use carafe_frontend::StaticRule;
+
+mod fused;
+mod weights;
+
+macro_rules! families {
+    ($($family:ident),* $(,)?) => {
+        $(mod $family;)*
+        /// Every built-in rule.
+        pub(crate) fn all() -> Vec<StaticRule> {
+            [$($family::RULES),*].concat()
+        }
+    };
+}
+
+families! {
+    activation,
+    control,
+    convolution,
+    elementwise,
+    fourier,
+    indexing,
+    linear,
+    movement,
+    normalization,
+    pooling,
+    quantize,
+    random,
+    reduce,
+    resize,
+    segments,
+    shapes,
+    slicing,
+    state,
+    suppression,
+    tables,
+}
