@@ -60,7 +60,7 @@ pub trait Op: OpDecl + Any + Debug + Send + Sync {
     /// The operation on inputs with their axes in another order, whose output is the old one in that order; `None` where
     /// there is none.
     fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
-        cx.by_info(self.info(), self.attrs()).map(|data| Reordered { op: self.clone_op(), data, ints: vec![] })
+        cx.by_info(self)
     }
 
     /// Multiply-accumulates of a node; 0 for operations that do none worth counting, `None` where a shape is not known.

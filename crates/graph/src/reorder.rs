@@ -1,8 +1,7 @@
 //! What an operation is asked before a Transpose is taken through it ([`Op::reorder`]).
 
 use crate::attr::AttrValue;
-use crate::op::{Elementwise, Op, OpInfo};
-use std::borrow::Cow;
+use crate::op::{Elementwise, Op};
 
 /// The new order of axes, and what is constant at the node.
 pub struct OrderCx<'a> {
@@ -10,6 +9,8 @@ pub struct OrderCx<'a> {
     pub order: &'a [usize],
     /// How many inputs the node has.
     pub n_inputs: usize,
+    /// The number of axes of an input, where it is known.
+    pub rank: &'a dyn Fn(usize) -> Option<usize>,
     /// Integers of an input that is a constant of the model.
     pub ints: &'a dyn Fn(usize) -> Option<Vec<i64>>,
 }
@@ -27,20 +28,27 @@ pub struct Reordered {
     pub op: Box<dyn Op>,
     /// The first so many inputs come in the new order; the others stay as they are.
     pub data: usize,
-    /// Inputs that list something for each axis, in the new order.
+    /// Inputs that name axes or list something for each of them, as they are for the new order.
     pub ints: Vec<(usize, Vec<i64>)>,
 }
 
 impl OrderCx<'_> {
-    /// How many inputs come in the new order, by the words of a declaration: an elementwise operation does not know axes.
-    pub(crate) fn by_info(&self, info: &OpInfo, attrs: Vec<(Cow<'static, str>, AttrValue)>) -> Option<usize> {
+    /// The node by the words of a declaration: an elementwise operation does not know axes, and a reduction that keeps its
+    /// axes lists them.
+    pub(crate) fn by_info(&self, op: &(impl Op + ?Sized)) -> Option<Reordered> {
+        let info = op.info();
+        let made = |data, ints| Some(Reordered { op: op.clone_op(), data, ints });
+        if info.reduces {
+            let keeps = op.attrs().into_iter().find(|(name, _)| name == "keep_dims").and_then(|(_, v)| v.to_text());
+            return if keeps? == "true" { made(1, vec![(1, self.axes(1)?)]) } else { None };
+        }
         match info.elementwise {
             Elementwise::No => None,
-            Elementwise::First => Some(1),
+            Elementwise::First => made(1, vec![]),
             Elementwise::All => {
                 let numpy = |value: AttrValue| value.to_text().is_some_and(|t| t == "numpy");
-                let aligned = attrs.into_iter().all(|(name, value)| name != "auto_broadcast" || numpy(value));
-                aligned.then_some(self.n_inputs)
+                let aligned = op.attrs().into_iter().all(|(name, value)| name != "auto_broadcast" || numpy(value));
+                if aligned { made(self.n_inputs, vec![]) } else { None }
             }
         }
     }
@@ -49,9 +57,20 @@ impl OrderCx<'_> {
         let old = crate::normalize_axis(axis, self.order.len()).ok()?;
         self.order.iter().position(|&a| a == old).map(|a| a as i64)
     }
+    /// The axes that a constant input lists, by their new numbers.
+    pub fn axes(&self, input: usize) -> Option<Vec<i64>> {
+        (self.ints)(input)?.into_iter().map(|a| self.axis(a)).collect()
+    }
     /// A list with an entry for each axis, in the new order; `None` where it is not constant or has another length.
     pub fn list(&self, input: usize) -> Option<Vec<i64>> {
         let old = (self.ints)(input)?;
+        if old.len() != self.order.len() {
+            return None;
+        }
         self.order.iter().map(|&a| old.get(a).copied()).collect()
+    }
+    /// Whether these axes stand in the same order among themselves before and after.
+    pub fn keeps_order_of(&self, axes: impl Fn(usize) -> bool) -> bool {
+        self.order.iter().copied().filter(|&a| axes(a)).is_sorted()
     }
 }

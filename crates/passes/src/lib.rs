@@ -14,9 +14,11 @@ mod integers_in_f32;
 mod merge_convert_pairs;
 mod merge_identical_nodes;
 mod merge_reshapes;
+mod move_transposes;
 mod name_uniquely;
 mod remove_no_ops;
 mod remove_unused;
+mod reordered;
 mod shared;
 mod simplify_shape_paths;
 mod sink_transposes;
@@ -36,6 +38,7 @@ pub use integers_in_f32::IntegersInF32;
 pub use merge_convert_pairs::MergeConvertPairs;
 pub use merge_identical_nodes::MergeIdenticalNodes;
 pub use merge_reshapes::MergeReshapes;
+pub use move_transposes::MoveTransposes;
 pub use name_uniquely::NameUniquely;
 pub use remove_no_ops::RemoveNoOps;
 pub use remove_unused::RemoveUnused;
@@ -64,6 +67,7 @@ pub const TIDY: &[&dyn Pass] = &[
     &FoldConstants { decompression: false },
     &MergeConvertPairs,
     &MergeReshapes,
+    &MoveTransposes,
     &SinkTransposes,
     &FuseTransposeIntoMatmul,
     &RemoveNoOps,

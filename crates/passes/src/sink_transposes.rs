@@ -5,8 +5,9 @@
 //! the same way.
 
 use crate::fuse_transpose_into_matmul::swaps_last_two;
+use crate::reordered::{add_laid_out, add_transpose, is_identity, is_single, rebuild, reordered, with_rank};
 use crate::shared::{axes_of, feeds_result, forward, ints, transpose_order};
-use carafe_graph::{Elementwise, Model, NodeId, OrderCx, Outcome, Reordered, Result, Rewrite, Use, Value};
+use carafe_graph::{Model, NodeId, Outcome, Reordered, Result, Rewrite, Use, Value};
 use carafe_ops::linear::MatMul;
 use carafe_ops::movement::{Split, Transpose, VariadicSplit};
 use carafe_tensor::Tensor;
@@ -84,36 +85,14 @@ impl Plan {
     fn build(self, model: &mut Model) -> Result<Value> {
         match self {
             Plan::As(undone) => Ok(undone.value),
-            Plan::Constant(v, order) => {
-                let name = format!("{}/transposed", model.node(v.node).name());
-                let info = model.node(v.node).rt_info.clone();
-                let tensor = model.constant_of(v).map(|t| laid_out(t, &order)).transpose()?;
-                let Some(tensor) = tensor else { return Ok(v) };
-                let new = model.constant(&name, tensor)?;
-                *model.rt_info_mut(new.node) = info;
-                Ok(new)
-            }
+            Plan::Constant(v, order) => add_laid_out(model, v, &order),
             Plan::Insert(v, order, _) => {
-                let name = format!("{}/transposed", model.node(v.node).name());
-                let order: Vec<i64> = order.iter().map(|&a| a as i64).collect();
-                let list = model.constant(&format!("{name}/order"), Tensor::from_slice(&[order.len()], &order)?)?;
-                Ok(model.add(name, Transpose, &[v, list])?.into())
+                let wide = with_rank(model, v, order.len())?;
+                add_transpose(model, wide, &order)
             }
             Plan::Through(node, new, plans) => {
-                let mut inputs = plans.into_iter().map(|p| p.build(model)).collect::<Result<Vec<Value>>>()?;
-                let name = model.node(node).name().to_string();
-                let info = model.node(node).rt_info.clone();
-                // Inputs that are not in the plan are taken as they are: a type to convert to, a padding value.
-                let rest = model.node(node).inputs()[inputs.len()..].to_vec();
-                inputs.extend(rest);
-                // The node keeps its name; the names of its tensor meant the old order and go.
-                for (input, list) in new.ints {
-                    let tensor = Tensor::from_slice(&[list.len()], &list)?;
-                    inputs[input] = model.constant(&format!("{name}/input_{input}"), tensor)?;
-                }
-                let new = model.add_ref(&name, Arc::from(new.op), &inputs)?;
-                model.set_name(node, format!("{name}/was"));
-                *model.rt_info_mut(new) = info;
+                let inputs = plans.into_iter().map(|p| p.build(model)).collect::<Result<Vec<Value>>>()?;
+                let new = rebuild(model, node, new, inputs)?;
                 Ok(new.into())
             }
         }
@@ -137,6 +116,9 @@ impl Look {
             return Plan::Constant(v, order.to_vec());
         }
         let insert = Plan::Insert(v, order.to_vec(), 0);
+        if model.fact(v).shape.rank() != Some(order.len()) {
+            return insert;
+        }
         if let Some(upper) = transpose_order(model, v.node) {
             self.met = true;
             let x = model.node(v.node).inputs()[0];
@@ -151,6 +133,9 @@ impl Look {
             return insert;
         }
         self.left -= 1;
+        if model.node(v.node).outputs().len() != 1 {
+            return insert;
+        }
         let Some((new, inputs)) = reordered(model, v.node, order) else { return insert };
         let met = std::mem::replace(&mut self.met, false);
         let plans = inputs.into_iter().map(|input| self.at(model, input, order)).collect();
@@ -162,53 +147,6 @@ impl Look {
         self.met = met;
         insert
     }
-}
-
-// The operation that takes its inputs in the order, and those inputs; `None` when there is none.
-fn reordered(model: &Model, id: NodeId, order: &[usize]) -> Option<(Reordered, Vec<Value>)> {
-    let node = model.node(id);
-    if node.outputs().len() != 1 || model.fact(id.into()).shape.rank() != Some(order.len()) {
-        return None;
-    }
-    let constant_ints = |i: usize| model.constant_of(model.input(id, i)?).and_then(|_| ints(model, id, i));
-    let cx = OrderCx { order, n_inputs: node.inputs().len(), ints: &constant_ints };
-    let new = node.op().reorder(&cx)?;
-    let inputs = node.inputs().get(..new.data)?;
-    let of_rank = |v: &Value| model.fact(*v).shape.rank() == Some(order.len());
-    // What is broadcast may have fewer axes, where it can be laid out anew.
-    let broadcasts = node.op().info().elementwise == Elementwise::All;
-    let fits = |v: &Value| {
-        let shorter = model.fact(*v).shape.rank() < Some(order.len());
-        of_rank(v) || (broadcasts && shorter && (model.constant_of(*v).is_some() || is_single(model, *v)))
-    };
-    (!inputs.is_empty() && inputs.iter().all(fits)).then(|| (new, inputs.to_vec()))
-}
-
-fn is_identity(order: &[usize]) -> bool {
-    order.iter().copied().eq(0..order.len())
-}
-
-// One element: every order is the same.
-fn is_single(model: &Model, v: Value) -> bool {
-    model.fact(v).shape.dims().is_some_and(|dims| dims.iter().all(|d| d.get() == Some(1)))
-}
-
-// The constant in the order; missing leading axes count as 1.
-fn laid_out(t: &Tensor, order: &[usize]) -> Result<Tensor> {
-    let missing = order.len().saturating_sub(t.rank());
-    let old: Vec<usize> = std::iter::repeat_n(1, missing).chain(t.shape().iter().copied()).collect();
-    let strides = carafe_tensor::strides(&old);
-    let shape: Vec<usize> = order.iter().map(|&a| old[a]).collect();
-    let steps: Vec<usize> = order.iter().map(|&a| strides[a]).collect();
-    let new = t.select(&shape, |i| {
-        let (mut rest, mut at) = (i, 0);
-        for (&size, &step) in shape.iter().zip(&steps).rev() {
-            at += rest % size * step;
-            rest /= size;
-        }
-        Some(at)
-    })?;
-    Ok(new)
 }
 
 // A MatMul reads its last two axes in either order at no cost.

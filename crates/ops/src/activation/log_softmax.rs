@@ -1,7 +1,7 @@
 //! LogSoftmax: the logarithm of Softmax, computed as `t - ln(sum(e^t))` with `t = x - max`, so that it never meets `ln(0)`.
 
 use super::along_axis;
-use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, OrderCx, Reordered};
 
 /// Turns the numbers along an axis into logarithms of probabilities.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -24,5 +24,8 @@ impl Op for LogSoftmax {
     }
     fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
         cx.rows_at(&[0]).and_then(|()| cx.axis_leaves_rows(self.axis))
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(LogSoftmax { axis: cx.axis(self.axis)? }), data: 1, ints: vec![] })
     }
 }

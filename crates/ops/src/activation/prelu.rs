@@ -3,7 +3,7 @@
 
 use crate::arithmetic::{AutoBroadcast, Meeting};
 use crate::index::offsets;
-use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Leaky rectifier with a slope for every channel or element.
@@ -38,6 +38,10 @@ impl Op for PRelu {
     }
     fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
         cx.elementwise()
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        // A vector of slopes belongs to axis 1, whatever lies there.
+        ((cx.rank)(1)? != 1).then(|| Reordered { op: Box::new(self.clone()), data: 2, ints: vec![] })
     }
 }
 

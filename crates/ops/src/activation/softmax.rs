@@ -2,7 +2,7 @@
 //! and a missing one was 0, not 1.
 
 use super::along_axis;
-use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, Version, VersionCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, Version, VersionCx, OrderCx, Reordered};
 
 /// Turns the numbers along an axis into probabilities.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -25,6 +25,9 @@ impl Op for Softmax {
     }
     fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
         if self.axis >= 0 { Version::of::<SoftmaxV1>(self, cx) } else { None }
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(Softmax { axis: cx.axis(self.axis)? }), data: 1, ints: vec![] })
     }
 }
 

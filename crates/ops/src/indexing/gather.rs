@@ -2,7 +2,7 @@
 //! of the axis gives zeros, also in the older classes whose specification forbids it.
 
 use crate::movement::axes::{axis_input, of_rank, require_one};
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, RowKind, Version, VersionCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, RowKind, Version, VersionCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Slices along an axis by indices; leading batch axes are walked together.
@@ -35,6 +35,11 @@ impl Op for Gather {
         // Before opset 8 an index could not be counted from the end.
         let forward = cx.ints(1).is_some_and(|list| list.iter().all(|&i| i >= 0));
         if forward { Version::of::<GatherV7>(self, cx) } else { None }
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        let along = self.batch_dims == 0 && (cx.rank)(1)? == 1;
+        let ints = vec![(2, cx.axes(2)?)];
+        along.then(|| Reordered { op: Box::new(self.clone()), data: 1, ints })
     }
 }
 

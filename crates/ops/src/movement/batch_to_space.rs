@@ -3,7 +3,7 @@
 
 use super::axes::of_rank;
 use super::view::View;
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape, Tensor};
 
 /// `[B, D...]` becomes `[B / product(block), D * block - crops...]`.
@@ -52,6 +52,13 @@ impl Op for BatchToSpace {
         let cropped = (1..rank).fold(View::whole(&joined), |view, axis| view.sliced(axis, begins[axis], 1, out[axis]));
         let out = cropped.copy(&moved)?;
         cx.set(0, out)
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        // Blocks are counted in the order of the axes that have some.
+        let blocks = (cx.ints)(1)?;
+        let in_place = cx.order.first() == Some(&0) && cx.keeps_order_of(|a| blocks.get(a) != Some(&1));
+        let ints = vec![(1, cx.list(1)?), (2, cx.list(2)?), (3, cx.list(3)?)];
+        in_place.then(|| Reordered { op: Box::new(self.clone()), data: 1, ints })
     }
 }
 

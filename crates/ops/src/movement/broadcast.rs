@@ -3,7 +3,7 @@
 
 use super::axes::of_rank;
 use super::view::View;
-use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 carafe_graph::attr_enum! {
@@ -49,6 +49,11 @@ impl Op for Broadcast {
             BroadcastMode::Bidirectional => return None,
         };
         Version::same(BroadcastV1 { mode, axis: None }, cx)
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        let aligned = matches!(self.mode, BroadcastMode::Numpy | BroadcastMode::Bidirectional) && cx.n_inputs == 2;
+        let ints = vec![(1, cx.list(1)?)];
+        aligned.then(|| Reordered { op: Box::new(self.clone()), data: 1, ints })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::axes::axes_input;
 use super::view::map_axes;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, OrderCx, Reordered};
 use carafe_tensor::Dim;
 
 /// Shifts cyclically.
@@ -45,5 +45,8 @@ impl Op for Roll {
             Some((i + n - total[axis] as usize) % n)
         })?;
         cx.set(0, out)
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(self.clone()), data: 1, ints: vec![(2, cx.axes(2)?)] })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::view::View;
 use crate::index::around;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, OrderCx, Reordered};
 
 /// Interleaves the groups of an axis.
 #[derive(Op, Clone, Debug, PartialEq)]
@@ -40,5 +40,8 @@ impl Op for ShuffleChannels {
     }
     fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
         cx.rows_at(&[0]).and_then(|()| cx.axis_leaves_rows(self.axis))
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(ShuffleChannels { axis: cx.axis(self.axis)?, group: self.group }), data: 1, ints: vec![] })
     }
 }

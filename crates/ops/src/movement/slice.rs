@@ -4,7 +4,7 @@
 use super::axes::require_unique;
 use super::slicing::{Bound, slice_dim, slice_exact};
 use super::view::View;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Takes every `step`-th element from `start` to `stop` along each listed axis.
@@ -24,6 +24,18 @@ impl Op for Slice {
     }
     fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
         cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(4))
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        let axes = if cx.n_inputs > 4 {
+            cx.axes(4)?
+        } else {
+            (0..(cx.ints)(1)?.len() as i64).map(|a| cx.axis(a)).collect::<Option<_>>()?
+        };
+        // Without its list, the axes are the first ones.
+        (cx.n_inputs > 4 || axes.iter().copied().eq(0..axes.len() as i64)).then(|| {
+            let ints = if cx.n_inputs > 4 { vec![(4, axes)] } else { vec![] };
+            Reordered { op: Box::new(self.clone()), data: 1, ints }
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::axes::of_rank;
 use super::batch_to_space::{blocks, margin, quotient, sizes};
 use super::view::{View, map_axes};
-use carafe_graph::{EvalCx, InferCx, Op, Result};
+use carafe_graph::{EvalCx, InferCx, Op, Result, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 /// `[B, D...]` becomes `[B * product(block), (D + pads) / block...]`.
@@ -46,5 +46,12 @@ impl Op for SpaceToBatch {
             (1..rank).map(|axis| 2 * axis).chain([0]).chain((1..rank).map(|axis| 2 * axis - 1)).collect();
         let moved = View::whole(&split).permuted(&order).copy(&data)?.reshaped(&out)?;
         cx.set(0, moved)
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        // Blocks are counted in the order of the axes that have some.
+        let blocks = (cx.ints)(1)?;
+        let in_place = cx.order.first() == Some(&0) && cx.keeps_order_of(|a| blocks.get(a) != Some(&1));
+        let ints = vec![(1, cx.list(1)?), (2, cx.list(2)?), (3, cx.list(3)?)];
+        in_place.then(|| Reordered { op: Box::new(self.clone()), data: 1, ints })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::axes::{axis_input, of_rank};
 use super::view::View;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 /// More outputs than this are refused; the count comes from a file.
@@ -52,6 +52,9 @@ impl Op for Split {
     }
     fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
         cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(self.clone()), data: 1, ints: vec![(1, cx.axes(1)?)] })
     }
 }
 

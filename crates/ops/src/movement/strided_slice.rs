@@ -4,7 +4,7 @@
 
 use super::slicing::{Bound, slice_dim, slice_exact};
 use super::view::View;
-use carafe_graph::{Error, EvalCx, InferCx, Op, Result, RowsCx};
+use carafe_graph::{Error, EvalCx, InferCx, Op, Result, RowsCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Slices, picks and inserts axes.
@@ -100,6 +100,31 @@ impl Op for StridedSlice {
         let changed = [&self.new_axis_mask, &self.shrink_axis_mask, &self.ellipsis_mask].iter().any(|m| first(m) != 0);
         let by_one = cx.kinds().len() < 4 || cx.ints(3).is_some_and(|s| s.first() == Some(&1));
         if whole && !changed && by_one { Ok(()) } else { Err("it takes a part of the rows".into()) }
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        if self.changes_rank() || self.ellipsis_mask.contains(&1) {
+            return None;
+        }
+        // Axes without an entry are taken whole.
+        let begin = (cx.ints)(1)?;
+        let entry = |list: &[i64], axis: usize| list.get(axis).copied();
+        let spread = |list: &[i64], rest: i64| cx.order.iter().map(|&a| entry(list, a).unwrap_or(rest)).collect::<Vec<i64>>();
+        let mask = |mask: &[i64]| {
+            let whole = |a: usize| if a < begin.len() { entry(mask, a).unwrap_or(0) } else { 1 };
+            cx.order.iter().map(|&a| whole(a)).collect::<Vec<i64>>()
+        };
+        let mut ints = vec![(1, spread(&begin, 0)), (2, spread(&(cx.ints)(2)?, 0))];
+        if cx.n_inputs > 3 {
+            ints.push((3, spread(&(cx.ints)(3)?, 1)));
+        }
+        let op = StridedSlice {
+            begin_mask: mask(&self.begin_mask),
+            end_mask: mask(&self.end_mask),
+            new_axis_mask: vec![],
+            shrink_axis_mask: vec![],
+            ellipsis_mask: vec![],
+        };
+        Some(Reordered { op: Box::new(op), data: 1, ints })
     }
 }
 

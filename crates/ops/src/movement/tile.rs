@@ -2,7 +2,7 @@
 
 use super::axes::of_rank;
 use super::view::map_axes;
-use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Repeats the data a number of times along each axis.
@@ -42,5 +42,8 @@ impl Op for Tile {
         let (repeats, rank) = (cx.ints(1), cx.rank(0));
         let kept = repeats.is_some_and(|r| r.len() < rank || (r.len() == rank && r[0] == 1));
         if kept { Ok(()) } else { Err("it repeats rows".into()) }
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(self.clone()), data: 1, ints: vec![(1, cx.list(1)?)] })
     }
 }

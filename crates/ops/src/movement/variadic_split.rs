@@ -2,7 +2,7 @@
 
 use super::axes::{axis_input, of_rank, require_one};
 use super::view::View;
-use carafe_graph::{Error, EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
+use carafe_graph::{Error, EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, PartialShape};
 
 /// Cuts the data into parts of the listed lengths.
@@ -66,6 +66,9 @@ impl Op for VariadicSplit {
     }
     fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
         cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(self.clone()), data: 1, ints: vec![(1, cx.axes(1)?)] })
     }
 }
 

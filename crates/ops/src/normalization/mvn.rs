@@ -2,7 +2,7 @@
 //! opset2 always adds `eps` under the root.
 
 use super::moments::{Groups, check_axes_input, check_epsilon, normalize_axes};
-use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, Version, VersionCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, Version, VersionCx, OrderCx, Reordered};
 use carafe_tensor::ElementType;
 
 carafe_graph::attr_enum! {
@@ -57,6 +57,9 @@ impl Op for Mvn {
             reduction_axes: vec![],
         };
         Version::first(op, 1)
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(self.clone()), data: 1, ints: vec![(1, cx.axes(1)?)] })
     }
 }
 

@@ -2,7 +2,7 @@
 //! the result is its sign, as far as `eps` lets it.
 
 use super::moments::{Groups, check_axes_input, normalize_axes};
-use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, RowsCx, OrderCx, Reordered};
 
 carafe_graph::attr_enum! {
     /// How `eps` keeps the norm from 0.
@@ -53,5 +53,8 @@ impl Op for NormalizeL2 {
     }
     fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
         cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        Some(Reordered { op: Box::new(self.clone()), data: 1, ints: vec![(1, cx.axes(1)?)] })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::index::around;
 use crate::movement::axes::axis_input;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, OrderCx, Reordered};
 use carafe_tensor::Number;
 
 /// Sum of all elements up to each one.
@@ -46,6 +46,10 @@ impl Op for CumSum {
     }
     fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
         cx.rows_at(&[0]).and_then(|()| cx.axes_leave_rows(1))
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        let axis = cx.axes(1)?;
+        Some(Reordered { op: Box::new(self.clone()), data: 1, ints: vec![(1, axis)] })
     }
 }
 

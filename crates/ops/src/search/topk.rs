@@ -4,7 +4,7 @@
 use crate::buffer::filled;
 use crate::index::around;
 use crate::movement::axes::require_one;
-use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, Version, VersionCx};
+use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, Version, VersionCx, OrderCx, Reordered};
 use carafe_tensor::{Dim, ElementType, Number};
 use std::cmp::Ordering;
 
@@ -63,6 +63,10 @@ impl Op for TopK {
     }
     fn downgrade(&self, cx: &VersionCx<'_>) -> Option<Version> {
         if !self.stable { Version::of::<TopKV3>(self, cx) } else { None }
+    }
+    fn reorder(&self, cx: &OrderCx<'_>) -> Option<Reordered> {
+        let op = TopK { axis: cx.axis(self.axis)?, ..self.clone() };
+        Some(Reordered { op: Box::new(op), data: 1, ints: vec![] })
     }
 }
 
