@@ -8,10 +8,10 @@ use crate::attributes;
 use crate::functions::Functions;
 use crate::needed::{needed, node_of};
 use crate::outputs;
+use crate::resources::Resources;
 use crate::store::Store;
 use crate::types::{self, DataType, RESOURCE};
 use crate::unread::leave_unread;
-use crate::variables::Variables;
 use crate::wire::{ArgDef, AttrEntry, AttrValue, FunctionDef, NodeDef, entry};
 use carafe_frontend::{Held, SourceGraph, SourceNode, SourceValue};
 use carafe_graph::{Error, ItemType, Result};
@@ -34,7 +34,7 @@ const MOST_BYTES: usize = 1 << 31;
 pub(crate) struct Expander<'m> {
     pub(crate) functions: Functions<'m>,
     pub(crate) store: &'m Store,
-    pub(crate) variables: &'m dyn Variables,
+    pub(crate) resources: &'m Resources<'m>,
     /// Types for which the user has a rule: they are no calls even when a function is named so.
     pub(crate) is_users: &'m dyn Fn(&str) -> bool,
     /// Version of TensorFlow's graphs that wrote the model; 0 when it does not say.
@@ -73,13 +73,13 @@ impl<'m> Expander<'m> {
     pub(crate) fn new(
         functions: Functions<'m>,
         store: &'m Store,
-        variables: &'m dyn Variables,
+        resources: &'m Resources<'m>,
         is_users: &'m dyn Fn(&str) -> bool,
         bytes: usize,
         producer: i32,
     ) -> Expander<'m> {
         let budget = bytes.saturating_add(LEAST_BYTES).saturating_mul(GROWTH).min(MOST_BYTES);
-        Expander { functions, store, variables, is_users, producer, budget: Cell::new(budget) }
+        Expander { functions, store, resources, is_users, producer, budget: Cell::new(budget) }
     }
 
     /// The marked nodes of a graph; `fed` are values that are given from outside.
@@ -153,7 +153,7 @@ impl<'m> Expander<'m> {
             }
         }
         made.name = name;
-        self.variables.attach(&mut made);
+        self.resources.attach(&mut made, self.store);
         Ok(made)
     }
 

@@ -4,9 +4,9 @@ use crate::control;
 use crate::expand::{Expander, value_name};
 use crate::functions::Functions;
 use crate::needed::{needed, node_of, terminals};
+use crate::resources::Resources;
 use crate::store::Store;
 use crate::unread::leave_unread;
-use crate::variables::Variables;
 use crate::wire::{GraphDef, NodeDef};
 use carafe_frontend::{ReadRequest, SourceGraph, SourceValue};
 use carafe_graph::{Error, Result};
@@ -24,7 +24,7 @@ pub(crate) struct Ends {
 /// What decoding a graph needs besides the graph.
 pub(crate) struct Sources<'a> {
     pub(crate) store: &'a Store,
-    pub(crate) variables: &'a dyn Variables,
+    pub(crate) resources: Resources<'a>,
     pub(crate) is_users: &'a dyn Fn(&str) -> bool,
 }
 
@@ -39,10 +39,10 @@ pub(crate) fn of_graph(
         return Err(Error::invalid("the graph has no nodes"));
     }
     check_names(&def.node)?;
-    let functions = Functions::new(def.library.iter().flat_map(|l| &l.function));
+    let functions = functions(def);
     let bytes = sources.store.bytes().len();
     let producer = def.versions.as_ref().map_or(0, |v| v.producer);
-    let expander = Expander::new(functions, sources.store, sources.variables, sources.is_users, bytes, producer);
+    let expander = Expander::new(functions, sources.store, &sources.resources, sources.is_users, bytes, producer);
     let outputs = ends.outputs.unwrap_or_else(|| outputs(&def.node, &expander.functions));
     let fed: HashSet<&str> = ends.inputs.iter().map(|v| v.name.as_str()).collect();
     let wanted = request.wanted.iter().flat_map(|name| wanted_nodes(name));
@@ -65,6 +65,11 @@ pub(crate) fn of_graph(
     graph.nodes.iter_mut().for_each(|n| n.controls.clear());
     leave_unread(&mut graph, request.wanted);
     Ok(graph)
+}
+
+/// The functions of a graph.
+pub(crate) fn functions(def: &GraphDef) -> Functions<'_> {
+    Functions::new(def.library.iter().flat_map(|l| &l.function))
 }
 
 // Values of the nodes that nobody reads.

@@ -5,39 +5,42 @@
 //! (`complex64`, `resource`, `variant`) where the engine has no such type; shapes are `Shape`; functions that an operation holds
 //! are sub-graphs under the names of their attributes (`then_branch`, `body`; `branches/0` of a list). Resources never pass
 //! through an operation with sub-graphs: the sub-graphs read them by name, and inputs, arguments and outputs are without them.
-//! A variable is its value: the rules of `VarHandleOp` and `VariableV2` read it as input 0.
+//! A variable is its value: the rules of `VarHandleOp` and `VariableV2` read it as input 0. A table is its content: the rules of
+//! `HashTableV2` and `MutableHashTableV2` read its keys as input 0 and its values as input 1, where they are known.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod attributes;
+mod checkpoint;
+mod container;
 mod control;
 mod dialect;
 mod expand;
 mod functions;
 mod graph;
+mod initial;
 mod needed;
 pub mod ops;
 mod outputs;
 mod recognise;
+mod resources;
+mod schema;
+mod signature;
 mod store;
+mod table_file;
 mod tensor;
+mod text;
 mod types;
 mod unread;
-mod variables;
 mod wire;
 
 use carafe_frontend::{Format, ReadRequest, RuleSet, Source};
-use carafe_graph::{Error, Result};
-use dialect::TensorFlowDialect;
-use graph::{Ends, Sources};
-use prost::Message;
+use carafe_graph::Result;
+use std::path::Path;
 use std::sync::LazyLock;
-use store::Store;
-use variables::NoVariables;
-use wire::GraphDef;
 
-/// The format TensorFlow: frozen graphs.
+/// The format TensorFlow: frozen graphs, SavedModels, MetaGraphs, and graphs with checkpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TensorFlow;
 
@@ -48,16 +51,14 @@ impl Format for TensorFlow {
         "TensorFlow"
     }
     fn recognizes(&self, head: &[u8]) -> bool {
-        recognise::is_graph(head)
+        recognise::recognise(head).is_some()
+    }
+    fn recognizes_folder(&self, folder: &Path) -> bool {
+        container::saved_model_in(folder).is_some()
     }
     fn decode(&self, request: &ReadRequest<'_>) -> Result<Source> {
-        let store = Store::new(request.model.map()?);
-        let def = GraphDef::decode(store.bytes())
-            .map_err(|e| Error::invalid(format!("not a valid TensorFlow graph: {e}")))?;
         let user = RULES.with_user(self.framework(), request.rules, request.fallback);
-        let sources = Sources { store: &store, variables: &NoVariables, is_users: &|op| user.is_user("", op) };
-        let graph = graph::of_graph(&def, Ends::default(), &sources, request)?;
-        Ok(Source::Graph(Box::new(graph), Box::new(TensorFlowDialect)))
+        container::decode(request, &|op| user.is_user("", op))
     }
     fn framework(&self) -> &'static str {
         "tensorflow"
@@ -66,6 +67,9 @@ impl Format for TensorFlow {
         &RULES
     }
     fn endings(&self) -> &'static [&'static str] {
-        &["pb"]
+        &["pb", "pbtxt", "meta"]
+    }
+    fn options(&self) -> &'static [&'static str] {
+        &["input_checkpoint", "input_model_is_text", "saved_model_tags", "disable_nhwc_to_nchw"]
     }
 }

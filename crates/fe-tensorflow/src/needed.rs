@@ -81,7 +81,7 @@ pub(crate) fn is_side_effect(op: &str) -> bool {
 }
 
 /// Nodes that nobody reads and that give something.
-pub(crate) fn terminals<'m>(nodes: &'m [NodeDef], n_outputs: impl Fn(&NodeDef) -> usize) -> Vec<&'m NodeDef> {
+pub(crate) fn terminals(nodes: &[NodeDef], n_outputs: impl Fn(&NodeDef) -> usize) -> Vec<&NodeDef> {
     let read: HashSet<&str> = nodes.iter().flat_map(|n| &n.input).map(|i| node_of(i).0).collect();
     let is_one = |n: &&NodeDef| !read.contains(n.name.as_str()) && !is_side_effect(&n.op) && n_outputs(n) > 0;
     nodes.iter().filter(is_one).collect()

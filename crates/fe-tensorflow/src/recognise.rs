@@ -1,7 +1,70 @@
-//! Files of TensorFlow by their first bytes.
+//! Files of TensorFlow by their first bytes. All three messages of it are protobuf without a mark, so what counts is that the
+//! fields fit.
 
-/// Whether these are the first bytes of a `GraphDef`: nodes, and what may stand between them.
-pub(crate) fn is_graph(head: &[u8]) -> bool {
+use crate::text::{self, Kind};
+
+/// What a file of TensorFlow holds, and whether as text; `None` when it is none.
+pub(crate) fn recognise(head: &[u8]) -> Option<(Kind, bool)> {
+    if is_graph(head) {
+        return Some((Kind::Graph, false));
+    }
+    if is_saved_model(head) {
+        return Some((Kind::SavedModel, false));
+    }
+    if is_meta_graph(head) {
+        return Some((Kind::MetaGraph, false));
+    }
+    text::written(head).map(|kind| (kind, true))
+}
+
+// The first field of a message: its key, its content as far as it is there, and what lies behind it.
+fn field(bytes: &[u8]) -> Option<(u64, &[u8], &[u8])> {
+    let (key, a) = varint(bytes)?;
+    let (n, b) = varint(&bytes[a..])?;
+    let rest = &bytes[a + b..];
+    if key & 7 == 0 {
+        return Some((key, &[], rest));
+    }
+    let n = usize::try_from(n).unwrap_or(usize::MAX).min(rest.len());
+    (key & 7 == 2).then(|| (key, &rest[..n], &rest[n..]))
+}
+
+// A version, then graphs with what is known about them.
+fn is_saved_model(head: &[u8]) -> bool {
+    let Some((0x08, _, rest)) = field(head) else { return false };
+    matches!(field(rest), Some((0x12, meta, _)) if is_meta_graph(meta))
+}
+
+// What is known about the graph, then the graph itself.
+fn is_meta_graph(head: &[u8]) -> bool {
+    match field(head) {
+        Some((0x0a, info, rest)) => {
+            is_meta_info(info) && (rest.is_empty() || matches!(field(rest), Some((0x12 | 0x1a | 0x22 | 0x2a, _, _))))
+        }
+        Some((0x12, graph, _)) => is_graph(graph),
+        _ => false,
+    }
+}
+
+// Lists of operations, tags and versions.
+fn is_meta_info(mut bytes: &[u8]) -> bool {
+    let mut known = 0;
+    while let Some((key, content, rest)) = field(bytes) {
+        let is_text = || content.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
+        let is_op = || matches!(field(content), Some((0x0a, op, _)) if op.first() == Some(&0x0a));
+        match key {
+            0x0a | 0x22 | 0x2a | 0x32 if is_text() => known += 1,
+            0x12 if content.is_empty() || is_op() => known += 1,
+            0x1a | 0x38 | 0x42 => {}
+            _ => return false,
+        }
+        bytes = rest;
+    }
+    known > 0
+}
+
+// Nodes, and what may stand between them.
+fn is_graph(head: &[u8]) -> bool {
     let mut at = 0;
     let mut nodes = 0;
     while at < head.len() {

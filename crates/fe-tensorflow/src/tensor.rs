@@ -51,7 +51,7 @@ impl Values<'_> {
     // As many values as elements; groups of `unit` values repeat.
     fn filled<T: Clone>(&self, given: &[T], zero: T, unit: usize) -> Result<Vec<T>> {
         let (ty, shape, count) = (self.ty, self.shape, self.count);
-        if given.len() > count || given.len() % unit != 0 {
+        if given.len() > count || !given.len().is_multiple_of(unit) {
             return Err(Error::invalid(format!("{ty}{shape:?} takes {count} values, found {}", given.len())));
         }
         if given.len() < count {

@@ -215,3 +215,95 @@ pub(crate) struct ArgDef {
     #[prost(string, tag = "6")]
     pub(crate) type_list_attr: String,
 }
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SavedModel {
+    #[prost(int64, tag = "1")]
+    pub(crate) saved_model_schema_version: i64,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) meta_graphs: Vec<MetaGraphDef>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MetaGraphDef {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) meta_info_def: Option<MetaInfoDef>,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) graph_def: Option<GraphDef>,
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) signature_def: Vec<SignatureEntry>,
+    #[prost(message, repeated, tag = "6")]
+    pub(crate) asset_file_def: Vec<AssetFileDef>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MetaInfoDef {
+    #[prost(string, repeated, tag = "4")]
+    pub(crate) tags: Vec<String>,
+    #[prost(string, tag = "5")]
+    pub(crate) tensorflow_version: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SignatureEntry {
+    #[prost(string, tag = "1")]
+    pub(crate) key: String,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) value: Option<SignatureDef>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SignatureDef {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) inputs: Vec<TensorInfoEntry>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) outputs: Vec<TensorInfoEntry>,
+    #[prost(string, tag = "3")]
+    pub(crate) method_name: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TensorInfoEntry {
+    #[prost(string, tag = "1")]
+    pub(crate) key: String,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) value: Option<TensorInfo>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TensorInfo {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(int32, tag = "2")]
+    pub(crate) dtype: i32,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) tensor_shape: Option<TensorShapeProto>,
+    #[prost(message, optional, tag = "4")]
+    pub(crate) coo_sparse: Option<CooSparse>,
+    #[prost(message, optional, tag = "5")]
+    pub(crate) composite_tensor: Option<CompositeTensor>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CooSparse {
+    #[prost(string, tag = "1")]
+    pub(crate) values_tensor_name: String,
+    #[prost(string, tag = "2")]
+    pub(crate) indices_tensor_name: String,
+    #[prost(string, tag = "3")]
+    pub(crate) dense_shape_tensor_name: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CompositeTensor {
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) components: Vec<TensorInfo>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct AssetFileDef {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) tensor_info: Option<TensorInfo>,
+    #[prost(string, tag = "2")]
+    pub(crate) filename: String,
+}

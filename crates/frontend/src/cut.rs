@@ -102,6 +102,18 @@ impl<'g> Names<'g> {
             values.extend(node.outputs.iter().filter(|o| !shown(o).is_empty()).map(|o| (shown(o), Some(i))));
             nodes.entry(node.label()).or_insert(i);
         }
+        let made: Vec<(&str, &str)> = graph
+            .outputs
+            .iter()
+            .flatten()
+            .filter_map(|o| Some((o.label.as_deref()?, o.name.as_str())))
+            .chain(graph.aliases.iter().map(|(name, of)| (name.as_str(), of.as_str())))
+            .collect();
+        for (label, of) in made {
+            if let Some(node) = values.get(of).copied() {
+                values.entry(label).or_insert(node);
+            }
+        }
         Names { values, nodes }
     }
     // `0:conv` and `conv:0` name ports.

@@ -9,6 +9,7 @@ use crate::source::SourceGraph;
 use crate::telemetry::send_error;
 use crate::translate::translate;
 use carafe_graph::{Model, Notes, Pass, Registry, Result, run_passes};
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 /// One file format.
@@ -17,6 +18,10 @@ pub trait Format: Send + Sync {
     fn name(&self) -> &'static str;
     /// Decides by content; `head` is the first part of the file.
     fn recognizes(&self, head: &[u8]) -> bool;
+    /// Whether a folder is a model of this format; most are files.
+    fn recognizes_folder(&self, _folder: &Path) -> bool {
+        false
+    }
     /// Decodes a model.
     fn decode(&self, request: &ReadRequest<'_>) -> Result<Source>;
     /// Name by which rules speak of the format, in small letters.

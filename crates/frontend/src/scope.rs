@@ -195,6 +195,11 @@ impl<'f, 'o> Scope<'f, 'o> {
                 Some(_) => self.inner_output(name, item)?,
                 None => {
                     let first = self.model.results().len();
+                    // A file has names of values only, not of results.
+                    if let Item::Tensor(value) = item {
+                        let further = output.label.iter().chain(&output.names);
+                        further.for_each(|name| self.model.add_tensor_name(value, name));
+                    }
                     self.output(name, item, &output.ty.clone()?)?;
                     if let [result] = self.model.results()[first..] {
                         output.names.iter().for_each(|name| self.model.add_tensor_name(result.into(), name));

@@ -166,6 +166,15 @@ impl Core {
     }
 
     fn find_format(&self, model: Content<'_>) -> Result<Arc<dyn Format>> {
+        if let Some(folder) = model.path().filter(|p| p.is_dir()) {
+            let found = self.state().formats.iter().find(|f| f.recognizes_folder(folder)).cloned();
+            return found.ok_or_else(|| {
+                let shown = folder.display();
+                Error::unsupported(format!(
+                    "`{shown}` is a folder that holds no model; one of TensorFlow holds `saved_model.pb`"
+                ))
+            });
+        }
         let head = model.head(HEAD_BYTES)?;
         let state = self.state();
         // What is too broken to be recognised is reported best by the format that its name says.

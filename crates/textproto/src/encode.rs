@@ -55,6 +55,7 @@ fn put_value(number: u32, kind: Kind, value: &Value, form: Form, out: &mut Vec<u
     let expected = |what: &str| Refused::Expected(what.to_string());
     let key = |wire: u32, out: &mut Vec<u8>| put_varint(u64::from(number << 3 | wire), out);
     match kind {
+        Kind::Skip => {}
         Kind::Int => {
             let n = whole(value, form).ok_or_else(|| expected("a whole number of 64 bits"))?;
             key(0, out);

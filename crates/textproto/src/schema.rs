@@ -29,6 +29,8 @@ pub enum Kind {
     /// Words and their numbers.
     Enum(&'static [(&'static str, i32)]),
     Message(&'static Schema),
+    /// Anything; it is left out.
+    Skip,
 }
 
 impl FieldInfo {

@@ -1,5 +1,6 @@
 //! Tests of TensorFlow models, in one binary: linking costs more than running.
 
 mod common;
+mod containers;
 mod frozen;
 mod references;
