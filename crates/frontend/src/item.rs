@@ -8,7 +8,7 @@ use carafe_ops::carafe::{SequenceAt, SequencePack};
 use carafe_tensor::{Dim, PartialShape, Tensor, pack_sequence};
 
 /// A value of a source model: a tensor, or what formats wrap tensors in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// A tensor.
     Tensor(Value),

@@ -4,7 +4,7 @@
 
 use crate::item::{Item, pack};
 use crate::mapping::split_name;
-use crate::source::{SourceNode, shown};
+use crate::source::{SourceGraph, SourceNode, shown};
 use carafe_graph::{
     Attr, AttrMap, AttrValue, Error, Fact, ItemType, Model, NodeId, Op, OpFactory, OpInfo, OpRef, Registry, Result,
     Value, newest,
@@ -57,6 +57,8 @@ pub enum Given {
     Whole(ItemType),
     /// A sequence whose elements come one by one, each in a parameter of its own.
     Apart(Vec<ItemType>),
+    /// A value of the graph around it, captured: a constant is one in the sub-graph too.
+    Outer(Item),
 }
 
 /// What a format gives its rules beyond the node itself.
@@ -88,6 +90,7 @@ pub trait Host {
         let whole = |given: &Given| match given {
             Given::Whole(ty) => Ok(ty.clone()),
             Given::Apart(_) => Err(Error::unsupported(format!("sub-graph `{attribute}` cannot take a sequence apart"))),
+            Given::Outer(_) => Err(Error::unsupported(format!("sub-graph `{attribute}` cannot take outer values"))),
         };
         let types = parameters.iter().map(whole).collect::<Result<Vec<_>>>()?;
         self.body_of(attribute, &types)
@@ -274,6 +277,10 @@ impl<'a> NodeCx<'a> {
     /// Names of the attributes that hold a sub-graph.
     pub fn graphs(&self) -> Vec<&str> {
         self.node.graphs().map(|(name, _)| name).collect()
+    }
+    /// A sub-graph as decoded.
+    pub fn graph(&self, attribute: &str) -> Option<&SourceGraph> {
+        self.node.graphs().find(|(name, _)| *name == attribute).map(|(_, graph)| &**graph)
     }
     /// An element type by its number in the source format.
     pub fn element_type(&self, code: i64) -> Option<ElementType> {

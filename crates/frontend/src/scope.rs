@@ -99,8 +99,15 @@ impl<'f, 'o> Scope<'f, 'o> {
                 !is_hidden
             });
         }
+        // Captured parameters follow those that the graph declares.
+        let captured = free.iter().zip(given).filter_map(|(input, given)| match given {
+            Given::Outer(item) => Some((input.name.clone(), item.clone())),
+            _ => None,
+        });
+        let captured: Vec<(String, Item)> = captured.collect();
         for (i, input) in free.into_iter().enumerate() {
             let ty = match given.get(i) {
+                Some(Given::Outer(_)) => continue,
                 Some(Given::Apart(list)) => {
                     let item = self.parameters(&input.name, list)?;
                     self.declare(&input.name, item)?;
@@ -124,6 +131,10 @@ impl<'f, 'o> Scope<'f, 'o> {
                 self.model.set_packed_type(v.node, &ty);
             }
             self.declare(&input.name, Item::of(v, ty))?;
+        }
+        for (name, item) in captured {
+            let item = self.import(item)?;
+            self.declare(&name, item)?;
         }
         Ok(())
     }
@@ -274,6 +285,9 @@ impl<'f, 'o> Scope<'f, 'o> {
         if let Some(c) = node.op().get::<Constant>() {
             let (name, tensor) = (node.name().to_string(), c.tensor().clone());
             return self.model.constant(&name, tensor);
+        }
+        if let Some((_, at)) = self.captured.iter().find(|(captured, _)| *captured == v) {
+            return Ok(self.model.parameters()[*at].into());
         }
         let fact = outer.model().fact(v).clone();
         let name = format!("captured/{}", self.captured.len());

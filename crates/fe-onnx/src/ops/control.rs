@@ -107,7 +107,7 @@ fn loop_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
     }
     let packed = |given: &Given| match given {
         Given::Whole(ty) => ty.is_packed().then(|| ty.clone()),
-        Given::Apart(_) => None,
+        Given::Apart(_) | Given::Outer(_) => None,
     };
     let settled = std::iter::once(None).chain(states.iter().map(packed));
     let settled: Vec<_> = settled.chain(std::iter::repeat(None)).take(sub.outputs.len()).collect();
@@ -154,6 +154,7 @@ fn loop_rule(n: &mut NodeCx<'_>) -> Result<Outputs> {
     for given in states {
         match given {
             Given::Whole(ty) => outputs.extend(values.next().map(|v| Item::of(v, ty))),
+            Given::Outer(item) => outputs.push(item),
             Given::Apart(types) => {
                 let items = types.into_iter().zip(values.by_ref()).map(|(ty, v)| Item::of(v, ty));
                 outputs.push(Item::Sequence(items.collect()));
@@ -239,6 +240,7 @@ fn stable_items(
         let given = |given: &Given| match given {
             Given::Whole(_) => 1,
             Given::Apart(types) => types.len(),
+            Given::Outer(_) => 0,
         };
         let declared = sub.model.parameters().len() - sub.captured.len();
         let count: usize = parameters.iter().map(given).sum();
@@ -259,6 +261,7 @@ fn stable_items(
                     Given::Whole(widened(n, &ItemType::sequence(element), &item.ty(&sub.model)?, round)?)
                 }
                 (Given::Whole(ty), _) => Given::Whole(widened(n, ty, &item.ty(&sub.model)?, round)?),
+                (Given::Outer(_), _) => state.clone(),
             };
             if wider != *state {
                 *state = wider;
