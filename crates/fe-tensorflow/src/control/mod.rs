@@ -1,15 +1,22 @@
-//! Control flow: rules of operations that hold sub-graphs, and what has to be done to a graph before it is translated.
+//! Control flow and what lives in it: conditionals, loops, lists of tensors, recurrent cells. The first generation of control
+//! flow (Switch, Merge, Enter, Exit) is turned into the second, If and While over sub-graphs, before anything is translated
+//! (`first/`), so that one set of rules serves both.
 
-use carafe_frontend::{SourceGraph, StaticRule};
-use carafe_graph::Result;
+mod array;
+mod branch;
+mod first;
+mod list;
+mod loop_body;
+mod ports;
+mod repeat;
+mod stack;
+mod truth;
+
+use carafe_frontend::StaticRule;
+
+pub(crate) use first::prepare;
 
 /// Every built-in rule of control flow.
 pub(crate) fn all() -> Vec<StaticRule> {
-    vec![]
-}
-
-/// Looks at a graph as decoded, with the control inputs of its nodes, which are gone afterwards. Here control flow by tokens
-/// (`Switch`, `Merge`, `Enter`) becomes operations with sub-graphs.
-pub(crate) fn prepare(_graph: &mut SourceGraph) -> Result<()> {
-    Ok(())
+    [array::RULES, branch::RULES, first::RULES, list::RULES, repeat::RULES].concat()
 }
