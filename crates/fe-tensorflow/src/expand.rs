@@ -15,7 +15,7 @@ use crate::unread::leave_unread;
 use crate::wire::{ArgDef, AttrEntry, AttrValue, FunctionDef, NodeDef, entry};
 use carafe_frontend::{Held, SourceGraph, SourceNode, SourceValue};
 use carafe_graph::{Error, ItemType, Result};
-use carafe_tensor::PartialShape;
+use carafe_tensor::{Dim, PartialShape};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -335,9 +335,9 @@ impl<'m> Expander<'m> {
 
     fn placeholder(&self, attrs: &[AttrEntry]) -> Result<ItemType> {
         let number = entry(attrs, "dtype").and_then(|v| v.r#type).unwrap_or(0);
-        let ty = match DataType::of(number)? {
-            DataType::Plain(ty) => ty,
-            DataType::Complex(_) => return Err(Error::unsupported("complex inputs are not supported")),
+        let (ty, complex) = match DataType::of(number)? {
+            DataType::Plain(ty) => (ty, false),
+            DataType::Complex(ty) => (ty, true),
             DataType::Opaque(name) => {
                 return Err(Error::unsupported(format!("inputs of type {name} are not supported")));
             }
@@ -345,7 +345,11 @@ impl<'m> Expander<'m> {
         let shape = entry(attrs, "shape").and_then(|v| v.shape.as_ref());
         // Before version 24 a shape without dimensions was the only way to say that nothing is known.
         let known = shape.filter(|s| !(s.dim.is_empty() && (1..24).contains(&self.producer)));
-        Ok(ItemType::Tensor(ty, known.map_or(Ok(PartialShape::dynamic()), types::shape)?))
+        let mut shape = known.map_or(Ok(PartialShape::dynamic()), types::shape)?;
+        if let (true, Some(dims)) = (complex, shape.dims()) {
+            shape = PartialShape::new(dims.iter().copied().chain([Dim::known(2)]));
+        }
+        Ok(ItemType::Tensor(ty, shape))
     }
 }
 

@@ -90,7 +90,7 @@ fn typed(proto: &TensorProto, values: &Values<'_>, complex: bool) -> Result<Tens
             values.numbers(&bits)?
         }
         E::String => {
-            let text = |b: &Bytes| String::from_utf8_lossy(b).into_owned();
+            let text = |b: &Bytes| carafe_tensor::text_of_bytes(b);
             let given: Vec<String> = proto.string_val.iter().map(text).collect();
             Tensor::from_strings(values.shape, values.filled(&given, String::new(), 1)?)?
         }

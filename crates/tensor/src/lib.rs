@@ -18,6 +18,7 @@ mod shape;
 mod storage;
 mod string_payload;
 mod tensor;
+mod text_bytes;
 
 pub use cast::{Element, Number};
 pub use dim::{Dim, Symbol};
@@ -30,3 +31,4 @@ pub use shape::{PartialShape, elements, strides};
 pub use storage::SharedBytes;
 pub use string_payload::{decode_strings, encode_strings};
 pub use tensor::Tensor;
+pub use text_bytes::{bytes_of_text, text_of_bytes};

@@ -3,4 +3,5 @@
 mod common;
 mod containers;
 mod frozen;
+mod ops;
 mod references;

@@ -43,9 +43,9 @@ pub fn reduce(n: &mut NodeCx<'_>, fold: Fold, x: Value, axes: Value, keep_dims: 
         Fold::All => logical(n, ReduceLogicalAnd { keep_dims }, ReduceMin { keep_dims }, x, axes),
         Fold::Any => logical(n, ReduceLogicalOr { keep_dims }, ReduceMax { keep_dims }, x, axes),
         Fold::EuclideanNorm => n.emit(ReduceL2 { keep_dims }, &[x, axes]),
-        Fold::Max => extreme(n, ReduceMax { keep_dims }, x, axes, f64::NEG_INFINITY),
-        Fold::Min => extreme(n, ReduceMin { keep_dims }, x, axes, f64::INFINITY),
-        Fold::Mean if n.ty(x).is_float() => n.emit(ReduceMean { keep_dims }, &[x, axes]),
+        Fold::Max => of_floats(n, ReduceMax { keep_dims }, x, axes, f64::NEG_INFINITY),
+        Fold::Min => of_floats(n, ReduceMin { keep_dims }, x, axes, f64::INFINITY),
+        Fold::Mean if n.ty(x).is_float() => of_floats(n, ReduceMean { keep_dims }, x, axes, f64::NAN),
         Fold::Mean => integer_mean(n, x, axes, keep_dims),
         Fold::Prod => n.emit(ReduceProd { keep_dims }, &[x, axes]),
         Fold::Sum => n.emit(ReduceSum { keep_dims }, &[x, axes]),
@@ -62,8 +62,8 @@ fn logical<A: Op, B: Op>(n: &mut NodeCx<'_>, op: A, of_bytes: B, x: Value, axes:
     n.convert(y, ElementType::Boolean)
 }
 
-// Of no floats at all the extreme is infinite; our operation gives the last finite one.
-fn extreme<O: Op>(n: &mut NodeCx<'_>, op: O, x: Value, axes: Value, of_none: f64) -> Result<Value> {
+// Of no floats at all the extreme is infinite and the mean no number; our operations give finite ones.
+fn of_floats<O: Op>(n: &mut NodeCx<'_>, op: O, x: Value, axes: Value, of_none: f64) -> Result<Value> {
     let y = n.emit(op, &[x, axes])?;
     let none = n.shape(x).dims().is_some_and(|dims| dims.iter().any(|d| d.get() == Some(0)));
     if !none || !n.ty(x).is_float() || n.shape(y).elements() == Some(0) {
@@ -74,11 +74,14 @@ fn extreme<O: Op>(n: &mut NodeCx<'_>, op: O, x: Value, axes: Value, of_none: f64
 }
 
 fn integer_mean(n: &mut NodeCx<'_>, x: Value, axes: Value, keep_dims: bool) -> Result<Value> {
+    let ty = n.ty(x);
+    // The sum of small integers is wider than they are.
+    let x = n.convert(x, ElementType::I64)?;
     let sum = n.emit(ReduceSum { keep_dims }, &[x, axes])?;
     let shape = n.shape_of(x)?;
     let sizes = n.gather(shape, axes, 0)?;
     let zero = n.i64(0)?;
     let count = n.emit(ReduceProd { keep_dims: false }, &[sizes, zero])?;
-    let count = n.convert_like(count, x)?;
-    n.emit(Divide { m_pythondiv: false, ..Divide::default() }, &[sum, count])
+    let mean = n.emit(Divide { m_pythondiv: false, ..Divide::default() }, &[sum, count])?;
+    n.convert(mean, ty)
 }

@@ -52,7 +52,7 @@ pub fn unsorted(n: &mut NodeCx<'_>, data: Value, ids: Value, count: Value, fold:
     let start = n.scalar_like(data, start)?;
     let start = n.stretch(start, shape)?;
     let behind: Vec<i64> = (1..=n.known_rank(data)? as i64 - 1).collect();
-    let ids = n.with_axes(ids, &behind)?;
+    let ids = if behind.is_empty() { ids } else { n.with_axes(ids, &behind)? };
     let ids = n.stretch(ids, rows)?;
     let op = ScatterElementsUpdate { reduction, use_init_val: true };
     let folded = n.emit(op, &[start, ids, data, zero])?;
