@@ -1,6 +1,8 @@
 """Keras networks with seeded weights: the applications, recurrent nets, a transformer.
 
-Batch normalization gets the statistics of a seeded batch, so that activations stay bounded through deep networks.
+Batch normalization gets the statistics of a seeded batch, so that activations stay bounded through deep networks. The
+pictures differ in light and shape: noise would look alike everywhere, and normalization would blow up its small differences,
+rounding errors among them.
 """
 
 import numpy as np
@@ -16,13 +18,28 @@ def rng():
 def application(name, size):
     def build():
         return settled(getattr(tf.keras.applications, name)(weights=None, input_shape=(size, size, 3)))
-    return build, lambda n: {"": rng().uniform(-1, 1, (n, size, size, 3)).astype(np.float32)}
+    return build, lambda n: {"": pictures(n, size) * 2 - 1}
 
 
 def picture(name, size):
     """As `application`, for networks that scale pixels of 0..255 themselves."""
     build, _ = application(name, size)
-    return build, lambda n: {"": rng().uniform(0, 255, (n, size, size, 3)).astype(np.float32)}
+    return build, lambda n: {"": pictures(n, size) * 255}
+
+
+def pictures(n, size):
+    """Soft shapes of different colours and light, values in 0..1."""
+    random = rng()
+    y, x = np.mgrid[0:1:size * 1j, 0:1:size * 1j][..., None]
+    found = []
+    for _ in range(n):
+        waves = 0
+        for scale in (2, 4, 8, 16):
+            direction = random.normal(size=(2, 1, 1, 3)) * scale
+            waves = waves + np.sin(2 * np.pi * (direction[0] * x + direction[1] * y + random.random(3))) * random.uniform(0.2, 1, 3)
+        light, contrast = random.uniform(0.25, 0.75, 3), random.uniform(0.05, 0.3)
+        found.append(np.clip(light + contrast * waves + random.normal(0, 0.02, waves.shape), 0, 1))
+    return np.stack(found).astype(np.float32)
 
 
 def settled(model):
@@ -36,9 +53,9 @@ def settled(model):
             layer.beta.assign(random.uniform(-0.2, 0.3, layer.beta.shape))
         layer.momentum = 0.0
     if norms:
-        shape = model.inputs[0].shape
-        high = 255.0 if any(isinstance(layer, tf.keras.layers.Rescaling) for layer in model.layers) else 1.0
-        model(random.uniform(0 if high > 1 else -1, high, (4, *shape[1:])).astype(np.float32), training=True)
+        batch = pictures(8, model.inputs[0].shape[1])
+        scales = any(isinstance(layer, tf.keras.layers.Rescaling) for layer in model.layers)
+        model(batch * 255 if scales else batch * 2 - 1, training=True)
     for layer in norms:
         layer.momentum = 0.99
     for layer in layers_of(model):
@@ -55,16 +72,17 @@ def layers_of(model):
 
 
 def sequence(body, time=40, features=24):
+    """`time` steps in a loop."""
     def build():
         x = tf.keras.Input((time, features))
         return tf.keras.Model(x, body(x))
     return build, lambda n: {"": rng().normal(0, 1, (n, time, features)).astype(np.float32)}
 
 
-def lstm(x):
+def lstm(x, unroll=False):
     from tensorflow.keras import layers as k
-    x = k.LSTM(48, return_sequences=True)(x)
-    return k.Dense(10, activation="softmax")(k.LSTM(32)(x))
+    x = k.LSTM(48, return_sequences=True, unroll=unroll)(x)
+    return k.Dense(10, activation="softmax")(k.LSTM(32, unroll=unroll)(x))
 
 
 def gru(x):
@@ -115,4 +133,7 @@ NETS = {
     "gru": sequence(gru),
     "bidirectional": sequence(bidirectional),
     "transformer": transformer(),
+    "lstm_unrolled": sequence(lambda x: lstm(x, unroll=True), time=8),
 }
+# The quantizer of TFLite dies on their loops.
+NO_INT8 = ("lstm", "gru", "bidirectional")

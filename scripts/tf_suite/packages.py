@@ -1,7 +1,7 @@
 """Trained models out of public packages: which inputs suit them. The models are not ours and are never committed.
 
 `references(DIR)` writes the .npz beside every model under DIR that has none: SavedModel folders, frozen graphs listed in
-GRAPHS, .tflite files. Inputs are seeded; text models get text.
+GRAPHS, .tflite files. Inputs are a drawn picture, a tone, or text.
 """
 
 from pathlib import Path
@@ -59,9 +59,8 @@ def hint(table, model):
     return next((v for part, v in table.items() if part in str(model)), None)
 
 
-def sized(sizes):
-    random = np.random.default_rng(7)
-    return {n: random.uniform(0, 1, shape).astype(np.float32) for n, shape in sizes.items()}
+def sized(sizes, high=1.0):
+    return {n: reference.signal(shape, high).astype(np.float32) for n, shape in sizes.items()}
 
 
 def saved_model(model):
@@ -72,7 +71,7 @@ def saved_model(model):
 
 def graph(model):
     inputs, outputs = GRAPHS[model.name]
-    return reference.graph(model, sized(inputs), list(inputs), outputs)
+    return reference.graph(model, sized(inputs, 255.0), list(inputs), outputs)
 
 
 def tflite(model):

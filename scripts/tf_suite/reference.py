@@ -81,7 +81,7 @@ def quantized(value, detail):
 
 
 def named(feed, wanted, spec):
-    """The feed by the model's names; without one, seeded values."""
+    """The feed by the model's names; without one, a signal."""
     if feed and set(feed) == {""} and len(wanted) == 1:
         return {n: feed[""] for n in wanted}
     if feed:
@@ -91,6 +91,14 @@ def named(feed, wanted, spec):
     for n, w in wanted.items():
         shape, dtype = spec(w)
         shape = [int(d) if d and d > 0 else 1 for d in shape]
-        kind = np.dtype(dtype).kind
-        made[n] = (random.uniform(0, 1, shape) if kind == "f" else random.integers(0, 2, shape)).astype(dtype)
+        made[n] = (signal(shape) if np.dtype(dtype).kind in "fiu" and np.prod(shape) > 64 else random.integers(0, 2, shape)).astype(dtype)
     return made
+
+
+def signal(shape, high=1.0):
+    """Something that a trained network has an answer to: a picture of 0..high, or a tone."""
+    from onnx_suite.models import picture, tone
+    if len(shape) == 4 and shape[3] in (1, 3):
+        drawn = picture(*shape[1:3]) * high
+        return np.broadcast_to(drawn if shape[3] == 3 else drawn.mean(-1, keepdims=True), shape)
+    return tone(int(np.prod(shape))).reshape(shape) * high
