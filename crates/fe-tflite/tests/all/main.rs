@@ -1,0 +1,3 @@
+//! Tests of TFLite files, in one binary: linking costs more than running.
+
+mod cases;
