@@ -40,8 +40,9 @@ pub(crate) enum Command {
 /// The model, and how to read it.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
-    /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, Caffe in binary or text)
-    #[arg(required_unless_present_any = ["input_model", "input_proto"])]
+    /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, TensorFlow,
+    /// Caffe in binary or text; TensorFlow Lite); or the folder of a SavedModel
+    #[arg(required_unless_present_any = ["input_model", "input_proto", "saved_model_dir", "input_meta_graph"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
@@ -83,18 +84,77 @@ pub(crate) struct FormatArgs {
           num_args = 0..=1, require_equals = true, value_parser = boolean, hide_default_value = true,
           help_heading = "Caffe")]
     pub enable_flattening_nested_params: bool,
+    /// TensorFlow: the folder of a SavedModel; the same as MODEL
+    #[arg(long = "saved_model_dir", value_name = "DIR", conflicts_with_all = ["model", "input_model"],
+          help_heading = "TensorFlow")]
+    pub saved_model_dir: Option<PathBuf>,
+    /// TensorFlow: a .meta file, its checkpoint beside it; the same as MODEL
+    #[arg(long = "input_meta_graph", value_name = "FILE", conflicts_with_all = ["model", "input_model", "saved_model_dir"],
+          help_heading = "TensorFlow")]
+    pub input_meta_graph: Option<PathBuf>,
+    /// TensorFlow: checkpoint with the variables of a graph that is not frozen: its prefix, one of its files, or its folder
+    #[arg(long = "input_checkpoint", value_name = "FILE", help_heading = "TensorFlow")]
+    pub input_checkpoint: Option<PathBuf>,
+    /// TensorFlow: tags of the graph in a SavedModel, separated by commas; `serve` when left out
+    #[arg(long = "saved_model_tags", value_name = "TAGS", help_heading = "TensorFlow")]
+    pub saved_model_tags: Option<String>,
+    /// TensorFlow: the model is text, which is detected as a rule
+    #[arg(long = "input_model_is_text", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "TensorFlow")]
+    pub input_model_is_text: bool,
+    /// TensorFlow: inputs and outputs keep their order of axes anyway
+    #[arg(long = "disable_nhwc_to_nchw", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide = true)]
+    pub disable_nhwc_to_nchw: bool,
+    /// Refused: graphs are not written for TensorBoard
+    #[arg(long = "tensorboard_logdir", value_name = "DIR", hide = true)]
+    pub tensorboard_logdir: Option<PathBuf>,
+    /// Refused: libraries of TensorFlow are not loaded
+    #[arg(long = "tensorflow_custom_layer_libraries", value_name = "LIST", hide = true)]
+    pub tensorflow_custom_layer_libraries: Option<String>,
+    /// Refused: configurations of the Object Detection API are not read
+    #[arg(long = "tensorflow_object_detection_api_pipeline_config", value_name = "FILE", hide = true)]
+    pub tensorflow_object_detection_api_pipeline_config: Option<PathBuf>,
 }
 
 impl FormatArgs {
     /// The model and the options to read it with: as given, else by mo's name, else a topology alone.
     pub(crate) fn model<'a>(&'a self, given: Option<&'a PathBuf>) -> carafe::Result<(&'a PathBuf, FormatOptions)> {
-        if let Some(path) = given.or(self.input_model.as_ref()) {
+        self.refuse()?;
+        let named = [&self.input_model, &self.saved_model_dir, &self.input_meta_graph];
+        if let Some(path) = given.or(named.into_iter().find_map(Option::as_ref)) {
             return Ok((path, self.options()));
         }
         let alone = self.input_proto.as_ref().ok_or_else(|| carafe::Error::usage("no model given"))?;
         let mut options = self.options();
         options.remove("input_proto");
         Ok((alone, options))
+    }
+
+    // Options of mo that have no meaning here, each with what to do instead.
+    fn refuse(&self) -> carafe::Result<()> {
+        let refused = [
+            (
+                self.tensorboard_logdir.is_some(),
+                "--tensorboard_logdir",
+                "graphs are not written for TensorBoard; `carafe inspect --dot` draws the model",
+            ),
+            (
+                self.tensorflow_custom_layer_libraries.is_some(),
+                "--tensorflow_custom_layer_libraries",
+                "libraries of TensorFlow are not loaded; an extension with the operation is, by `--extension LIB`",
+            ),
+            (
+                self.tensorflow_object_detection_api_pipeline_config.is_some(),
+                "--tensorflow_object_detection_api_pipeline_config",
+                "pipeline.config is not read; models of the Object Detection API are converted as they are, and \
+                 parts of them are replaced by `--transformations_config` with the numbers in `custom_attributes`",
+            ),
+        ];
+        match refused.into_iter().find(|(given, _, _)| *given) {
+            None => Ok(()),
+            Some((_, option, why)) => Err(carafe::Error::usage(format!("option `{option}` is not supported: {why}"))),
+        }
     }
 
     /// Under the names that readers know.
@@ -104,18 +164,23 @@ impl FormatArgs {
             ("input_proto", &self.input_proto),
             ("custom_layers", &self.custom_layers),
             ("caffe_parser_path", &self.caffe_parser_path),
+            ("input_checkpoint", &self.input_checkpoint),
         ];
         for (name, path) in paths {
             if let Some(path) = path {
                 all.set(name, path.display().to_string());
             }
         }
-        if let Some(text) = &self.layer_shapes {
-            all.set("layer_shapes", text);
+        for (name, text) in [("layer_shapes", &self.layer_shapes), ("saved_model_tags", &self.saved_model_tags)] {
+            if let Some(text) = text {
+                all.set(name, text);
+            }
         }
         let flags = [
             ("disable_omitting_optional", self.disable_omitting_optional),
             ("enable_flattening_nested_params", self.enable_flattening_nested_params),
+            ("input_model_is_text", self.input_model_is_text),
+            ("disable_nhwc_to_nchw", self.disable_nhwc_to_nchw),
         ];
         for (name, _) in flags.into_iter().filter(|(_, on)| *on) {
             all.set(name, "true");
@@ -142,8 +207,9 @@ Examples:
   carafe run model.xml --fill random --seed 7 --json"
 )]
 pub(crate) struct RunArgs {
-    /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, Caffe in binary or text)
-    #[arg(required_unless_present_any = ["batch", "input_model", "input_proto"])]
+    /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, TensorFlow,
+    /// Caffe in binary or text; TensorFlow Lite); or the folder of a SavedModel
+    #[arg(required_unless_present_any = ["batch", "input_model", "input_proto", "saved_model_dir", "input_meta_graph"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
@@ -234,13 +300,16 @@ Examples:
   carafe convert model.onnx -o out/model.xml --layout 'image(nchw->nhwc)'"
 )]
 pub(crate) struct ConvertArgs {
-    /// Model file; the format is detected from its content
-    #[arg(value_name = "MODEL", required_unless_present_any = ["input_model", "input_proto", "input_proto_short"])]
+    /// Model file, or the folder of a SavedModel; the format is detected from the content
+    #[arg(
+        value_name = "MODEL",
+        required_unless_present_any = ["input_model", "input_proto", "input_proto_short", "saved_model_dir", "input_meta_graph"]
+    )]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// Format the model must have, one of those that can be read: onnx, caffe, ir
+    /// Format the model must have, one of those that can be read: onnx, tf, tflite, caffe, ir
     #[arg(long, value_name = "NAME")]
     pub framework: Option<String>,
     /// Where to write the .xml; the .bin goes beside it

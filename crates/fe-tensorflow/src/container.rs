@@ -72,10 +72,26 @@ fn no_model(folder: &Path) -> Error {
     ))
 }
 
+/// What to say of files of Keras, which hold a model of Python objects rather than a graph.
+pub(crate) fn keras_file(head: &[u8]) -> Option<&'static str> {
+    let holds = |name: &[u8]| head.windows(name.len()).any(|w| w == name);
+    if head.starts_with(b"\x89HDF\r\n\x1a\n") {
+        return Some("an HDF5 file of Keras");
+    }
+    let is_keras = head.starts_with(b"PK\x03\x04") && holds(b"metadata.json") && holds(b"config.json");
+    is_keras.then_some("a file of Keras")
+}
+
 // What the file holds, and whether as text. `--input_model_is_text` says so of a text that does not look like one.
 fn recognised(head: &[u8], bytes: &SharedBytes, request: &ReadRequest<'_>) -> Result<(Kind, bool)> {
     if request.flag("input_model_is_text")? {
         return Ok((text::written(head).unwrap_or(Kind::Graph), true));
+    }
+    if let Some(what) = keras_file(head) {
+        return Err(Error::unsupported(format!(
+            "{what} holds no graph; write one in Python: `keras.models.load_model(FILE).export(FOLDER)` makes a SavedModel, \
+             whose folder can be read"
+        )));
     }
     if is_table(bytes.as_slice()) {
         return Err(Error::invalid(

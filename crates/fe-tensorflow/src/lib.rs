@@ -51,7 +51,7 @@ impl Format for TensorFlow {
         "TensorFlow"
     }
     fn recognizes(&self, head: &[u8]) -> bool {
-        recognise::recognise(head).is_some()
+        recognise::recognise(head).is_some() || container::keras_file(head).is_some()
     }
     fn recognizes_folder(&self, folder: &Path) -> bool {
         container::saved_model_in(folder).is_some()
@@ -67,7 +67,7 @@ impl Format for TensorFlow {
         &RULES
     }
     fn endings(&self) -> &'static [&'static str] {
-        &["pb", "pbtxt", "meta"]
+        &["pb", "pbtxt", "meta", "h5", "hdf5", "keras"]
     }
     fn options(&self) -> &'static [&'static str] {
         &["input_checkpoint", "input_model_is_text", "saved_model_tags", "disable_nhwc_to_nchw"]

@@ -10,3 +10,4 @@ mod isolate;
 mod limits;
 mod onnx_models;
 mod sequences;
+mod tensorflow;

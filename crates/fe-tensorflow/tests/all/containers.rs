@@ -130,3 +130,13 @@ fn files_are_recognised_by_their_content() {
     assert!(!TensorFlow.recognizes(b"name: \"net\" input: \"x\""));
     assert!(!TensorFlow.recognizes(&std::fs::read(data("checkpoint_resource/model.ckpt.index")).unwrap()));
 }
+
+#[test]
+fn files_of_keras_are_refused_with_a_way_out() {
+    let zip = b"PK\x03\x04..metadata.json..config.json";
+    for bytes in [&b"\x89HDF\r\n\x1a\n...."[..], zip] {
+        assert!(TensorFlow.recognizes(bytes));
+        let e = crate::common::read(bytes).unwrap_err();
+        assert!(e.contains("holds no graph") && e.contains(".export(FOLDER)"), "{e}");
+    }
+}
