@@ -35,5 +35,7 @@ families! {
     shape,
     sources,
     sparse,
+    strings,
+    tables,
     unary,
 }

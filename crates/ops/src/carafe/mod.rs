@@ -11,6 +11,7 @@ opset! {
     sequence_at::{SequenceAt}, sequence_concat::{SequenceConcat},
     sequence_erase::{SequenceErase}, sequence_insert::{SequenceInsert}, sequence_length::{SequenceLength},
     sequence_pack::{SequencePack}, sequence_split::{SequenceSplit}, text_concat::{TextConcat},
-    text_index::{TextIndex}, text_matches::{TextMatches},
-    text_normalize::{TextNormalize}, text_split::{TextSplit}, text_tokens::{TextTokens}, tree_walk::{TreeWalk},
+    text_hash::{TextHash}, text_index::{TextIndex}, text_map::{TextMap}, text_matches::{TextMatches},
+    text_ngrams::{TextNgrams}, text_part::{TextLength, TextPart}, text_pieces::{TextPieces},
+    text_normalize::{TextNormalize}, text_replace::{TextReplace}, text_split::{TextSplit}, text_tokens::{TextTokens}, tree_walk::{TreeWalk},
 }
