@@ -2,6 +2,7 @@
 
 mod common;
 mod containers;
+mod control;
 mod frozen;
 mod ops;
 mod references;

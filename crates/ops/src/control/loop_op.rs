@@ -46,9 +46,12 @@ impl Op for Loop {
 impl Loop {
     fn count(&self, cx: &InferCx<'_>, results: &[Fact]) -> Result<Dim> {
         let trip = cx.int(0);
+        // A bound that may be negative is none.
+        let of_value = || cx.dims_value(0).and_then(|d| d.first().copied()).filter(|d| d.min() >= 0);
         let bound = match trip {
             Some(t) if t >= 0 => Dim::known(t),
-            _ => Dim::ANY,
+            Some(_) => Dim::ANY,
+            None => of_value().unwrap_or(Dim::ANY),
         };
         let first = cx.tensor(1).and_then(|t| t.to_vec::<u8>().ok()?.first().map(|&b| b != 0));
         let goes_on = match self.body.execution_condition {

@@ -1,6 +1,8 @@
 //! Groups of operations that are one operation written out, recognised and put together. One file a pass, whose head shows
 //! the rewrite. Nothing is fused whose inner values are read elsewhere; only quantized integers may have more readers.
 
+mod affine;
+mod cells;
 mod linear;
 mod look;
 mod parts;
@@ -24,6 +26,7 @@ mod fuse_normalize_l2;
 mod fuse_pad;
 mod fuse_prelu;
 mod fuse_qdq;
+mod fuse_recurrence;
 mod fuse_rms_norm;
 mod fuse_rotary;
 mod fuse_sdpa;
@@ -49,6 +52,7 @@ pub use fuse_pad::FusePad;
 pub use fuse_prelu::FusePRelu;
 pub use fuse_qdq::FuseQdq;
 pub(crate) use fuse_qdq::dequantizes_weights;
+pub use fuse_recurrence::FuseRecurrence;
 pub use fuse_rms_norm::FuseRmsNorm;
 pub use fuse_rotary::FuseRotary;
 pub use fuse_sdpa::FuseSdpa;
@@ -63,6 +67,8 @@ use carafe_graph::Pass;
 
 /// Recognisers whose results every reader of the numbered opsets knows, in order.
 pub const FUSE: &[&dyn Pass] = &[
+    // Bodies as they are written, before others look at them.
+    &FuseRecurrence,
     &FuseQdq,
     &FuseClamp,
     &FuseSoftPlus,
