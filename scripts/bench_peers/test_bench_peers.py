@@ -1,12 +1,15 @@
 """Tests of the parts that need neither a binary nor a peer: `python -m unittest bench_peers.test_bench_peers` in scripts/."""
 
+import os
+import tempfile
 import unittest
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import onnx
 
-from . import chart, layers, models, nets, report, run
+from . import chart, folder, layers, models, nets, report, run
 
 
 def result(**engines):
@@ -73,6 +76,35 @@ class Layers(unittest.TestCase):
         groups, rest = layers.matched(ours, theirs)
         self.assertEqual([[n["name"] for n in group] for group in groups], [["conv1/Convolution_0", "relu1"], ["extra"]])
         self.assertEqual(rest, [ours[3]])
+
+
+class Folders(unittest.TestCase):
+    def setUp(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.addCleanup(self.home.cleanup)
+        root = Path(self.home.name)
+        (root / "net/saved_model").mkdir(parents=True)
+        (root / "net/saved_model/saved_model.pb").touch()
+        (root / "net/float.tflite").touch()
+        for name in ("saved_model", "float.tflite", "model.onnx"):
+            np.savez(root / f"net/{name}.npz", **{"in:x": np.zeros(2), "out:y": np.zeros(2)})
+        os.environ["CARAFE_BENCH_WORK"] = str(root / ".work")
+        self.addCleanup(os.environ.pop, "CARAFE_BENCH_WORK")
+
+    def test_every_format_is_an_entry_and_the_twin_is_none(self):
+        self.assertEqual([e.name for e in folder.chosen(self.home.name, None)], ["net/float.tflite", "net/saved_model"])
+        self.assertEqual([e.what for e in folder.chosen(self.home.name, ["*/saved_model"])], ["SavedModel"])
+
+    def test_an_engine_takes_part_where_it_reads_the_format(self):
+        lite, saved = folder.chosen(self.home.name, None)
+        engines = ["carafe", "carafe-onnx", "openvino", "tensorflow", "tflite"]
+        self.assertEqual(list(lite.files(engines)), ["carafe", "openvino", "tflite"])
+        self.assertEqual(list(saved.files(engines)), ["carafe", "carafe-onnx", "openvino", "tensorflow"])
+        self.assertEqual(saved.files(engines)["carafe-onnx"][0].name, "model.onnx")
+
+    def test_a_pattern_without_a_model_is_told(self):
+        with self.assertRaisesRegex(ValueError, "matches other"):
+            folder.chosen(self.home.name, ["other"])
 
 
 class Models(unittest.TestCase):

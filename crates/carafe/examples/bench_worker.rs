@@ -11,9 +11,9 @@
 //!     rss                 memory now and at its peak
 //!     profile SECONDS     compile again with PERF_COUNT: least time of every node
 
-use carafe::{CompiledModel, Core, Error, InferRequest, NodeStatus, Properties, Result, Tensor};
+use carafe::{CompiledModel, Core, Error, InferRequest, Model, NodeStatus, PartialShape, Port, Properties, Result, Tensor};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ impl Setup {
     }
 
     fn compile(&self, core: &Core, count: bool) -> Result<CompiledModel> {
-        let model = core.read_model(&self.model)?;
+        let model = self.fixed(core.read_model(&self.model)?)?;
         let known = core.device(&self.device)?.properties();
         let mut properties = Properties::new();
         let streams = match self.streams {
@@ -74,11 +74,30 @@ impl Setup {
         core.compile_model(&model, &self.device, &properties)
     }
 
+    /// With the shapes of the inputs in place of open ones.
+    fn fixed(&self, mut model: Model) -> Result<Model> {
+        let ports = Port::inputs_of(&model);
+        let shapes: HashMap<usize, PartialShape> = ports
+            .iter()
+            .enumerate()
+            .filter(|(_, port)| !port.shape.is_static())
+            .filter_map(|(i, port)| Some((i, PartialShape::of(self.given(&port.name, &port.names)?.shape()))))
+            .collect();
+        if !shapes.is_empty() {
+            model.reshape(&shapes)?;
+        }
+        Ok(model)
+    }
+
+    fn given(&self, name: &str, names: &BTreeSet<String>) -> Option<&Tensor> {
+        self.inputs.iter().find(|(n, _)| n == name || names.contains(n)).map(|(_, tensor)| tensor)
+    }
+
     fn request(&self, compiled: &CompiledModel) -> Result<InferRequest> {
         let request = compiled.create_infer_request();
         for (i, port) in compiled.inputs().iter().enumerate() {
-            let given = self.inputs.iter().find(|(name, _)| port.name == *name || port.names.contains(name));
-            let (_, tensor) = given.ok_or_else(|| Error::usage(format!("no value for input `{}`", port.name)))?;
+            let given = self.given(&port.name, &port.names);
+            let tensor = given.ok_or_else(|| Error::usage(format!("no value for input `{}`", port.name)))?;
             request.set_input(i, tensor.clone())?;
         }
         Ok(request)
