@@ -28,6 +28,24 @@ const MAX_DEPTH: usize = 32;
 /// Operators whose result depends on what the file declares for it.
 const NEEDS_OUTPUT: &[&str] =
     &["BITCAST", "CAST", "READ_VARIABLE", "HASHTABLE_FIND", "SHAPE", "UNIQUE", "ARG_MAX", "ARG_MIN"];
+/// Operators that take complex numbers of the other kinds: by their attribute [`COMPLEX_INPUT`].
+const TAKES_COMPLEX: &[&str] = &["CAST", "EXPAND_DIMS", "RANK", "RESHAPE", "SHAPE", "SQUEEZE"];
+/// Operators that take nothing else.
+const OF_COMPLEX: &[&str] = &["COMPLEX_ABS", "IMAG", "REAL"];
+/// Attribute of an operator whose data are complex numbers, which have a last axis of two.
+pub(crate) const COMPLEX_INPUT: &str = "complex_input";
+/// Attribute of a cast to complex numbers.
+pub(crate) const COMPLEX_OUTPUT: &str = "complex_output";
+/// Operators whose states may be quantised.
+const RECURRENT: &[&str] = &[
+    "BIDIRECTIONAL_SEQUENCE_LSTM",
+    "BIDIRECTIONAL_SEQUENCE_RNN",
+    "LSTM",
+    "RNN",
+    "SVDF",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+];
 /// Operators that look at the integers of a quantised tensor.
 const TAKES_INTEGERS: &[&str] = &["BITCAST", "CAST"];
 
@@ -332,6 +350,7 @@ impl<'d, 'm> Graph<'d, 'm> {
         }
         self.options(op, &mut node, depth);
         self.custom_options(op, &mut node);
+        self.complex(op, &mut node);
         let takes_integers = !code.is_custom && TAKES_INTEGERS.contains(&code.name.as_str());
         let handled = !code.is_custom && self.resource(op, &mut node)?;
         if !handled {
@@ -377,6 +396,24 @@ impl<'d, 'm> Graph<'d, 'm> {
         }
         if let Ok(raw) = Tensor::from_slice(&[bytes.len()], bytes) {
             node.attrs.set(RAW_OPTIONS, AttrValue::Tensor(TensorAttr(raw)));
+        }
+    }
+
+    // Marks operators on complex numbers; most have no meaning for them.
+    fn complex(&self, op: &Operator, node: &mut SourceNode) {
+        let name = node.op_type.as_str();
+        let is = |t: Option<&i32>| t.and_then(|t| self.tensor(*t).ok()).is_some_and(|(_, info)| is_complex(info.ty));
+        if name == "CAST" && is(op.outputs.first()) {
+            node.attrs.set(COMPLEX_OUTPUT, AttrValue::Bool(true));
+        }
+        let is_builtin = node.domain.is_empty() && node.held.is_empty() && !OF_COMPLEX.contains(&name);
+        if !is_builtin || !op.inputs.iter().any(|t| is(Some(t))) {
+            return;
+        }
+        if TAKES_COMPLEX.contains(&name) {
+            node.attrs.set(COMPLEX_INPUT, AttrValue::Bool(true));
+        } else {
+            node.fault = Some(Error::unsupported("it is not defined for complex numbers"));
         }
     }
 
@@ -479,8 +516,9 @@ impl<'d, 'm> Graph<'d, 'm> {
                 _ => node.outputs.push(name),
             }
         }
-        if !op.intermediates.is_empty() && node.op_type.ends_with("LSTM") {
+        if node.domain.is_empty() && RECURRENT.contains(&node.op_type.as_str()) {
             self.intermediates(op, node);
+            self.states(op, node);
         }
         self.out.nodes.extend(rounded);
         Ok(())
@@ -500,8 +538,27 @@ impl<'d, 'm> Graph<'d, 'm> {
         Ok(())
     }
 
+    // Scales of the quantised variables that a layer reads, 0 for those that are none.
+    fn states(&self, op: &Operator, node: &mut SourceNode) {
+        let variables = op.inputs.iter().filter_map(|t| Some((*t, self.tensor(*t).ok()?.1)));
+        let variables: Vec<(i32, &TensorInfo)> = variables.filter(|(_, info)| info.is_variable).collect();
+        let of = |t: i32| self.quantization(t).and_then(|q| Some((*q.scale.first()?, *q.zero_point.first()?)));
+        let all: Vec<Option<(f32, i64)>> = variables.iter().map(|(t, _)| of(*t)).collect();
+        if all.iter().all(Option::is_none) {
+            return;
+        }
+        let bits = |info: &TensorInfo| element_type(info.ty).map_or(0, |ty| ty.bits() as i64);
+        let scale = |q: &Option<(f32, i64)>| q.map_or(0.0, |q| f64::from(q.0));
+        node.attrs.set("state_scales", AttrValue::Floats(all.iter().map(scale).collect()));
+        node.attrs.set("state_zero_points", AttrValue::Ints(all.iter().map(|q| q.map_or(0, |q| q.1)).collect()));
+        node.attrs.set("state_bits", AttrValue::Ints(variables.iter().map(|(_, info)| bits(info)).collect()));
+    }
+
     // Scales of what a quantised LSTM computes on the way.
     fn intermediates(&self, op: &Operator, node: &mut SourceNode) {
+        if op.intermediates.is_empty() {
+            return;
+        }
         let of = |t: &i32| self.tensor(*t).ok().and_then(|(_, info)| info.quantization.as_ref());
         let scale = |q: Option<&Quantization>| q.and_then(|q| q.scale.first()).copied().unwrap_or(0.0);
         let zero = |q: Option<&Quantization>| q.and_then(|q| q.zero_point.first()).copied().unwrap_or(0);

@@ -16,7 +16,10 @@ use carafe_tensor::ElementType;
 pub(crate) const RULES: &[StaticRule] = &[
     rule("ADD", 1, |n| fused(n, Add::default())),
     rule("ADD_N", 1, add_n),
-    rule("ATAN2", 1, atan2),
+    rule("ATAN2", 1, |n| {
+        let (y, x) = (n.input(0)?, n.input(1)?);
+        Ok(angle(n, y, x)?.into())
+    }),
     rule("BITWISE_XOR", 1, |n| binary(n, BitwiseXor::default())),
     rule("DIV", 1, |n| {
         let (a, b) = (n.input(0)?, n.input(1)?);
@@ -113,9 +116,8 @@ fn compare(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(y.into())
 }
 
-// The angle of the point (x, y): that of the quotient, turned by half a circle on the left side.
-fn atan2(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let (y, x) = (n.input(0)?, n.input(1)?);
+/// The angle of the point (x, y): that of the quotient, turned by half a circle on the left side.
+pub(super) fn angle(n: &mut NodeCx<'_>, y: Value, x: Value) -> Result<Value> {
     let zero = n.scalar_like(x, 0.0)?;
     let (half, quarter) = (n.scalar_like(x, std::f64::consts::PI)?, n.scalar_like(x, std::f64::consts::FRAC_PI_2)?);
     let (minus_half, minus_quarter) =
@@ -133,5 +135,5 @@ fn atan2(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let upright = pick(n, below, minus_quarter, zero)?;
     let upright = pick(n, above, quarter, upright)?;
     let on_axis = n.equal(x, zero)?;
-    Ok(pick(n, on_axis, upright, angle)?.into())
+    pick(n, on_axis, upright, angle)
 }

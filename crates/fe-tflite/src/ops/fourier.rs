@@ -2,7 +2,7 @@
 
 use carafe_fe_tensorflow::ops::common::shapes::i64_vector;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
-use carafe_graph::Result;
+use carafe_graph::{Result, Value};
 use carafe_ops::signal::Rdft;
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -21,8 +21,18 @@ fn rfft2d(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn part(n: &mut NodeCx<'_>, which: i64) -> Result<Outputs> {
     let x = n.input(0)?;
+    Ok(complex_part(n, x, which)?.into())
+}
+
+/// The real part of complex numbers, 0, or the imaginary one, 1.
+pub(super) fn complex_part(n: &mut NodeCx<'_>, x: Value, which: i64) -> Result<Value> {
     let which = n.i64(which)?;
-    Ok(n.gather(x, which, -1)?.into())
+    n.gather(x, which, -1)
+}
+
+/// An axis of complex numbers as one of their real ones: negative axes are counted without the last one.
+pub(super) fn complex_axis(axis: i64) -> i64 {
+    if axis < 0 { axis - 1 } else { axis }
 }
 
 fn complex_abs(n: &mut NodeCx<'_>) -> Result<Outputs> {

@@ -3,6 +3,7 @@
 use carafe_frontend::StaticRule;
 
 mod fused;
+mod recurrent_steps;
 mod weights;
 
 macro_rules! families {
@@ -19,15 +20,18 @@ families! {
     activation,
     control,
     convolution,
+    detection,
     elementwise,
     fourier,
     indexing,
     linear,
+    mediapipe,
     movement,
     normalization,
     pooling,
     quantize,
     random,
+    recurrent,
     reduce,
     resize,
     segments,

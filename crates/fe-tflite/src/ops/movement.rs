@@ -1,8 +1,10 @@
 //! Elements that move.
 
+use super::fourier::complex_axis;
 use super::fused::activated;
+use crate::graph::COMPLEX_INPUT;
 use carafe_fe_tensorflow::ops::common::padding;
-use carafe_fe_tensorflow::ops::common::shapes::{i64_vector, scalar};
+use carafe_fe_tensorflow::ops::common::shapes::{i64_vector, known_number, scalar};
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
 use carafe_ops::movement::reverse::ReverseMode;
@@ -50,6 +52,10 @@ fn pack(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn expand_dims(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, axis) = (n.input(0)?, n.input(1)?);
+    if n.attr(COMPLEX_INPUT, false)? {
+        let axis = known_number(n, axis, "axis")?;
+        return Ok(n.unsqueeze(x, &[complex_axis(axis)])?.into());
+    }
     let axis = i64_vector(n, axis)?;
     Ok(n.emit(Unsqueeze, &[x, axis])?.into())
 }
@@ -65,12 +71,16 @@ fn reshape(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
     let option: Option<Vec<i64>> = n.opt_attr("new_shape")?;
     let tensor = n.opt(1)?.filter(|s| n.rank(*s).is_none_or(|r| r == 1));
-    let shape = match (tensor, option) {
+    let mut shape = match (tensor, option) {
         (Some(shape), _) => n.convert(shape, ElementType::I64)?,
         (None, Some(option)) if option == [0] => n.i64s(&[])?,
         (None, Some(option)) => n.i64s(&option)?,
         (None, None) => return Err(n.fail("there is neither an input nor an option with the shape")),
     };
+    if n.attr(COMPLEX_INPUT, false)? {
+        let two = n.i64s(&[2])?;
+        shape = n.concat(&[shape, two], 0)?;
+    }
     Ok(n.emit(Reshape { special_zero: false }, &[x, shape])?.into())
 }
 
@@ -92,7 +102,10 @@ fn reverse_sequence(n: &mut NodeCx<'_>) -> Result<Outputs> {
 }
 
 fn squeeze(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let (x, axes) = (n.input(0)?, n.attr::<Vec<i64>>("squeeze_dims", vec![])?);
+    let (x, mut axes) = (n.input(0)?, n.attr::<Vec<i64>>("squeeze_dims", vec![])?);
+    if n.attr(COMPLEX_INPUT, false)? {
+        axes = axes.into_iter().map(complex_axis).collect();
+    }
     if axes.is_empty() {
         return Ok(n.emit(Squeeze { allow_axis_skip: false }, &[x])?.into());
     }

@@ -1,5 +1,7 @@
 //! Shapes, types, and values made of them.
 
+use super::fourier::complex_part;
+use crate::graph::{COMPLEX_INPUT, COMPLEX_OUTPUT};
 use carafe_fe_tensorflow::ops::common::shapes::{i64_vector, scalar};
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::Result;
@@ -25,17 +27,27 @@ pub(crate) const RULES: &[StaticRule] = &[
 /// Attributes with what the file declares of an output.
 pub(super) const DECLARED: &[&str] = &["output_type", "output_shape"];
 
-// Truth is what is not zero.
+// Truth is what is not zero. Of a complex number the real part counts.
 fn cast(n: &mut NodeCx<'_>) -> Result<Outputs> {
     n.ignore(&["output_shape", "in_data_type", "out_data_type"]);
-    let (x, ty) = (n.input(0)?, n.required::<ElementType>("output_type")?);
-    Ok(match ty {
+    let (mut x, ty) = (n.input(0)?, n.required::<ElementType>("output_type")?);
+    let (from_complex, to_complex): (bool, bool) = (n.attr(COMPLEX_INPUT, false)?, n.attr(COMPLEX_OUTPUT, false)?);
+    if from_complex && !to_complex {
+        x = complex_part(n, x, 0)?;
+    }
+    let y = match ty {
         ElementType::Boolean if n.ty(x) != ElementType::Boolean => {
             let zero = n.scalar_like(x, 0.0)?;
-            n.emit(carafe_ops::compare::NotEqual::default(), &[x, zero])?.into()
+            n.emit(carafe_ops::compare::NotEqual::default(), &[x, zero])?
         }
-        ty => n.convert(x, ty)?.into(),
-    })
+        ty => n.convert(x, ty)?,
+    };
+    if to_complex && !from_complex {
+        let real = n.unsqueeze(y, &[-1])?;
+        let none = n.times_number(real, 0.0)?;
+        return Ok(n.concat(&[real, none], -1)?.into());
+    }
+    Ok(y.into())
 }
 
 fn bitcast(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -50,7 +62,10 @@ fn bitcast(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn shape(n: &mut NodeCx<'_>) -> Result<Outputs> {
     n.ignore(&["output_shape", "out_type"]);
-    let (x, ty) = (n.input(0)?, n.required::<ElementType>("output_type")?);
+    let (mut x, ty) = (n.input(0)?, n.required::<ElementType>("output_type")?);
+    if n.attr(COMPLEX_INPUT, false)? {
+        x = complex_part(n, x, 0)?;
+    }
     match ty {
         ElementType::I32 | ElementType::I64 => Ok(n.emit(ShapeOf { output_type: ty }, &[x])?.into()),
         ty => {
@@ -61,7 +76,10 @@ fn shape(n: &mut NodeCx<'_>) -> Result<Outputs> {
 }
 
 fn rank(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let x = n.input(0)?;
+    let mut x = n.input(0)?;
+    if n.attr(COMPLEX_INPUT, false)? {
+        x = complex_part(n, x, 0)?;
+    }
     let rank = carafe_fe_tensorflow::ops::common::shapes::rank(n, x)?;
     let rank = scalar(n, rank)?;
     Ok(n.convert(rank, ElementType::I32)?.into())
