@@ -28,7 +28,9 @@ pub(crate) unsafe fn import_rule(table: CarafeRule, library: &Arc<Library>) -> R
         user.library().call("convert", || unsafe { convert(user.pointer(), bridge.pointer()) })?;
         Ok(Outputs(bridge.into_inner().outputs))
     };
-    Ok(Rule { framework, domain, op_type, since: table.since, translate: Arc::new(translate), origin: None })
+    // 1 is for all versions, also for those of formats that count none.
+    let since = if table.since <= 1 { 0 } else { table.since };
+    Ok(Rule { framework, domain, op_type, since, translate: Arc::new(translate), origin: None })
 }
 
 /// What is behind the crossing object of a source node.

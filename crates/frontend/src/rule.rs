@@ -203,6 +203,13 @@ impl RuleSet {
     pub fn add(&mut self, rule: Rule) {
         self.user.insert(0, rule);
     }
+    /// These rules but the built-in ones of some types, as an engine has them that does not know these.
+    #[must_use]
+    pub fn without(&self, types: &[&str]) -> RuleSet {
+        let mut all = self.clone();
+        all.built_in.retain(|r| !types.contains(&r.op_type));
+        all
+    }
     /// These rules with a user's in front, the latest first, and others behind; only those for the format.
     #[must_use]
     pub fn with_user(&self, format: &str, user: &[Rule], fallback: &[Rule]) -> RuleSet {

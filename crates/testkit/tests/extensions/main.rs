@@ -10,6 +10,8 @@ mod internal;
 mod kernels;
 mod kinds;
 mod misuse;
+mod mri;
 mod needed;
 mod registering;
 mod support;
+mod tensorflow;
