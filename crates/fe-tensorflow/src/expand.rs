@@ -16,18 +16,19 @@ use crate::wire::{ArgDef, AttrEntry, AttrValue, FunctionDef, NodeDef, entry};
 use carafe_frontend::{Held, SourceGraph, SourceNode, SourceValue};
 use carafe_graph::{Error, ItemType, Result};
 use carafe_tensor::{Dim, PartialShape};
+use prost::Message;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Functions inside of each other deeper than this are refused; a recursive one would never end.
+/// Functions inside of each other deeper than this are refused.
 const MAX_DEPTH: usize = 64;
 /// Times its own size that a model may grow to when functions are expanded.
 const GROWTH: usize = 1000;
 /// Bytes that count for any file, however small.
 const LEAST_BYTES: usize = 64 * 1024;
-/// Bytes that no model unfolds to.
+/// Bytes that no model unfolds to that is not as large itself.
 const MOST_BYTES: usize = 1 << 31;
 
 /// What all graphs of one model share.
@@ -52,7 +53,8 @@ struct Env<'e, 'm> {
     args: Option<HashMap<&'m str, Vec<String>>>,
     /// Attributes that the caller gives.
     attrs: &'e [AttrEntry],
-    depth: usize,
+    /// The functions that this body lies in.
+    open: Vec<&'m str>,
 }
 
 /// The name of an output of a node.
@@ -78,14 +80,15 @@ impl<'m> Expander<'m> {
         bytes: usize,
         producer: i32,
     ) -> Expander<'m> {
-        let budget = bytes.saturating_add(LEAST_BYTES).saturating_mul(GROWTH).min(MOST_BYTES);
+        let most = MOST_BYTES.max(bytes.saturating_mul(4));
+        let budget = bytes.saturating_add(LEAST_BYTES).saturating_mul(GROWTH).min(most);
         Expander { functions, store, resources, is_users, producer, budget: Cell::new(budget) }
     }
 
     /// The marked nodes of a graph; `fed` are values that are given from outside.
     pub(crate) fn graph(&self, nodes: &'m [NodeDef], marked: &[bool], fed: &[SourceValue]) -> Result<SourceGraph> {
         let named = nodes.iter().map(|n| (n.name.as_str(), n)).collect();
-        let env = Env { prefix: String::new(), nodes: named, args: None, attrs: &[], depth: 0 };
+        let env = Env { prefix: String::new(), nodes: named, args: None, attrs: &[], open: vec![] };
         let mut b = Builder::default();
         b.graph.inputs.extend_from_slice(fed);
         let fed: HashSet<&str> = fed.iter().map(|v| v.name.as_str()).collect();
@@ -113,7 +116,7 @@ impl<'m> Expander<'m> {
     fn node(&self, node: &'m NodeDef, env: &Env<'_, 'm>, b: &mut Builder) -> Result<()> {
         let name = format!("{}{}", env.prefix, node.name);
         let size = node.input.iter().map(|i| i.len() + env.prefix.len() + 24).sum::<usize>();
-        let attr_size = node.attr.iter().map(|a| a.key.len() + 48).sum::<usize>();
+        let attr_size = node.attr.iter().map(attr_size).sum::<usize>();
         self.spend(256 + 3 * name.len() + size + attr_size)?;
         let attrs = bound(&node.attr, env.attrs);
         if let Some((function, given)) = self.functions.called(node).filter(|_| !(self.is_users)(&node.op)) {
@@ -203,7 +206,7 @@ impl<'m> Expander<'m> {
         let data = node.input.iter().filter(|i| !i.starts_with('^'));
         let given = data.map(|i| self.value(i, env)).collect::<Result<Vec<_>>>();
         let given = given.map_err(|e| e.at(format!("node `{name}`")))?;
-        let inner = self.enter(body, format!("{name}/"), &given, attrs, env.depth)?;
+        let inner = self.enter(body, format!("{name}/"), &given, attrs, env)?;
         let outputs = self.expand(body, &inner, b)?;
         for (port, value) in outputs.into_iter().enumerate() {
             b.renamed.insert(value_name(&name, port), value);
@@ -218,11 +221,16 @@ impl<'m> Expander<'m> {
         prefix: String,
         given: &[String],
         attrs: &'e [AttrEntry],
-        depth: usize,
+        outer: &Env<'_, 'm>,
     ) -> Result<Env<'e, 'm>> {
-        if depth >= MAX_DEPTH {
+        let name = body.signature.as_ref().map_or("", |s| s.name.as_str());
+        if outer.open.contains(&name) {
+            return Err(Error::invalid(format!("function `{name}` calls itself")));
+        }
+        if outer.open.len() >= MAX_DEPTH {
             return Err(Error::invalid(format!("functions call each other deeper than {MAX_DEPTH}")));
         }
+        let open = outer.open.iter().copied().chain([name]).collect();
         let mut args = HashMap::new();
         let mut values = given.iter();
         for arg in arguments(body) {
@@ -230,7 +238,7 @@ impl<'m> Expander<'m> {
             args.insert(arg.name.as_str(), values.by_ref().take(n).cloned().collect());
         }
         let nodes = body.node_def.iter().map(|n| (n.name.as_str(), n)).collect();
-        Ok(Env { prefix, nodes, args: Some(args), attrs, depth: depth + 1 })
+        Ok(Env { prefix, nodes, args: Some(args), attrs, open })
     }
 
     // The nodes that the outputs of a function need, and the values of its outputs.
@@ -258,11 +266,13 @@ impl<'m> Expander<'m> {
         if held.is_empty() {
             return Ok(());
         }
-        let Some(first) = passed_from(&node.op) else { return Ok(()) };
+        // A rule of the user decides itself what it passes on.
+        let of_user = (self.is_users)(&node.op).then_some(0);
+        let Some(first) = of_user.or_else(|| passed_from(&node.op)) else { return Ok(()) };
         let mut resources: Vec<usize> = vec![];
         for (attribute, f) in held {
             let given = bound(&f.attr, env.attrs);
-            let graph = self.sub_graph(made, &attribute, &f.name, &given, first, env.depth);
+            let graph = self.sub_graph(made, &attribute, &f.name, &given, first, env);
             match graph {
                 Ok((graph, found)) => {
                     resources.extend(found);
@@ -283,7 +293,7 @@ impl<'m> Expander<'m> {
         function: &str,
         attrs: &[AttrEntry],
         first: usize,
-        depth: usize,
+        outer: &Env<'_, 'm>,
     ) -> Result<(SourceGraph, Vec<usize>)> {
         let body = self.body(function)?;
         let prefix = format!("{}/{attribute}/", node.name);
@@ -304,7 +314,7 @@ impl<'m> Expander<'m> {
                 given.push(name);
             }
         }
-        let env = self.enter(body, prefix, &given, attrs, depth)?;
+        let env = self.enter(body, prefix, &given, attrs, outer)?;
         let outputs = self.expand(body, &env, &mut b)?;
         let types = returned_types(body, attrs);
         let kept = outputs.into_iter().zip(types).filter(|(_, ty)| *ty != Some(RESOURCE));
@@ -394,6 +404,13 @@ impl Builder {
     }
 }
 
+// Bytes that an attribute takes in a graph: lists grow, raw tensors stay as they are.
+fn attr_size(a: &AttrEntry) -> usize {
+    let Some(value) = &a.value else { return a.key.len() + 48 };
+    let raw = value.tensor.as_ref().map_or(0, |t| t.tensor_content.len());
+    a.key.len() + 48 + raw + 8 * value.encoded_len().saturating_sub(raw)
+}
+
 // The tensor names of a value.
 fn names_of(value: &str) -> Vec<String> {
     let first = (!value.contains(':')).then(|| format!("{value}:0"));
@@ -432,8 +449,7 @@ fn leave_out_resources(node: &mut SourceNode, first: usize, resources: &[usize])
     };
     keep(&mut node.inputs);
     // What goes into a loop comes out of it; what a branch gives is its own.
-    if first == 0 || node.op_type == "For" {
-        let first = if node.op_type == "For" { 3 } else { 0 };
+    if matches!(node.op_type.as_str(), "While" | "StatelessWhile" | "For") {
         let mut at = first;
         node.outputs.retain(|_| {
             at += 1;

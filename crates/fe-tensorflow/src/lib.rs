@@ -67,7 +67,7 @@ impl Format for TensorFlow {
         &RULES
     }
     fn endings(&self) -> &'static [&'static str] {
-        &["pb", "pbtxt", "meta", "h5", "hdf5", "keras"]
+        &["pb", "pbtxt", "meta", "ckpt", "index", "h5", "hdf5", "keras"]
     }
     fn options(&self) -> &'static [&'static str] {
         &["input_checkpoint", "input_model_is_text", "saved_model_tags", "disable_nhwc_to_nchw"]

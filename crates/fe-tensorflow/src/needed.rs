@@ -83,6 +83,16 @@ pub(crate) fn is_side_effect(op: &str) -> bool {
 /// Nodes that nobody reads and that give something.
 pub(crate) fn terminals(nodes: &[NodeDef], n_outputs: impl Fn(&NodeDef) -> usize) -> Vec<&NodeDef> {
     let read: HashSet<&str> = nodes.iter().flat_map(|n| &n.input).map(|i| node_of(i).0).collect();
-    let is_one = |n: &&NodeDef| !read.contains(n.name.as_str()) && !is_side_effect(&n.op) && n_outputs(n) > 0;
+    let saves: HashSet<&str> = nodes.iter().filter(|n| is_saving(&n.op)).map(|n| n.name.as_str()).collect();
+    // What gives the name of a file once it is written.
+    let waits_for_saving =
+        |n: &NodeDef| n.input.iter().map(|i| node_of(i)).any(|(n, control)| control && saves.contains(n));
+    let is_one = |n: &&NodeDef| {
+        !read.contains(n.name.as_str()) && !is_side_effect(&n.op) && n_outputs(n) > 0 && !waits_for_saving(n)
+    };
     nodes.iter().filter(is_one).collect()
+}
+
+fn is_saving(op: &str) -> bool {
+    matches!(op, "Save" | "SaveSlices" | "SaveV2" | "MergeV2Checkpoints")
 }

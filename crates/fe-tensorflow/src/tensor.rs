@@ -48,15 +48,14 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    // As many values as elements; groups of `unit` values repeat.
-    fn filled<T: Clone>(&self, given: &[T], zero: T, unit: usize) -> Result<Vec<T>> {
+    // As many values as elements; groups of `unit` values repeat, each of which takes some bytes beside itself.
+    fn filled<T: Clone>(&self, given: &[T], zero: T, unit: usize, beside: usize) -> Result<Vec<T>> {
         let (ty, shape, count) = (self.ty, self.shape, self.count);
         if given.len() > count || !given.len().is_multiple_of(unit) {
             return Err(Error::invalid(format!("{ty}{shape:?} takes {count} values, found {}", given.len())));
         }
         if given.len() < count {
-            let bytes = ty.least_byte_len(count).unwrap_or(usize::MAX).max(count);
-            self.store.fill(bytes)?;
+            self.store.fill(count.saturating_mul(size_of::<T>().saturating_add(beside)))?;
         }
         let mut all = Vec::new();
         all.try_reserve_exact(count).map_err(|_| Error::invalid(format!("{ty}{shape:?} is too large")))?;
@@ -68,10 +67,10 @@ impl Values<'_> {
         Ok(all)
     }
     fn same<T: Element + Clone + Default>(&self, given: &[T], unit: usize) -> Result<Tensor> {
-        Ok(Tensor::from_vec(self.shape, self.filled(given, T::default(), unit)?)?)
+        Ok(Tensor::from_vec(self.shape, self.filled(given, T::default(), unit, 0)?)?)
     }
     fn numbers<T: Number + Clone + Default>(&self, given: &[T]) -> Result<Tensor> {
-        Ok(Tensor::from_numbers(self.ty, self.shape, self.filled(given, T::default(), 1)?)?)
+        Ok(Tensor::from_numbers(self.ty, self.shape, self.filled(given, T::default(), 1, 0)?)?)
     }
 }
 
@@ -92,12 +91,13 @@ fn typed(proto: &TensorProto, values: &Values<'_>, complex: bool) -> Result<Tens
         E::String => {
             let text = |b: &Bytes| carafe_tensor::text_of_bytes(b);
             let given: Vec<String> = proto.string_val.iter().map(text).collect();
-            Tensor::from_strings(values.shape, values.filled(&given, String::new(), 1)?)?
+            let last = given.last().map_or(0, String::len);
+            Tensor::from_strings(values.shape, values.filled(&given, String::new(), 1, last)?)?
         }
         // Bit patterns, one to an entry.
         E::F16 | E::Bf16 => {
             let bytes: Vec<u8> =
-                values.filled(&proto.half_val, 0, 1)?.into_iter().flat_map(|n| (n as u16).to_le_bytes()).collect();
+                values.filled(&proto.half_val, 0, 1, 0)?.into_iter().flat_map(|n| (n as u16).to_le_bytes()).collect();
             Tensor::from_bytes(values.ty, values.shape, &bytes)?
         }
         E::I32 | E::I16 | E::I8 | E::U16 | E::U8 => values.numbers(&proto.int_val)?,

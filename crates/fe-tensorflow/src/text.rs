@@ -42,11 +42,8 @@ pub(crate) fn to_binary(bytes: &[u8], kind: Kind) -> Result<Vec<u8>> {
     tree.map_err(|e| Error::invalid(e.to_string()))
 }
 
-// The longest start that is text; the last character may be cut.
+// The longest start that is text: the last character may be cut, and what is damaged further on is reported when it is parsed.
 fn utf8_start(head: &[u8]) -> &str {
-    match std::str::from_utf8(head) {
-        Ok(text) => text,
-        Err(e) if head.len() - e.valid_up_to() < 4 => std::str::from_utf8(&head[..e.valid_up_to()]).unwrap_or(""),
-        Err(_) => "",
-    }
+    let valid = std::str::from_utf8(head).map_or_else(|e| e.valid_up_to(), str::len);
+    std::str::from_utf8(&head[..valid]).unwrap_or("")
 }

@@ -6,6 +6,8 @@ use std::cell::Cell;
 
 /// Times its own size that may be read out of a file.
 const GROWTH: usize = 16;
+/// Bytes that a table counts for, however small: what is made of it takes more.
+const TABLE: usize = 64;
 /// Bytes that may be read out of any file, however small.
 const LEAST_BYTES: usize = 64 * 1024;
 
@@ -97,7 +99,7 @@ impl<'b> Table<'b> {
         if size < 4 || vtable + size > buffer.bytes.len() {
             return Err(buffer.outside(vtable));
         }
-        buffer.spend(16)?;
+        buffer.spend(TABLE)?;
         Ok(Table { buffer, at, vtable, fields: (size - 4) / 2 })
     }
     fn field(&self, id: usize) -> Result<Option<usize>> {
@@ -136,10 +138,14 @@ impl<'b> Table<'b> {
     pub(crate) fn span(&self, id: usize) -> Result<Option<(usize, usize)>> {
         self.field(id)?.map(|at| self.buffer.vector(at, 1)).transpose()
     }
+    /// Counts bytes that will be copied out of the file.
+    pub(crate) fn spend(&self, bytes: usize) -> Result<()> {
+        self.buffer.spend(bytes)
+    }
     /// A string; empty when it is absent.
     pub(crate) fn string(&self, id: usize) -> Result<String> {
         let Some((first, count)) = self.span(id)? else { return Ok(String::new()) };
-        self.buffer.spend(count)?;
+        self.spend(count)?;
         Ok(String::from_utf8_lossy(&self.buffer.bytes[first..first + count]).into_owned())
     }
 }

@@ -7,6 +7,10 @@ use carafe_graph::{AttrMap, AttrValue};
 const MAX_DEPTH: usize = 16;
 /// More values than this are no options of an operator.
 const MAX_VALUES: usize = 4096;
+/// A longer key is no name.
+const MAX_KEY: usize = 256;
+/// Values may share their bytes; this many are taken in all, beside those that the buffer has.
+const MORE_BYTES: usize = 64 * 1024;
 
 /// A value of a flexbuffer.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +33,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Flex> {
     if !matches!(width, 1 | 2 | 4 | 8) {
         return None;
     }
-    let mut reader = Reader { bytes: rest, left: MAX_VALUES };
+    let mut reader = Reader { bytes: rest, left: MAX_VALUES, left_bytes: rest.len().saturating_add(MORE_BYTES) };
     let at = rest.len().checked_sub(width)?;
     reader.value(at, width, packed, 0)
 }
@@ -87,6 +91,7 @@ fn list(items: &[Flex]) -> Option<AttrValue> {
 struct Reader<'a> {
     bytes: &'a [u8],
     left: usize,
+    left_bytes: usize,
 }
 
 impl Reader<'_> {
@@ -115,10 +120,15 @@ impl Reader<'_> {
     fn count(&self, at: usize, width: usize) -> Option<usize> {
         usize::try_from(self.unsigned(at.checked_sub(width)?, width)?).ok().filter(|n| *n <= self.bytes.len())
     }
-    fn key(&self, at: usize) -> Option<String> {
+    fn key(&mut self, at: usize) -> Option<String> {
         let rest = self.bytes.get(at..)?;
-        let end = rest.iter().position(|b| *b == 0)?;
+        let end = rest.iter().take(MAX_KEY).position(|b| *b == 0)?;
+        self.spend(end)?;
         Some(String::from_utf8_lossy(&rest[..end]).into_owned())
+    }
+    fn spend(&mut self, bytes: usize) -> Option<()> {
+        self.left_bytes = self.left_bytes.checked_sub(bytes)?;
+        Some(())
     }
 
     // The value whose slot of `width` bytes is at `at`; `packed` is its type and the width of what it points to.
@@ -137,6 +147,7 @@ impl Reader<'_> {
                     4 => Flex::Str(self.key(to)?),
                     5 | 25 => {
                         let bytes = self.bytes.get(to..to.checked_add(self.count(to, inner)?)?)?;
+                        self.spend(bytes.len())?;
                         match kind {
                             5 => Flex::Str(String::from_utf8_lossy(bytes).into_owned()),
                             _ => Flex::Blob(bytes.to_vec()),
@@ -191,7 +202,8 @@ impl Reader<'_> {
         let mut entries = vec![];
         for (i, value) in values.into_iter().enumerate() {
             let slot = keys.checked_add(i.checked_mul(key_width)?)?;
-            entries.push((self.key(self.follow(slot, key_width)?)?, value));
+            let key = self.follow(slot, key_width)?;
+            entries.push((self.key(key)?, value));
         }
         Some(Flex::Map(entries))
     }
@@ -223,5 +235,21 @@ mod tests {
             }
         }
         assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn values_that_share_their_bytes_are_limited() {
+        // A vector of 200 strings, all of them the same 10,000 bytes.
+        let (text, n) = (10_000u16, 200u16);
+        let mut bytes = text.to_le_bytes().to_vec();
+        bytes.resize(2 + usize::from(text), b'a');
+        bytes.extend(n.to_le_bytes());
+        let first = bytes.len() as u16;
+        bytes.extend((0..n).flat_map(|i| (first + 2 * i - 2).to_le_bytes()));
+        bytes.resize(bytes.len() + usize::from(n), 5 << 2 | 1);
+        let back = bytes.len() as u16 - first;
+        bytes.extend(back.to_le_bytes());
+        bytes.extend([10 << 2 | 1, 2]);
+        assert_eq!(read(&bytes), None);
     }
 }

@@ -4,7 +4,7 @@
 use crate::flexbuffer;
 use crate::quantization as quantized;
 use crate::resources::{Handle, Resources, TensorRef, handle};
-use crate::tensor::{empty, tensor};
+use crate::tensor::{Made, empty, tensor};
 use crate::types::{element_type, is_complex, is_handle};
 use crate::wire::{Model, Operator, Quantization, Signature, SubGraph, TensorInfo};
 use carafe_frontend::{Held, LeftOut, MARK, SourceGraph, SourceNode, SourceTensor, SourceValue};
@@ -54,6 +54,7 @@ pub(crate) struct Decoder<'m> {
     model: &'m Model,
     file: &'m SharedBytes,
     resources: Resources,
+    made: Rc<Made>,
     done: RefCell<HashMap<usize, Done>>,
 }
 
@@ -66,7 +67,8 @@ enum Done {
 
 impl<'m> Decoder<'m> {
     pub(crate) fn new(model: &'m Model, file: &'m SharedBytes) -> Decoder<'m> {
-        Decoder { model, file, resources: Resources::of(model), done: RefCell::default() }
+        let made = Rc::new(Made::default());
+        Decoder { model, file, resources: Resources::of(model), made, done: RefCell::default() }
     }
 
     /// The graph that a model is, with second names of its inputs and outputs.
@@ -74,15 +76,12 @@ impl<'m> Decoder<'m> {
         let (mut graph, _) = Graph::new(self, index, true)?.decode(0)?;
         let sub = &self.model.subgraphs[index];
         let names = |list: &[i32], pick: fn(&Signature) -> &Vec<(String, usize)>| -> Vec<Vec<String>> {
-            let of = |t: &i32| {
-                let all = signatures.iter().flat_map(|s| pick(s));
-                let mut names: Vec<String> = all
-                    .filter(|(_, tensor)| i64::try_from(*tensor) == Ok(i64::from(*t)))
-                    .map(|(n, _)| n.clone())
-                    .collect();
-                names.dedup();
-                names
-            };
+            let mut all: HashMap<usize, Vec<String>> = HashMap::new();
+            for (name, tensor) in signatures.iter().flat_map(|s| pick(s)) {
+                all.entry(*tensor).or_default().push(name.clone());
+            }
+            all.values_mut().for_each(Vec::dedup);
+            let of = |t: &i32| usize::try_from(*t).ok().and_then(|t| all.remove(&t)).unwrap_or_default();
             list.iter().map(of).collect()
         };
         let inputs = names(&sub.inputs, |s| &s.inputs);
@@ -125,9 +124,9 @@ impl<'m> Decoder<'m> {
     }
 
     fn stored(&self, name: String, info: &TensorInfo) -> SourceTensor {
-        let (info, file) = (info.clone(), self.file.clone());
+        let (info, file, made) = (info.clone(), self.file.clone(), self.made.clone());
         let span = self.model.buffers.get(info.buffer).copied().unwrap_or_default();
-        SourceTensor::lazy(name, move || tensor(&info, &file, span))
+        SourceTensor::lazy(name, move || tensor(&info, &file, span, &made))
     }
 }
 
@@ -394,7 +393,7 @@ impl<'d, 'm> Graph<'d, 'm> {
         if let Some(value) = flexbuffer::read(bytes) {
             flexbuffer::attributes(&value, &mut node.attrs);
         }
-        if let Ok(raw) = Tensor::from_slice(&[bytes.len()], bytes) {
+        if let Ok(raw) = Tensor::view(ElementType::U8, &[length], self.decoder.file, offset, length) {
             node.attrs.set(RAW_OPTIONS, AttrValue::Tensor(TensorAttr(raw)));
         }
     }

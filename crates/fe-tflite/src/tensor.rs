@@ -4,17 +4,40 @@ use crate::types::{STRING, element_type, is_complex};
 use crate::wire::TensorInfo;
 use carafe_graph::{Error, Result};
 use carafe_tensor::{ElementType, SharedBytes, Tensor};
+use std::cell::Cell;
 
-/// The tensor of these bytes of the file, offset and length.
-pub(crate) fn tensor(info: &TensorInfo, file: &SharedBytes, (offset, length): (usize, usize)) -> Result<Tensor> {
-    let name = if info.name.is_empty() { "?" } else { &info.name };
-    read(info, file, offset, length).map_err(|e| e.at(format!("tensor `{name}`")))
+/// Bytes that the tensors of a file may take which are made anew: many may share the few that the file has for them.
+const MOST_MADE: usize = 1 << 31;
+
+/// Counts the bytes of tensors that are made anew.
+#[derive(Debug, Default)]
+pub(crate) struct Made(Cell<usize>);
+
+impl Made {
+    fn spend(&self, bytes: usize) -> Result<()> {
+        let all = self.0.get().saturating_add(bytes);
+        self.0.set(all);
+        match all <= MOST_MADE {
+            true => Ok(()),
+            false => Err(Error::invalid(format!(
+                "sparse tensors and strings of the file take {all} bytes, {MOST_MADE} are the most"
+            ))),
+        }
+    }
 }
 
-fn read(info: &TensorInfo, file: &SharedBytes, offset: usize, length: usize) -> Result<Tensor> {
+/// The tensor of these bytes of the file, offset and length.
+pub(crate) fn tensor(info: &TensorInfo, file: &SharedBytes, span: (usize, usize), made: &Made) -> Result<Tensor> {
+    let name = if info.name.is_empty() { "?" } else { &info.name };
+    read(info, file, span, made).map_err(|e| e.at(format!("tensor `{name}`")))
+}
+
+fn read(info: &TensorInfo, file: &SharedBytes, (offset, length): (usize, usize), made: &Made) -> Result<Tensor> {
     let shape = shape(info)?;
     if info.ty == STRING {
         let bytes = file.as_slice().get(offset..offset + length).unwrap_or_default();
+        // A string takes some bytes beside its own, which has four in the file.
+        made.spend(length.saturating_mul(8))?;
         return strings(bytes, &shape);
     }
     let ty = element_type(info.ty)?;
@@ -26,6 +49,7 @@ fn read(info: &TensorInfo, file: &SharedBytes, offset: usize, length: usize) -> 
             return Err(Error::unsupported(format!("sparse tensors of {ty} are not supported")));
         }
         let count = length / (ty.bits() / 8);
+        made.spend(carafe_tensor::elements(&shape).and_then(|n| ty.least_byte_len(n)).unwrap_or(usize::MAX))?;
         let values = Tensor::view(ty, &[count], file, offset, count * (ty.bits() / 8))?;
         return sparsity.dense(&values, &shape);
     }

@@ -221,12 +221,14 @@ fn operator(t: &Table<'_>, file: usize) -> Result<Operator> {
     };
     let read: Result<()> = read();
     let (offset, size) = (t.scalar::<u64>(9, 0)?, t.scalar::<u64>(10, 0)?);
+    let custom = if offset > 1 { Some(outside(offset, size, file)?) } else { t.span(5)? };
+    t.spend(custom.map_or(0, |(_, length)| length))?;
     Ok(Operator {
         code: t.scalar::<u32>(0, 0)? as usize,
         inputs: t.numbers(1)?.unwrap_or_default(),
         outputs: t.numbers(2)?.unwrap_or_default(),
         options: read.map(|()| options),
-        custom: if offset > 1 { Some(outside(offset, size, file)?) } else { t.span(5)? },
+        custom,
         intermediates: t.numbers(8)?.unwrap_or_default(),
     })
 }

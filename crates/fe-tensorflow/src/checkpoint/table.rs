@@ -62,7 +62,7 @@ fn block(file: &Bytes, at: Handle) -> Result<Bytes> {
     let (content, trailer) = (file.slice(at.offset..end), &file[end..end + TRAILER]);
     if content.len() <= MOST_CHECKED {
         let wanted = u32::from_le_bytes([trailer[1], trailer[2], trailer[3], trailer[4]]);
-        if crc32c::masked(&[&content, &trailer[..1]]) != wanted {
+        if !crc32c::is_right(&[&content, &trailer[..1]], wanted) {
             return Err(broken("the checksum of a block is wrong"));
         }
     }

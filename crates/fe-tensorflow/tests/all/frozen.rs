@@ -61,7 +61,7 @@ fn functions_are_put_in_place_of_their_calls() {
 #[test]
 fn a_function_that_calls_itself_is_refused() {
     let g = with_function(&[node("again", "f", &["p"], &[])], "again:r:0");
-    check_error(&g.0, "functions call each other deeper than 64");
+    check_error(&g.0, "function `f` calls itself");
 }
 
 #[test]

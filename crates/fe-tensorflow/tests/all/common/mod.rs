@@ -106,3 +106,27 @@ pub(crate) fn check_error(bytes: impl AsRef<[u8]>, wanted: &str) {
     let found = read(bytes).expect_err("the model must be refused");
     assert!(found.contains(wanted), "wanted `{wanted}`, found `{found}`");
 }
+
+/// A function of floats; `returned` are names of its outputs and what they refer to.
+pub(crate) fn function(name: &str, args: &[&str], returned: &[(&str, &str)], body: &[Proto]) -> Proto {
+    let arg = |name: &str| Proto::new().bytes(1, name).int(3, 1);
+    let signature = args.iter().fold(Proto::new().bytes(1, name), |s, a| s.message(2, arg(a)));
+    let signature = returned.iter().fold(signature, |s, (out, _)| s.message(3, arg(out)));
+    let function = body.iter().fold(Proto::new().message(1, signature), |f, n| f.message(3, n.clone()));
+    returned.iter().fold(function, |f, (out, value)| f.message(4, Proto::new().bytes(1, out).bytes(2, value)))
+}
+
+/// A graph with a library of functions.
+pub(crate) fn with_functions(nodes: &[Proto], functions: &[Proto]) -> Proto {
+    graph(nodes).message(2, functions.iter().fold(Proto::new(), |l, f| l.message(1, f.clone())))
+}
+
+/// An attribute that is a function.
+pub(crate) fn func(name: &str) -> Proto {
+    Proto::new().message(10, Proto::new().bytes(1, name))
+}
+
+/// An attribute that is a list of element types.
+pub(crate) fn types(numbers: &[u8]) -> Proto {
+    Proto::new().message(1, Proto::new().bytes(6, numbers))
+}
