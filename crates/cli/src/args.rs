@@ -330,6 +330,9 @@ pub(crate) struct ConvertArgs {
     /// Inputs, as NAME[SHAPE]{TYPE}->VALUE with all but the name optional; a value freezes the input
     #[arg(long = "input", value_name = "LIST", help_heading = "Inputs and outputs")]
     pub inputs: Option<String>,
+    /// Inputs that become constants, as NAME->VALUE; --input can say the same
+    #[arg(long = "freeze_placeholder_with_value", value_name = "LIST", help_heading = "Inputs and outputs")]
+    pub freeze_placeholder_with_value: Option<String>,
     /// Outputs to keep or make, in order
     #[arg(long = "output", value_name = "LIST", help_heading = "Inputs and outputs")]
     pub outputs: Option<String>,

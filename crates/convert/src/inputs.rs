@@ -1,4 +1,4 @@
-//! `--input`, `--input_shape` and `--batch`: shapes and types of inputs, cuts inside the graph and inputs frozen to a value.
+//! `--input`, `--input_shape`, `--freeze_placeholder_with_value` and `--batch`: shapes and types of inputs, cuts inside the graph and inputs frozen to a value.
 //! All names are looked up in the model as it was read, before anything is edited. An input given another element type
 //! keeps computing in the old one: a Convert stands behind it. Listing inputs does not change their order in the model.
 
@@ -37,6 +37,10 @@ pub(super) fn read(model: &Model, options: &ConversionOptions) -> Result<Vec<Ite
         Some(text) => items(model, text).map_err(|e| e.at("option `--input`"))?,
         None => Vec::new(),
     };
+    let frozen = match &options.freeze_placeholder_with_value {
+        Some(text) => frozen(model, text).map_err(|e| e.at("option `--freeze_placeholder_with_value`"))?,
+        None => Vec::new(),
+    };
     let shaped = items.iter().find(|i| i.shape.is_some() && i.value.is_none());
     if let Some(item) = shaped.filter(|_| options.batch.is_some()) {
         return Err(Error::usage(format!("--batch and the shape of `{}` in --input both set its shape", item.name)));
@@ -49,9 +53,29 @@ pub(super) fn read(model: &Model, options: &ConversionOptions) -> Result<Vec<Ite
             )));
         }
         let shapes = shapes(text).map_err(|e| e.at("option `--input_shape`"))?;
-        bind_shapes(model, &mut items, shapes).map_err(|e| e.at("option `--input_shape`"))?;
+        bind_shapes(model, &mut items, &frozen, shapes).map_err(|e| e.at("option `--input_shape`"))?;
+    }
+    for item in frozen {
+        match items.iter_mut().find(|i| i.target == item.target) {
+            None => items.push(item),
+            Some(listed) if listed.value.is_none() => listed.value = item.value,
+            Some(listed) => {
+                let name = &listed.name;
+                let text = format!("--input and --freeze_placeholder_with_value both give `{name}` a value");
+                return Err(Error::usage(text));
+            }
+        }
     }
     Ok(items)
+}
+
+// Items of `--freeze_placeholder_with_value`: each is `name->value`.
+fn frozen(model: &Model, text: &str) -> Result<Vec<Item>> {
+    let items = items(model, text)?;
+    match items.iter().find(|i| i.value.is_none()) {
+        Some(item) => Err(Error::usage(format!("`{}` has no value; write it as `{0}->VALUE`", item.name))),
+        None => Ok(items),
+    }
 }
 
 fn items(model: &Model, text: &str) -> Result<Vec<Item>> {
@@ -203,11 +227,13 @@ fn shapes(text: &str) -> Result<Vec<PartialShape>> {
     syntax::list(text)?.iter().map(one).collect()
 }
 
-fn bind_shapes(model: &Model, items: &mut Vec<Item>, shapes: Vec<PartialShape>) -> Result<()> {
+fn bind_shapes(model: &Model, items: &mut Vec<Item>, frozen: &[Item], shapes: Vec<PartialShape>) -> Result<()> {
     if items.is_empty() {
+        let is_frozen = |id: &NodeId| frozen.iter().any(|f| f.target == Target::Parameter(*id));
         *items = model
             .parameters()
             .iter()
+            .filter(|id| !is_frozen(id))
             .map(|&id| Item {
                 name: model.parameter_name(id),
                 target: Target::Parameter(id),

@@ -31,6 +31,8 @@ use std::path::PathBuf;
 pub struct ConversionOptions {
     /// `name[shape]{type}->value, ...`; a name may be `port:node` or `node:port` and lie inside the graph.
     pub input: Option<String>,
+    /// `name->value, ...`: inputs that become constants, as `input` can say of them too.
+    pub freeze_placeholder_with_value: Option<String>,
     /// Names of the outputs to keep or make, in order.
     pub output: Option<String>,
     /// `[1,3,224,224],[1..8,?]`: shapes of `input`, or of the inputs of the model.
@@ -100,7 +102,8 @@ pub(crate) struct NamedInput {
 /// `apply`, which knows the model.
 fn wanted(options: &ConversionOptions) -> Vec<String> {
     let Some(Ok(outputs)) = options.output.as_deref().map(syntax::list) else { return vec![] };
-    let inputs = options.input.as_deref().map(inputs::names).unwrap_or_default();
+    let inputs = [&options.input, &options.freeze_placeholder_with_value];
+    let inputs = inputs.into_iter().flatten().flat_map(|text| inputs::names(text));
     outputs.into_iter().map(str::to_string).chain(inputs).collect()
 }
 

@@ -175,7 +175,7 @@ impl Core {
                 ))
             });
         }
-        let head = model.head(HEAD_BYTES)?;
+        let head = model.head(HEAD_BYTES).map_err(|e| with_neighbours(e, model.path()))?;
         let state = self.state();
         // What is too broken to be recognised is reported best by the format that its name says.
         let ending = model.path().and_then(Path::extension).map(|e| e.to_string_lossy().to_ascii_lowercase());
@@ -377,6 +377,25 @@ impl Core {
             all.set("DEVICE_ID", id);
         }
         Ok((device, all))
+    }
+}
+
+// What a file that cannot be opened may have been meant to be: the files that begin with its name, as those of a checkpoint
+// begin with its prefix.
+fn with_neighbours(e: Error, path: Option<&Path>) -> Error {
+    let Some((path, name)) = path.filter(|p| !p.exists()).and_then(|p| Some((p, p.file_name()?.to_string_lossy())))
+    else {
+        return e;
+    };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = files.map(|f| f.file_name().to_string_lossy().into_owned());
+    let mut beside: Vec<String> =
+        names.filter(|n| n.starts_with(&format!("{name}."))).map(|n| format!("`{n}`")).collect();
+    beside.sort();
+    match beside.is_empty() {
+        true => e,
+        false => Error::new(e.kind(), format!("{e}; beside it lie {}", beside[..beside.len().min(4)].join(", "))),
     }
 }
 

@@ -85,6 +85,7 @@ fn update(core: &Core, request: &ReadRequest<'_>, config: &Path) -> Result<()> {
 fn options(args: &ConvertArgs) -> ConversionOptions {
     ConversionOptions {
         input: args.inputs.clone(),
+        freeze_placeholder_with_value: args.freeze_placeholder_with_value.clone(),
         output: args.outputs.clone(),
         input_shape: args.input_shape.clone(),
         batch: args.batch,
