@@ -11,7 +11,9 @@
 //!     rss                 memory now and at its peak
 //!     profile SECONDS     compile again with PERF_COUNT: least time of every node
 
-use carafe::{CompiledModel, Core, Error, InferRequest, Model, NodeStatus, PartialShape, Port, Properties, Result, Tensor};
+use carafe::{
+    CompiledModel, Core, Error, InferRequest, Model, NodeStatus, PartialShape, Port, Properties, Result, Tensor,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, Write};

@@ -7,6 +7,8 @@ use crate::outputs;
 use crate::store::Store;
 use crate::tensor::tensor;
 use crate::wire::{FunctionDef, NodeDef, TensorProto};
+use carafe_tensor::Tensor;
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Functions inside of each other deeper than this are not looked into.
@@ -73,7 +75,8 @@ struct Output<'m> {
 
 /// Looks at all nodes of a graph.
 pub(crate) fn initial<'m>(nodes: &'m [NodeDef], functions: &Functions<'m>, store: &Store) -> Initial<'m> {
-    let mut walk = Walk { functions, store, frames: vec![], found: Initial::default(), left: MOST_NODES };
+    let texts = RefCell::default();
+    let mut walk = Walk { functions, store, frames: vec![], found: Initial::default(), left: MOST_NODES, texts };
     walk.frame(nodes, None, 0);
     walk.found
 }
@@ -84,6 +87,8 @@ struct Walk<'w, 'm> {
     frames: Vec<Frame<'m>>,
     found: Initial<'m>,
     left: usize,
+    /// Texts of constants, by the address of their node: one node of restoring reads the names of all variables.
+    texts: RefCell<HashMap<*const NodeDef, Option<Tensor>>>,
 }
 
 impl<'m> Walk<'_, 'm> {
@@ -192,13 +197,15 @@ impl<'m> Walk<'_, 'm> {
         if !matches!(value.node.op.as_str(), "RestoreV2" | "Restore" | "RestoreSlice") {
             return None;
         }
-        let texts = |input: usize| -> Option<Vec<String>> {
+        let text = |input: usize| -> Option<String> {
             let node = self.output(value.node.input.get(input)?, value.frame)?.node;
-            let tensor = tensor(node.get("value")?.tensor.as_ref()?, self.store).ok()?;
-            tensor.strings().ok().map(<[String]>::to_vec)
+            let mut known = self.texts.borrow_mut();
+            let tensor =
+                known.entry(node).or_insert_with(|| tensor(node.get("value")?.tensor.as_ref()?, self.store).ok());
+            tensor.as_ref()?.strings().ok()?.get(value.port).cloned()
         };
-        let key = texts(1)?.get(value.port)?.clone();
-        let part = texts(2).and_then(|p| p.get(value.port).cloned());
+        let key = text(1)?;
+        let part = text(2);
         Some(Restored { key, part: part.and_then(|p| Slice::parse(&p).ok()).flatten() })
     }
 }

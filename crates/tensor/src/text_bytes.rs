@@ -6,6 +6,12 @@ const FIRST: u32 = 0x10_FF80;
 
 /// The text that stands for these bytes; UTF-8 is itself.
 pub fn text_of_bytes(bytes: &[u8]) -> String {
+    // Letters of the range begin with this byte.
+    if !bytes.contains(&0xF4)
+        && let Ok(text) = str::from_utf8(bytes)
+    {
+        return text.to_string();
+    }
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for letter in chunk.valid().chars() {
