@@ -37,6 +37,7 @@ families! {
     segments,
     shapes,
     slicing,
+    stablehlo,
     state,
     suppression,
     tables,

@@ -3,7 +3,7 @@
 use carafe_fe_tensorflow::ops::common::shapes::{i64_vector, known_number};
 use carafe_fe_tensorflow::ops::common::slicing::{Masks, slice, strided_slice};
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
-use carafe_graph::Result;
+use carafe_graph::{Result, Value};
 use carafe_ops::movement::{SliceScatter, VariadicSplit};
 
 pub(crate) const RULES: &[StaticRule] = &[
@@ -69,8 +69,13 @@ fn unpack(n: &mut NodeCx<'_>) -> Result<Outputs> {
 // The start is moved so that the update lies inside.
 fn dynamic_update_slice(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, update, start) = (n.input(0)?, n.input(1)?, n.input(2)?);
-    let rank = n.known_rank(x)?;
     let start = i64_vector(n, start)?;
+    updated_slice(n, x, update, start)
+}
+
+/// Data with an update written over it; one that would leave the data is moved back.
+pub(super) fn updated_slice(n: &mut NodeCx<'_>, x: Value, update: Value, start: Value) -> Result<Outputs> {
+    let rank = n.known_rank(x)?;
     let (size, whole) = (n.shape_of(update)?, n.shape_of(x)?);
     let last = n.minus(whole, size)?;
     let zero = n.i64(0)?;

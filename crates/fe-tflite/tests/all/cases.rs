@@ -38,6 +38,7 @@ families! {
     reduce,
     resize,
     shapes,
+    stablehlo,
     unary,
 }
 

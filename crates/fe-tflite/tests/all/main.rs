@@ -3,3 +3,4 @@
 mod bad_input;
 mod cases;
 mod common;
+mod coverage;
