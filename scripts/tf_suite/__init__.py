@@ -4,6 +4,7 @@ The package is the body of `scripts/tf-models`:
 
 - `nets`        Keras networks with seeded weights;
 - `make`        writes each as SavedModel, frozen graph, TFLite (float, int8) and ONNX, with reference outputs;
+- `lite_forms`  writes networks in the other forms of TFLite;
 - `reference`   what TensorFlow and the TFLite interpreter compute; writes the .npz beside a model;
 - `packages`    trained models out of public packages;
 - `compare`     how far outputs are from each other;

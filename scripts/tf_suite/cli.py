@@ -16,12 +16,14 @@ together with these files, `--references` writes the .npz of other models that l
 and ai-edge-litert, the comparison itself needs numpy alone.
 
 Floats agree within a relative error of 1e-4 (an element is measured against at least a thousandth of the largest of its
-output), integers within one step.
+output), integers within one step. Where `--references` found that the kernels of the TFLite interpreter differ by more among
+themselves (`own`), floats may differ by twice and integers by as much.
 """
 EXAMPLES = """
 examples:
   scripts/tf-models DIR --make                             write all networks into DIR (takes a while)
   scripts/tf-models DIR --make resnet50 --make lstm        some of them
+  scripts/tf-models DIR --lite-forms lstm                  as TFLite with quantized weights, halves, uint8, int16
   scripts/tf-models DIR --references                       reference outputs for what else lies in DIR
   scripts/tf-models DIR                                    run everything
   scripts/tf-models DIR --only 'mobilenet_v2/*'            some of it
@@ -35,6 +37,7 @@ def parse(argv):
     parser = argparse.ArgumentParser(prog="tf-models", description=HELP, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", metavar="DIR", type=Path, help="where the models lie or are to be put")
     parser.add_argument("--make", metavar="NET", nargs="?", const="*", action="append", default=[], help="write networks and stop")
+    parser.add_argument("--lite-forms", metavar="NET", action="append", default=[], help="write networks in the other forms of TFLite and stop")
     parser.add_argument("--references", action="store_true", help="write missing reference outputs and stop")
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[], help="pattern over folder/file; may be repeated")
     parser.add_argument("--openvino", metavar="PYTHON", help="a Python that has OpenVINO; runs the IR of each model")
@@ -54,13 +57,15 @@ def parse(argv):
 def main(argv=None):
     args = parse(argv)
     folder = args.folder.resolve()
-    if args.make or args.references:
+    if args.make or args.lite_forms or args.references:
         try:
-            from . import make, nets, packages
+            from . import lite_forms, make, nets, packages
         except ModuleNotFoundError as missing:
             sys.exit(f"tf-models: Python module `{missing.name}` is missing: pip install tensorflow-cpu ai-edge-litert tf2onnx")
         for name in nets.NETS if "*" in args.make else args.make:
             make.make(name, folder)
+        for name in args.lite_forms:
+            lite_forms.write(name, folder)
         if args.references:
             packages.references(folder)
         return 0

@@ -51,7 +51,7 @@ def run(args, peer, model, place):
     if peer or args.ir:
         item["convert"] = str(place / "model.xml")
     answer = Engine(args.carafe.resolve(), args.device, args.seconds).work([item], 1)[item["out"]]
-    row = {}
+    row = {"own": compare.spread(wanted, reference.others(model))}
     if answer.error:
         row["error"] = answer.error
     else:
@@ -86,13 +86,15 @@ class Peer:
 
 
 def agrees(args, row):
-    return "error" not in row and all(compare.agrees(row[e], args.tolerance, args.steps) for e in ("carafe", "openvino") if e in row)
+    return "error" not in row and all(compare.agrees(row[e], args.tolerance, args.steps, row["own"]) for e in ("carafe", "openvino") if e in row)
 
 
 def tell(name, row):
     said = f"FAILS: {row['error'][:300]}" if "error" in row else compare.words(row["carafe"])
     if "openvino" in row:
         said += f"   OpenVINO: {compare.words(row['openvino'])}"
+    if any(row["own"].values()):
+        said += f"   own: {max(row['own'].values()):.1e}"
     if "transposes" in row:
         said += f"   {row['transposes']} Transposes"
     print(f"{'agrees ' if row['agrees'] else 'DIFFERS'} {name:<48} {said}", flush=True)

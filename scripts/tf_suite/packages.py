@@ -1,7 +1,8 @@
 """Trained models out of public packages: which inputs suit them. The models are not ours and are never committed.
 
 `references(DIR)` writes the .npz beside every model under DIR that has none: SavedModel folders, frozen graphs listed in
-GRAPHS, .tflite files. Inputs are a drawn picture, a tone, or text.
+GRAPHS, .tflite files. Inputs are a drawn picture, a tone, or text. Those of .tflite files get the outputs of the
+interpreter's other kernels too.
 """
 
 from pathlib import Path
@@ -37,12 +38,15 @@ def references(folder):
         export(file, file.with_suffix(""))
     jobs = [(p.parent, saved_model) for p in sorted(folder.rglob("saved_model.pb"))]
     jobs += [(p, graph) for p in sorted(folder.rglob("*.pb")) if p.name in GRAPHS]
-    jobs += [(p, tflite) for p in sorted(folder.rglob("*.tflite"))]
+    jobs += [(p, tflite) for p in sorted(folder.rglob("*.tflite")) if p.is_file()]
     for model, job in jobs:
-        if reference.npz_of(model).exists():
-            continue
         try:
-            reference.write(model, *job(model))
+            if not reference.npz_of(model).exists():
+                reference.write(model, *job(model))
+            elif job is not tflite or reference.others(model):
+                continue
+            if job is tflite:
+                reference.add_others(model)
             print(f"{model.relative_to(folder)}: reference written", flush=True)
         except Exception as problem:  # what the peer refuses is reported, the others go on
             print(f"{model.relative_to(folder)}: {type(problem).__name__}: {str(problem).strip().splitlines()[0][:200]}", flush=True)

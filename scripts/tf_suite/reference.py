@@ -1,12 +1,19 @@
 """What TensorFlow and the TFLite interpreter compute for given inputs, and the .npz beside a model.
 
 `X.npz` beside a model X holds `in:NAME` and `out:NAME` for every input and output, by the names that X itself uses: the
-signature's for a SavedModel, `node:port` for a frozen graph, the tensor's for TFLite.
+signature's for a SavedModel, `node:port` for a frozen graph, the tensor's for TFLite. `xnnpack:NAME` and `plain:NAME` are what
+the other kernels of the TFLite interpreter give: how far these are from `out:NAME` is what the model makes of rounding.
 """
 
+import multiprocessing
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+
+
+# Prefix of entries: name of the kernels.
+OTHERS = {"xnnpack:": "AUTO", "plain:": "BUILTIN_REF"}
 
 
 def npz_of(model):
@@ -22,6 +29,29 @@ def write(model, feed, found):
 def read(model):
     with np.load(npz_of(model), allow_pickle=False) as file:
         return tuple({n[len(k):]: file[n] for n in file.files if n.startswith(k)} for k in ("in:", "out:"))
+
+
+def others(model):
+    """Outputs of the other kernels of the interpreter, where they were written: a list of {name: array}."""
+    with np.load(npz_of(model), allow_pickle=False) as file:
+        sets = [{n[len(k):]: file[n] for n in file.files if n.startswith(k)} for k in OTHERS]
+    return [s for s in sets if s]
+
+
+def add_others(model):
+    """Writes what the other kernels give for the inputs of a .tflite file."""
+    with np.load(npz_of(model), allow_pickle=False) as file:
+        arrays = {n: file[n] for n in file.files}
+    feed, _ = read(model)
+    for prefix, kind in OTHERS.items():
+        # Some kernels abort on some models, and the process with them.
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            try:
+                found = pool.submit(tflite, model, feed, kind).result()[1]
+            except (BrokenExecutor, RuntimeError, ValueError):
+                continue
+        arrays |= {prefix + n: v for n, v in found.items()}
+    np.savez(npz_of(model), **arrays)
 
 
 def saved_model(folder, feed=None, signature="serving_default", tags=("serve",)):
@@ -53,11 +83,11 @@ def graph(file, feed, inputs, outputs):
     return feed, dict(zip(outputs, found))
 
 
-def tflite(file, feed=None, delegate=False):
-    """Inputs and outputs of the main subgraph. A float input of a quantized tensor is quantized first. Without a delegate
-    the built-in kernels run: they are the judge of integer models."""
+def tflite(file, feed=None, kind="BUILTIN_WITHOUT_DEFAULT_DELEGATES"):
+    """Inputs and outputs of the main subgraph. A float input of a quantized tensor is quantized first. Unless `kind` says
+    which, the built-in kernels run without a delegate: they are the judge of integer models."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
-    kind = OpResolverType.AUTO if delegate else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    kind = OpResolverType[kind]
     run = Interpreter(model_path=str(file), experimental_op_resolver_type=kind, num_threads=1)
     details = {d["name"]: d for d in run.get_input_details()}
     feed = named(feed, details, lambda d: (list(d["shape_signature"]) if len(d["shape_signature"]) else list(d["shape"]), d["dtype"]))
