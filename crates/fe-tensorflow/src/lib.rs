@@ -27,6 +27,7 @@ mod recognise;
 mod resources;
 mod schema;
 mod signature;
+pub mod single;
 mod store;
 mod table_file;
 mod tensor;

@@ -1,7 +1,8 @@
-//! What only TFLite has: operators without names, and options of custom operators as bytes.
+//! What only TFLite has: operators without names, options of custom operators as bytes, and operations of TensorFlow.
 
-use crate::graph::{CUSTOM, RAW_OPTIONS};
+use crate::graph::{CUSTOM, FLEX, RAW_OPTIONS};
 use crate::types::element_type;
+use carafe_fe_tensorflow::single;
 use carafe_frontend::{Dialect, Found, NodeCx, RuleSet, SourceNode, Words};
 use carafe_graph::Error;
 use carafe_tensor::ElementType;
@@ -22,6 +23,11 @@ static WORDS: Words = Words {
 
 pub(crate) struct LiteDialect;
 
+// The operation of TensorFlow that an operator is.
+fn flex(node: &SourceNode) -> Option<&str> {
+    node.op_type.strip_prefix(FLEX).filter(|_| node.domain == CUSTOM)
+}
+
 impl Dialect for LiteDialect {
     fn words(&self) -> &Words {
         &WORDS
@@ -34,7 +40,8 @@ impl Dialect for LiteDialect {
         }
     }
     fn find<'r>(&'r self, rules: &'r RuleSet, node: &SourceNode) -> Option<Found<'r>> {
-        let found = rules.find(&node.domain, &node.op_type, node.version)?;
+        let tensorflow = || single::rule(flex(node)?);
+        let found = rules.find(&node.domain, &node.op_type, node.version).or_else(tensorflow)?;
         if node.domain != CUSTOM {
             return Some(found);
         }
@@ -46,9 +53,11 @@ impl Dialect for LiteDialect {
         });
         Some(Found { translate, ..found })
     }
+    fn is_annotation(&self, node: &SourceNode, attribute: &str) -> bool {
+        flex(node).is_some() && node.attrs.get(attribute).is_none_or(single::is_annotation)
+    }
     fn unhandled(&self, nodes: &[&SourceNode], general: Error) -> Error {
-        let flex = nodes.iter().any(|n| n.domain == CUSTOM && n.op_type.starts_with("Flex"));
-        match flex {
+        match nodes.iter().any(|n| flex(n).is_some()) {
             true => general.at(
                 "operators named `Flex..` are those of TensorFlow; convert the model without SELECT_TF_OPS, or bring rules for them",
             ),

@@ -149,7 +149,11 @@ impl Reader<'_> {
                         let bytes = self.bytes.get(to..to.checked_add(self.count(to, inner)?)?)?;
                         self.spend(bytes.len())?;
                         match kind {
-                            5 => Flex::Str(String::from_utf8_lossy(bytes).into_owned()),
+                            // What is no text is bytes that a writer took for one.
+                            5 => match std::str::from_utf8(bytes) {
+                                Ok(text) => Flex::Str(text.to_string()),
+                                Err(_) => Flex::Blob(bytes.to_vec()),
+                            },
                             _ => Flex::Blob(bytes.to_vec()),
                         }
                     }

@@ -1,7 +1,7 @@
 //! A sub-graph of a file as a `SourceGraph`. Sub-graphs that operators hold are decoded once and shared; one that holds itself is
 //! an error of the operator, and so are indexes that lead nowhere.
 
-use crate::flexbuffer;
+use crate::flexbuffer::{self, Flex};
 use crate::quantization as quantized;
 use crate::resources::{Handle, Resources, TensorRef, handle};
 use crate::tensor::{Made, empty, tensor};
@@ -16,6 +16,8 @@ use std::rc::Rc;
 
 /// Domain of custom operators.
 pub(crate) const CUSTOM: &str = "CUSTOM";
+/// What the names of TensorFlow's operations begin with, where a file holds them as custom operators.
+pub(crate) const FLEX: &str = "Flex";
 /// Domain of the nodes that read variables of the state.
 pub(crate) const STATE: &str = "state";
 /// Attribute with the bytes of a custom operator's options.
@@ -127,6 +129,20 @@ impl<'m> Decoder<'m> {
         let (info, file, made) = (info.clone(), self.file.clone(), self.made.clone());
         let span = self.model.buffers.get(info.buffer).copied().unwrap_or_default();
         SourceTensor::lazy(name, move || tensor(&info, &file, span, &made))
+    }
+}
+
+// The options of TensorFlow's operations: their name, and the bytes of a NodeDef.
+fn flex(value: &Flex, node: &mut SourceNode) {
+    let Flex::Vector(items) = value else { return };
+    let bytes = match items.get(1) {
+        Some(Flex::Str(text)) => text.as_bytes(),
+        Some(Flex::Blob(bytes)) => bytes,
+        _ => return,
+    };
+    match carafe_fe_tensorflow::single::node_def(bytes) {
+        Ok((_, attrs)) => node.attrs = attrs,
+        Err(e) => node.fault = Some(e),
     }
 }
 
@@ -390,8 +406,10 @@ impl<'d, 'm> Graph<'d, 'm> {
         let Some(bytes) = self.decoder.file.as_slice().get(offset..offset + length).filter(|b| !b.is_empty()) else {
             return;
         };
-        if let Some(value) = flexbuffer::read(bytes) {
-            flexbuffer::attributes(&value, &mut node.attrs);
+        match flexbuffer::read(bytes) {
+            Some(value) if node.op_type.starts_with(FLEX) => flex(&value, node),
+            Some(value) => flexbuffer::attributes(&value, &mut node.attrs),
+            None => {}
         }
         if let Ok(raw) = Tensor::view(ElementType::U8, &[length], self.decoder.file, offset, length) {
             node.attrs.set(RAW_OPTIONS, AttrValue::Tensor(TensorAttr(raw)));

@@ -25,6 +25,7 @@ families! {
     convolution,
     detection,
     detection_output,
+    flex,
     fourier,
     graphs,
     indexing,

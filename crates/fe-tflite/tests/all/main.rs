@@ -4,3 +4,4 @@ mod bad_input;
 mod cases;
 mod common;
 mod coverage;
+mod files;
