@@ -15,3 +15,4 @@ mod needed;
 mod registering;
 mod support;
 mod tensorflow;
+mod tflite;
