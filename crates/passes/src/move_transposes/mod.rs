@@ -7,11 +7,13 @@
 //!
 //! For one order of axes at a time, every node that can be made again in that order ([`Op::reorder`]) either is or is not.
 //! A value that one node gives in one order and another wants in the other costs a Transpose of its elements. The choice with
-//! the least cost is a minimal cut of a network of these nodes (`region.rs`, `min_cut.rs`); `rebuild.rs` carries it out.
+//! the least cost is a minimal cut of a network of these nodes (`region.rs`, `min_cut.rs`); `rebuild.rs` carries it out. Axes
+//! of 1 that come and go are taken out of the way first (`ranks.rs`).
 //!
 //! [`Op::reorder`]: carafe_graph::Op::reorder
 
 mod min_cut;
+mod ranks;
 mod rebuild;
 mod region;
 
@@ -34,7 +36,7 @@ impl Pass for MoveTransposes {
         let mut fired = in_bodies(model, &mut |body| self.run(body, notes))?;
         // A second round meets what the first brought together.
         for _ in 0..2 {
-            let mut here = 0;
+            let mut here = ranks::swap(model)?;
             for order in orders(model) {
                 if let Some(choice) = region::choose(model, &order)? {
                     notes.add(|| format!("move_transposes: {} nodes compute in the order {order:?}", choice.moved()));
@@ -211,6 +213,33 @@ mod tests {
         d.result(out);
         let d = moved(d);
         assert_eq!(d.count("Transpose"), 1);
+    }
+
+    // A convolution along one axis, as frontends write it: in a frame of nodes that insert an axis and drop it.
+    fn conv_1d(d: &mut Draft, name: &str, x: Value, from: usize, to: usize, by_reshape: bool) -> Value {
+        let axis = d.ints(&[1]);
+        let wide = d.add("wide", Unsqueeze, &[x, axis]);
+        let y = conv(d, name, wide, from, to);
+        if by_reshape {
+            let shape = d.ints(&[-1, 5, to as i64]);
+            return d.add("narrow", Reshape { special_zero: false }, &[y, shape]);
+        }
+        let axis = d.ints(&[-3]);
+        d.add("narrow", Squeeze { allow_axis_skip: false }, &[y, axis])
+    }
+
+    #[test]
+    fn convolutions_along_one_axis_are_turned_at_their_ends_alone() {
+        for (batch, by_reshape) in [(2, false), (-1, false), (2, true), (1, true)] {
+            let mut d = Draft::new();
+            let x = d.input("x", &[batch, 5, 3]);
+            let y = conv_1d(&mut d, "stem", x, 3, 8, by_reshape);
+            let y = d.add("relu", Relu, &[y]);
+            let y = conv_1d(&mut d, "last", y, 8, 2, by_reshape);
+            d.result(y);
+            let d = moved(d);
+            assert_eq!(d.count("Transpose"), 2, "batch {batch}, {by_reshape}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use carafe_graph::{Constant, Model, NodeId, Reordered, Result, Value};
 use carafe_ops::movement::{Reshape, Squeeze, Transpose, Unsqueeze};
 use carafe_ops::shape::ShapeOf;
 use carafe_tensor::Dim;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What an unknown size counts as.
 const TYPICAL: i64 = 32;
@@ -60,8 +60,11 @@ impl Choice {
 pub(super) fn choose(model: &Model, order: &[usize]) -> Result<Option<Choice>> {
     let sequence = model.topological_order()?;
     let back = inverse(order);
-    let roles: HashMap<NodeId, Role> =
+    let mut roles: HashMap<NodeId, Role> =
         sequence.iter().filter_map(|&id| Some((id, role(model, id, order, &back)?))).collect();
+    if back == order {
+        turn_in_turns(model, &sequence, &mut roles);
+    }
     let mut net = Network::new();
     let vertex: HashMap<NodeId, usize> = sequence
         .iter()
@@ -174,6 +177,25 @@ fn role(model: &Model, id: NodeId, order: &[usize], back: &[usize]) -> Option<Ro
         return Some(Role::Through(new));
     }
     gives(model, id, order).map(Role::Gives)
+}
+
+// An order that undoes itself leads out and in: one Transpose leads out of it, the next one behind leads into it again.
+fn turn_in_turns(model: &Model, sequence: &[NodeId], roles: &mut HashMap<NodeId, Role>) {
+    let mut behind: HashSet<NodeId> = HashSet::new();
+    for &id in sequence {
+        let data = match roles.get(&id) {
+            Some(Role::Through(new)) => new.data,
+            Some(Role::Into) => 1,
+            _ => continue,
+        };
+        let is_behind = model.node(id).inputs()[..data].iter().any(|v| behind.contains(&v.node));
+        match roles.get_mut(&id) {
+            Some(role @ Role::Into) if !is_behind => *role = Role::OutOf,
+            Some(Role::Through(_)) if is_behind => {}
+            _ => continue,
+        }
+        behind.insert(id);
+    }
 }
 
 // How a node that inserts axes of 1 gives its output in the order.
