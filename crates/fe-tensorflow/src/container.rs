@@ -136,7 +136,7 @@ impl Opened<'_> {
         let folder = folder.map(|f| if f.as_os_str().is_empty() { Path::new(".") } else { f });
         let beside = folder.map(|f| f.join("variables/variables")).filter(|p| Checkpoint::is_there(p));
         let mut assets = HashMap::new();
-        for asset in &meta.asset_file_def {
+        for asset in meta.assets() {
             let node = asset.tensor_info.as_ref().map_or("", |t| t.name.split(':').next().unwrap_or(""));
             if let (Some(folder), true) = (folder, is_plain(&asset.filename)) {
                 assets.insert(node.to_string(), folder.join("assets").join(&asset.filename));

@@ -219,8 +219,11 @@ schema! {
         "bytes_list" 2 Message(&BYTES_LIST),
         "int64_list" 3 Message(&INTS),
         "float_list" 4 Message(&FLOATS),
-        "any_list" 5 Skip,
+        "any_list" 5 Message(&ANY_LIST),
     }
+    ANY_LIST = "AnyList" { "value" 1 Message(&ANY) }
+    // Assets are the only ones that are looked at: what a type names is the content of `value`.
+    ANY = "Any" { "type_url" 1 Str, "value" 2 Bytes, "[type.googleapis.com/tensorflow.AssetFileDef]" 2 Message(&ASSET) }
     TEXTS = "NodeList" { "value" 1 Str }
     BYTES_LIST = "BytesList" { "value" 1 Bytes }
     INTS = "Int64List" { "value" 1 Int }

@@ -230,10 +230,48 @@ pub(crate) struct MetaGraphDef {
     pub(crate) meta_info_def: Option<MetaInfoDef>,
     #[prost(message, optional, tag = "2")]
     pub(crate) graph_def: Option<GraphDef>,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) collection_def: Vec<CollectionEntry>,
     #[prost(message, repeated, tag = "5")]
     pub(crate) signature_def: Vec<SignatureEntry>,
     #[prost(message, repeated, tag = "6")]
     pub(crate) asset_file_def: Vec<AssetFileDef>,
+}
+
+impl MetaGraphDef {
+    /// The assets; before version 2 they are a collection.
+    pub(crate) fn assets(&self) -> Vec<AssetFileDef> {
+        let lists = self.collection_def.iter().filter(|c| c.key == "saved_model_assets");
+        let lists = lists.filter_map(|c| c.value.as_ref()?.any_list.as_ref());
+        let old = lists.flat_map(|l| &l.value).filter_map(|any| AssetFileDef::decode(any.value.clone()).ok());
+        self.asset_file_def.iter().cloned().chain(old).collect()
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CollectionEntry {
+    #[prost(string, tag = "1")]
+    pub(crate) key: String,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) value: Option<CollectionDef>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CollectionDef {
+    #[prost(message, optional, tag = "5")]
+    pub(crate) any_list: Option<AnyList>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct AnyList {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) value: Vec<Any>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Any {
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(crate) value: Bytes,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -21,6 +21,10 @@ pub fn encode(message: &Message, schema: &Schema, form: Form) -> Result<Vec<u8>,
 fn put_message(message: &Message, schema: &Schema, form: Form, out: &mut Vec<u8>) -> Result<(), TextError> {
     for field in &message.fields {
         let Some(info) = schema.field(&field.name) else {
+            // An extension, or a type of `Any`, that the schema does not know is what an unknown field of bytes is.
+            if field.name.starts_with('[') {
+                continue;
+            }
             return Err(field.at.error(format!("{} has no field `{}`", schema.name, field.name)));
         };
         let mut put = |at: Position, value: &Value| {

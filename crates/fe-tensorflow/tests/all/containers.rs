@@ -4,6 +4,7 @@ use crate::references;
 use carafe_fe_tensorflow::TensorFlow;
 use carafe_frontend::{Content, Format, FormatOptions, ReadRequest};
 use carafe_graph::{Model, Result};
+use carafe_tensor::Tensor;
 use std::path::{Path, PathBuf};
 
 fn data(name: &str) -> PathBuf {
@@ -108,6 +109,18 @@ fn tags_choose_the_graph() {
 fn functions_with_captured_variables_of_equal_names() {
     check(read("saved_model_v2", &[]), "saved_model_v2");
     check(read("saved_model_v2/saved_model.pb", &[]), "saved_model_v2");
+}
+
+#[test]
+fn tables_are_filled_from_assets_and_from_constants() {
+    let words = Tensor::from_strings(&[3], ["blue", "pink", "red"].map(str::to_string).to_vec()).unwrap();
+    let of = |name: &str| {
+        let model = read(name, &[]).unwrap();
+        let found = model.evaluate(std::slice::from_ref(&words)).unwrap();
+        found.iter().map(|t| t.to_vec::<f64>().unwrap().into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("saved_model_words"), [vec![2.0, -1.0, 0.0], vec![20.0, 0.0, 10.0]]);
+    assert_eq!(of("saved_model_v2_words"), [vec![20.0, -1.0, 10.0]]);
 }
 
 #[test]
