@@ -11,8 +11,11 @@ import numpy as np
 
 from . import reference
 
-# Frozen graphs: inputs with their shapes, outputs.
-GRAPHS = {"graph_opt.pb": ({"image:0": [1, 368, 432, 3]}, ["Openpose/concat_stage7:0"])}
+# Frozen graphs, by a part of the path: inputs with their shapes, the largest value of a signal, outputs.
+GRAPHS = {
+    "graph_opt.pb": ({"image:0": [1, 368, 432, 3]}, 255.0, ["Openpose/concat_stage7:0"]),
+    "precise/": ({"net_input:0": [1, 29, 13]}, 1.0, ["net_output:0"]),
+}
 # SavedModels whose inputs are not signals, by a part of the path.
 FEEDS = {"guesslang": lambda: {"inputs": np.array([TEXT.encode()])}}
 # Sizes of inputs that a .tflite file leaves open or gives as 1, by its name: {input: shape}.
@@ -37,7 +40,7 @@ def references(folder):
     for file in sorted(folder.rglob("*.hdf5")):
         export(file, file.with_suffix(""))
     jobs = [(p.parent, saved_model) for p in sorted(folder.rglob("saved_model.pb"))]
-    jobs += [(p, graph) for p in sorted(folder.rglob("*.pb")) if p.name in GRAPHS]
+    jobs += [(p, graph) for p in sorted(folder.rglob("*.pb")) if hint(GRAPHS, p) and p.is_file()]
     jobs += [(p, tflite) for p in sorted(folder.rglob("*.tflite")) if p.is_file()]
     for model, job in jobs:
         try:
@@ -74,8 +77,8 @@ def saved_model(model):
 
 
 def graph(model):
-    inputs, outputs = GRAPHS[model.name]
-    return reference.graph(model, sized(inputs, 255.0), list(inputs), outputs)
+    inputs, high, outputs = hint(GRAPHS, model)
+    return reference.graph(model, sized(inputs, high), list(inputs), outputs)
 
 
 def tflite(model):

@@ -13,6 +13,7 @@ use crate::store::Store;
 use crate::types::{self, DataType, RESOURCE};
 use crate::unread::leave_unread;
 use crate::wire::{ArgDef, AttrEntry, AttrValue, FunctionDef, NodeDef, entry};
+use crate::writes::{Writes, carried, needs_no_value, writes_resource};
 use carafe_frontend::{Held, SourceGraph, SourceNode, SourceValue};
 use carafe_graph::{Error, ItemType, Result};
 use carafe_tensor::{Dim, PartialShape};
@@ -47,8 +48,8 @@ pub(crate) struct Expander<'m> {
 struct Env<'e, 'm> {
     /// In front of all names of nodes.
     prefix: String,
-    /// The nodes of the body by name.
-    nodes: HashMap<&'m str, &'m NodeDef>,
+    /// The nodes of the body.
+    nodes: Writes<'m>,
     /// In a function: the values of its arguments.
     args: Option<HashMap<&'m str, Vec<String>>>,
     /// Attributes that the caller gives.
@@ -87,8 +88,7 @@ impl<'m> Expander<'m> {
 
     /// The marked nodes of a graph; `fed` are values that are given from outside.
     pub(crate) fn graph(&self, nodes: &'m [NodeDef], marked: &[bool], fed: &[SourceValue]) -> Result<SourceGraph> {
-        let named = nodes.iter().map(|n| (n.name.as_str(), n)).collect();
-        let env = Env { prefix: String::new(), nodes: named, args: None, attrs: &[], open: vec![] };
+        let env = Env { prefix: String::new(), nodes: Writes::new(nodes), args: None, attrs: &[], open: vec![] };
         let mut b = Builder::default();
         b.graph.inputs.extend_from_slice(fed);
         let fed: HashSet<&str> = fed.iter().map(|v| v.name.as_str()).collect();
@@ -142,8 +142,15 @@ impl<'m> Expander<'m> {
                 None => made.inputs.push(self.value(input, env).map_err(|e| e.at(format!("node `{name}`")))?),
             }
         }
+        if let Some(write) = env.nodes.before(node) {
+            made.inputs[0] = format!("{}{}", env.prefix, write.name);
+        }
+        if needs_no_value(&node.op) && !made.inputs.is_empty() {
+            made.inputs.remove(0);
+        }
         let args = self.functions.outputs(node);
         match outputs::n_outputs(args.as_deref(), attrs) {
+            _ if writes_resource(&node.op) => made.outputs = vec![name.clone()],
             Some(n) => made.outputs = (0..n).map(|port| value_name(&name, port)).collect(),
             None => made.fault = Some(Error::invalid("its attributes do not say how many outputs it has")),
         }
@@ -173,7 +180,7 @@ impl<'m> Expander<'m> {
             let index: usize = output.unwrap_or("0").parse().map_err(|_| unknown())?;
             return values.get(index).cloned().ok_or_else(unknown);
         }
-        let node = env.nodes.get(name).ok_or_else(unknown)?;
+        let node = env.nodes.node(name).ok_or_else(unknown)?;
         let index: usize = index.unwrap_or("0").parse().map_err(|_| unknown())?;
         let args = self.functions.outputs(node);
         let attrs = bound(&node.attr, env.attrs);
@@ -237,8 +244,7 @@ impl<'m> Expander<'m> {
             let n = outputs::arg_count(arg, attrs).unwrap_or(1);
             args.insert(arg.name.as_str(), values.by_ref().take(n).cloned().collect());
         }
-        let nodes = body.node_def.iter().map(|n| (n.name.as_str(), n)).collect();
-        Ok(Env { prefix, nodes, args: Some(args), attrs, open })
+        Ok(Env { prefix, nodes: Writes::new(&body.node_def), args: Some(args), attrs, open })
     }
 
     // The nodes that the outputs of a function need, and the values of its outputs.
@@ -312,6 +318,16 @@ impl<'m> Expander<'m> {
                 let name = if i == 0 { format!("{prefix}{}", arg.name) } else { format!("{prefix}{}:{i}", arg.name) };
                 b.graph.inputs.push(SourceValue::new(&name, declared(body, arg, number, i, attrs)));
                 given.push(name);
+            }
+        }
+        if attribute == "body" {
+            let roots = returned(body).into_iter().map(|(_, reference)| node_of(reference).0);
+            let marked = needed(&body.node_def, roots, |_| false);
+            if let Some(variable) = carried(body, &marked) {
+                return Err(Error::unsupported(format!(
+                    "function `{function}` writes the variable `{variable}` in a loop and reads it in the next iteration; \
+                     pass its value through the loop as a tensor"
+                )));
             }
         }
         let env = self.enter(body, prefix, &given, attrs, outer)?;

@@ -35,6 +35,7 @@ mod text;
 mod types;
 mod unread;
 mod wire;
+mod writes;
 
 use carafe_frontend::{Format, ReadRequest, RuleSet, Source};
 use carafe_graph::Result;

@@ -2,6 +2,7 @@
 //! so that it cannot stop a conversion.
 
 use crate::wire::NodeDef;
+use crate::writes::{Writes, needs_no_value};
 use std::collections::{HashMap, HashSet};
 
 /// The name of the node that a reference of a graph or a function means, and whether it is a control input.
@@ -23,6 +24,7 @@ pub(crate) fn needed<'r>(
     is_fed: impl Fn(&str) -> bool,
 ) -> Vec<bool> {
     let numbers: HashMap<&str, usize> = nodes.iter().enumerate().map(|(i, n)| (n.name.as_str(), i)).collect();
+    let writes = Writes::new(nodes);
     let has_tokens = nodes.iter().any(|n| is_token(&n.op));
     let mut marked = vec![false; nodes.len()];
     let mut stack: Vec<usize> = roots.into_iter().filter_map(|name| numbers.get(name).copied()).collect();
@@ -30,7 +32,11 @@ pub(crate) fn needed<'r>(
         if std::mem::replace(&mut marked[i], true) {
             continue;
         }
-        for input in nodes[i].input.iter().filter(|i| !is_fed(i)) {
+        let write = writes.before(&nodes[i]);
+        stack.extend(write.and_then(|w| numbers.get(w.name.as_str()).copied()));
+        // Who reads what was written needs no value from before.
+        let skipped = usize::from(write.is_some() || needs_no_value(&nodes[i].op));
+        for input in nodes[i].input.iter().skip(skipped).filter(|i| !is_fed(i)) {
             let (name, control) = node_of(input);
             let Some(&from) = numbers.get(name) else { continue };
             // Only what tells the branch of a node is followed against control inputs.

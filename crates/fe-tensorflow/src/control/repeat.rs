@@ -13,7 +13,7 @@ use carafe_ops::movement::broadcast::BroadcastMode;
 use carafe_tensor::{Dim, PartialShape};
 use std::collections::HashMap;
 
-pub(super) const RULES: &[StaticRule] = &[rule("StatelessWhile", 0, while_rule), rule("While", 1, while_rule)];
+pub(super) const RULES: &[StaticRule] = &[rule("StatelessWhile", 0, while_rule), rule("While", 0, while_rule)];
 
 /// Translations of a body before carried shapes count as unknown.
 const MAX_ROUNDS: usize = 8;

@@ -31,7 +31,9 @@ pub(crate) const RULES: &[StaticRule] = &[
     }),
     rule("Conj", 0, |n| {
         let x = n.input(0)?;
-        Ok(if is_complex(n, "T") { conjugate(n, x)? } else { x }.into())
+        // Complex unless it says otherwise: a SavedModel leaves out what is the default.
+        let complex = is_complex(n, "T") || n.attr_value("T").is_none();
+        Ok(if complex { conjugate(n, x)? } else { x }.into())
     }),
     rule("Imag", 0, |n| {
         is_complex(n, "T");

@@ -14,6 +14,15 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule("BatchMatMulV3", 0, |n| mat_mul(n, ["adj_x", "adj_y"])),
     rule("BatchMatrixBandPart", 0, band_part),
     rule("BatchMatrixInverse", 0, inverse),
+    rule("Cross", 0, |n| {
+        // (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0)
+        let (a, b) = (n.input(0)?, n.input(1)?);
+        let (next, last) = (n.i64s(&[1, 2, 0])?, n.i64s(&[2, 0, 1])?);
+        let (a1, b2) = (n.gather(a, next, -1)?, n.gather(b, last, -1)?);
+        let (a2, b1) = (n.gather(a, last, -1)?, n.gather(b, next, -1)?);
+        let (plus, minus) = (n.times(a1, b2)?, n.times(a2, b1)?);
+        Ok(n.minus(plus, minus)?.into())
+    }),
     rule("Einsum", 0, einsum),
     rule("MatMul", 0, |n| mat_mul(n, ["transpose_a", "transpose_b"])),
     rule("MatrixBandPart", 0, band_part),

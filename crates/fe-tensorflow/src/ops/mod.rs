@@ -30,6 +30,7 @@ families! {
     pooling,
     quantize,
     random,
+    recurrent,
     reduce,
     segments,
     shape,
@@ -38,4 +39,5 @@ families! {
     strings,
     tables,
     unary,
+    xla,
 }

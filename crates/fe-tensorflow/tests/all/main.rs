@@ -6,6 +6,8 @@ mod bad_graphs;
 mod common;
 mod containers;
 mod control;
+mod coverage;
 mod frozen;
 mod ops;
 mod references;
+mod xla;

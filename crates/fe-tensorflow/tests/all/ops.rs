@@ -9,10 +9,10 @@ use carafe_tensor::{ElementType, SharedBytes, Tensor};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-struct Case {
+pub(crate) struct Case {
     name: String,
     tolerance: f64,
-    graph: Vec<u8>,
+    pub(crate) graph: Vec<u8>,
     inputs: Vec<(String, Tensor)>,
     outputs: Vec<(String, Tensor)>,
 }
@@ -82,7 +82,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut all = vec![];
     for file in files() {
         let arrays = carafe_npy::read_npz(&std::fs::read(&file).unwrap()).unwrap();
