@@ -15,6 +15,7 @@ mod attributes;
 mod checkpoint;
 mod container;
 mod control;
+mod detection_api;
 mod dialect;
 mod expand;
 mod functions;
@@ -36,6 +37,8 @@ mod types;
 mod unread;
 mod wire;
 mod writes;
+
+pub use detection_api::replacements;
 
 use carafe_frontend::{Format, ReadRequest, RuleSet, Source};
 use carafe_graph::Result;

@@ -6,7 +6,7 @@
 use crate::dialect::Dialect;
 use crate::order::{captured, in_order};
 use crate::source::{Held, SourceGraph, SourceNode, SourceValue, shown};
-use carafe_graph::{AttrValue, Error, FrameworkNode, ItemType, Model, NodeId, Result, Value};
+use carafe_graph::{AttrValue, Error, FrameworkNode, ItemType, Model, NodeId, Op, Result, Value};
 use std::collections::HashMap;
 
 /// Type of a node whose output stands for an input that is left out.
@@ -15,6 +15,11 @@ pub(crate) const NOTHING: &str = "Nothing";
 pub(crate) const CAPTURED: &str = "Captured";
 /// Opset of both.
 pub(crate) const MARKER: &str = "carafe.decoded";
+
+/// Whether an operation of a decoded graph is a marker: the file has no such node, though its name may be that of one.
+pub fn is_marker(op: &dyn Op) -> bool {
+    op.get::<FrameworkNode>().is_some_and(|n| n.opset == MARKER)
+}
 
 /// A graph as a model, and what the file has for each part.
 pub(crate) struct Decoded<'d> {

@@ -36,6 +36,7 @@ mod unread;
 pub use carafe_graph::log::Level;
 pub use compose::Compose;
 pub use cut_off::take_cut_off;
+pub use decoded::is_marker;
 pub use dialect::{Dialect, Words};
 pub use explain::Explained;
 pub use format::{Format, Source, read, read_decoded};

@@ -11,7 +11,7 @@ use carafe_abi::Extension;
 use carafe_device::{Device, Devices, Mutability, Properties, Query};
 use carafe_frontend::{Content, Format, Log, Progress, ReadRequest};
 use carafe_graph::log::Level;
-use carafe_graph::{Error, Model, Notes, OpFactory, PassChoice, Phase, Registry, Result};
+use carafe_graph::{Error, Model, Notes, OpFactory, PassChoice, Phase, Registry, Replacement, Result};
 use carafe_tensor::SharedBytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,6 +39,8 @@ pub(crate) struct State {
     /// Rewrites of extensions that the user turned on and off.
     pub(crate) choice: PassChoice,
     formats: Vec<Arc<dyn Format>>,
+    /// Replacements that came without an extension.
+    pub(crate) replacements: Vec<Arc<dyn Replacement>>,
     pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
     pub(crate) plugins: BTreeMap<String, PluginEntry>,
     properties: BTreeMap<String, Properties>,
@@ -72,6 +74,10 @@ impl Core {
     /// Registers a file format behind those that are there.
     pub fn add_format(&self, format: Arc<dyn Format>) {
         self.state_mut().formats.push(format);
+    }
+    /// Registers what replacement files may name by id; that of an extension of the same id stands in front.
+    pub fn add_replacements(&self, replacements: impl IntoIterator<Item = Arc<dyn Replacement>>) {
+        self.state_mut().replacements.extend(replacements);
     }
     /// Registers a device under a name without dot or colon that is not taken.
     pub fn add_device(&self, name: &str, device: Arc<dyn Device>) -> Result<()> {

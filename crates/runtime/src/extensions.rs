@@ -241,9 +241,14 @@ impl Core {
         self.state().extensions.iter().flat_map(|e| e.passes.clone()).collect()
     }
 
-    /// What extensions put in place of parts of a graph.
+    /// What extensions put in place of parts of a graph, and what is built in and no extension has.
     pub fn replacements(&self) -> Vec<Arc<dyn Replacement>> {
-        self.state().extensions.iter().flat_map(|e| e.replacements.clone()).collect()
+        let state = self.state();
+        let mut all: Vec<_> = state.extensions.iter().flat_map(|e| e.replacements.clone()).collect();
+        let built_in = state.replacements.iter().filter(|b| !all.iter().any(|r| r.id() == b.id()));
+        let built_in: Vec<_> = built_in.cloned().collect();
+        all.extend(built_in);
+        all
     }
 
     /// Runs the extensions' rewrites of a phase.

@@ -21,4 +21,5 @@ mod pruning;
 mod replacement;
 mod sequences;
 mod silence;
+mod tf_detection;
 mod unread_attributes;

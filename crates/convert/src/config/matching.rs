@@ -1,7 +1,7 @@
 //! Finds what an entry means in a graph. Both kinds of graph have names, inputs and users, so it need not know which it is.
 
 use super::entry::{Entry, Kind, Port};
-use carafe_graph::{Constant, Error, Match, Model, NodeId, Parameter, Result, ResultOp, Value};
+use carafe_graph::{Error, Match, Model, NodeId, Parameter, Result, ResultOp, Value};
 use regex::Regex;
 use std::collections::HashSet;
 
@@ -55,11 +55,12 @@ fn by_points(model: &Model, id: &str, starts: (&[String], bool), ends: (&[String
     Ok(Match { name: id.to_string(), inputs, outputs, nodes, ..Match::default() })
 }
 
-// What flows into a start point; constants do not flow.
+// What flows into a start point. Constants do not flow; where the graph is as decoded they are nodes of the format, without
+// inputs.
 fn only_input(model: &Model, start: NodeId) -> Result<Value> {
     let node = model.node(start);
-    let flows: Vec<Value> =
-        node.inputs().iter().copied().filter(|v| !model.node(v.node).op().is::<Constant>()).collect();
+    let is_fixed = |v: &Value| model.node(v.node).inputs().is_empty() && !model.node(v.node).op().is::<Parameter>();
+    let flows: Vec<Value> = node.inputs().iter().copied().filter(|v| !is_fixed(v)).collect();
     match flows.as_slice() {
         [] => Ok(node.inputs().first().copied().unwrap_or(start.into())),
         [one] => Ok(*one),
@@ -134,7 +135,8 @@ fn by_scope(
     }
     let place = |port: &Port| -> Result<NodeId> {
         let node_pattern = pattern(&port.node)?;
-        let fits = |id: &NodeId| node_pattern.is_match(model.node(*id).name());
+        let is_node = |id: &NodeId| !carafe_frontend::is_marker(model.node(*id).op());
+        let fits = |id: &NodeId| node_pattern.is_match(model.node(*id).name()) && is_node(id);
         let like: Vec<NodeId> = nodes.iter().copied().filter(fits).collect();
         match like.as_slice() {
             [one] => Ok(*one),
