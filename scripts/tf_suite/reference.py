@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from . import hybrid
 
 # Prefix of entries: name of the kernels.
 OTHERS = {"xnnpack:": "AUTO", "plain:": "BUILTIN_REF"}
@@ -85,10 +86,11 @@ def graph(file, feed, inputs, outputs):
 
 def tflite(file, feed=None, kind="BUILTIN_WITHOUT_DEFAULT_DELEGATES"):
     """Inputs and outputs of the main subgraph. A float input of a quantized tensor is quantized first. Unless `kind` says
-    which, the built-in kernels run without a delegate: they are the judge of integer models."""
+    which, the built-in kernels run without a delegate: they are the judge of integer models. Weights of operators on floats
+    are widened (`hybrid`)."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
     kind = OpResolverType[kind]
-    run = Interpreter(model_path=str(file), experimental_op_resolver_type=kind, num_threads=1)
+    run = Interpreter(model_content=hybrid.widened(Path(file).read_bytes()), experimental_op_resolver_type=kind, num_threads=1)
     details = {d["name"]: d for d in run.get_input_details()}
     feed = named(feed, details, lambda d: (list(d["shape_signature"]) if len(d["shape_signature"]) else list(d["shape"]), d["dtype"]))
     for n, d in details.items():
