@@ -1,6 +1,6 @@
 //! Elements by index: gathered, scattered, chosen, counted.
 
-use super::common::shapes::{i64_vector, known_number, scalar, vector};
+use super::common::shapes::{known_number, scalar};
 use super::complex::{axis_of, list_of};
 use super::shape::filled;
 use super::types::{element_type, is_complex};
@@ -15,14 +15,12 @@ use carafe_ops::search::{Bucketize, Unique};
 use carafe_tensor::{ElementType, Tensor};
 
 pub(crate) const RULES: &[StaticRule] = &[
-    rule("Bincount", 0, bincount),
     rule("Bucketize", 0, bucketize),
     rule("ClipByValue", 0, |n| {
         let (x, low, high) = (n.input(0)?, n.input(1)?, n.input(2)?);
         let least = n.min(x, high)?;
         Ok(n.max(least, low)?.into())
     }),
-    rule("DenseBincount", 0, dense_bincount),
     rule("DynamicPartition", 0, dynamic_partition),
     rule("DynamicStitch", 0, dynamic_stitch),
     rule("Gather", 0, |n| {
@@ -298,49 +296,4 @@ pub(super) fn coordinates(
     }
     all.reverse();
     n.concat(&all, new_axis)
-}
-
-// How often, or with which weight, each number below `size` occurs.
-fn bincount(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let (x, size, weights) = (n.input(0)?, n.input(1)?, n.input(2)?);
-    let ty = n.ty(weights);
-    let x = i64_vector(n, x)?;
-    let counted = counted(n, x, size, weights, ty)?;
-    Ok(counted.into())
-}
-
-fn counted(n: &mut NodeCx<'_>, x: Value, size: Value, weights: Value, ty: ElementType) -> Result<Value> {
-    let weights = vector(n, weights)?;
-    let size = i64_vector(n, size)?;
-    let no_weights = n.shape(weights).dims().and_then(|d| d.first()?.get()) == Some(0);
-    let weights = if no_weights {
-        let (one, shape) = (n.scalar(ty, 1.0)?, n.shape_of(x)?);
-        filled(n, one, shape)?
-    } else {
-        weights
-    };
-    // Numbers beyond the size have no effect.
-    let count = scalar(n, size)?;
-    let inside = n.less(x, count)?;
-    let at = places_of_true(n, inside)?;
-    let (x, weights) = (n.gather(x, at, 0)?, n.gather(weights, at, 0)?);
-    let zero = n.scalar(ty, 0.0)?;
-    let zeros = filled(n, zero, size)?;
-    let (tuples, first) = (x, n.i64(0)?);
-    let op = ScatterElementsUpdate { reduction: Reduction::Sum, use_init_val: true };
-    n.emit(op, &[zeros, tuples, weights, first])
-}
-
-fn dense_bincount(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let binary: bool = n.attr("binary_output", false)?;
-    let (x, size, weights) = (n.input(0)?, n.input(1)?, n.input(2)?);
-    let ty = n.ty(weights);
-    let rank = n.known_rank(x)?;
-    if rank > 1 {
-        return Err(n.unsupported("counting in the rows of a matrix is not supported"));
-    }
-    let x = i64_vector(n, x)?;
-    let y = counted(n, x, size, weights, ty)?;
-    let one = n.scalar(ty, 1.0)?;
-    Ok(if binary { n.min(y, one)? } else { y }.into())
 }

@@ -158,8 +158,8 @@ fn string_ngrams(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(n.emit_all(op, &[x, splits])?.into())
 }
 
-// The row of each value, from where rows end.
-fn rows_of(n: &mut NodeCx<'_>, splits: Value, count: Value) -> Result<Value> {
+/// The row of each value, from where rows end.
+pub(super) fn rows_of(n: &mut NodeCx<'_>, splits: Value, count: Value) -> Result<Value> {
     // A value lies in as many rows less one as begin at or before it.
     let at = n.count_to(count, ElementType::I64)?;
     let (column, axis) = (n.unsqueeze(at, &[1])?, n.i64s(&[1])?);
@@ -191,8 +191,8 @@ fn ragged_to_sparse(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(vec![indices, values, shape].into())
 }
 
-// How many rows there are and how long the longest is, each an i64 vector of one.
-fn extent(n: &mut NodeCx<'_>, splits: Value) -> Result<(Value, Value)> {
+/// How many rows there are and how long the longest is, each an i64 vector of one.
+pub(super) fn extent(n: &mut NodeCx<'_>, splits: Value) -> Result<(Value, Value)> {
     let (starts, stops) = (n.part(splits, 0, -1, 0)?, n.part(splits, 1, i64::MAX, 0)?);
     let lengths = n.minus(stops, starts)?;
     let none = n.i64s(&[0])?;
