@@ -3,16 +3,12 @@
 #![no_main]
 
 use carafe_fe_onnx::Onnx;
-use carafe_frontend::{Format, ReadRequest};
-use carafe_graph::{Constant, Model, Registry};
-use carafe_ir::WriteOptions;
-use carafe_tensor::SharedBytes;
+use carafe_frontend::Format;
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use std::sync::LazyLock;
 
 mod protobuf;
-
-static REGISTRY: LazyLock<Registry> = LazyLock::new(carafe_ops::registry);
+mod sound;
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| Onnx.rules().names().into_iter().collect());
@@ -28,31 +24,5 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
 
 fuzz_target!(|data: &[u8]| {
     Onnx.recognizes(data);
-    let bytes = SharedBytes::from_vec(data.to_vec());
-    let request = ReadRequest::from_bytes(&bytes);
-    let Ok(mut model) = carafe_frontend::read(&Onnx, &request) else {
-        let request = ReadRequest { keep_unknown: true, ..request };
-        if let Ok(model) = carafe_frontend::read(&Onnx, &request) {
-            carafe_graph::verify(&model).expect("a model to be looked at holds its invariants");
-        }
-        return;
-    };
-    carafe_graph::verify(&model).expect("a model that was read holds its invariants");
-    model.infer().expect("inference succeeds again");
-    if !is_small(&model) {
-        return;
-    }
-    let (text, bytes) = match carafe_ir::write_to(&model, &WriteOptions::default()) {
-        Ok(written) => written,
-        // The one thing an ONNX file can say and an IR cannot: control characters in names.
-        Err(e) if e.message().contains("XML cannot hold") => return,
-        Err(e) => panic!("a model that was read can be written: {e}"),
-    };
-    let options = carafe_ir::ReadOptions::default();
-    carafe_ir::read(&text, SharedBytes::from_vec(bytes), &REGISTRY, &options).expect("what was written can be read");
+    sound::check(&Onnx, data);
 });
-
-fn is_small(model: &Model) -> bool {
-    let weights = model.nodes().filter_map(|(_, n)| n.op().get::<Constant>()).map(|c| c.tensor().byte_len());
-    model.len() < 1000 && weights.sum::<usize>() < 1 << 20
-}
