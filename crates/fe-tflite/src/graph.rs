@@ -188,23 +188,33 @@ struct Graph<'d, 'm> {
 impl<'d, 'm> Graph<'d, 'm> {
     fn new(decoder: &'d Decoder<'m>, index: usize, is_main: bool) -> Result<Graph<'d, 'm>> {
         let sub = &decoder.model.subgraphs[index];
+        let set = |list: &mut dyn Iterator<Item = &i32>| -> HashSet<usize> {
+            list.filter_map(|t| usize::try_from(*t).ok()).collect()
+        };
+        let inputs = set(&mut sub.inputs.iter());
         let mut used = HashSet::new();
         let name = |(i, info): (usize, &TensorInfo)| {
             let plain = info.name.replace(MARK, "");
-            let plain = if plain.is_empty() { format!("tensor_{i}") } else { plain };
-            match is_main && used.insert(plain.clone()) {
-                true => plain,
-                false => format!("{plain}{MARK}{index}.{i}"),
+            let mut plain = if plain.is_empty() { format!("tensor_{i}") } else { plain };
+            if is_main && used.insert(plain.clone()) {
+                return plain;
             }
+            // Inputs of a model are known by what is shown of their names.
+            while is_main && inputs.contains(&i) {
+                plain = format!("{plain}_{i}");
+                if used.insert(plain.clone()) {
+                    return plain;
+                }
+            }
+            format!("{plain}{MARK}{index}.{i}")
         };
         let names: Vec<String> = sub.tensors.iter().enumerate().map(name).collect();
-        let set = |list: &mut dyn Iterator<Item = &i32>| list.filter_map(|t| usize::try_from(*t).ok()).collect();
         Ok(Graph {
             decoder,
             sub,
             is_main,
             names,
-            inputs: set(&mut sub.inputs.iter()),
+            inputs,
             produced: set(&mut sub.operators.iter().flat_map(|op| &op.outputs)),
             out: SourceGraph { name: sub.name.clone(), outputs: Some(vec![]), ..SourceGraph::default() },
             made: HashSet::new(),
@@ -214,6 +224,9 @@ impl<'d, 'm> Graph<'d, 'm> {
     }
 
     fn decode(mut self, depth: usize) -> Result<(SourceGraph, usize)> {
+        if self.inputs.len() < self.sub.inputs.iter().filter(|t| **t >= 0).count() {
+            return Err(Error::invalid(format!("a tensor is listed twice among the inputs {:?}", self.sub.inputs)));
+        }
         for &t in &self.sub.inputs {
             let value = self.input(t)?;
             self.out.inputs.push(value);
@@ -335,6 +348,7 @@ impl<'d, 'm> Graph<'d, 'm> {
             ..SourceNode::default()
         };
         let ItemType::Tensor(ty, shape) = declared(info, ty)? else { return Ok(node) };
+        self.decoder.made.spend_zeros(ty, &shape)?;
         node.attrs.set("variable_id", AttrValue::Str(carafe_frontend::shown(name).to_string()));
         node.attrs.set("type", AttrValue::Type(ty));
         node.attrs.set("shape", AttrValue::Shape(shape));
@@ -549,6 +563,9 @@ impl<'d, 'm> Graph<'d, 'm> {
             element_type(info.ty)?
         };
         if let ItemType::Tensor(ty, shape) = declared(info, ty)? {
+            if node.op_type == "READ_VARIABLE" && node.inputs.is_empty() {
+                self.decoder.made.spend_zeros(ty, &shape)?;
+            }
             node.attrs.set("output_type", AttrValue::Type(ty));
             node.attrs.set("output_shape", AttrValue::Shape(shape));
         }

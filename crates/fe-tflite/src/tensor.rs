@@ -3,24 +3,31 @@
 use crate::types::{STRING, element_type, is_complex};
 use crate::wire::TensorInfo;
 use carafe_graph::{Error, Result};
-use carafe_tensor::{ElementType, SharedBytes, Tensor};
+use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
 use std::cell::Cell;
 
-/// Bytes that the tensors of a file may take which are made anew: many may share the few that the file has for them.
-const MOST_MADE: usize = 1 << 31;
+/// Bytes that the tensors of a file may take which are made anew: many may share the few that the file has for them, and the first
+/// values of variables are not in the file at all.
+const MOST_MADE: usize = 1 << 30;
 
 /// Counts the bytes of tensors that are made anew.
 #[derive(Debug, Default)]
 pub(crate) struct Made(Cell<usize>);
 
 impl Made {
+    /// Counts the zeros that a variable begins with.
+    pub(crate) fn spend_zeros(&self, ty: ElementType, shape: &PartialShape) -> Result<()> {
+        let count = shape.to_static().and_then(|s| carafe_tensor::elements(&s));
+        // Without a shape it is refused by its rule.
+        self.spend(shape.to_static().map_or(0, |_| count.and_then(|n| ty.least_byte_len(n)).unwrap_or(usize::MAX)))
+    }
     fn spend(&self, bytes: usize) -> Result<()> {
         let all = self.0.get().saturating_add(bytes);
         self.0.set(all);
         match all <= MOST_MADE {
             true => Ok(()),
             false => Err(Error::invalid(format!(
-                "sparse tensors and strings of the file take {all} bytes, {MOST_MADE} are the most"
+                "sparse tensors, strings and variables of the file take {all} bytes, {MOST_MADE} are the most"
             ))),
         }
     }

@@ -86,6 +86,7 @@ fn indexes_that_lead_nowhere_are_refused() {
     check_error(&with(subgraph(&x, &[operator(0, &[1], &[1])])), "cycle");
     check_error(&with(subgraph(&x, &[]).ints(1, &[4])), "there is no tensor 4");
     check_error(&with(subgraph(&x, &[]).ints(2, &[-3])), "there is no tensor -3");
+    check_error(&with(subgraph(&x, &[]).ints(1, &[0, 0])), "a tensor is listed twice among the inputs [0, 0]");
     check_error(&with(subgraph(&x, &[operator(0, &[], &[1])])), "input");
     check_error(&model(&[code(9999)], &[], &[]), "9999 is not a known builtin operator");
 }
@@ -153,6 +154,13 @@ fn sparse_tensors_that_lie_are_refused() {
     // Nothing is listed, in very many steps.
     let empty = sparse(&[2, 2], &[0, 1], &[dense(i32::MAX), dense(0)], &one);
     check_error(&empty, "too many elements");
+}
+
+#[test]
+fn variables_have_a_limit() {
+    let variable = tensor("w", &[1 << 30, 3], 0).byte(5, 1);
+    let tensors = [tensor("x", &[2], 0), variable, tensor("y", &[2], 0)];
+    check_error(&model(&[code(ADD)], &[subgraph(&tensors, &[operator(0, &[0, 1], &[2])])], &[]), "are the most");
 }
 
 #[test]
@@ -269,4 +277,13 @@ fn tables_that_share_their_parts_are_limited() {
     bytes[slot..slot + 4].copy_from_slice(&((at - slot) as u32).to_le_bytes());
     let found = read(bytes).unwrap_err();
     assert!(found.contains("unfolds to more than 16 times its size"), "{found}");
+}
+
+#[test]
+fn inputs_of_one_name_are_told_apart() {
+    let tensors = [tensor("x", &[2], 0), tensor("x", &[2], 0), tensor("x_1", &[2], 0), tensor("y", &[2], 0)];
+    let operators = [operator(0, &[0, 1], &[3])];
+    let model = read(file(&model(&[code(ADD)], &[subgraph(&tensors, &operators).ints(1, &[0, 1, 2])], &[]))).unwrap();
+    let names: Vec<String> = model.parameters().iter().map(|p| model.parameter_name(*p)).collect();
+    assert_eq!(names, ["x", "x_1", "x_1_2"]);
 }
