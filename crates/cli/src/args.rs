@@ -98,6 +98,12 @@ pub(crate) struct FormatArgs {
     /// TensorFlow: tags of the graph in a SavedModel, separated by commas; `serve` when left out
     #[arg(long = "saved_model_tags", value_name = "TAGS", help_heading = "TensorFlow")]
     pub saved_model_tags: Option<String>,
+    /// TensorFlow and TensorFlow Lite: the signature whose inputs and outputs the model has
+    #[arg(long = "signature", value_name = "KEY", help_heading = "TensorFlow")]
+    pub signature: Option<String>,
+    /// TensorFlow Lite: the sub-graph that is the model, by number or name; the first when left out
+    #[arg(long = "subgraph", value_name = "GRAPH", help_heading = "TensorFlow")]
+    pub subgraph: Option<String>,
     /// TensorFlow: the model is text, which is detected as a rule
     #[arg(long = "input_model_is_text", default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "TensorFlow")]
@@ -171,7 +177,13 @@ impl FormatArgs {
                 all.set(name, path.display().to_string());
             }
         }
-        for (name, text) in [("layer_shapes", &self.layer_shapes), ("saved_model_tags", &self.saved_model_tags)] {
+        let texts = [
+            ("layer_shapes", &self.layer_shapes),
+            ("saved_model_tags", &self.saved_model_tags),
+            ("signature", &self.signature),
+            ("subgraph", &self.subgraph),
+        ];
+        for (name, text) in texts {
             if let Some(text) = text {
                 all.set(name, text);
             }

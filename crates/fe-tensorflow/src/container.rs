@@ -120,7 +120,7 @@ impl Opened<'_> {
     fn meta_graph(&self, meta: &MetaGraphDef) -> Result<Source> {
         let def = meta.graph_def.as_ref().ok_or_else(|| Error::invalid("the MetaGraph has no graph"))?;
         let beside = self.path.map(|p| p.with_extension("")).filter(|p| Checkpoint::is_there(p));
-        let ends = signature::ends(meta, &self.request.log)?;
+        let ends = signature::ends(meta, self.request.option("signature"), &self.request.log)?;
         let resources = self.resources(def, beside.as_deref(), HashMap::new())?;
         self.between(def, ends, resources)
     }
@@ -142,7 +142,7 @@ impl Opened<'_> {
                 assets.insert(node.to_string(), folder.join("assets").join(&asset.filename));
             }
         }
-        let ends = signature::ends(meta, &self.request.log)?;
+        let ends = signature::ends(meta, self.request.option("signature"), &self.request.log)?;
         let resources = self.resources(def, beside.as_deref(), assets)?;
         self.between(def, ends, resources)
     }

@@ -75,6 +75,6 @@ impl Format for TensorFlow {
         &["pb", "pbtxt", "meta", "ckpt", "index", "h5", "hdf5", "keras"]
     }
     fn options(&self) -> &'static [&'static str] {
-        &["input_checkpoint", "input_model_is_text", "saved_model_tags", "disable_nhwc_to_nchw"]
+        &["input_checkpoint", "input_model_is_text", "saved_model_tags", "signature", "disable_nhwc_to_nchw"]
     }
 }

@@ -44,8 +44,8 @@ pub(crate) fn choose<'s>(saved: &'s SavedModel, tags: Option<&str>) -> Result<&'
     })
 }
 
-/// The inputs and outputs of the signature `serving_default`, else of all signatures.
-pub(crate) fn ends(meta: &MetaGraphDef, log: &Log<'_>) -> Result<Ends> {
+/// The inputs and outputs of a signature: the one that is asked for, `serving_default`, else all of them.
+pub(crate) fn ends(meta: &MetaGraphDef, wanted: Option<&str>, log: &Log<'_>) -> Result<Ends> {
     let mut all: Vec<(&str, &SignatureDef)> = meta
         .signature_def
         .iter()
@@ -54,9 +54,14 @@ pub(crate) fn ends(meta: &MetaGraphDef, log: &Log<'_>) -> Result<Ends> {
         .filter(|(key, s)| !key.starts_with("__saved_model_") && !s.outputs.is_empty())
         .collect();
     all.sort_by_key(|(key, _)| *key);
-    let chosen = match all.iter().find(|(key, _)| *key == DEFAULT) {
-        Some(one) => vec![*one],
-        None => all,
+    let chosen = match (all.iter().find(|(key, _)| *key == wanted.unwrap_or(DEFAULT)), wanted) {
+        (Some(one), _) => vec![*one],
+        (None, None) => all,
+        (None, Some(wanted)) => {
+            let keys: Vec<String> = all.iter().map(|(key, _)| format!("`{key}`")).collect();
+            let keys = if keys.is_empty() { "none".to_string() } else { keys.join(", ") };
+            return Err(Error::not_found(format!("there is no signature `{wanted}`; the model has {keys}")));
+        }
     };
     if chosen.is_empty() {
         return Ok(Ends::default());

@@ -225,3 +225,14 @@ fn types_that_nobody_knows_are_one_list_and_can_be_cut_off() {
     let shown = ok(&["convert", text(&model), "-o", text(&out), "--output", "bad", "--explain"]);
     assert!(shown.contains("left out"), "{shown}");
 }
+
+#[test]
+fn a_signature_is_chosen_by_its_key() {
+    let saved = format!("{DATA}/saved_model_v1");
+    let shown = ok(&["inspect", &saved, "--signature", "words"]);
+    assert!(shown.contains("words: string") && shown.contains("ids: ") && !shown.contains("scores"), "{shown}");
+    let e = fails(&["inspect", &saved, "--signature", "nobody"]);
+    assert!(e.contains("there is no signature `nobody`; the model has `serving_default`, `words`"), "{e}");
+    let e = fails(&["inspect", &saved, "--subgraph", "1"]);
+    assert!(e.contains("subgraph"), "{e}");
+}

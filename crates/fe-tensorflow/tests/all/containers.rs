@@ -106,6 +106,17 @@ fn tags_choose_the_graph() {
 }
 
 #[test]
+fn a_signature_is_chosen_and_an_asset_fills_its_table() {
+    let model = read("saved_model_v1", &[("signature", "words")]).unwrap();
+    let words = ["blue", "pink", "red"].map(str::to_string).to_vec();
+    let outputs = model.evaluate(&[carafe_tensor::Tensor::from_strings(&[3], words).unwrap()]).unwrap();
+    assert_eq!(outputs[0].to_vec::<i64>().unwrap()[..], [2, -1, 0]);
+    assert_eq!(outputs[1].to_vec::<f32>().unwrap()[..], [20.0, 0.0, 10.0]);
+    let e = read("saved_model_v1", &[("signature", "nobody")]).unwrap_err().to_string();
+    assert!(e.contains("the model has `serving_default`, `words`"), "{e}");
+}
+
+#[test]
 fn functions_with_captured_variables_of_equal_names() {
     check(read("saved_model_v2", &[]), "saved_model_v2");
     check(read("saved_model_v2/saved_model.pb", &[]), "saved_model_v2");
