@@ -236,3 +236,16 @@ fn a_signature_is_chosen_by_its_key() {
     let e = fails(&["inspect", &saved, "--subgraph", "1"]);
     assert!(e.contains("subgraph"), "{e}");
 }
+
+#[test]
+fn signatures_and_sub_graphs_of_tflite_files_are_chosen() {
+    let file = "crates/fe-tflite/tests/fixtures/two_signatures.tflite";
+    let (first, second) = (run(&[file]), run(&[file, "--signature", "shifted"]));
+    assert_ne!(first, second);
+    assert_eq!(first, run(&[file, "--signature", "double"]));
+    for choice in ["graph_shifted", "1"] {
+        assert_eq!(second, run(&[file, "--subgraph", choice]));
+    }
+    assert!(ok(&["inspect", file, "--signature", "shifted"]).contains("given: f32[3]"));
+    assert!(fails(&["run", file, "--signature", "other"]).contains("`double`, `shifted`"));
+}
