@@ -96,6 +96,9 @@ impl<'m> Expander<'m> {
             if fed.contains(node.name.as_str()) && self.functions.n_outputs(node) == 1 {
                 continue;
             }
+            if feeds_inputs(&node.op) && !(self.is_users)(&node.op) {
+                continue;
+            }
             let before = b.graph.nodes.len();
             self.node(node, &env, &mut b)?;
             // What is given from outside is not made here.
@@ -438,6 +441,11 @@ fn input_op(op: &str) -> bool {
     matches!(op, "Placeholder" | "PlaceholderV2" | "IteratorGetNext")
         || matches!(op, "QueueDequeue" | "QueueDequeueV2" | "QueueDequeueMany" | "QueueDequeueManyV2")
         || matches!(op, "QueueDequeueUpTo" | "QueueDequeueUpToV2")
+}
+
+// What inputs of the model are taken from: nothing else reads it.
+fn feeds_inputs(op: &str) -> bool {
+    matches!(op, "Iterator" | "IteratorV2" | "OneShotIterator") || op.ends_with("Queue") || op.ends_with("QueueV2")
 }
 
 // The first input that an operation passes to the functions it holds; `None` for one whose functions are not translated.

@@ -79,8 +79,12 @@ pub(crate) fn is_side_effect(op: &str) -> bool {
             | "TensorSummary"
             | "TensorSummaryV2"
             | "PlaceholderWithDefault"
+            | "IteratorToStringHandle"
+            | "IteratorV2"
+            | "OneShotIterator"
     );
     exact
+        || op.ends_with("Dataset")
         || op.starts_with("LookupTable") && !op.starts_with("LookupTableFind") && !op.starts_with("LookupTableSize")
         || op.ends_with("HashTable")
         || op.ends_with("HashTableV2")

@@ -1,6 +1,6 @@
 //! Graphs in binary form: names, ports, functions, and what is left out.
 
-use crate::common::{Proto, check_error, constant, dtype, evaluate, graph, node, placeholder, read};
+use crate::common::{Proto, check_error, constant, dtype, evaluate, graph, node, placeholder, read, shape};
 use carafe_graph::Model;
 
 fn names(model: &Model) -> Vec<Vec<String>> {
@@ -82,4 +82,20 @@ fn a_variable_without_a_value_says_what_to_do() {
         node("y", "ReadVariableOp", &["v"], &[("dtype", dtype(1))]),
     ]);
     check_error(&g.0, "--input_checkpoint");
+}
+
+#[test]
+fn what_feeds_an_iterator_is_no_output() {
+    let shapes = Proto::new().message(1, Proto::new().message(7, shape(&[2])));
+    let types = Proto::new().message(1, Proto::new().int(6, 1));
+    let model = graph(&[
+        constant("c", &[2], &[1.0, 2.0]),
+        node("data", "TensorDataset", &["c"], &[]),
+        node("iterator", "OneShotIterator", &[], &[]),
+        node("handle", "IteratorToStringHandle", &["iterator"], &[]),
+        node("x", "IteratorGetNext", &["iterator"], &[("output_types", types), ("output_shapes", shapes)]),
+        node("y", "Relu", &["x"], &[("T", dtype(1))]),
+    ]);
+    let model = read(model.0).unwrap();
+    assert_eq!(evaluate(&model, &[(&[2], &[-1.0, 3.0])]), [(vec![2], vec![0.0, 3.0])]);
 }
