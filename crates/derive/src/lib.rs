@@ -226,7 +226,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     });
     let writes = fields.iter().map(|f| {
         let (name, id) = (&f.name, &f.field.ident);
-        quote! { if let Some(v) = carafe_graph::Attr::write(&self.#id) { out.push((#name.into(), v)); } }
+        quote! { carafe_graph::write_attr(&mut out, #name, &self.#id); }
     });
     let reads = fields.iter().map(|f| {
         let (name, id, ty) = (&f.name, &f.field.ident, &f.field.ty);
@@ -251,7 +251,10 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             }
             fn as_any(&self) -> &dyn ::std::any::Any { self }
             fn eq_op(&self, other: &dyn carafe_graph::Op) -> bool {
-                other.as_any().downcast_ref::<Self>() == Some(self)
+                match other.as_any().downcast_ref::<Self>() {
+                    Some(other) => self == other,
+                    None => false,
+                }
             }
             fn bodies(&self) -> ::std::vec::Vec<(&'static str, &carafe_graph::Body)> {
                 vec![#((#body_names, &self.#body_ids)),*]

@@ -4,6 +4,7 @@
 use crate::body::Body;
 use crate::string_list;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -103,6 +104,13 @@ pub trait Attr: Sized {
     fn read(value: &AttrValue) -> Result<Self, String>;
     /// `None` leaves the attribute out of the file.
     fn write(&self) -> Option<AttrValue>;
+}
+
+/// Adds an attribute to those of an operation, unless it is left out. Called by the derive.
+pub fn write_attr<T: Attr>(to: &mut Vec<(Cow<'static, str>, AttrValue)>, name: &'static str, value: &T) {
+    if let Some(value) = value.write() {
+        to.push((Cow::Borrowed(name), value));
+    }
 }
 
 impl AttrValue {
@@ -432,15 +440,29 @@ impl AttrMap {
     /// Reads a typed attribute; a missing one gives `default`, or an error when there is none. Called by the derive.
     pub fn read<T: Attr>(&self, name: &str, default: Option<T>) -> crate::Result<T> {
         match (self.get(name), default) {
-            (Some(v), _) => T::read(v).map_err(|e| crate::Error::invalid(format!("attribute `{name}`: {e}"))),
+            (Some(v), _) => T::read(v).map_err(|e| wrong(name, &e)),
             (None, Some(d)) => Ok(d),
-            (None, None) => Err(crate::Error::invalid(format!("attribute `{name}` is required and missing"))),
+            (None, None) => Err(missing(name)),
         }
     }
 }
 
+fn wrong(name: &str, why: &str) -> crate::Error {
+    crate::Error::invalid(format!("attribute `{name}`: {why}"))
+}
+
+fn missing(name: &str) -> crate::Error {
+    crate::Error::invalid(format!("attribute `{name}` is required and missing"))
+}
+
 impl FromIterator<(String, AttrValue)> for AttrMap {
     fn from_iter<I: IntoIterator<Item = (String, AttrValue)>>(iter: I) -> AttrMap {
+        AttrMap::of(&mut iter.into_iter())
+    }
+}
+
+impl AttrMap {
+    fn of(iter: &mut dyn Iterator<Item = (String, AttrValue)>) -> AttrMap {
         // A file may bring very many; looking each up in a list would take a time that grows with their square.
         const MANY: usize = 64;
         let mut map = AttrMap::new();

@@ -34,7 +34,7 @@ mod topo;
 mod verify;
 mod version;
 
-pub use attr::{Attr, AttrInfo, AttrKind, AttrMap, AttrValue, TensorAttr};
+pub use attr::{Attr, AttrInfo, AttrKind, AttrMap, AttrValue, TensorAttr, write_attr};
 pub use body::{Body, BodyInput, BodyOutput, Slicing};
 pub use carafe_derive::Op;
 pub use carafe_tensor as tensor;

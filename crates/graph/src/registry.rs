@@ -18,7 +18,11 @@ pub struct OpFactory {
 impl OpFactory {
     /// Of an operation's type.
     pub fn of<T: OpNew>() -> OpFactory {
-        OpFactory { info: T::INFO, create: Arc::new(|attrs| Ok(Arc::new(T::from_attrs(attrs)?))) }
+        OpFactory::with(T::INFO, |attrs| Ok(Arc::new(T::from_attrs(attrs)?)))
+    }
+    // A function, so that what holds it is the same for all operations.
+    fn with(info: &'static OpInfo, create: fn(&AttrMap) -> Result<Arc<dyn Op>>) -> OpFactory {
+        OpFactory { info, create: Arc::new(create) }
     }
     /// A factory whose operation type is only known at run time.
     pub fn from_fn(

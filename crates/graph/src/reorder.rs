@@ -1,7 +1,10 @@
 //! What an operation is asked before a Transpose is taken through it ([`Op::reorder`]).
 
 use crate::attr::AttrValue;
-use crate::op::{Elementwise, Op};
+use crate::op::{Elementwise, Op, OpInfo};
+use std::borrow::Cow;
+
+type Attrs = Vec<(Cow<'static, str>, AttrValue)>;
 
 /// The new order of axes, and what is constant at the node.
 pub struct OrderCx<'a> {
@@ -36,19 +39,24 @@ impl OrderCx<'_> {
     /// The node by the words of a declaration: an elementwise operation does not know axes, and a reduction that keeps its
     /// axes lists them.
     pub(crate) fn by_info(&self, op: &(impl Op + ?Sized)) -> Option<Reordered> {
-        let info = op.info();
-        let made = |data, ints| Some(Reordered { op: op.clone_op(), data, ints });
+        // Compiled for every operation, so it only asks.
+        let (data, ints) = self.by_words(op.info(), &|| op.attrs())?;
+        Some(Reordered { op: op.clone_op(), data, ints })
+    }
+
+    // How many inputs come in the new order, and the inputs that list axes.
+    fn by_words(&self, info: &OpInfo, attrs: &dyn Fn() -> Attrs) -> Option<(usize, Vec<(usize, Vec<i64>)>)> {
         if info.reduces {
-            let keeps = op.attrs().into_iter().find(|(name, _)| name == "keep_dims").and_then(|(_, v)| v.to_text());
-            return if keeps? == "true" { made(1, vec![(1, self.axes(1)?)]) } else { None };
+            let keeps = attrs().into_iter().find(|(name, _)| name == "keep_dims").and_then(|(_, v)| v.to_text());
+            return if keeps? == "true" { Some((1, vec![(1, self.axes(1)?)])) } else { None };
         }
         match info.elementwise {
             Elementwise::No => None,
-            Elementwise::First => made(1, vec![]),
+            Elementwise::First => Some((1, vec![])),
             Elementwise::All => {
                 let numpy = |value: AttrValue| value.to_text().is_some_and(|t| t == "numpy");
-                let aligned = op.attrs().into_iter().all(|(name, value)| name != "auto_broadcast" || numpy(value));
-                if aligned { made(self.n_inputs, vec![]) } else { None }
+                let aligned = attrs().into_iter().all(|(name, value)| name != "auto_broadcast" || numpy(value));
+                aligned.then(|| (self.n_inputs, vec![]))
             }
         }
     }

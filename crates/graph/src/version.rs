@@ -92,12 +92,14 @@ impl Version {
     }
     /// As the class `T` with the attributes that both have and all the inputs.
     pub fn of<T: OpNew>(old: &dyn Op, cx: &VersionCx<'_>) -> Option<Version> {
-        let attrs: AttrMap = old.attrs().into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
-        Version::same(T::from_attrs(&attrs).ok()?, cx)
+        Version::same(T::from_attrs(&attrs_of(old)).ok()?, cx)
     }
     /// With the first `n` of the inputs.
     pub fn first(op: impl Op, n: usize) -> Option<Version> {
-        Some(Version { op: Arc::new(op), inputs: (0..n).map(VersionInput::Old).collect() })
+        Some(Version::with_first(Arc::new(op), n))
+    }
+    fn with_first(op: OpRef, n: usize) -> Version {
+        Version { op, inputs: (0..n).map(VersionInput::Old).collect() }
     }
     /// With these of the inputs there were, in this order.
     #[must_use]
@@ -135,6 +137,10 @@ impl Version {
         };
         back.op.eq_op(op) && back.inputs.len() == cx.n_inputs() && back.inputs.iter().enumerate().all(same)
     }
+}
+
+fn attrs_of(op: &dyn Op) -> AttrMap {
+    op.attrs().into_iter().map(|(name, value)| (name.into_owned(), value)).collect()
 }
 
 // More steps than any operation has versions.

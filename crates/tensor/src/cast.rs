@@ -1,13 +1,14 @@
 //! Rust types of elements, and conversion between any two element types with the results OpenVINO gives on x86.
 //! Rust's `as` saturates floats; here a float outside of i32 or i64 gives the minimum, and narrower integers wrap.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
 use half::{bf16, f16};
 
 use crate::memory::try_collect;
-use crate::{ElementType, TensorError, float8, pack};
+use crate::{ElementType, Tensor, TensorError, float8, pack};
 
 /// A Rust type that is the storage of an element type.
 pub trait Element: bytemuck::Pod + Send + Sync {
@@ -71,6 +72,25 @@ pub trait Number:
     fn highest() -> Self;
     /// Whether it is not a number; never for integers.
     fn is_nan(self) -> bool;
+
+    /// What [`Tensor::to_vec`] does, compiled in this crate for each type and not again in each that calls it.
+    #[doc(hidden)]
+    fn all_of(tensor: &Tensor) -> Result<Cow<'_, [Self]>, TensorError>;
+    /// What [`Tensor::from_numbers`] does where numbers are converted.
+    #[doc(hidden)]
+    fn tensor_of(ty: ElementType, shape: &[usize], data: &[Self]) -> Result<Tensor, TensorError>;
+}
+
+/// The conversions of whole tensors, the same for each number.
+macro_rules! tensors {
+    () => {
+        fn all_of(tensor: &Tensor) -> Result<Cow<'_, [Self]>, TensorError> {
+            tensor.numbers()
+        }
+        fn tensor_of(ty: ElementType, shape: &[usize], data: &[Self]) -> Result<Tensor, TensorError> {
+            Tensor::from_number_slice(ty, shape, data)
+        }
+    };
 }
 
 /// Truncates toward zero; outside of i64 gives the minimum, as cvttsd2si.
@@ -139,6 +159,7 @@ macro_rules! integer {
             fn is_nan(self) -> bool {
                 false
             }
+            tensors!();
         }
     )*};
     (@cast i64 $u:ident $self:ident) => { $u::from_i64($self as i64) };
@@ -207,6 +228,7 @@ macro_rules! float {
             fn is_nan(self) -> bool {
                 <$t>::is_nan(self)
             }
+            tensors!();
         }
     )*};
 }

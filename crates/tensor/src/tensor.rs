@@ -118,13 +118,17 @@ impl Tensor {
     /// Converts and packs numbers into `ty`; when that is the type of the numbers, the vector is kept.
     pub fn from_numbers<T: Number>(ty: ElementType, shape: &[usize], data: Vec<T>) -> Result<Tensor, TensorError> {
         if ty != T::TYPE {
-            return Tensor::from_number_slice(ty, shape, &data);
+            return T::tensor_of(ty, shape, &data);
         }
         check_count(ty, shape, data.len())?;
         Ok(Tensor::whole(ty, shape, SharedBytes::from_pod_vec(data)))
     }
 
-    fn from_number_slice<T: Number>(ty: ElementType, shape: &[usize], data: &[T]) -> Result<Tensor, TensorError> {
+    pub(crate) fn from_number_slice<T: Number>(
+        ty: ElementType,
+        shape: &[usize],
+        data: &[T],
+    ) -> Result<Tensor, TensorError> {
         if ty == ElementType::String {
             return Err(TensorError::NoCast { from: T::TYPE, to: ty });
         }
@@ -274,6 +278,10 @@ impl Tensor {
 
     /// The elements as numbers: borrowed when `T` is exactly their type, otherwise converted one by one.
     pub fn to_vec<T: Number>(&self) -> Result<Cow<'_, [T]>, TensorError> {
+        T::all_of(self)
+    }
+
+    pub(crate) fn numbers<T: Number>(&self) -> Result<Cow<'_, [T]>, TensorError> {
         if self.ty == ElementType::String {
             return Err(TensorError::NoCast { from: self.ty, to: T::TYPE });
         }
@@ -386,33 +394,56 @@ impl Tensor {
 
     /// Moves elements of any type: `out[i] = self[f(i)]` over row-major positions; `None` gives zero or "".
     pub fn select(&self, shape: &[usize], mut f: impl FnMut(usize) -> Option<usize>) -> Result<Tensor, TensorError> {
+        // Only this loop is compiled for each caller.
+        self.select_parts(shape, &mut |start, sources| {
+            for (i, source) in sources.iter_mut().enumerate() {
+                *source = f(start + i);
+            }
+        })
+    }
+
+    fn select_parts(
+        &self,
+        shape: &[usize],
+        fill: &mut dyn FnMut(usize, &mut [Option<usize>]),
+    ) -> Result<Tensor, TensorError> {
+        const PART: usize = 256;
         let (count, len) = storage_size(self.ty, shape)?;
         let available = self.len();
-        let mut source = |i: usize| match f(i) {
-            Some(from) if from >= available => Err(TensorError::OutsideTensor { start: from, count: 1, available }),
-            from => Ok(from),
+        let mut each = |copy: &mut dyn FnMut(usize, &[Option<usize>])| {
+            let mut sources = [None; PART];
+            for start in (0..count).step_by(PART) {
+                let sources = &mut sources[..PART.min(count - start)];
+                fill(start, sources);
+                if let Some(&start) = sources.iter().flatten().find(|from| **from >= available) {
+                    return Err(TensorError::OutsideTensor { start, count: 1, available });
+                }
+                copy(start, sources);
+            }
+            Ok(())
         };
         if let Data::Strings(strings) = &self.data {
             ensure_memory(count.saturating_mul(size_of::<String>()))?;
-            let picked = (0..count)
-                .map(|i| Ok(source(i)?.map(|from| strings[from].clone()).unwrap_or_default()))
-                .collect::<Result<Vec<_>, TensorError>>()?;
+            let mut picked = Vec::with_capacity(count);
+            each(&mut |_, sources| {
+                picked.extend(sources.iter().map(|from| from.map(|from| strings[from].clone()).unwrap_or_default()));
+            })?;
             return Tensor::from_strings(shape, picked);
         }
         let mut store = zero_store(self.ty, count, len)?;
         let (out, bytes) = (fresh_mut(&mut store), self.bytes());
         match self.ty.bits() {
-            8 => select_units::<1>(out, bytes, source)?,
-            16 => select_units::<2>(out, bytes, source)?,
-            32 => select_units::<4>(out, bytes, source)?,
-            64 => select_units::<8>(out, bytes, source)?,
-            _ => {
-                for i in 0..count {
-                    if let Some(from) = source(i)? {
-                        pack::set(self.ty, out, i, pack::get(self.ty, bytes, from));
+            8 => each(&mut |start, sources| select_units::<1>(out, bytes, start, sources))?,
+            16 => each(&mut |start, sources| select_units::<2>(out, bytes, start, sources))?,
+            32 => each(&mut |start, sources| select_units::<4>(out, bytes, start, sources))?,
+            64 => each(&mut |start, sources| select_units::<8>(out, bytes, start, sources))?,
+            _ => each(&mut |start, sources| {
+                for (i, from) in sources.iter().enumerate() {
+                    if let Some(from) = *from {
+                        pack::set(self.ty, out, start + i, pack::get(self.ty, bytes, from));
                     }
                 }
-            }
+            })?,
         }
         Ok(Tensor::whole(self.ty, shape, store))
     }
@@ -452,19 +483,14 @@ impl fmt::Debug for Tensor {
     }
 }
 
-fn select_units<const SIZE: usize>(
-    out: &mut [u8],
-    bytes: &[u8],
-    mut source: impl FnMut(usize) -> Result<Option<usize>, TensorError>,
-) -> Result<(), TensorError> {
+fn select_units<const SIZE: usize>(out: &mut [u8], bytes: &[u8], start: usize, sources: &[Option<usize>]) {
     let (out, _) = out.as_chunks_mut::<SIZE>();
     let (units, _) = bytes.as_chunks::<SIZE>();
-    for (i, unit) in out.iter_mut().enumerate() {
-        if let Some(from) = source(i)? {
+    for (unit, from) in out[start..].iter_mut().zip(sources) {
+        if let Some(from) = *from {
             *unit = units[from];
         }
     }
-    Ok(())
 }
 
 /// Storage full of the number zero, which is not code 0 in nf4. f8e8m0 has no zero and gets its smallest power.

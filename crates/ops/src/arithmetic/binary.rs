@@ -1,6 +1,7 @@
 //! Shared by operations of two tensors: how their shapes meet, the loop over both, and shape arithmetic on partly known
 //! integers. Under `pdpd` the second tensor is laid into the first, so swapping the inputs is not allowed there.
 
+use crate::buffer::filled;
 use crate::index::offsets;
 use carafe_graph::{Content, EvalCx, InferCx, Result};
 use carafe_tensor::{Dim, ElementType, Number, PartialShape, elements, strides};
@@ -143,16 +144,24 @@ pub(crate) fn infer_dims(cx: &mut InferCx<'_>, meeting: Meeting, f: impl Fn(Dim,
 
 /// Applies `f` to every pair of elements and stores the results.
 pub(crate) fn map<T: Number, U: Number>(cx: &mut EvalCx<'_>, meeting: Meeting, f: impl Fn(T, T) -> U) -> Result<()> {
+    map_rows(cx, meeting, &|out, a, b, steps| row(out, a, b, steps, |x, y| f(*x, *y)))
+}
+
+/// A function of a row of the output and where the rows of both tensors begin, with the steps along them.
+type RowOf<'a, A, B, U> = &'a dyn Fn(&mut [U], &[A], &[B], [usize; 2]);
+
+// Knows types and no function, so that each function is compiled as the loops over a row and nothing else.
+fn map_rows<T: Number, U: Number>(cx: &mut EvalCx<'_>, meeting: Meeting, row: RowOf<'_, T, T, U>) -> Result<()> {
     let shape = cx.out_shape(0)?;
     let data = {
         let (a, b) = (cx.get::<T>(0)?, cx.get::<T>(1)?);
-        pairs(cx, meeting, &shape, &a, &b, |x, y| f(*x, *y))?
+        each_row(cx, meeting, &shape, &a, &b, row)?
     };
     cx.put(0, &shape, data)
 }
 
 /// `f` of every pair of elements, in the order of the output.
-pub(crate) fn pairs<A, B, U>(
+pub(crate) fn pairs<A, B, U: Clone + Default>(
     cx: &EvalCx<'_>,
     meeting: Meeting,
     shape: &[usize],
@@ -160,13 +169,39 @@ pub(crate) fn pairs<A, B, U>(
     b: &[B],
     f: impl Fn(&A, &B) -> U,
 ) -> Result<Vec<U>> {
+    each_row(cx, meeting, shape, a, b, &|out, a, b, steps| row(out, a, b, steps, &f))
+}
+
+fn row<A, B, U>(out: &mut [U], a: &[A], b: &[B], steps: [usize; 2], f: impl Fn(&A, &B) -> U) {
+    let n = out.len();
+    if steps == [1, 1] {
+        let (a, b) = (&a[..n], &b[..n]);
+        for k in 0..n {
+            out[k] = f(&a[k], &b[k]);
+        }
+    } else {
+        for k in 0..n {
+            out[k] = f(&a[k * steps[0]], &b[k * steps[1]]);
+        }
+    }
+}
+
+fn each_row<A, B, U: Clone + Default>(
+    cx: &EvalCx<'_>,
+    meeting: Meeting,
+    shape: &[usize],
+    a: &[A],
+    b: &[B],
+    row: RowOf<'_, A, B, U>,
+) -> Result<Vec<U>> {
     let rows = Rows::of(cx, meeting, shape)?;
-    let mut out = rows.room(cx, shape)?;
-    let [sa, sb] = rows.steps;
-    let n = rows.len;
-    rows.each(&mut |i, j| match (sa, sb) {
-        (1, 1) => out.extend(a[i..i + n].iter().zip(&b[j..j + n]).map(|(x, y)| f(x, y))),
-        _ => out.extend((0..n).map(|k| f(&a[i + k * sa], &b[j + k * sb]))),
+    // Two small tensors can span an absurd one.
+    let mut out = filled(shape, U::default())?;
+    let mut left = &mut out[..];
+    rows.each(&mut |i, j| {
+        let (now, rest) = std::mem::take(&mut left).split_at_mut(rows.len);
+        left = rest;
+        row(now, &a[i..], &b[j..], rows.steps);
     });
     Ok(out)
 }
@@ -197,17 +232,6 @@ impl Rows {
         let steps = [a.pop().unwrap_or(0), b.pop().unwrap_or(0)];
         let (outer, len) = (shape[..a.len()].to_vec(), shape[a.len()]);
         Ok(Rows { outer, strides: [a, b], len, steps })
-    }
-
-    /// Room for the output; two small tensors can span an absurd one.
-    fn room<U>(&self, cx: &EvalCx<'_>, shape: &[usize]) -> Result<Vec<U>> {
-        let mut out = Vec::new();
-        let reserved = elements(shape).is_some_and(|n| out.try_reserve_exact(n).is_ok());
-        if reserved {
-            Ok(out)
-        } else {
-            Err(cx.fail(format!("there is no memory for an output of shape {shape:?}")))
-        }
     }
 
     fn each(&self, row: &mut dyn FnMut(usize, usize)) {

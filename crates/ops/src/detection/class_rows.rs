@@ -65,7 +65,7 @@ pub(super) fn put_rows(
     images: Vec<Vec<Row>>,
     across_batch: bool,
     sort: SortResult,
-    flat: impl Fn(&Row) -> usize,
+    flat: &dyn Fn(&Row) -> usize,
 ) -> Result<()> {
     let counts: Vec<i64> = images.iter().map(|rows| rows.len() as i64).collect();
     let mut rows: Vec<Row> = images.into_iter().flatten().collect();

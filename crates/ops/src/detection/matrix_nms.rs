@@ -84,7 +84,7 @@ impl Op for MatrixNms {
                 all.push(rows);
             }
         }
-        put_rows(cx, all, self.sort_result_across_batch, self.sort_result_type, |r| r.image * boxes + r.index)
+        put_rows(cx, all, self.sort_result_across_batch, self.sort_result_type, &|r| r.image * boxes + r.index)
     }
 }
 

@@ -165,7 +165,7 @@ impl MulticlassNms {
                 all.push(self.image_rows(image, classes, of_class));
             }
         }
-        put_rows(cx, all, self.sort_result_across_batch, self.sort_result_type, |r| r.image * boxes + r.index)
+        put_rows(cx, all, self.sort_result_across_batch, self.sort_result_type, &|r| r.image * boxes + r.index)
     }
 
     /// Boxes `[classes, boxes, 4]` and scores `[classes, boxes]`, of which `roisnum` says how many each image has.
@@ -190,7 +190,7 @@ impl MulticlassNms {
                 start = end;
             }
         }
-        put_rows(cx, all, self.sort_result_across_batch, self.sort_result_type, |r| {
+        put_rows(cx, all, self.sort_result_across_batch, self.sort_result_type, &|r| {
             (starts[r.image] + r.index) * classes + r.class
         })
     }

@@ -3,7 +3,7 @@
 //! cut; OpenVINO does both, so look there before trusting a habit.
 
 use carafe_graph::{EvalCx, InferCx, Result};
-use carafe_tensor::{ElementType, Number};
+use carafe_tensor::ElementType;
 
 /// Numeric input, output alike.
 pub(crate) fn infer(cx: &mut InferCx<'_>) -> Result<()> {
@@ -33,7 +33,8 @@ pub(crate) fn map_number(cx: &mut EvalCx<'_>, float: impl Fn(f64) -> f64, int: i
 
 /// A float function; the results of integers are rounded to the nearest, halves away from zero.
 pub(crate) fn map_rounded(cx: &mut EvalCx<'_>, f: impl Fn(f64) -> f64) -> Result<()> {
-    if cx.ty(0).is_float() { map_float(cx, f) } else { map_float(cx, |x| f(x).round()) }
+    let rounds = !cx.ty(0).is_float();
+    map_blocks(cx, &mut |block| each(block, &f), rounds)
 }
 
 /// A float function; the results of integers lose their fraction.
@@ -43,24 +44,65 @@ pub(crate) fn map_truncated(cx: &mut EvalCx<'_>, f: impl Fn(f64) -> f64) -> Resu
 
 /// A float function on numbers of any type, stored as Convert would.
 pub(crate) fn map_float(cx: &mut EvalCx<'_>, f: impl Fn(f64) -> f64) -> Result<()> {
-    match cx.ty(0) {
-        ElementType::F32 => map_as::<f32>(cx, f),
-        _ => map_as::<f64>(cx, f),
+    map_blocks(cx, &mut |block| each(block, &f), false)
+}
+
+fn each<T: Copy>(block: &mut [T], f: impl Fn(T) -> T) {
+    for x in block {
+        *x = f(*x);
     }
 }
 
-fn map_as<T: Number>(cx: &mut EvalCx<'_>, f: impl Fn(f64) -> f64) -> Result<()> {
-    let y: Vec<T> = cx.get::<T>(0)?.iter().map(|x| T::from_f64(f(x.to_f64()))).collect();
+// Numbers of a block, so that the function is compiled as one loop over f64 whatever the type of the data.
+const BLOCK: usize = 256;
+
+fn map_blocks(cx: &mut EvalCx<'_>, f: &mut dyn FnMut(&mut [f64]), rounds: bool) -> Result<()> {
     let shape = cx.shape(0).to_vec();
+    if cx.ty(0) == ElementType::F32 {
+        let mut y = cx.get::<f32>(0)?.into_owned();
+        let mut wide = [0.0; BLOCK];
+        for block in y.chunks_mut(BLOCK) {
+            let wide = &mut wide[..block.len()];
+            for (to, from) in wide.iter_mut().zip(&*block) {
+                *to = f64::from(*from);
+            }
+            f(wide);
+            for (to, from) in block.iter_mut().zip(&*wide) {
+                *to = *from as f32;
+            }
+        }
+        return cx.put(0, &shape, y);
+    }
+    let mut y = cx.get::<f64>(0)?.into_owned();
+    f(&mut y);
+    if rounds {
+        each(&mut y, f64::round);
+    }
     cx.put(0, &shape, y)
 }
 
 fn map_integer(cx: &mut EvalCx<'_>, f: impl Fn(i128) -> i128) -> Result<()> {
+    map_integer_blocks(cx, &mut |block| each(block, &f))
+}
+
+fn map_integer_blocks(cx: &mut EvalCx<'_>, f: &mut dyn FnMut(&mut [i128])) -> Result<()> {
     let shape = cx.shape(0).to_vec();
-    let y: Vec<i64> = match cx.ty(0) {
-        ElementType::U64 => cx.get::<u64>(0)?.iter().map(|&x| f(i128::from(x)) as i64).collect(),
-        _ => cx.get::<i64>(0)?.iter().map(|&x| f(i128::from(x)) as i64).collect(),
+    let unsigned = cx.ty(0) == ElementType::U64;
+    let mut y = match unsigned {
+        true => cx.get::<u64>(0)?.iter().map(|&x| x as i64).collect(),
+        false => cx.get::<i64>(0)?.into_owned(),
     };
+    let mut wide = [0; BLOCK];
+    for block in y.chunks_mut(BLOCK) {
+        let wide = &mut wide[..block.len()];
+        for (to, from) in wide.iter_mut().zip(&*block) {
+            *to = if unsigned { i128::from(*from as u64) } else { i128::from(*from) };
+        }
+        f(wide);
+        for (to, from) in block.iter_mut().zip(&*wide) {
+            *to = *from as i64;
+        }
+    }
     cx.put(0, &shape, y)
 }
 

@@ -38,7 +38,7 @@ pub(super) fn shape(cx: &InferCx<'_>) -> Result<PartialShape> {
 }
 
 /// Visits every window of one image in order with the flat positions it covers.
-pub(super) fn each_window(cx: &EvalCx<'_>, mut visit: impl FnMut(&mut dyn Iterator<Item = usize>)) -> Result<()> {
+pub(super) fn each_window(cx: &EvalCx<'_>, visit: &mut dyn FnMut(&mut dyn Iterator<Item = usize>)) -> Result<()> {
     let (image, windows) = (cx.shape(0), cx.out_shape(0)?);
     let three = |shape: &[usize]| {
         let mut all = [1; 3];

@@ -24,7 +24,7 @@ impl Op for AdaptiveAvgPool {
         if !data.is_empty() {
             let mut means = out.iter_mut();
             for image in data.chunks_exact(image_len) {
-                each_window(cx, |positions| {
+                each_window(cx, &mut |positions| {
                     let (sum, count) = positions.fold((0.0, 0.0), |(sum, n), at| (sum + image[at], n + 1.0));
                     if let Some(mean) = means.next() {
                         *mean = sum / count;

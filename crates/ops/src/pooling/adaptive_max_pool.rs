@@ -50,7 +50,7 @@ fn largest<T: Number>(cx: &EvalCx<'_>) -> Result<(Vec<T>, Vec<i64>)> {
     }
     let mut out = values.iter_mut().zip(&mut indices);
     for image in data.chunks_exact(image_len) {
-        each_window(cx, |positions| {
+        each_window(cx, &mut |positions| {
             let Some(mut best) = positions.next() else { return };
             for at in positions {
                 if image[at] > image[best] {

@@ -170,7 +170,7 @@ fn eval(cx: &mut EvalCx<'_>, pool: Pool<'_>, exclude_pad: bool) -> Result<()> {
     if !data.is_empty() {
         let mut means = out.iter_mut();
         for image in data.chunks_exact(grid.image_len()) {
-            each_window(&grid, |positions| {
+            each_window(&grid, &mut |positions| {
                 let (sum, count) = positions.fold((0.0, 0.0), |(sum, n), at| (sum + image[at], n + 1.0));
                 let divisor = volume.unwrap_or(count);
                 if let Some(mean) = means.next() {

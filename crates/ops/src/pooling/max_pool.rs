@@ -227,7 +227,7 @@ fn largest<T: Number>(cx: &EvalCx<'_>, pool: Pool<'_>, axis: i64) -> Result<(Vec
     let data = cx.get::<T>(0)?;
     let mut out = values.iter_mut().zip(&mut indices);
     for (i, image) in data.chunks_exact(grid.image_len()).enumerate() {
-        each_window(&grid, |positions| {
+        each_window(&grid, &mut |positions| {
             let (mut best, mut best_at) = (lowest, 0);
             for at in positions {
                 if image[at] > best {

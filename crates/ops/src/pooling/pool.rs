@@ -76,7 +76,7 @@ pub(super) fn check_index_type(cx: &InferCx<'_>, ty: ElementType) -> Result<()> 
 }
 
 /// Visits every window in order with the flat image positions it covers, row by row.
-pub(super) fn each_window(grid: &Grid, mut visit: impl FnMut(&mut dyn Iterator<Item = usize>)) {
+pub(super) fn each_window(grid: &Grid, visit: &mut dyn FnMut(&mut dyn Iterator<Item = usize>)) {
     let [_, height, width] = grid.image;
     for z in 0..grid.windows[0] {
         let depth = grid.inside(0, z);

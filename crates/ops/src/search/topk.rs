@@ -132,16 +132,16 @@ fn eval(cx: &mut EvalCx<'_>, axis: i64, mode: TopKMode, sort: TopKSort) -> Resul
     if k > n {
         return Err(cx.fail(format!("k is {k}, axis {axis} has {n}")));
     }
-    let positions = with_number!(cx.ty(0), T => {
-        let data = cx.get::<T>(0)?;
-        let mut positions = filled(&out, 0usize)?;
-        let mut row: Vec<usize> = Vec::with_capacity(n);
+    let mut positions = filled(&out, 0usize)?;
+    let mut row: Vec<usize> = Vec::with_capacity(n);
+    // Sorting is compiled once for all types.
+    let mut rank = |by: &dyn Fn(usize, usize) -> Ordering| {
         for o in 0..outer {
             for i in 0..inner {
-                let at = |position: usize| data[(o * n + position) * inner + i];
+                let at = |position: usize| (o * n + position) * inner + i;
                 row.clear();
                 row.extend(0..n);
-                row.sort_by(|&a, &b| better(at(a), at(b), mode));
+                row.sort_by(|&a, &b| by(at(a), at(b)));
                 row.truncate(k);
                 if sort == TopKSort::Index {
                     row.sort_unstable();
@@ -151,7 +151,10 @@ fn eval(cx: &mut EvalCx<'_>, axis: i64, mode: TopKMode, sort: TopKSort) -> Resul
                 }
             }
         }
-        positions
+    };
+    with_number!(cx.ty(0), T => {
+        let data = cx.get::<T>(0)?;
+        rank(&|a, b| better(data[a], data[b], mode));
     });
     // The taken elements themselves, so that no type changes on the way.
     let values = cx.input(0).select(&out, |flat| {

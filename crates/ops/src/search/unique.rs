@@ -73,7 +73,7 @@ impl Op for Unique {
             };
             if cx.ty(0) == ElementType::String {
                 let data = cx.input(0).strings()?;
-                Found::new(n, self.sorted, |a, b| by(a, b, &|i, j| data[i].cmp(&data[j])))
+                Found::new(n, self.sorted, &|a, b| by(a, b, &|i, j| data[i].cmp(&data[j])))
             } else {
                 with_number!(cx.ty(0), T => {
                     let data = cx.get::<T>(0)?;
@@ -82,7 +82,7 @@ impl Op for Unique {
                         // All NaN count as equal, behind every number.
                         x.partial_cmp(&y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
                     };
-                    Found::new(n, self.sorted, |a, b| by(a, b, &element))
+                    Found::new(n, self.sorted, &|a, b| by(a, b, &element))
                 })
             }
         };
@@ -110,7 +110,7 @@ struct Found {
 }
 
 impl Found {
-    fn new(n: usize, sorted: bool, compare: impl Fn(usize, usize) -> Ordering) -> Found {
+    fn new(n: usize, sorted: bool, compare: &dyn Fn(usize, usize) -> Ordering) -> Found {
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| compare(a, b));
         // Runs of equal slices, by where each begins; the sort is stable, so it begins with its first occurrence.
