@@ -146,7 +146,7 @@ unsafe fn scores_tile<V: Simd, const M: usize, const N: usize>(t: &Scores) {
             let q: [V; N] = V::load_many(queries);
             macro_rules! row {
                 ($($i:literal)*) => {$(
-                    if $i < M {
+                    if const { $i < M } {
                         let x = V::splat(*rows.base[$i / 5].wrapping_add(($i % 5) * rows.stride + k));
                         for j in 0..N {
                             acc[$i][j] = x.mul_add(q[j], acc[$i][j]);

@@ -82,14 +82,17 @@ unsafe fn block<L: Simd, const K: usize, const S: usize, const R: usize, const X
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
         let mut acc = [[b.target.start::<L, CARE>(c, mask); X]; R];
-        unroll!(r < (R - 1) * S + K, [0 1 2 3 4 5 6] {
-            if !b.rows[r].is_null() {
-                row::<L, K, S, R, X, CARE>(b, b.rows[r].wrapping_add(c), w, r, &mut acc, mask);
-            }
-        });
+        macro_rules! rows {
+            ($($r:literal)*) => {
+                $(if const { $r < (R - 1) * S + K } && !b.rows[$r].is_null() {
+                    row::<L, K, S, R, X, $r, CARE>(b, b.rows[$r].wrapping_add(c), w, &mut acc, mask);
+                })*
+            };
+        }
+        rows!(0 1 2 3 4 5 6);
         unroll!(t < R, [0 1] {
             unroll!(o < X, 8, {
-                if !CARE || o < b.target.columns {
+                if const { !CARE } || o < b.target.columns {
                     b.target.put::<L, CARE>(t, o, c, acc[t][o], mask, tail);
                 }
             });
@@ -97,39 +100,55 @@ unsafe fn block<L: Simd, const K: usize, const S: usize, const R: usize, const X
     }
 }
 
-/// Adds one input row to all accumulators of its columns.
+/// Whether input row `row` of a block lies under a kernel of `k` rows for output row `t`, `s` rows apart.
+const fn concerns(row: usize, t: usize, s: usize, k: usize) -> bool {
+    row >= t * s && row - t * s < k
+}
+
+/// Adds input row `ROW` to all accumulators of its columns.
 #[inline(always)]
-unsafe fn row<L: Simd, const K: usize, const S: usize, const R: usize, const X: usize, const CARE: bool>(
+unsafe fn row<
+    L: Simd,
+    const K: usize,
+    const S: usize,
+    const R: usize,
+    const X: usize,
+    const ROW: usize,
+    const CARE: bool,
+>(
     b: &Block,
     from: *const f32,
     w: *const f32,
-    r: usize,
     acc: &mut [[L; X]; R],
     mask: L::Mask,
 ) {
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
         let mut taps = [[L::splat(0.0); K]; R];
-        unroll!(t < R, [0 1] {
-            if r >= t * S && r - t * S < K {
-                unroll!(k < K, [0 1 2 3 4] { taps[t][k] = L::load(w.add(((r - t * S) * K + k) * L::N)); });
-            }
-        });
+        macro_rules! taps {
+            ($($t:literal)*) => {
+                $(if const { $t < R && concerns(ROW, $t, S, K) } {
+                    unroll!(k < K, [0 1 2 3 4] { taps[$t][k] = L::load(w.add(((ROW - $t * S) * K + k) * L::N)); });
+                })*
+            };
+        }
+        taps!(0 1);
         // The output columns that input column `j` concerns, each with the kernel column.
         macro_rules! column {
             ($j:literal: $($o:literal $k:literal),*) => {
-                if $j < (X - 1) * S + K && (!CARE || ($j >= b.low && $j < b.high)) {
+                if const { $j < (X - 1) * S + K } && (const { !CARE } || ($j >= b.low && $j < b.high)) {
                     let at = from.wrapping_add($j * b.step);
-                    let v = if CARE { L::load_masked(at, mask) } else { L::load(at) };
-                    unroll!(t < R, [0 1] {
-                        if r >= t * S && r - t * S < K {
-                            $(if $o < X { acc[t][$o] = v.mul_add(taps[t][$k], acc[t][$o]); })*
-                        }
-                    });
+                    let v = if const { CARE } { L::load_masked(at, mask) } else { L::load(at) };
+                    if const { concerns(ROW, 0, S, K) } {
+                        $(if const { $o < X } { acc[0][$o] = v.mul_add(taps[0][$k], acc[0][$o]); })*
+                    }
+                    if const { R > 1 && concerns(ROW, 1, S, K) } {
+                        $(if const { $o < X } { acc[R - 1][$o] = v.mul_add(taps[R - 1][$k], acc[R - 1][$o]); })*
+                    }
                 }
             };
         }
-        if K == 3 && S == 1 {
+        if const { K == 3 && S == 1 } {
             column!(0: 0 0);
             column!(1: 1 0, 0 1);
             column!(2: 2 0, 1 1, 0 2);
@@ -140,7 +159,7 @@ unsafe fn row<L: Simd, const K: usize, const S: usize, const R: usize, const X: 
             column!(7: 6 1, 5 2);
             column!(8: 6 2);
         }
-        if K == 3 && S == 2 {
+        if const { K == 3 && S == 2 } {
             column!(0: 0 0);
             column!(1: 0 1);
             column!(2: 1 0, 0 2);
@@ -157,7 +176,7 @@ unsafe fn row<L: Simd, const K: usize, const S: usize, const R: usize, const X: 
             column!(13: 6 1);
             column!(14: 6 2);
         }
-        if K == 5 && S == 1 {
+        if const { K == 5 && S == 1 } {
             column!(0: 0 0);
             column!(1: 1 0, 0 1);
             column!(2: 2 0, 1 1, 0 2);
@@ -170,7 +189,7 @@ unsafe fn row<L: Simd, const K: usize, const S: usize, const R: usize, const X: 
             column!(9: 6 3, 5 4);
             column!(10: 6 4);
         }
-        if K == 5 && S == 2 {
+        if const { K == 5 && S == 2 } {
             column!(0: 0 0);
             column!(1: 0 1);
             column!(2: 1 0, 0 2);

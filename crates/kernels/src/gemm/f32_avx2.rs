@@ -65,9 +65,9 @@ unsafe fn tile<const M0: usize, const M1: usize, const V: usize>(task: &Task) {
                     let b0 = _mm256_loadu_ps(b.add($u * LANES * V));
                     let b1 = if V == 2 { _mm256_loadu_ps(b.add($u * LANES * V + LANES)) } else { b0 };
                     each_row!(I, {
-                        if I < ROWS && I < M0 + M1 {
-                            let (p, j) = if I < M0 { (p0, I) } else { (p1, I - M0) };
-                            let row = match j {
+                        if const { I < ROWS && I < M0 + M1 } {
+                            let p = if const { I < M0 } { p0 } else { p1 };
+                            let row = match const { if I < M0 { I } else { I - M0 } } {
                                 0 => p,
                                 1 => p.add(ld),
                                 2 => p.add(ld * 2),
@@ -77,7 +77,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const V: usize>(task: &Task) {
                             };
                             let x = _mm256_set1_ps(*row.cast::<f32>().add($u));
                             sums[I % ROWS][0] = _mm256_fmadd_ps(x, b0, sums[I % ROWS][0]);
-                            if V == 2 {
+                            if const { V == 2 } {
                                 sums[I % ROWS][V - 1] = _mm256_fmadd_ps(x, b1, sums[I % ROWS][V - 1]);
                             }
                         }
@@ -167,7 +167,7 @@ unsafe fn store<const M0: usize, const M1: usize, const V: usize>(task: &Task, s
         if task.columns < LANES * V {
             let mut plain = [0.0f32; ROWS * LANES * 2];
             each_row!(I, {
-                if I < ROWS && I < M0 + M1 {
+                if const { I < ROWS && I < M0 + M1 } {
                     for v in 0..V {
                         _mm256_storeu_ps(plain.as_mut_ptr().add((I * V + v) * LANES), sums[I % ROWS][v]);
                     }
@@ -180,13 +180,13 @@ unsafe fn store<const M0: usize, const M1: usize, const V: usize>(task: &Task, s
         macro_rules! all {
             ($i:ident, $v:ident, $x:ident, $value:expr) => {
                 each_row!($i, {
-                    if $i < ROWS && $i < M0 + M1 {
+                    if const { $i < ROWS && $i < M0 + M1 } {
                         {
                             const $v: usize = 0;
                             let $x = sums[$i % ROWS][$v];
                             sums[$i % ROWS][$v] = $value;
                         }
-                        if V == 2 {
+                        if const { V == 2 } {
                             const $v: usize = 1;
                             let $x = sums[$i % ROWS][V - 1];
                             sums[$i % ROWS][V - 1] = $value;

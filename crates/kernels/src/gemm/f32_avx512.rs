@@ -303,14 +303,14 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
     macro_rules! all {
         ($i:ident, $v:ident, $x:ident, $value:expr) => {
             each_row!(S, {
-                if (S < GROUP && S < M0) || (S >= GROUP && S < GROUP + M1) {
-                    let $i = if S < GROUP { S } else { M0 + S - GROUP };
+                if const { (S < GROUP && S < M0) || (S >= GROUP && S < GROUP + M1) } {
+                    let $i = const { if S < GROUP { S } else { M0 + S - GROUP } };
                     {
                         const $v: usize = 0;
                         let $x = sums[S][$v];
                         sums[S][$v] = $value;
                     }
-                    if W > 2 {
+                    if const { W > 2 } {
                         const $v: usize = 1;
                         let $x = sums[S][$v];
                         sums[S][$v] = $value;
@@ -339,7 +339,11 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
         // Vector `v` of a row at `at`, as far as it is there.
         macro_rules! get {
             ($v:expr, $at:expr) => {
-                if whole || $v + 1 < vectors(W) { load::<W>($v, $at) } else { _mm512_maskz_loadu_ps(last, $at) }
+                if const { $v + 1 < vectors(W) } || whole {
+                    load::<W>($v, $at)
+                } else {
+                    _mm512_maskz_loadu_ps(last, $at)
+                }
             };
         }
         if task.post.scale != 1.0 {
@@ -373,9 +377,9 @@ unsafe fn store<const M0: usize, const M1: usize, const W: usize>(task: &Task, s
         }
         all!(i, V, x, {
             let at = task.c.add(i * task.ldc + V * LANES);
-            if !whole && V + 1 == vectors(W) {
+            if const { V + 1 == vectors(W) } && !whole {
                 _mm512_mask_storeu_ps(at, last, x);
-            } else if is_half(W, V) {
+            } else if const { is_half(W, V) } {
                 _mm256_storeu_ps(at, _mm512_castps512_ps256(x));
             } else {
                 _mm512_storeu_ps(at, x);

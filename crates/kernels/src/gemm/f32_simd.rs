@@ -163,42 +163,46 @@ unsafe fn store<S: Simd, const W: usize>(task: &Task, rows: usize, sums: [[S; VE
     unsafe {
         if task.columns < W {
             let mut plain = [0.0f32; ROWS * 16];
-            unroll!(i < rows, [0 1 2 3 4 5] {
-                unroll!(v < W / S::N, 4, { sums[i][v].store(plain.as_mut_ptr().add(i * W + v * S::N)); });
+            unroll!(i < ROWS, [0 1 2 3 4 5] {
+                if i < rows {
+                    unroll!(v < W / S::N, 4, { sums[i][v].store(plain.as_mut_ptr().add(i * W + v * S::N)); });
+                }
             });
             return store_plain(task, plain.as_ptr(), rows, W);
         }
         let (zero, one, scale) = (S::splat(0.0), S::splat(1.0), S::splat(task.post.scale));
         let (p, q) = (S::splat(task.post.p), S::splat(task.post.q));
-        unroll!(i < rows, [0 1 2 3 4 5] {
-            unroll!(v < W / S::N, 4, {
-                let mut x = sums[i][v];
-                let to = task.c.add(i * task.ldc + v * S::N);
-                if task.resume {
-                    x = x + S::load(to);
-                }
-                x = x * scale;
-                if !task.bias.is_null() {
-                    x = x + S::load(task.bias.add(v * S::N));
-                }
-                let add = task.add.wrapping_add(i * task.ld_add + v * S::N);
-                if !task.add.is_null() && !task.post.add_last {
-                    x = x + S::load(add);
-                }
-                // The number itself comes second in every comparison, so that NaN stays.
-                x = match task.post.simple {
-                    Simple::None => x,
-                    Simple::Relu => zero.max(x),
-                    Simple::Clamp => q.min(p.max(x)),
-                    Simple::Leaky => S::select(x.lt(zero), x * p, x),
-                    Simple::HardSwish => x * one.min(zero.max(x.mul_add(p, q))),
-                    Simple::HardSigmoid => one.min(zero.max(x.mul_add(p, q))),
-                };
-                if !task.add.is_null() && task.post.add_last {
-                    x = x + S::load(add);
-                }
-                x.store(to);
-            });
+        unroll!(i < ROWS, [0 1 2 3 4 5] {
+            if i < rows {
+                unroll!(v < W / S::N, 4, {
+                    let mut x = sums[i][v];
+                    let to = task.c.add(i * task.ldc + v * S::N);
+                    if task.resume {
+                        x = x + S::load(to);
+                    }
+                    x = x * scale;
+                    if !task.bias.is_null() {
+                        x = x + S::load(task.bias.add(v * S::N));
+                    }
+                    let add = task.add.wrapping_add(i * task.ld_add + v * S::N);
+                    if !task.add.is_null() && !task.post.add_last {
+                        x = x + S::load(add);
+                    }
+                    // The number itself comes second in every comparison, so that NaN stays.
+                    x = match task.post.simple {
+                        Simple::None => x,
+                        Simple::Relu => zero.max(x),
+                        Simple::Clamp => q.min(p.max(x)),
+                        Simple::Leaky => S::select(x.lt(zero), x * p, x),
+                        Simple::HardSwish => x * one.min(zero.max(x.mul_add(p, q))),
+                        Simple::HardSigmoid => one.min(zero.max(x.mul_add(p, q))),
+                    };
+                    if !task.add.is_null() && task.post.add_last {
+                        x = x + S::load(add);
+                    }
+                    x.store(to);
+                });
+            }
         });
     }
 }

@@ -140,17 +140,7 @@ impl ScatterNd {
         let (first, next) = workspace[..words].split_at_mut(data.len() / inner);
         self.list(exec, indices, first, next);
         let lists = Lists { first, next };
-        macro_rules! joined {
-            ($($kind:ident)*) => {
-                match how {
-                    $(Reduction::$kind => {
-                        lists.join(exec, data, updates, inner, out, |w, u| join::<T>(Reduction::$kind, w, u))
-                    })*
-                    Reduction::None | Reduction::Mean => {}
-                }
-            };
-        }
-        joined!(Sum Sub Prod Min Max Or And Xor);
+        lists.join(exec, data, updates, how, inner, out);
         Ok(())
     }
 
@@ -192,15 +182,7 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    fn join<T: Number>(
-        &self,
-        exec: &Exec<'_>,
-        data: &[T],
-        updates: &[T],
-        inner: usize,
-        out: &mut [T],
-        join: impl Fn(T::Wide, T::Wide) -> T::Wide + Sync,
-    ) {
+    fn join<T: Number>(&self, exec: &Exec<'_>, data: &[T], updates: &[T], how: Reduction, inner: usize, out: &mut [T]) {
         // Cut without regard to rows, of which there may be few and long ones.
         let (total, chunks) = (data.len(), chunks_of(exec, size_of_val(data)));
         let out = SharedMut::new(out);
@@ -220,9 +202,24 @@ impl Lists<'_> {
                 // The part of the row that is this chunk's.
                 let columns = mine.start.max(row * inner) - row * inner..mine.end.min((row + 1) * inner) - row * inner;
                 let to = &mut target[row * inner + columns.start - mine.start..][..columns.len()];
-                self.join_row(t, inner, columns.start, updates, to, &join);
+                self.join_row_by(how, t, inner, columns.start, updates, to);
             }
         });
+    }
+
+    // One loop for each reduction, within what is compiled once for a type.
+    fn join_row_by<T: Number>(&self, how: Reduction, t: u32, inner: usize, column: usize, updates: &[T], to: &mut [T]) {
+        macro_rules! joined {
+            ($($kind:ident)*) => {
+                match how {
+                    $(Reduction::$kind => {
+                        self.join_row(t, inner, column, updates, to, |w, u| join::<T>(Reduction::$kind, w, u))
+                    })*
+                    Reduction::None | Reduction::Mean => {}
+                }
+            };
+        }
+        joined!(Sum Sub Prod Min Max Or And Xor);
     }
 
     // Joins columns from `column` on of the updates from `t` on.
@@ -234,11 +231,13 @@ impl Lists<'_> {
         column: usize,
         updates: &[T],
         to: &mut [T],
-        join: &impl Fn(T::Wide, T::Wide) -> T::Wide,
+        join: impl Fn(T::Wide, T::Wide) -> T::Wide,
     ) {
         if self.next[t as usize] == NOBODY {
             let from = &updates[t as usize * inner + column..][..to.len()];
-            to.iter_mut().zip(from).for_each(|(x, u)| *x = T::narrow(join(x.wide(), u.wide())));
+            for i in 0..to.len() {
+                to[i] = T::narrow(join(to[i].wide(), from[i].wide()));
+            }
             return;
         }
         if let [x] = to {
@@ -253,14 +252,20 @@ impl Lists<'_> {
         let mut wide = [T::ZERO; JOINED];
         for (piece, to) in to.chunks_mut(JOINED).enumerate() {
             let wide = &mut wide[..to.len()];
-            wide.iter_mut().zip(&*to).for_each(|(w, x)| *w = x.wide());
+            for i in 0..to.len() {
+                wide[i] = to[i].wide();
+            }
             let mut t = t;
             while t != NOBODY {
                 let from = &updates[t as usize * inner + column + piece * JOINED..][..wide.len()];
-                wide.iter_mut().zip(from).for_each(|(w, u)| *w = join(*w, u.wide()));
+                for i in 0..from.len() {
+                    wide[i] = join(wide[i], from[i].wide());
+                }
                 t = self.next[t as usize];
             }
-            to.iter_mut().zip(&*wide).for_each(|(x, w)| *x = T::narrow(*w));
+            for i in 0..to.len() {
+                to[i] = T::narrow(wide[i]);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! ranks differ and say all about the order. Elements that cannot be among the best any more are passed over a block at
 //! a time.
 
-use super::Number;
+use super::number::{Number, Rank};
 use crate::Isa;
 
 /// Elements that are looked at together.
@@ -28,6 +28,24 @@ pub(super) use for_levels;
 /// rare.
 pub(super) fn room_for(n: usize, k: usize) -> usize {
     n.min(k + (3 * k).max(8 * BLOCK))
+}
+
+/// Brings the `k` highest to the front, the least of them last. This and sorting know no element types and levels, so that
+/// they are compiled for each kind of rank only.
+#[inline(never)]
+fn bring_highest<R: Rank>(ranks: &mut [R], k: usize) {
+    ranks.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
+}
+
+/// The highest first.
+#[inline(never)]
+pub(super) fn sort_by_rank<R: Rank>(ranks: &mut [R]) {
+    ranks.sort_unstable_by(|a, b| b.cmp(a));
+}
+
+#[inline(never)]
+pub(super) fn sort_by_position<R: Rank>(ranks: &mut [R]) {
+    ranks.sort_unstable_by_key(|r| r.position());
 }
 
 for_levels! {
@@ -56,7 +74,7 @@ fn best_ranks_any<T: Number>(
     while at < n {
         let end = (at + BLOCK).min(n);
         if len + (end - at) > ranks.len() {
-            ranks[..len].select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
+            bring_highest(&mut ranks[..len], k);
             len = k;
             sieve.least = Some(data[T::rank_position(ranks[k - 1]) as usize * step]);
         }
@@ -77,7 +95,7 @@ fn best_ranks_any<T: Number>(
         at = end;
     }
     if len > k {
-        ranks[..len].select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
+        bring_highest(&mut ranks[..len], k);
         len = k;
     }
     len

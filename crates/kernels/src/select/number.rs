@@ -7,7 +7,7 @@ use bytemuck::Pod;
 pub trait Number: Pod + PartialOrd + Send + Sync + std::fmt::Debug {
     type Wide: Pod + PartialOrd + Send + Sync;
     /// Value and position in one; more is better.
-    type Rank: Ord + Pod + Send + Sync;
+    type Rank: Rank;
     const ZERO: Self::Wide;
     const ONE: Self::Wide;
     const LOWEST: Self::Wide;
@@ -39,7 +39,29 @@ pub trait Number: Pod + PartialOrd + Send + Sync + std::fmt::Debug {
     /// equal ones the first position.
     fn rank(self, max: bool, position: u32) -> Self::Rank;
     /// The position within a rank.
-    fn rank_position(rank: Self::Rank) -> u32;
+    #[inline(always)]
+    fn rank_position(rank: Self::Rank) -> u32 {
+        rank.position()
+    }
+}
+
+/// A value in the high bits, and the position turned over below it, so that of equal values the first is more.
+pub trait Rank: Ord + Pod + Send + Sync {
+    fn position(self) -> u32;
+}
+
+impl Rank for u64 {
+    #[inline(always)]
+    fn position(self) -> u32 {
+        !(self as u32)
+    }
+}
+
+impl Rank for u128 {
+    #[inline(always)]
+    fn position(self) -> u32 {
+        !(self as u32)
+    }
 }
 
 macro_rules! integers {
@@ -103,10 +125,6 @@ macro_rules! integers {
                 let order = if max { order } else { !order };
                 (order as $rank) << 32 | !position as $rank
             }
-            #[inline(always)]
-            fn rank_position(rank: $rank) -> u32 {
-                !(rank as u32)
-            }
         }
     )*};
 }
@@ -166,10 +184,6 @@ macro_rules! floats {
                 let order = if max { order } else { !order };
                 let order = if self.is_nan() { 0 } else { order };
                 (order as $rank) << 32 | !position as $rank
-            }
-            #[inline(always)]
-            fn rank_position(rank: $rank) -> u32 {
-                !(rank as u32)
             }
         }
     )*};

@@ -3,8 +3,9 @@
 //! best any more is passed over a vector at a time.
 
 use super::Number;
-use super::best::{FEW, LANES, best_few, best_of_lanes, best_of_row, best_ranks, room_for};
-use crate::movement::indices::Index;
+use super::best::{
+    FEW, LANES, best_few, best_of_lanes, best_of_row, best_ranks, room_for, sort_by_position, sort_by_rank,
+};
 use crate::movement::{IndicesMut, product};
 use crate::{Exec, SharedMut, part_of};
 
@@ -15,6 +16,13 @@ pub enum Sort {
     Value,
     /// By their place.
     Index,
+}
+
+/// Where positions are written, of either type.
+#[derive(Clone, Copy)]
+enum Positions<'a> {
+    I32(SharedMut<'a, i32>),
+    I64(SharedMut<'a, i64>),
 }
 
 /// The best along an axis.
@@ -60,20 +68,14 @@ impl TopK {
         if values.is_empty() {
             return;
         }
-        let values = SharedMut::new(values);
-        match indices {
-            IndicesMut::I32(list) => self.all(exec, data, values, SharedMut::new(list)),
-            IndicesMut::I64(list) => self.all(exec, data, values, SharedMut::new(list)),
-        }
+        let positions = match indices {
+            IndicesMut::I32(list) => Positions::I32(SharedMut::new(list)),
+            IndicesMut::I64(list) => Positions::I64(SharedMut::new(list)),
+        };
+        self.all(exec, data, SharedMut::new(values), positions);
     }
 
-    fn all<T: Number, I: Index>(
-        &self,
-        exec: &Exec<'_>,
-        data: &[T],
-        values: SharedMut<'_, T>,
-        positions: SharedMut<'_, I>,
-    ) {
+    fn all<T: Number>(&self, exec: &Exec<'_>, data: &[T], values: SharedMut<'_, T>, positions: Positions<'_>) {
         let TopK { outer, n, inner, k, max, sort } = *self;
         let isa = exec.isa;
         let share = |things: usize| {
@@ -86,7 +88,10 @@ impl TopK {
             // SAFETY: one element, which belongs to a row that one chunk has.
             unsafe {
                 values.part(to..to + 1)[0] = data[from];
-                positions.part(to..to + 1)[0] = I::of(position);
+                match positions {
+                    Positions::I32(list) => list.part(to..to + 1)[0] = position as i32,
+                    Positions::I64(list) => list.part(to..to + 1)[0] = position as i64,
+                }
             }
         };
         if k == 1 && inner > 1 {
@@ -126,8 +131,8 @@ impl TopK {
                 let ranks = &mut ranks[..k];
                 match sort {
                     Sort::Value if k <= FEW => {}
-                    Sort::Value => ranks.sort_unstable_by(|a, b| b.cmp(a)),
-                    Sort::Index => ranks.sort_unstable_by_key(|&r| T::rank_position(r)),
+                    Sort::Value => sort_by_rank(ranks),
+                    Sort::Index => sort_by_position(ranks),
                 }
                 ranks.iter().enumerate().for_each(|(number, &r)| put(o, i, number, T::rank_position(r) as usize));
             }

@@ -2,6 +2,10 @@
 //! vector type: no other module can name one, so a function that has `S: Simd` runs on a machine with its instructions.
 
 use super::Simd;
+#[cfg(not(target_arch = "x86_64"))]
+use super::scalar as baseline;
+#[cfg(target_arch = "x86_64")]
+use super::sse2 as baseline;
 use crate::Isa;
 
 /// A piece of work written once for all levels.
@@ -27,7 +31,7 @@ pub(crate) unsafe fn run<K: Kernel>(isa: Isa, args: K::Args<'_>) -> K::Out {
     // SAFETY: the token in `isa` proves that the machine has the level; the rest is the caller's promise.
     unsafe {
         match isa {
-            Isa::Scalar => super::scalar::F32x4::call::<K>(args),
+            Isa::Scalar => baseline::F32x4::call::<K>(args),
             #[cfg(target_arch = "aarch64")]
             Isa::Neon(_) => super::neon::F32x4::call::<K>(args),
             #[cfg(target_arch = "x86_64")]
@@ -44,7 +48,7 @@ where
     K: for<'a> Kernel<Args<'a> = &'a J, Out = ()>,
 {
     match isa {
-        Isa::Scalar => super::scalar::F32x4::call::<K>,
+        Isa::Scalar => baseline::F32x4::call::<K>,
         #[cfg(target_arch = "aarch64")]
         Isa::Neon(_) => super::neon::F32x4::call::<K>,
         #[cfg(target_arch = "x86_64")]

@@ -17,6 +17,7 @@
 //! (`movement/tiles.rs`), woven streams (`movement/weave.rs`), planes to pixels (`conv/fill.rs`). A test keeps it so.
 
 mod dispatch;
+#[cfg(not(target_arch = "x86_64"))]
 mod scalar;
 mod unroll;
 
@@ -26,6 +27,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 
 pub(crate) use dispatch::{Entry, Kernel, dispatch, entry, run};
 pub(crate) use unroll::unroll;

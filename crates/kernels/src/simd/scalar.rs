@@ -81,6 +81,8 @@ impl Simd for F32x4 {
     const FAST_LDEXP: bool = false;
     const FUSED: bool = false;
 
+    // Once for each kernel, not inside of everything that picks a level.
+    #[inline(never)]
     unsafe fn call<K: Kernel>(args: K::Args<'_>) -> K::Out {
         // SAFETY: the caller's promise; no instructions are needed.
         unsafe { K::run::<Self>(args) }

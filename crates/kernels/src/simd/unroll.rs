@@ -1,10 +1,10 @@
 //! Loops over registers.
 
 /// Repeats a block with a literal index while it is below a bound that is known when compiling. Unlike a loop it is gone
-/// before arrays are split into registers.
+/// before arrays are split into registers, and what lies beyond the bound is not even handed to the optimiser.
 macro_rules! unroll {
     ($i:ident < $n:expr, [$($k:literal)*] $body:block) => {
-        $(if $k < $n {
+        $(if const { $k < $n } {
             #[allow(unused_variables)]
             let $i: usize = $k;
             $body
