@@ -21,5 +21,6 @@ mod pruning;
 mod replacement;
 mod sequences;
 mod silence;
+mod targets;
 mod tf_detection;
 mod unread_attributes;
