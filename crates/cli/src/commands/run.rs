@@ -11,8 +11,7 @@ use carafe::{
     CompiledModel, Content, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result,
     files,
 };
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -175,31 +174,58 @@ fn profile_text(device: &str, profile: &[NodeProfile]) -> String {
     out
 }
 
-/// One line of a batch list.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One entry of a batch list.
 struct BatchItem {
     model: PathBuf,
-    #[serde(default)]
     inputs: BTreeMap<String, PathBuf>,
     /// Folder for outputs.json and the tensors, or error.txt.
     out: PathBuf,
-    #[serde(default = "once")]
     repeat: usize,
     /// Also write the model, uncompressed, to this .xml.
-    #[serde(default)]
     convert: Option<PathBuf>,
 }
 
-fn once() -> usize {
-    1
+impl BatchItem {
+    fn of(value: &Value) -> std::result::Result<BatchItem, String> {
+        let fields = value.as_object().ok_or_else(|| format!("an entry must be an object, found {value}"))?;
+        const KNOWN: [&str; 5] = ["model", "inputs", "out", "repeat", "convert"];
+        if let Some(name) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+            return Err(format!("unknown field `{name}`, expected one of {}", KNOWN.join(", ")));
+        }
+        let path = |name: &str, value: &Value| {
+            value.as_str().map(PathBuf::from).ok_or_else(|| format!("`{name}` must be a path, found {value}"))
+        };
+        let required = |name: &str| path(name, fields.get(name).ok_or_else(|| format!("missing field `{name}`"))?);
+        let inputs = match fields.get("inputs") {
+            Some(list) => list.as_object().ok_or_else(|| format!("`inputs` must be an object, found {list}"))?,
+            None => &serde_json::Map::new(),
+        };
+        let inputs = inputs.iter().map(|(name, value)| Ok((name.clone(), path(name, value)?)));
+        Ok(BatchItem {
+            model: required("model")?,
+            inputs: inputs.collect::<std::result::Result<_, String>>()?,
+            out: required("out")?,
+            repeat: match fields.get("repeat") {
+                Some(n) => {
+                    n.as_u64().map(|n| n as usize).ok_or_else(|| format!("`repeat` must be a count, found {n}"))?
+                }
+                None => 1,
+            },
+            convert: match fields.get("convert") {
+                Some(Value::Null) | None => None,
+                Some(to) => Some(path("convert", to)?),
+            },
+        })
+    }
 }
 
 fn run_batch(core: &Core, args: &RunArgs, list: &Path, properties: &Properties, limit: &TimeLimit) -> Result<()> {
     let shown = list.display();
     let text = files::read_text(list).map_err(|e| Error::io(format!("cannot read `{shown}`"), &e))?;
+    let wrong = |why: String| Error::invalid(format!("batch list `{shown}`: {why}"));
+    let entries: Vec<Value> = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let items: Vec<BatchItem> =
-        serde_json::from_str(&text).map_err(|e| Error::invalid(format!("batch list `{shown}`: {e}")))?;
+        entries.iter().map(BatchItem::of).collect::<std::result::Result<_, _>>().map_err(wrong)?;
     let (total, mut failed) = (items.len(), 0);
     for item in items {
         if let Err(e) = run_item(core, args, &item, properties, limit) {
