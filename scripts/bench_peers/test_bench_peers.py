@@ -54,6 +54,10 @@ class Differences(unittest.TestCase):
     def test_the_same_nan_is_no_difference(self):
         self.assertEqual(run.difference([np.array([np.nan, 1.0])], [np.array([np.nan, 1.0])]), 0)
 
+    def test_a_quantized_value_may_be_a_step_apart(self):
+        self.assertEqual(run.difference([np.array([3, 100], np.int8)], [np.array([4, 100], np.int8)]), 0)
+        self.assertAlmostEqual(run.difference([np.array([3, 100], np.int8)], [np.array([5, 100], np.int8)]), 0.01)
+
     def test_another_shape_is_told(self):
         self.assertIn("expected [(2,)]", run.difference([np.zeros(2)], [np.zeros(3)]))
 
