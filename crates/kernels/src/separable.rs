@@ -4,7 +4,7 @@
 use crate::epilogue::{Quick, SplitEpilogue};
 use crate::gemm::Micro;
 use crate::gemm::panels::Panels;
-use crate::gemm::region::{Ending, Product};
+use crate::gemm::region::{Product, TileEpilogue};
 use crate::{Act, ConvShape, Depthwise, Epilogue, Exec, Gemm, Isa, SharedMut};
 
 /// Floats of intermediate rows that a thread keeps.
@@ -80,7 +80,7 @@ impl Separable {
         if pixels * n == 0 {
             return;
         }
-        let ending = Ending::new(self.isa, epilogue, 1.0, pixels, n);
+        let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, pixels, n);
         let epilogue = SplitEpilogue::new(between);
         assert!(!epilogue.has_rest(), "{between:?} between");
         epilogue.check(pixels, k);
@@ -105,7 +105,7 @@ impl Separable {
                 b: b.get(),
                 c: out.as_ptr().wrapping_add(pixel * n),
                 ldc: n,
-                ending,
+                tile_epilogue,
                 first_row: pixel,
                 first_column: 0,
                 all_columns: n,

@@ -163,8 +163,8 @@ fn variables(n: &mut NodeCx<'_>) -> Result<Vec<Variable>> {
             if gives != count {
                 return Err(n.fail(format!("`body` gives {gives} values, the loop has {count} variables")));
             }
-            let makers = makers(graph);
-            (0..count).map(|i| hands_on(graph, &makers, i)).collect()
+            let producers = producers(graph);
+            (0..count).map(|i| hands_on(graph, &producers, i)).collect()
         }
         None => vec![],
     };
@@ -185,12 +185,12 @@ fn variables(n: &mut NodeCx<'_>) -> Result<Vec<Variable>> {
     Ok(variables)
 }
 
-fn makers(graph: &SourceGraph) -> HashMap<&str, &SourceNode> {
+fn producers(graph: &SourceGraph) -> HashMap<&str, &SourceNode> {
     graph.nodes.iter().flat_map(|node| node.outputs.iter().map(move |o| (o.as_str(), node))).collect()
 }
 
 // Whether a body gives a variable back as it was.
-fn hands_on(graph: &SourceGraph, makers: &HashMap<&str, &SourceNode>, variable: usize) -> bool {
+fn hands_on(graph: &SourceGraph, producers: &HashMap<&str, &SourceNode>, variable: usize) -> bool {
     let Some(outputs) = &graph.outputs else { return false };
     let mut name = outputs[variable].name.as_str();
     for _ in 0..graph.nodes.len() + graph.aliases.len() + 1 {
@@ -198,7 +198,7 @@ fn hands_on(graph: &SourceGraph, makers: &HashMap<&str, &SourceNode>, variable: 
             name = of;
             continue;
         }
-        match makers.get(name) {
+        match producers.get(name) {
             Some(node) if node.op_type == "Identity" => match node.inputs.first() {
                 Some(input) => name = input,
                 None => return false,

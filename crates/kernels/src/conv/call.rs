@@ -5,7 +5,7 @@ use super::direct::{Conv, Path};
 use super::fill::{self, Input, Rows};
 use crate::exec::Stop;
 use crate::gemm::FIRST_ROWS;
-use crate::gemm::region::{Ending, Product};
+use crate::gemm::region::{Product, TileEpilogue};
 use crate::gemm::task::Task;
 use crate::{SharedMut, part_of};
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(super) struct Call<'a> {
     pub(super) packed: &'a [f32],
     pub(super) out: SharedMut<'a, f32>,
     pub(super) out_stride: usize,
-    pub(super) ending: Ending<'a>,
+    pub(super) tile_epilogue: TileEpilogue<'a>,
     /// The strip each thread has in its scratch, told by its first unit: the next chunk may need the same.
     pub(super) held: [AtomicUsize; HELD],
     pub(super) stop: Stop<'a>,
@@ -113,7 +113,7 @@ impl Call<'_> {
             b: self.packed[group * conv.panels.floats(conv.k())..].as_ptr(),
             c: self.out.as_ptr().wrapping_add(pixels.start * self.out_stride + group * conv.panels.n),
             ldc: self.out_stride,
-            ending: self.ending,
+            tile_epilogue: self.tile_epilogue,
             first_row: pixels.start,
             first_column: group * conv.panels.n,
             all_columns: conv.shape.out_channels,
@@ -199,7 +199,7 @@ impl Call<'_> {
                             };
                             // SAFETY: the copied rows hold every tap of the tile; the tile is this thread's own.
                             unsafe {
-                                self.ending.direct(&mut task, pixel, column, last);
+                                self.tile_epilogue.direct(&mut task, pixel, column, last);
                                 run(&task);
                             }
                         }
@@ -211,7 +211,7 @@ impl Call<'_> {
         let rows = (first + strip.start) * out_w..(first + strip.end) * out_w;
         let alone = to - from == shape.out_channels;
         // SAFETY: this thread has just written the rectangle.
-        unsafe { self.ending.after(self.out.as_ptr(), self.out_stride, rows, from..to, alone, thread) };
+        unsafe { self.tile_epilogue.after(self.out.as_ptr(), self.out_stride, rows, from..to, alone, thread) };
     }
 }
 

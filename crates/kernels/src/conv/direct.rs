@@ -6,7 +6,7 @@ use super::call::{Call, HELD};
 use super::fill::Rows;
 use crate::gemm::grid::{Grid, Size};
 use crate::gemm::panels::Panels;
-use crate::gemm::region::{Ending, STRIP};
+use crate::gemm::region::{STRIP, TileEpilogue};
 use crate::gemm::{Gemm, Micro};
 use crate::{Epilogue, Exec, Isa, SharedMut};
 use std::sync::atomic::AtomicUsize;
@@ -205,15 +205,23 @@ impl Conv {
             out.len()
         );
         assert!(packed.len() >= self.packed_floats(), "{} floats for packed weights", packed.len());
-        let ending = Ending::new(self.isa, epilogue, 1.0, pixels, shape.out_channels);
+        let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, pixels, shape.out_channels);
         if matches!(self.path, Path::Pixels) && self.groups() == 1 {
             let gemm = self.gemm();
             return gemm.run(exec, pixels, input, self.in_stride, packed, out, out_stride, epilogue);
         }
         assert!(exec.scratch.floats() >= self.scratch_floats(), "scratch of {} floats", exec.scratch.floats());
         let held = [const { AtomicUsize::new(usize::MAX) }; HELD];
-        let call =
-            Call { conv: self, input, packed, out: SharedMut::new(out), out_stride, ending, held, stop: exec.stop };
+        let call = Call {
+            conv: self,
+            input,
+            packed,
+            out: SharedMut::new(out),
+            out_stride,
+            tile_epilogue,
+            held,
+            stop: exec.stop,
+        };
         let panels = self.groups() * self.panels.count();
         let units = match self.path {
             Path::Rows { .. } => pixels / shape.out_spatial()[2],

@@ -2,7 +2,7 @@
 
 use super::dots::dots;
 use super::panels::Panels;
-use super::region::{Ending, Product, STRIP};
+use super::region::{Product, STRIP, TileEpilogue};
 use super::task::Task;
 use super::{Micro, SKINNY, pack};
 use crate::{Epilogue, Exec, Isa, SharedMut, part_of};
@@ -93,7 +93,7 @@ impl BatchMatMul {
             assert!(len >= need, "{name} has {len} floats of {need}");
         }
         assert!(exec.scratch.floats() >= self.scratch_floats(), "scratch of {} floats", exec.scratch.floats());
-        let ending = Ending::new(self.isa, epilogue, self.scale, batch * m, n);
+        let tile_epilogue = TileEpilogue::new(self.isa, epilogue, self.scale, batch * m, n);
         let out = SharedMut::new(c);
         let panels = self.panels.count();
         let (by_panel, by_row) = self.split(exec.threads());
@@ -115,7 +115,7 @@ impl BatchMatMul {
                     b: b.as_ptr().wrapping_add(self.b.offsets[item]),
                     c: out.as_ptr().wrapping_add(self.c.offsets[item]),
                     ldc: self.c.stride,
-                    ending,
+                    tile_epilogue,
                     first_row: item * m,
                     first_column: 0,
                     all_columns: self.c.stride,
@@ -228,7 +228,7 @@ impl BatchMatMul {
             };
             // SAFETY: rows and panel lie inside the matrices; the scratch has room for a panel.
             unsafe {
-                whole.ending.direct(&mut task, whole.first_row + rows.start, column, true);
+                whole.tile_epilogue.direct(&mut task, whole.first_row + rows.start, column, true);
                 if self.b.transposed {
                     task.b = whole.b.add(column * self.b.stride);
                     dots(self.isa, self.micro, &task, rows.len(), self.b.stride);
@@ -242,14 +242,14 @@ impl BatchMatMul {
                 (self.micro.skinny(rows.len(), width))(&task);
             }
         }
-        if whole.ending.has_more() {
+        if whole.tile_epilogue.has_more() {
             let first = panels.start * self.panels.width;
             let columns = first..self.panels.n.min(panels.end * self.panels.width);
             let alone = columns.len() == whole.all_columns;
             let c = whole.c.wrapping_sub(whole.first_row * whole.ldc);
             let rows = whole.first_row + rows.start..whole.first_row + rows.end;
             // SAFETY: this thread has just written the rectangle.
-            unsafe { whole.ending.after(c, whole.ldc, rows, columns, alone, thread) };
+            unsafe { whole.tile_epilogue.after(c, whole.ldc, rows, columns, alone, thread) };
         }
     }
 }

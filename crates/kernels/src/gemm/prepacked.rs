@@ -3,7 +3,7 @@
 use super::grid::{Grid, Size};
 use super::pack;
 use super::panels::Panels;
-use super::region::{Ending, Product};
+use super::region::{Product, TileEpilogue};
 use super::{Micro, SKINNY};
 use crate::{Epilogue, Exec, Isa, SharedMut};
 
@@ -116,7 +116,7 @@ impl Gemm {
             b: packed.as_ptr(),
             c: c.as_mut_ptr(),
             ldc,
-            ending: Ending::new(self.isa, epilogue, 1.0, m, n),
+            tile_epilogue: TileEpilogue::new(self.isa, epilogue, 1.0, m, n),
             first_row: 0,
             first_column: 0,
             all_columns: n,

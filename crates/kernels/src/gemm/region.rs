@@ -23,7 +23,7 @@ const NEAR: usize = 32 * 1024;
 
 /// What follows the sums, checked against the size of the output.
 #[derive(Clone, Copy)]
-pub(crate) struct Ending<'a> {
+pub(crate) struct TileEpilogue<'a> {
     post: Post,
     later: Act,
     bias: *const f32,
@@ -35,13 +35,13 @@ pub(crate) struct Ending<'a> {
 }
 
 // SAFETY: it stands for the shared slices of an `Epilogue`, which may be read by any thread.
-unsafe impl Sync for Ending<'_> {}
+unsafe impl Sync for TileEpilogue<'_> {}
 // SAFETY: as above.
-unsafe impl Send for Ending<'_> {}
+unsafe impl Send for TileEpilogue<'_> {}
 
-impl<'a> Ending<'a> {
+impl<'a> TileEpilogue<'a> {
     /// For an output of `rows x columns`. Panics when the slices of the epilogue are too short for it.
-    pub(crate) fn new(isa: Isa, epilogue: &Epilogue<'a>, scale: f32, rows: usize, columns: usize) -> Ending<'a> {
+    pub(crate) fn new(isa: Isa, epilogue: &Epilogue<'a>, scale: f32, rows: usize, columns: usize) -> TileEpilogue<'a> {
         let (post, later) = Post::of(epilogue, scale);
         if let Some(bias) = epilogue.bias {
             assert!(bias.len() >= columns, "a bias of {} for {columns} columns", bias.len());
@@ -52,7 +52,7 @@ impl<'a> Ending<'a> {
         let (add, ld_add) = epilogue.add.map_or((std::ptr::null(), 0), |(a, s)| (a.as_ptr(), s));
         let add_later = !add.is_null() && epilogue.add_last && later != Act::None;
         let bias = epilogue.bias.map_or(std::ptr::null(), <[f32]>::as_ptr);
-        Ending { post, later, bias, add, ld_add, add_later, finish: epilogue.finish, isa }
+        TileEpilogue { post, later, bias, add, ld_add, add_later, finish: epilogue.finish, isa }
     }
 
     /// Fills in the part of a task that says what follows: nothing before the last block of the sums.
@@ -75,7 +75,7 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Whether there is work for [`Ending::after`].
+    /// Whether there is work for [`TileEpilogue::after`].
     pub(crate) fn has_more(&self) -> bool {
         self.later != Act::None || self.finish.is_some()
     }
@@ -144,7 +144,7 @@ pub(crate) struct Product<'a> {
     pub(crate) b: *const f32,
     pub(crate) c: *mut f32,
     pub(crate) ldc: usize,
-    pub(crate) ending: Ending<'a>,
+    pub(crate) tile_epilogue: TileEpilogue<'a>,
     /// The row of the whole output that row 0 of `a` and `c` is; `add` and `finish` count from there.
     pub(crate) first_row: usize,
     /// The same for column 0 of `b` and `c`.
@@ -195,7 +195,7 @@ impl Product<'_> {
         let alone = columns.len() == self.all_columns;
         let skinny = rows.len() <= SKINNY && self.k >= 16;
         let mut strip_rows = Self::strip_rows(self.micro, self.k);
-        if self.ending.has_more() {
+        if self.tile_epilogue.has_more() {
             // What is left to do finds the strip of `C` in the cache, too.
             strip_rows = strip_rows.min((STRIP / columns.len() / self.micro.rows).max(MANY) * self.micro.rows);
         }
@@ -223,13 +223,13 @@ impl Product<'_> {
                 // SAFETY: the strip lies inside the rectangle.
                 unsafe { self.strip(&strip, &panels, &block, a, lda, skinny) };
             }
-            if self.ending.has_more() {
+            if self.tile_epilogue.has_more() {
                 // SAFETY: this thread has just written the rectangle.
                 unsafe {
                     let c = self.c.wrapping_sub(self.first_row * self.ldc + self.first_column);
                     let columns = self.first_column + columns.start..self.first_column + columns.end;
                     let rows = self.first_row + strip.start..self.first_row + strip.end;
-                    self.ending.after(c, self.ldc, rows, columns, alone, thread);
+                    self.tile_epilogue.after(c, self.ldc, rows, columns, alone, thread);
                 }
             }
         }
@@ -273,7 +273,7 @@ impl Product<'_> {
             // SAFETY: the tile lies inside the matrices.
             unsafe {
                 let (row, column) = (self.first_row + row, self.first_column + column);
-                self.ending.direct(&mut task, row, column, block.end == self.k);
+                self.tile_epilogue.direct(&mut task, row, column, block.end == self.k);
                 run(&task);
             }
         };

@@ -3,7 +3,7 @@
 
 use super::blend::Blend;
 use crate::gemm::panels::Panels;
-use crate::gemm::region::{Ending, Product, STRIP};
+use crate::gemm::region::{Product, STRIP, TileEpilogue};
 use crate::gemm::{Gemm, Micro};
 use crate::simd::{Simd, dispatch};
 use crate::{ConvShape, Epilogue, Exec, Isa, SharedMut};
@@ -157,7 +157,7 @@ impl Deformable {
         assert!(moves.offsets.len() >= 2 * planes * pixels, "{} offsets", moves.offsets.len());
         assert!(moves.mask.is_none_or(|m| m.len() >= planes * pixels), "a mask of another size");
         assert!(exec.scratch.floats() >= self.scratch_floats(), "scratch of {} floats", exec.scratch.floats());
-        let ending = Ending::new(self.isa, epilogue, 1.0, pixels, conv.out_channels);
+        let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, pixels, conv.out_channels);
         let of = |planes: usize, last: bool| {
             let each = pixels / conv.batch;
             Place { image: planes * each, plane: if last { 1 } else { each }, pixel: if last { planes } else { 1 } }
@@ -192,7 +192,7 @@ impl Deformable {
                     b: packed[group * self.panels.floats(self.k())..].as_ptr(),
                     c: out.as_ptr().wrapping_add(strip.start * out_stride + group * self.panels.n),
                     ldc: out_stride,
-                    ending,
+                    tile_epilogue,
                     first_row: strip.start,
                     first_column: group * self.panels.n,
                     all_columns: conv.out_channels,

@@ -92,12 +92,12 @@ pub(super) fn choose(model: &Model, order: &[usize]) -> Result<Option<Choice>> {
         for port in 0..model.node(id).outputs().len() {
             let v = Value { node: id, port };
             if model.fact(v).shape.rank() == Some(order.len()) && !is_single(model, v) {
-                let maker = match roles.get(&id) {
+                let producer = match roles.get(&id) {
                     Some(Role::OutOf) => SINK,
                     _ => vertex.get(&id).copied().unwrap_or(SOURCE),
                 };
                 let readers = readers(model, v, &roles, &vertex, order);
-                cost.value(maker, readers, weight(model, v, order));
+                cost.value(producer, readers, weight(model, v, order));
             }
         }
     }
@@ -116,22 +116,22 @@ struct Cost {
 }
 
 impl Cost {
-    // A Transpose is needed when any reader is on another side than the maker.
-    fn value(&mut self, maker: usize, mut readers: Vec<usize>, weight: i64) {
+    // A Transpose is needed when any reader is on another side than the producer.
+    fn value(&mut self, producer: usize, mut readers: Vec<usize>, weight: i64) {
         readers.sort_unstable();
         readers.dedup();
         let now = |v: usize| v == SINK;
-        if readers.iter().any(|&r| now(r) != now(maker)) {
+        if readers.iter().any(|&r| now(r) != now(producer)) {
             self.today += weight;
         }
-        readers.retain(|&r| r != maker);
+        readers.retain(|&r| r != producer);
         match readers[..] {
             [] => {}
-            [reader] => self.net.edge(maker, reader, weight, weight),
+            [reader] => self.net.edge(producer, reader, weight, weight),
             _ => {
                 let (into, out_of) = (self.net.vertex(), self.net.vertex());
-                self.net.edge(maker, into, weight, 0);
-                self.net.edge(out_of, maker, weight, 0);
+                self.net.edge(producer, into, weight, 0);
+                self.net.edge(out_of, producer, weight, 0);
                 for reader in readers {
                     self.net.edge(into, reader, NEVER, 0);
                     self.net.edge(reader, out_of, NEVER, 0);

@@ -110,7 +110,7 @@ struct Aliasing<'a, B: Backend> {
     /// Steps that read each value, with the index among their reads.
     readers: Vec<Vec<(usize, usize)>>,
     /// The step that makes each value.
-    maker: Vec<Option<usize>>,
+    producer: Vec<Option<usize>>,
     /// Views of each value.
     views: Vec<Vec<usize>>,
     handed: Vec<bool>,
@@ -119,10 +119,10 @@ struct Aliasing<'a, B: Backend> {
 impl<'a, B: Backend> Aliasing<'a, B> {
     fn of(chosen: &'a mut Selection<B>, parts: Vec<Option<Parts>>) -> Aliasing<'a, B> {
         let n = chosen.values.len();
-        let (mut readers, mut maker, mut views) = (vec![vec![]; n], vec![None; n], vec![vec![]; n]);
+        let (mut readers, mut producer, mut views) = (vec![vec![]; n], vec![None; n], vec![vec![]; n]);
         for (s, step) in chosen.steps.iter().enumerate() {
             step.reads.iter().enumerate().for_each(|(i, &v)| readers[v].push((s, i)));
-            step.writes.iter().for_each(|&v| maker[v] = Some(s));
+            step.writes.iter().for_each(|&v| producer[v] = Some(s));
         }
         for (v, value) in chosen.values.iter().enumerate() {
             if let Origin::View(of) = value.source {
@@ -131,7 +131,7 @@ impl<'a, B: Backend> Aliasing<'a, B> {
         }
         let mut handed = vec![false; n];
         chosen.outputs.iter().for_each(|&v| handed[v] = true);
-        Aliasing { chosen, parts, readers, maker, views, handed }
+        Aliasing { chosen, parts, readers, producer, views, handed }
     }
 
     fn is(&self, s: usize, joins: bool) -> bool {
@@ -189,10 +189,10 @@ impl<'a, B: Backend> Aliasing<'a, B> {
             }
         }
         // Reports show who does what is left of it, which is nothing but where its last part is written.
-        let maker = reads.last().and_then(|&v| self.maker[self.viewed(v)]);
-        if let (true, Some(maker)) = (left.is_empty(), maker) {
+        let producer = reads.last().and_then(|&v| self.producer[self.viewed(v)]);
+        if let (true, Some(producer)) = (left.is_empty(), producer) {
             let name = self.chosen.steps[s].name.clone();
-            self.chosen.steps[maker].fused.push(name);
+            self.chosen.steps[producer].fused.push(name);
         }
         self.keep(s, parts, &left, reads);
     }
@@ -221,7 +221,7 @@ impl<'a, B: Backend> Aliasing<'a, B> {
     #[allow(clippy::too_many_arguments)]
     fn put(&mut self, s: usize, i: usize, v: usize, whole: usize, start: usize, len: usize, parts: &Parts) -> bool {
         let (values, own) = (&self.chosen.values, self.viewed(v));
-        let (Origin::Step, Some(maker)) = (&values[own].source, self.maker[own]) else { return false };
+        let (Origin::Step, Some(producer)) = (&values[own].source, self.producer[own]) else { return false };
         let all = self.alike(own);
         if all.iter().any(|&v| self.handed[v]) || len == 0 {
             return false;
@@ -232,7 +232,7 @@ impl<'a, B: Backend> Aliasing<'a, B> {
             return false;
         }
         let row = strided.then_some(len);
-        let step = &self.chosen.steps[maker];
+        let step = &self.chosen.steps[producer];
         let output = step.writes.iter().position(|&w| w == own).unwrap_or(0);
         let writable =
             kernel(step).is_some_and(|k| row.is_none_or(|row| k.accepts_row_stride(Operand::Write(output), row)));

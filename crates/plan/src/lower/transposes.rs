@@ -7,9 +7,9 @@ use carafe_ops::movement::Transpose;
 
 pub(super) fn absorb(draft: &mut Draft, fusing: &dyn Fusing) {
     let (readers, handed) = draft.readers();
-    let mut maker = vec![None; draft.values.len()];
+    let mut producer = vec![None; draft.values.len()];
     for (u, unit) in draft.units.iter().enumerate() {
-        unit.outputs.iter().for_each(|&v| maker[v] = Some(u));
+        unit.outputs.iter().for_each(|&v| producer[v] = Some(u));
     }
     let mut left: Vec<usize> = readers.iter().zip(&handed).map(|(r, h)| r.len() + h).collect();
     let mut gone = vec![false; draft.units.len()];
@@ -19,7 +19,7 @@ pub(super) fn absorb(draft: &mut Draft, fusing: &dyn Fusing) {
         unit.orders = vec![None; unit.inputs.len()];
         for i in 0..reads.inputs {
             let v = unit.inputs[i];
-            let Some(t) = maker[v].filter(|&t| !gone[t]) else { continue };
+            let Some(t) = producer[v].filter(|&t| !gone[t]) else { continue };
             let Some(order) = order_of(draft, &draft.units[t]).filter(|o| rows_stay(o, reads)) else { continue };
             let from = draft.units[t].inputs[0];
             if draft.values[from].constant.is_some() {

@@ -3,7 +3,7 @@
 //! depends on; what a branch computes is what depends on its side of the predicate. Merges of one predicate that do not depend
 //! on each other share an operation.
 
-use super::graph::{Makers, Part, drop_taken, leave_outputs, order, tensor};
+use super::graph::{Part, Producers, drop_taken, leave_outputs, order, tensor};
 use carafe_frontend::{Held, MARK, SourceGraph, SourceNode};
 use carafe_graph::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -38,9 +38,9 @@ pub(super) fn structure(graph: &mut SourceGraph) -> Result<()> {
     if !graph.nodes.iter().any(|n| n.op_type == "Merge") {
         return Ok(());
     }
-    let makers = Makers::of(&graph.nodes);
-    let list = order(&graph.nodes, &makers, |_, _| false)?;
-    let mut scan = Scan::new(&graph.nodes, &makers);
+    let producers = Producers::of(&graph.nodes);
+    let list = order(&graph.nodes, &producers, |_, _| false)?;
+    let mut scan = Scan::new(&graph.nodes, &producers);
     list.iter().for_each(|i| scan.node(*i));
     let Scan { sides, predicates, joined, faults, whole, .. } = scan;
     for (i, fault) in faults {
@@ -60,9 +60,9 @@ pub(super) fn structure(graph: &mut SourceGraph) -> Result<()> {
     let mut taken = HashSet::new();
     let read: HashSet<String> = graph.nodes.iter().flat_map(|n| n.inputs.iter().cloned()).collect();
     for ((_, predicate, _, rest), group) in groups {
-        let makers = Makers::of(&graph.nodes);
+        let producers = Producers::of(&graph.nodes);
         let branches =
-            Branches { nodes: &graph.nodes, makers: &makers, sides: &sides, predicate, predicates: &predicates };
+            Branches { nodes: &graph.nodes, producers: &producers, sides: &sides, predicate, predicates: &predicates };
         let node = branches.node(&group, &read, &mut taken);
         for j in &group {
             graph.nodes[j.node].outputs.clear();
@@ -81,7 +81,7 @@ pub(super) fn structure(graph: &mut SourceGraph) -> Result<()> {
 /// Goes over the nodes in order and finds out on what each depends.
 struct Scan<'a> {
     nodes: &'a [SourceNode],
-    makers: &'a Makers,
+    producers: &'a Producers,
     sides: Vec<Sides>,
     levels: Vec<usize>,
     predicates: Vec<Predicate>,
@@ -94,11 +94,11 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(nodes: &'a [SourceNode], makers: &'a Makers) -> Scan<'a> {
+    fn new(nodes: &'a [SourceNode], producers: &'a Producers) -> Scan<'a> {
         let none = Sides::default();
         Scan {
             nodes,
-            makers,
+            producers,
             sides: vec![none.clone(); nodes.len()],
             levels: vec![0; nodes.len()],
             predicates: vec![],
@@ -121,7 +121,7 @@ impl<'a> Scan<'a> {
     // The sides of one value of a node: an output of a Switch is alive on its own side only.
     fn value(&mut self, node: usize, port: usize) -> Sides {
         let sides = self.sides[node].clone();
-        match tested(self.nodes, self.makers, &self.nodes[node]) {
+        match tested(self.nodes, self.producers, &self.nodes[node]) {
             Some(predicate) => {
                 let number = self.number(predicate);
                 let mut sides = (*sides).clone();
@@ -143,17 +143,17 @@ impl<'a> Scan<'a> {
 
     fn node(&mut self, i: usize) {
         let node = &self.nodes[i];
-        self.levels[i] = self.makers.before(node).map(|from| self.levels[from]).max().unwrap_or(0);
+        self.levels[i] = self.producers.before(node).map(|from| self.levels[from]).max().unwrap_or(0);
         if node.op_type == "Merge" {
             return self.merge(i);
         }
-        let values: Vec<(usize, usize)> = node.inputs.iter().filter_map(|n| self.makers.value(n)).collect();
+        let values: Vec<(usize, usize)> = node.inputs.iter().filter_map(|n| self.producers.value(n)).collect();
         let mut sides = self.none.clone();
         for (from, port) in values {
             let of = self.value(from, port);
             sides = self.union(sides, &of);
         }
-        let others: Vec<usize> = self.makers.before(node).collect();
+        let others: Vec<usize> = self.producers.before(node).collect();
         for from in others {
             let of = self.sides[from].clone();
             sides = self.union(sides, &of);
@@ -169,7 +169,7 @@ impl<'a> Scan<'a> {
         let node = &self.nodes[i];
         let mut values = vec![];
         for name in &node.inputs {
-            let of = match self.makers.value(name) {
+            let of = match self.producers.value(name) {
                 Some((from, port)) => self.value(from, port),
                 None => self.none.clone(),
             };
@@ -199,13 +199,13 @@ impl<'a> Scan<'a> {
 }
 
 // What a Switch looks at.
-fn tested(nodes: &[SourceNode], makers: &Makers, node: &SourceNode) -> Option<Predicate> {
+fn tested(nodes: &[SourceNode], producers: &Producers, node: &SourceNode) -> Option<Predicate> {
     let is_index = match node.op_type.as_str() {
         "Switch" => false,
         "_SwitchN" => true,
         _ => return None,
     };
-    Some(Predicate { value: makers.root(nodes, node.inputs.get(1)?).to_string(), is_index })
+    Some(Predicate { value: producers.root(nodes, node.inputs.get(1)?).to_string(), is_index })
 }
 
 // The predicate that tells values apart, and which of them belongs to each of its sides. Of a value that depends on nothing
@@ -243,7 +243,7 @@ fn predicate(values: &[Sides]) -> Option<(usize, Vec<usize>)> {
 /// The branches of some Merges of one predicate.
 struct Branches<'a> {
     nodes: &'a [SourceNode],
-    makers: &'a Makers,
+    producers: &'a Producers,
     sides: &'a [Sides],
     predicate: usize,
     predicates: &'a [Predicate],
@@ -292,7 +292,7 @@ impl Branches<'_> {
     fn branch(&self, group: &[Joined], read: &HashSet<String>, side: usize, taken: &mut HashSet<usize>) -> SourceGraph {
         let mut part = Part::default();
         for switch in self.nodes {
-            let Some(predicate) = tested(self.nodes, self.makers, switch) else { continue };
+            let Some(predicate) = tested(self.nodes, self.producers, switch) else { continue };
             if let Some(data) = switch.inputs.first().filter(|_| predicate == self.predicates[self.predicate]) {
                 for output in &switch.outputs {
                     part.renamed.insert(output.clone(), data.clone());
@@ -302,7 +302,7 @@ impl Branches<'_> {
         let port = |j: &Joined| j.values[side];
         let outputs: Vec<String> = group.iter().map(|j| self.nodes[j.node].inputs[port(j)].clone()).collect();
         let is_member = |i: usize| self.sides[i].contains(&(self.predicate, side));
-        let mut graph = part.graph(self.nodes, self.makers, &outputs, is_member, taken);
+        let mut graph = part.graph(self.nodes, self.producers, &outputs, is_member, taken);
         for (at, (j, _)) in self.indices(group, read).enumerate() {
             let name = format!("{MARK}alive/{at}");
             tensor(&mut graph, name.clone(), port(j) as i32);

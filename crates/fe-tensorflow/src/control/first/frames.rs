@@ -1,7 +1,7 @@
 //! Loops: each frame becomes a While. A variable of the loop is a Merge of what enters and what the last iteration gave; what
 //! enters and is merged with nothing is the same in every iteration, and is read from the graph around the loop by name.
 
-use super::graph::{Makers, Part, drop_taken, leave_outputs, order};
+use super::graph::{Part, Producers, drop_taken, leave_outputs, order};
 use carafe_frontend::{Held, MARK, SourceGraph, SourceNode, SourceValue};
 use carafe_graph::{AttrValue, Error, ItemType, Result};
 use carafe_tensor::{ElementType, PartialShape};
@@ -24,19 +24,25 @@ pub(super) fn structure(graph: &mut SourceGraph) -> Result<()> {
     if !graph.nodes.iter().any(is_loop) {
         return Ok(());
     }
-    let makers = Makers::of(&graph.nodes);
+    let producers = Producers::of(&graph.nodes);
     let is_back =
         |from: usize, to: usize| graph.nodes[from].op_type == "NextIteration" && graph.nodes[to].op_type == "Merge";
-    let list = order(&graph.nodes, &makers, is_back)?;
-    let (frames, mut frame_of) = frames(&graph.nodes, &makers, &list)?;
+    let list = order(&graph.nodes, &producers, is_back)?;
+    let (frames, mut frame_of) = frames(&graph.nodes, &producers, &list)?;
     let flows = flows(&graph.nodes, &list);
     let mut by_depth: Vec<usize> = (0..frames.len()).collect();
     by_depth.sort_by_key(|f| std::cmp::Reverse(frames[*f].depth));
     let mut taken = HashSet::new();
     for f in by_depth {
-        let makers = Makers::of(&graph.nodes);
-        let frame =
-            Loop { nodes: &graph.nodes, makers: &makers, frame_of: &frame_of, flows: &flows, f, frame: &frames[f] };
+        let producers = Producers::of(&graph.nodes);
+        let frame = Loop {
+            nodes: &graph.nodes,
+            producers: &producers,
+            frame_of: &frame_of,
+            flows: &flows,
+            f,
+            frame: &frames[f],
+        };
         let (node, exits) = frame.structure(&mut taken);
         for (i, source) in exits {
             let exit = &mut graph.nodes[i];
@@ -55,7 +61,7 @@ pub(super) fn structure(graph: &mut SourceGraph) -> Result<()> {
 
 // The frame that each node runs in. A value may enter from any frame around, a constant from the outermost, so the parent of
 // a frame is the innermost one that something enters from; it is known after a first round.
-fn frames(nodes: &[SourceNode], makers: &Makers, list: &[usize]) -> Result<(Vec<Frame>, Vec<Option<usize>>)> {
+fn frames(nodes: &[SourceNode], producers: &Producers, list: &[usize]) -> Result<(Vec<Frame>, Vec<Option<usize>>)> {
     let mut frames: Vec<Frame> = vec![];
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     let mut of: Vec<Option<usize>> = vec![None; nodes.len()];
@@ -64,7 +70,7 @@ fn frames(nodes: &[SourceNode], makers: &Makers, list: &[usize]) -> Result<(Vec<
         let depth = |f: Option<usize>, frames: &[Frame]| f.map_or(0, |f| frames[f].depth);
         let mut inner: Option<usize> = None;
         for from in
-            makers.before(node).filter(|from| !(node.op_type == "Merge" && nodes[*from].op_type == "NextIteration"))
+            producers.before(node).filter(|from| !(node.op_type == "Merge" && nodes[*from].op_type == "NextIteration"))
         {
             if depth(of[from], &frames) > depth(inner, &frames) {
                 inner = of[from];
@@ -144,7 +150,7 @@ fn flows(nodes: &[SourceNode], list: &[usize]) -> HashSet<String> {
 
 struct Loop<'a> {
     nodes: &'a [SourceNode],
-    makers: &'a Makers,
+    producers: &'a Producers,
     frame_of: &'a [Option<usize>],
     flows: &'a HashSet<String>,
     f: usize,
@@ -186,7 +192,7 @@ impl<'a> Loop<'a> {
     }
 
     fn input(&self, node: &SourceNode, input: usize) -> Option<(usize, usize)> {
-        self.makers.value(node.inputs.get(input)?)
+        self.producers.value(node.inputs.get(input)?)
     }
 
     // The name of an output of the While; it shows nothing.
@@ -236,7 +242,7 @@ impl<'a> Loop<'a> {
         };
         let inputs: Vec<SourceValue> = variables.iter().map(|v| self.declared(v)).collect();
         let mut sub = |outputs: &[String]| {
-            let mut graph = part.graph(self.nodes, self.makers, outputs, is_member, taken);
+            let mut graph = part.graph(self.nodes, self.producers, outputs, is_member, taken);
             graph.name = self.frame.name.clone();
             graph.inputs = inputs.clone();
             super::conditionals::structure(&mut graph).map(|()| Rc::new(graph))
@@ -291,16 +297,16 @@ impl<'a> Loop<'a> {
     // Whether a Switch belongs to the loop itself.
     fn is_ours(&self, switch: &SourceNode, condition: &SourceNode) -> bool {
         let Some(test) = switch.inputs.get(1) else { return false };
-        condition.outputs.first().is_some_and(|c| self.makers.root(self.nodes, test) == c)
+        condition.outputs.first().is_some_and(|c| self.producers.root(self.nodes, test) == c)
     }
 
     // A Merge of what enters and what comes back.
     fn variables(&self, merges: impl Iterator<Item = &'a SourceNode>) -> Result<Vec<Variable<'a>>> {
         let mut variables = vec![];
         for merge in merges {
-            let makers: Vec<&SourceNode> =
+            let producers: Vec<&SourceNode> =
                 (0..merge.inputs.len()).filter_map(|i| self.input(merge, i)).map(|(i, _)| &self.nodes[i]).collect();
-            let of = |ty: &str| makers.iter().copied().find(|n| n.op_type == ty);
+            let of = |ty: &str| producers.iter().copied().find(|n| n.op_type == ty);
             let (enter, next) = match (of("Enter"), of("NextIteration")) {
                 (Some(enter), Some(next)) => (enter, next),
                 (_, None) => continue,

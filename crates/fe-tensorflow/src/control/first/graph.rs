@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Nodes by what they make and by name.
-pub(super) struct Makers {
+pub(super) struct Producers {
     values: HashMap<String, (usize, usize)>,
     names: HashMap<String, usize>,
 }
 
-impl Makers {
-    pub(super) fn of(nodes: &[SourceNode]) -> Makers {
+impl Producers {
+    pub(super) fn of(nodes: &[SourceNode]) -> Producers {
         let (mut values, mut names) = (HashMap::new(), HashMap::new());
         for (i, node) in nodes.iter().enumerate() {
             for (port, output) in node.outputs.iter().enumerate().filter(|(_, o)| !o.is_empty()) {
@@ -20,7 +20,7 @@ impl Makers {
             }
             names.insert(node.name.clone(), i);
         }
-        Makers { values, names }
+        Producers { values, names }
     }
     /// The node and the port that a value comes from.
     pub(super) fn value(&self, name: &str) -> Option<(usize, usize)> {
@@ -66,13 +66,13 @@ fn captured(node: &SourceNode) -> Vec<String> {
 /// an error.
 pub(super) fn order(
     nodes: &[SourceNode],
-    makers: &Makers,
+    producers: &Producers,
     is_back: impl Fn(usize, usize) -> bool,
 ) -> Result<Vec<usize>> {
     let mut waits = vec![0usize; nodes.len()];
     let mut readers: Vec<Vec<usize>> = vec![vec![]; nodes.len()];
     for (i, node) in nodes.iter().enumerate() {
-        for from in makers.before(node).filter(|from| !is_back(*from, i)) {
+        for from in producers.before(node).filter(|from| !is_back(*from, i)) {
             readers[from].push(i);
             waits[i] += 1;
         }
@@ -124,13 +124,13 @@ impl Part {
     pub(super) fn graph(
         &self,
         nodes: &[SourceNode],
-        makers: &Makers,
+        producers: &Producers,
         outputs: &[String],
         is_member: impl Fn(usize) -> bool,
         taken: &mut HashSet<usize>,
     ) -> SourceGraph {
         let outputs: Vec<SourceValue> = outputs.iter().map(|o| SourceValue::unknown(self.name(o))).collect();
-        let member = |name: &str| makers.value(name).map(|(i, _)| i).filter(|i| is_member(*i));
+        let member = |name: &str| producers.value(name).map(|(i, _)| i).filter(|i| is_member(*i));
         let mut open: Vec<usize> = outputs.iter().filter_map(|o| member(&o.name)).collect();
         let mut seen: HashSet<usize> = open.iter().copied().collect();
         while let Some(i) = open.pop() {
@@ -184,11 +184,11 @@ pub(super) fn tensor(graph: &mut SourceGraph, name: String, value: i32) {
 /// Takes out outputs of nodes that may be dead, which nobody can ask TensorFlow for: tokens that nothing reads. Where there is
 /// nothing else they stay.
 pub(super) fn leave_outputs(graph: &mut SourceGraph, is_dead: impl Fn(usize) -> bool) {
-    let makers = Makers::of(&graph.nodes);
+    let producers = Producers::of(&graph.nodes);
     let aliases = &graph.aliases;
     let stays = |o: &SourceValue| {
-        let maker = makers.value(aliases.get(&o.name).unwrap_or(&o.name));
-        !maker.is_some_and(|(i, _)| is_dead(i))
+        let producer = producers.value(aliases.get(&o.name).unwrap_or(&o.name));
+        !producer.is_some_and(|(i, _)| is_dead(i))
     };
     if let Some(outputs) = graph.outputs.as_mut().filter(|list| list.iter().any(stays)) {
         outputs.retain(stays);
@@ -197,14 +197,14 @@ pub(super) fn leave_outputs(graph: &mut SourceGraph, is_dead: impl Fn(usize) -> 
 
 /// Takes out nodes of `taken` that nothing left in the graph needs.
 pub(super) fn drop_taken(graph: &mut SourceGraph, taken: &HashSet<usize>) {
-    let makers = Makers::of(&graph.nodes);
+    let producers = Producers::of(&graph.nodes);
     let mut is_needed = vec![false; graph.nodes.len()];
     let mut open: Vec<usize> = (0..graph.nodes.len()).filter(|i| !taken.contains(i)).collect();
     let outputs = graph.outputs.iter().flatten().map(|o| graph.aliases.get(&o.name).unwrap_or(&o.name));
-    open.extend(outputs.filter_map(|o| makers.value(o)).map(|(i, _)| i));
+    open.extend(outputs.filter_map(|o| producers.value(o)).map(|(i, _)| i));
     while let Some(i) = open.pop() {
         if !std::mem::replace(&mut is_needed[i], true) {
-            open.extend(makers.data(&graph.nodes[i]));
+            open.extend(producers.data(&graph.nodes[i]));
         }
     }
     let mut is_needed = is_needed.into_iter();
