@@ -43,8 +43,13 @@ impl Plain {
         if shape.iter().product::<usize>() > self.values.len().max(other.values.len()) {
             return None;
         }
-        let walk = |p: &Plain| offsets(&shape, &broadcast_strides(&p.shape, &shape));
-        let values = walk(self).zip(walk(other)).map(|(a, b)| f(self.values[a], other.values[b])).collect();
+        let (a, b) = (broadcast_strides(&self.shape, &shape), broadcast_strides(&other.shape, &shape));
+        let (axes, run, steps) = last_run(&shape, [&a, &b]);
+        let starts = |strides: &[usize]| offsets(&shape[..axes], &strides[..axes]);
+        let mut values = Vec::with_capacity(shape.iter().product());
+        for (a, b) in starts(&a).zip(starts(&b)) {
+            values.extend((0..run).map(|i| f(self.values[a + i * steps[0]], other.values[b + i * steps[1]])));
+        }
         Some(Plain { shape, values })
     }
 
@@ -60,6 +65,24 @@ impl Plain {
     pub(super) fn tensor(&self, ty: ElementType) -> Result<Tensor> {
         Ok(Tensor::from_f64(ty, &self.shape, &self.values)?)
     }
+}
+
+// The last axes over which both operands are either read one by one or repeat one number: how many axes are left in front of
+// them, how many numbers they hold, and the step of each operand.
+fn last_run(shape: &[usize], strides: [&[usize]; 2]) -> (usize, usize, [usize; 2]) {
+    let (mut axes, mut run, mut steps) = (shape.len(), 1, None);
+    while let Some(axis) = axes.checked_sub(1) {
+        if shape[axis] != 1 {
+            let step = |s: &[usize]| (s[axis] == 0).then_some(0).or((s[axis] == run).then_some(1));
+            let (Some(a), Some(b)) = (step(strides[0]), step(strides[1])) else { break };
+            if *steps.get_or_insert([a, b]) != [a, b] {
+                break;
+            }
+            run *= shape[axis];
+        }
+        axes = axis;
+    }
+    (axes, run, steps.unwrap_or([0, 0]))
 }
 
 /// One step of a chain.
@@ -107,4 +130,28 @@ fn is_rounded(model: &Model, v: Value, depth: usize) -> bool {
         let limit = op.is::<Clamp>() || op.is::<Relu>() || op.is::<Maximum>() || op.is::<Minimum>();
         rounds || to_integer || (depth > 0 && (linear || limit) && is_rounded(model, user.node.into(), depth - 1))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_meet_whichever_axes_repeat() {
+        let count = |shape: &[usize]| {
+            let n: usize = shape.iter().product();
+            Plain { shape: shape.to_vec(), values: (0..n).map(|i| i as f64 + 1.0).collect() }
+        };
+        let whole = count(&[2, 4, 3]);
+        for small in [&[][..], &[1], &[3], &[4, 1], &[4, 3], &[2, 1, 1], &[2, 1, 3], &[2, 4, 1], &[1, 4, 3], &[2, 4, 3]]
+        {
+            let small = count(small);
+            let strides = broadcast_strides(&small.shape, &whole.shape);
+            let each = whole.values.iter().zip(offsets(&whole.shape, &strides));
+            let wanted: Vec<f64> = each.map(|(x, at)| x - 100.0 * small.values[at]).collect();
+            assert_eq!(whole.zip(&small, |a, b| a - 100.0 * b).unwrap().values, wanted, "{:?}", small.shape);
+            let other = small.zip(&whole, |a, b| b - 100.0 * a).unwrap();
+            assert_eq!((other.values, other.shape), (wanted, vec![2, 4, 3]));
+        }
+    }
 }
