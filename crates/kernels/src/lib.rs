@@ -47,10 +47,10 @@ pub use deconv::{Deconv, DeconvShape};
 pub use denormals::{DenormalsGuard, flush_denormals, flushes_denormals, keep_denormals};
 pub use depthwise::Depthwise;
 pub use embedding::{EmbeddingTerm, embedding_sum};
-pub use epilogue::{Act, Epilogue, Finish, Tile};
+pub use epilogue::{Act, Addend, Epilogue, Finish, Quantizer, RoundTrip, Tile, TypedEpilogue, TypedOut};
 pub use exec::{Exec, Scratch};
 pub use fold::Fold;
-pub use gemm::{BatchMatMul, Gemm, Operand};
+pub use gemm::{BatchMatMul, Gemm, LONGEST_INTEGER_SUM, Numbers, Operand};
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
 #[cfg(target_arch = "aarch64")]

@@ -60,7 +60,9 @@ impl Call<'_> {
                             let channels = group * each..(group + 1) * each;
                             let (shape, stride) = (&self.conv.shape, self.conv.in_stride);
                             if self.is_other(start * self.conv.groups() + group, thread) {
-                                fill::columns(shape, self.input, stride, channels, strip.clone(), *pitch, scratch);
+                                let outside = f32::from_bits(self.conv.outside);
+                                let pixels = strip.clone();
+                                fill::columns(shape, self.input, stride, channels, pixels, *pitch, outside, scratch);
                             }
                             self.pixels(scratch.as_ptr(), *pitch, group, strip.clone(), panels, thread);
                         }
@@ -143,7 +145,8 @@ impl Call<'_> {
                 true => Input::Planar(self.input),
                 false => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
             };
-            taps.rows.fill(conv.isa, shape, input, plane / out_d, plane % out_d, strip.clone(), scratch);
+            let outside = f32::from_bits(conv.outside);
+            taps.rows.fill(conv.isa, shape, input, plane / out_d, plane % out_d, strip.clone(), outside, scratch);
         }
         let paired = out_w <= micro.pair_rows;
         let tiles = out_w.div_ceil(micro.rows);
@@ -161,6 +164,8 @@ impl Call<'_> {
                     depth: taps.depth,
                     ldc: self.out_stride,
                     columns: conv.panels.columns(panel),
+                    ldb: width,
+                    thread,
                     ..Task::default()
                 };
                 (from, to) = (from.min(column), to.max(column + task.columns));
@@ -169,7 +174,11 @@ impl Call<'_> {
                     let mut y = strip.start;
                     while y < strip.end {
                         let together = if paired && y + 1 < strip.end { 2 } else { 1 };
-                        let inside = taps.inside(shape, y..y + together);
+                        // Pixels outside count unless they are zero.
+                        let inside = match conv.outside {
+                            0 => taps.inside(shape, y..y + together),
+                            _ => 0..all_rows,
+                        };
                         let kernel_rows = block.start.max(inside.start)..block.end.min(inside.end);
                         // A block that meets nothing but padding is left out, unless all are like that.
                         if kernel_rows.is_empty() && (!inside.is_empty() || block.start > 0) {

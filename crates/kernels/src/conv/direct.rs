@@ -4,11 +4,13 @@
 use super::ConvShape;
 use super::call::{Call, HELD};
 use super::fill::Rows;
+use crate::gemm::cells::{self, Numbers};
 use crate::gemm::grid::{Grid, Size};
+use crate::gemm::leave::Leaving;
 use crate::gemm::panels::Panels;
 use crate::gemm::region::{STRIP, TileEpilogue};
 use crate::gemm::{Gemm, Micro};
-use crate::{Epilogue, Exec, Isa, SharedMut};
+use crate::{Epilogue, Exec, Isa, SharedMut, TypedEpilogue, TypedOut};
 use std::sync::atomic::AtomicUsize;
 
 /// A convolution of channels-last images with packed weights.
@@ -25,6 +27,9 @@ pub struct Conv {
     /// Panels of one (fused) group.
     pub(super) panels: Panels,
     pub(super) path: Path,
+    pub(super) numbers: Numbers,
+    /// The cell that stands for a pixel outside of the image.
+    pub(super) outside: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -55,20 +60,50 @@ const ALIASED: usize = 2048;
 impl Conv {
     /// For `threads` that share the work.
     pub fn new(isa: Isa, threads: usize, shape: ConvShape) -> Conv {
-        Conv::with_layout(isa, threads, shape, shape.in_channels, false)
+        Conv::with_layout(isa, Micro::of(isa), threads, shape, shape.in_channels, false)
     }
 
-    fn with_layout(isa: Isa, _threads: usize, shape: ConvShape, in_stride: usize, planar: bool) -> Conv {
-        shape.check();
+    /// Of numbers in cells, with an output of any type: see [`Conv::run_typed`]. Pixels outside of the image are `outside`, which
+    /// is zero unless the numbers are integers. `None` when the channels of a group do not fill their cells.
+    pub fn of_cells(isa: Isa, threads: usize, shape: ConvShape, numbers: Numbers, outside: u8) -> Option<Conv> {
+        let cell = numbers.per_cell();
+        if !(shape.in_channels / shape.groups).is_multiple_of(cell) {
+            return None;
+        }
+        let cells = shape.in_channels / cell;
+        let shape = ConvShape { in_channels: cells, ..shape };
+        let conv = Conv::with_layout(isa, numbers.micro(isa), threads, shape, cells, false);
+        let conv = Conv { numbers, outside: u32::from_ne_bytes([outside; 4]), ..conv };
+        (conv.fused == 1).then_some(conv)
+    }
 
-        let micro = Micro::of(isa);
+    fn with_layout(
+        isa: Isa,
+        micro: &'static Micro,
+        _threads: usize,
+        shape: ConvShape,
+        in_stride: usize,
+        planar: bool,
+    ) -> Conv {
+        shape.check();
         let each = (shape.out_channels / shape.groups).max(1);
         let fused = (1..=shape.groups)
             .rev()
             .find(|f| shape.groups.is_multiple_of(*f) && (*f == 1 || f * each <= 8))
             .unwrap_or(1);
         let panels = Panels::new(micro, shape.out_channels / (shape.groups / fused));
-        let mut conv = Conv { isa, micro, shape, in_stride, planar, fused, panels, path: Path::Pixels };
+        let mut conv = Conv {
+            isa,
+            micro,
+            shape,
+            in_stride,
+            planar,
+            fused,
+            panels,
+            path: Path::Pixels,
+            numbers: Numbers::F32,
+            outside: 0,
+        };
         conv.path = conv.choose();
         conv
     }
@@ -116,7 +151,10 @@ impl Conv {
         }
         // A panel leaves room in the cache for the rows it is multiplied with.
         let kernel_rows = shape.kernel[0] * shape.kernel[1];
-        let blocks = (self.k() * self.micro.width).div_ceil(STRIP + STRIP / 2).clamp(1, kernel_rows);
+        let blocks = match self.micro.resumes {
+            true => (self.k() * self.micro.width).div_ceil(STRIP + STRIP / 2).clamp(1, kernel_rows),
+            false => 1,
+        };
         Path::Rows { rows, strip, taps, per_row, depth, blocks }
     }
 
@@ -148,7 +186,7 @@ impl Conv {
     }
 
     fn gemm(&self) -> Gemm {
-        Gemm::new(self.isa, self.panels.n, self.k())
+        Gemm::with_micro(self.isa, self.micro, self.panels.n, self.k())
     }
 
     /// Packs weights of `[groups][out/group][in/group][depth][height][width]`. Without `exec` on this thread alone.
@@ -179,6 +217,42 @@ impl Conv {
         }
     }
 
+    /// Packs weights of 8 bits, as [`Conv::pack`] does floats.
+    pub fn pack_i8(&self, weights: &[i8], packed: &mut [f32]) {
+        self.pack_cells(weights, packed, |cell| std::array::from_fn(|i| cell[i] as u8));
+    }
+
+    /// Packs weights given as bits of bf16.
+    pub fn pack_bf16(&self, weights: &[u16], packed: &mut [f32]) {
+        self.pack_cells(weights, packed, |cell| {
+            let [a, b] = [cell[0], cell[1]].map(u16::to_le_bytes);
+            [a[0], a[1], b[0], b[1]]
+        });
+    }
+
+    /// Packs weights of 32 bits into cells of their own.
+    pub fn pack_f32(&self, weights: &[f32], packed: &mut [f32]) {
+        self.pack_cells(weights, packed, |cell| cell[0].to_le_bytes());
+    }
+
+    fn pack_cells<T: Copy + Default>(&self, weights: &[T], packed: &mut [f32], bytes: impl Fn([T; 4]) -> [u8; 4]) {
+        let (taps, cells, each) = (self.shape.taps(), self.group_channels(), self.numbers.per_cell());
+        let (all, n) = (cells * each * taps, self.panels.n);
+        assert!(weights.len() >= self.groups() * n * all, "{} weights", weights.len());
+        assert!(packed.len() >= self.packed_floats(), "{} floats for packed weights", packed.len());
+        let size = self.panels.floats(self.k());
+        for (group, packed) in packed.chunks_exact_mut(size.max(1)).take(self.groups()).enumerate() {
+            let weights = &weights[group * n * all..];
+            cells::pack(&self.panels, taps, cells, packed, |column, tap, cell| {
+                let mut numbers = [T::default(); 4];
+                for (i, number) in numbers[..each].iter_mut().enumerate() {
+                    *number = weights[column * all + (cell * each + i) * taps + tap];
+                }
+                bytes(numbers)
+            });
+        }
+    }
+
     /// Convolves a channels-last `input`; pixels of `out` are `out_stride` floats apart.
     pub fn run(
         &self,
@@ -193,35 +267,61 @@ impl Conv {
         if pixels * shape.out_channels == 0 {
             return;
         }
-        let needed = match self.planar {
-            true => shape.in_pixels() * shape.in_channels,
-            false => (shape.in_pixels().max(1) - 1) * self.in_stride + shape.in_channels,
-        };
-        assert!(shape.in_pixels() == 0 || input.len() >= needed, "{} floats of input, not {needed}", input.len());
+        assert!(self.micro.resumes, "a convolution of cells has a typed output");
         assert!(out_stride >= shape.out_channels, "pixels of {} floats overlap", shape.out_channels);
         assert!(
             out.len() >= (pixels - 1) * out_stride + shape.out_channels,
             "{} floats for {pixels} pixels of {out_stride}",
             out.len()
         );
-        assert!(packed.len() >= self.packed_floats(), "{} floats for packed weights", packed.len());
         let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, pixels, shape.out_channels);
+        self.convolve(exec, input, packed, SharedMut::new(out), out_stride, tile_epilogue);
+    }
+
+    /// Convolves a channels-last `input` of cells; pixels of `out` are `out_stride` elements apart.
+    pub fn run_typed(
+        &self,
+        exec: &Exec<'_>,
+        input: &[f32],
+        packed: &[f32],
+        out: TypedOut<'_>,
+        out_stride: usize,
+        epilogue: &TypedEpilogue<'_>,
+    ) {
+        let (shape, pixels) = (&self.shape, self.shape.out_pixels());
+        if pixels * shape.out_channels == 0 {
+            return;
+        }
+        assert!(!self.micro.resumes, "a convolution of floats has an output of floats");
+        let integer = self.numbers == Numbers::U8I8;
+        let leaving = Leaving::new(self.isa, integer, epilogue, out, out_stride, pixels, shape.out_channels);
+        let tile_epilogue = TileEpilogue::leaving(self.isa, &leaving);
+        self.convolve(exec, input, packed, SharedMut::new(&mut []), 0, tile_epilogue);
+    }
+
+    fn convolve(
+        &self,
+        exec: &Exec<'_>,
+        input: &[f32],
+        packed: &[f32],
+        out: SharedMut<'_, f32>,
+        out_stride: usize,
+        tile_epilogue: TileEpilogue<'_>,
+    ) {
+        let (shape, pixels) = (&self.shape, self.shape.out_pixels());
+        let needed = match self.planar {
+            true => shape.in_pixels() * shape.in_channels,
+            false => (shape.in_pixels().max(1) - 1) * self.in_stride + shape.in_channels,
+        };
+        assert!(shape.in_pixels() == 0 || input.len() >= needed, "{} floats of input, not {needed}", input.len());
+        assert!(packed.len() >= self.packed_floats(), "{} floats for packed weights", packed.len());
         if matches!(self.path, Path::Pixels) && self.groups() == 1 {
-            let gemm = self.gemm();
-            return gemm.run(exec, pixels, input, self.in_stride, packed, out, out_stride, epilogue);
+            let rows = (pixels, input, self.in_stride);
+            return self.gemm().multiply(exec, rows, packed, out.as_ptr(), out_stride, tile_epilogue);
         }
         assert!(exec.scratch.floats() >= self.scratch_floats(), "scratch of {} floats", exec.scratch.floats());
         let held = [const { AtomicUsize::new(usize::MAX) }; HELD];
-        let call = Call {
-            conv: self,
-            input,
-            packed,
-            out: SharedMut::new(out),
-            out_stride,
-            tile_epilogue,
-            held,
-            stop: exec.stop,
-        };
+        let call = Call { conv: self, input, packed, out, out_stride, tile_epilogue, held, stop: exec.stop };
         let panels = self.groups() * self.panels.count();
         let units = match self.path {
             Path::Rows { .. } => pixels / shape.out_spatial()[2],
@@ -247,7 +347,7 @@ pub struct ConvPlanar {
 
 impl ConvPlanar {
     pub fn new(isa: Isa, threads: usize, shape: ConvShape) -> ConvPlanar {
-        ConvPlanar { conv: Conv::with_layout(isa, threads, shape, shape.in_channels, true) }
+        ConvPlanar { conv: Conv::with_layout(isa, Micro::of(isa), threads, shape, shape.in_channels, true) }
     }
     pub fn shape(&self) -> &ConvShape {
         self.conv.shape()

@@ -40,6 +40,7 @@ impl Rows {
         image: usize,
         depth: usize,
         rows: Range<usize>,
+        outside: f32,
         out: &mut [f32],
     ) {
         let [in_d, in_h, in_w] = shape.in_spatial;
@@ -54,11 +55,11 @@ impl Rows {
                 let Some(line) = lines.next() else { return };
                 let iy = (first + y as isize) as usize;
                 if iz >= in_d || iy >= in_h {
-                    line.fill(0.0);
+                    line.fill(outside);
                     continue;
                 }
-                line[..left * self.pitch].fill(0.0);
-                line[(left + inside) * self.pitch..].fill(0.0);
+                line[..left * self.pitch].fill(outside);
+                line[(left + inside) * self.pitch..].fill(outside);
                 let line = &mut line[left * self.pitch..(left + inside) * self.pitch];
                 match input {
                     Input::ChannelsLast { data, stride } => {
@@ -195,6 +196,7 @@ pub(crate) fn columns(
     channels: Range<usize>,
     pixels: Range<usize>,
     pitch: usize,
+    outside: f32,
     out: &mut [f32],
 ) {
     let [od, oh, ow] = shape.out_spatial();
@@ -212,7 +214,7 @@ pub(crate) fn columns(
                     let Some(tap) = taps.next() else { return };
                     let (iz, iy, ix) = (at(z, kz, 0), at(y, ky, 1), at(x, kx, 2));
                     if iz >= in_d || iy >= in_h || ix >= in_w {
-                        tap.fill(0.0);
+                        tap.fill(outside);
                         continue;
                     }
                     let start = (((image * in_d + iz) * in_h + iy) * in_w + ix) * stride + channels.start;

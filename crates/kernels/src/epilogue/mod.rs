@@ -1,8 +1,10 @@
 //! What is done to the result of a matrix product or convolution while it is still in cache.
 
 mod split;
+mod typed;
 
 pub(crate) use split::{Quick, SplitEpilogue};
+pub use typed::{Addend, Quantizer, RoundTrip, TypedEpilogue, TypedOut};
 
 /// A function of one number. The formulas are those of the operations of the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]

@@ -13,6 +13,8 @@ pub(crate) static MICRO: Micro = Micro {
     rows: ROWS,
     pair_rows: 3,
     width: 16,
+    grain: 8,
+    resumes: true,
     tiles: [tiles::<1>(), tiles::<2>(), tiles::<2>(), tiles::<2>()],
     pairs: [pairs::<1>(), pairs::<2>(), pairs::<2>(), pairs::<2>()],
     skinny: [few::<1>(), few::<2>(), few::<2>(), few::<2>()],

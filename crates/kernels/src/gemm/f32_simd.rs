@@ -19,6 +19,8 @@ impl<S: Simd> Level<S> {
         rows: if Self::LARGE { ROWS } else { 4 },
         pair_rows: if Self::LARGE { 3 } else { 2 },
         width: if Self::LARGE { 16 } else { 8 },
+        grain: 8,
+        resumes: true,
         tiles: [Self::tiles::<8>(), Self::tiles::<16>(), Self::tiles::<16>(), Self::tiles::<16>()],
         pairs: [Self::pairs::<8>(), Self::pairs::<16>(), Self::pairs::<16>(), Self::pairs::<16>()],
         skinny: [Self::few::<8>(), Self::few::<16>(), Self::few::<16>(), Self::few::<16>()],

@@ -3,6 +3,10 @@
 //! of the filter is an offset added to the rows of `A`.
 
 mod batch;
+pub(crate) mod cells;
+#[cfg(target_arch = "x86_64")]
+mod cells_avx512;
+mod cells_plain;
 mod dots;
 #[cfg(target_arch = "x86_64")]
 mod f32_avx2;
@@ -10,6 +14,7 @@ mod f32_avx2;
 mod f32_avx512;
 mod f32_simd;
 pub(crate) mod grid;
+pub(crate) mod leave;
 pub(crate) mod pack;
 pub(crate) mod panels;
 mod prepacked;
@@ -17,6 +22,7 @@ pub(crate) mod region;
 pub(crate) mod task;
 
 pub use batch::{BatchMatMul, Operand};
+pub use cells::{LONGEST_INTEGER_SUM, Numbers};
 pub use prepacked::Gemm;
 
 use crate::Isa;
@@ -39,6 +45,10 @@ pub(crate) struct Micro {
     pub(crate) pair_rows: usize,
     /// Columns of a panel.
     pub(crate) width: usize,
+    /// The last panel has a multiple of so many columns.
+    pub(crate) grain: usize,
+    /// Whether long sums may be taken in blocks, with what there is so far in the output.
+    pub(crate) resumes: bool,
     /// By width in eights of columns, then by rows. Tiles of more than seven rows find the eighth at the second start.
     tiles: [[TileFn; 15]; 4],
     pairs: [[TileFn; 8]; 4],

@@ -2,7 +2,7 @@
 
 use super::Micro;
 
-/// Panels of `n` columns: all of the full width but the last, which has as many eights as it needs.
+/// Panels of `n` columns: all of the full width but the last, which is as narrow as the level allows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panels {
     pub(crate) n: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Panels {
 impl Panels {
     pub(crate) fn new(micro: &Micro, n: usize) -> Panels {
         let rest = n % micro.width;
-        let last = if rest == 0 { micro.width } else { rest.next_multiple_of(8) };
+        let last = if rest == 0 { micro.width } else { rest.next_multiple_of(micro.grain) };
         Panels { n, width: micro.width, last }
     }
     pub(crate) fn count(&self) -> usize {

@@ -1,11 +1,13 @@
 //! A product with a constant `B`, packed once.
 
+use super::cells::{self, Numbers};
 use super::grid::{Grid, Size};
+use super::leave::Leaving;
 use super::pack;
 use super::panels::Panels;
 use super::region::{Product, TileEpilogue};
 use super::{Micro, SKINNY};
-use crate::{Epilogue, Exec, Isa, SharedMut};
+use crate::{Epilogue, Exec, Isa, SharedMut, TypedEpilogue, TypedOut};
 
 /// `C = A * B` for a `B` of `k x n` that was packed beforehand. Any number of rows of `A` may be multiplied with it.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +23,21 @@ const ALIASED: usize = 2048;
 
 impl Gemm {
     pub fn new(isa: Isa, n: usize, k: usize) -> Gemm {
-        let micro = Micro::of(isa);
+        Gemm::with_micro(isa, Micro::of(isa), n, k)
+    }
+    pub(crate) fn with_micro(isa: Isa, micro: &'static Micro, n: usize, k: usize) -> Gemm {
         Gemm { isa, micro, panels: Panels::new(micro, n), k }
+    }
+    /// Of numbers in cells, with an output of any type: see [`Gemm::run_typed`]. `k` counts numbers; `None` when they do not
+    /// fill their cells.
+    pub fn of_cells(isa: Isa, numbers: Numbers, n: usize, k: usize) -> Option<Gemm> {
+        let cells = k / numbers.per_cell();
+        k.is_multiple_of(numbers.per_cell()).then(|| Gemm::with_micro(isa, numbers.micro(isa), n, cells))
     }
     pub fn n(&self) -> usize {
         self.panels.n
     }
+    /// Rows of the matrix, in cells.
     pub fn k(&self) -> usize {
         self.k
     }
@@ -103,9 +114,85 @@ impl Gemm {
         if m == 0 || n == 0 {
             return;
         }
+        assert!(self.micro.resumes, "a product of cells has a typed output");
         assert!(m == 1 || (lda >= k && ldc >= n), "rows overlap: {lda} for {k}, {ldc} for {n}");
-        assert!(a.len() >= (m - 1) * lda + k, "{} floats for {m} rows of {k}", a.len());
         assert!(c.len() >= (m - 1) * ldc + n, "{} floats for {m} rows of {n}", c.len());
+        let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, m, n);
+        self.multiply(exec, (m, a, lda), packed, c.as_mut_ptr(), ldc, tile_epilogue);
+    }
+
+    /// Packs a matrix of 8-bit numbers, `k x n` or `n x k` when `transposed`; `k` counts numbers.
+    pub fn pack_i8(&self, b: &[i8], transposed: bool, packed: &mut [f32]) {
+        self.pack_cells(b, 4, transposed, packed, |cell| std::array::from_fn(|i| cell[i] as u8));
+    }
+
+    /// Packs a matrix of bits of bf16.
+    pub fn pack_bf16(&self, b: &[u16], transposed: bool, packed: &mut [f32]) {
+        self.pack_cells(b, 2, transposed, packed, |cell| {
+            let [a, b] = [cell[0], cell[1]].map(u16::to_le_bytes);
+            [a[0], a[1], b[0], b[1]]
+        });
+    }
+
+    /// Packs a matrix of floats, one a cell.
+    pub fn pack_f32(&self, b: &[f32], transposed: bool, packed: &mut [f32]) {
+        self.pack_cells(b, 1, transposed, packed, |cell| cell[0].to_le_bytes());
+    }
+
+    fn pack_cells<T: Copy + Default>(
+        &self,
+        b: &[T],
+        each: usize,
+        transposed: bool,
+        packed: &mut [f32],
+        bytes: impl Fn([T; 4]) -> [u8; 4],
+    ) {
+        let (k, n) = (self.k * each, self.n());
+        assert!(b.len() >= k * n, "{} numbers for a {k} x {n} matrix", b.len());
+        assert!(packed.len() >= self.packed_floats(), "{} floats for the packed matrix", packed.len());
+        cells::pack(&self.panels, 1, self.k, packed, |column, _, cell| {
+            let mut numbers = [T::default(); 4];
+            for (i, number) in numbers[..each].iter_mut().enumerate() {
+                let row = cell * each + i;
+                *number = if transposed { b[column * k + row] } else { b[row * n + column] };
+            }
+            bytes(numbers)
+        });
+    }
+
+    /// Multiplies `m` rows of cells, `lda` cells apart; rows of `out` are `ldc` elements apart.
+    pub fn run_typed(
+        &self,
+        exec: &Exec<'_>,
+        numbers: Numbers,
+        (m, a, lda): (usize, &[f32], usize),
+        packed: &[f32],
+        out: TypedOut<'_>,
+        ldc: usize,
+        epilogue: &TypedEpilogue<'_>,
+    ) {
+        if m == 0 || self.n() == 0 {
+            return;
+        }
+        assert!(std::ptr::eq(self.micro, numbers.micro(self.isa)), "a product of other numbers");
+        let leaving = Leaving::new(self.isa, numbers == Numbers::U8I8, epilogue, out, ldc, m, self.n());
+        let tile_epilogue = TileEpilogue::leaving(self.isa, &leaving);
+        self.multiply(exec, (m, a, lda), packed, std::ptr::null_mut(), 0, tile_epilogue);
+    }
+
+    /// The output has been checked against the size.
+    pub(crate) fn multiply(
+        &self,
+        exec: &Exec<'_>,
+        (m, a, lda): (usize, &[f32], usize),
+        packed: &[f32],
+        c: *mut f32,
+        ldc: usize,
+        tile_epilogue: TileEpilogue<'_>,
+    ) {
+        let (n, k) = (self.n(), self.k);
+        assert!(m == 1 || lda >= k, "rows overlap: {lda} for {k}");
+        assert!(a.len() >= (m - 1) * lda + k, "{} floats for {m} rows of {k}", a.len());
         assert!(packed.len() >= self.packed_floats(), "{} floats for the packed matrix", packed.len());
         let product = Product {
             micro: self.micro,
@@ -114,9 +201,9 @@ impl Gemm {
             a: a.as_ptr(),
             lda,
             b: packed.as_ptr(),
-            c: c.as_mut_ptr(),
+            c,
             ldc,
-            tile_epilogue: TileEpilogue::new(self.isa, epilogue, 1.0, m, n),
+            tile_epilogue,
             first_row: 0,
             first_column: 0,
             all_columns: n,

@@ -2,6 +2,7 @@
 //! panel over a strip, every tile of the strip over a panel. What does not fit in registers is done to a strip when it is
 //! whole.
 
+use super::leave::Leaving;
 use super::panels::Panels;
 use super::task::{Post, Task};
 use super::{FIRST_ROWS, Micro, SKINNY};
@@ -32,6 +33,8 @@ pub(crate) struct TileEpilogue<'a> {
     add_later: bool,
     finish: Option<&'a dyn Finish>,
     isa: Isa,
+    /// For tiles of cells, which look at nothing else of this.
+    leaving: Option<&'a Leaving<'a>>,
 }
 
 // SAFETY: it stands for the shared slices of an `Epilogue`, which may be read by any thread.
@@ -52,7 +55,12 @@ impl<'a> TileEpilogue<'a> {
         let (add, ld_add) = epilogue.add.map_or((std::ptr::null(), 0), |(a, s)| (a.as_ptr(), s));
         let add_later = !add.is_null() && epilogue.add_last && later != Act::None;
         let bias = epilogue.bias.map_or(std::ptr::null(), <[f32]>::as_ptr);
-        TileEpilogue { post, later, bias, add, ld_add, add_later, finish: epilogue.finish, isa }
+        TileEpilogue { post, later, bias, add, ld_add, add_later, finish: epilogue.finish, isa, leaving: None }
+    }
+
+    /// For tiles of cells.
+    pub(crate) fn leaving(isa: Isa, leaving: &'a Leaving<'a>) -> TileEpilogue<'a> {
+        TileEpilogue { leaving: Some(leaving), ..TileEpilogue::new(isa, &Epilogue::default(), 1.0, 0, 0) }
     }
 
     /// Fills in the part of a task that says what follows: nothing before the last block of the sums.
@@ -60,6 +68,12 @@ impl<'a> TileEpilogue<'a> {
     /// # Safety
     /// Row and column are inside the output.
     pub(crate) unsafe fn direct(&self, task: &mut Task, row: usize, column: usize, last: bool) {
+        if let Some(leaving) = self.leaving {
+            (task.row, task.column) = (row, column);
+            // The task is done before what this points to goes away.
+            task.leaving = std::ptr::from_ref(leaving).cast();
+            return;
+        }
         if !last {
             task.post = Post::NONE;
             (task.bias, task.add) = (std::ptr::null(), std::ptr::null());
@@ -162,24 +176,24 @@ unsafe impl Send for Product<'_> {}
 
 impl Product<'_> {
     /// How many blocks sums of `k` are taken in.
-    fn blocks(k: usize) -> usize {
-        if k <= DEPTH + DEPTH / 2 { 1 } else { k.div_ceil(DEPTH) }
+    fn blocks(micro: &Micro, k: usize) -> usize {
+        if !micro.resumes || k <= DEPTH + DEPTH / 2 { 1 } else { k.div_ceil(DEPTH) }
     }
 
     /// Rows of a strip whose `A` stays in the cache while panels pass.
     fn strip_rows(micro: &Micro, k: usize) -> usize {
-        let depth = k.div_ceil(Self::blocks(k));
+        let depth = k.div_ceil(Self::blocks(micro, k));
         (STRIP / depth.max(1) / micro.rows).max(1) * micro.rows
     }
 
     /// Floats from row to row of copied rows.
-    fn pitch(k: usize) -> usize {
-        k.div_ceil(Self::blocks(k)).next_multiple_of(16) + 16
+    fn pitch(micro: &Micro, k: usize) -> usize {
+        k.div_ceil(Self::blocks(micro, k)).next_multiple_of(16) + 16
     }
 
     /// Floats that [`Product::run`] can use for copied rows.
     pub(crate) fn copy_floats(micro: &Micro, k: usize) -> usize {
-        Self::strip_rows(micro, k) * Self::pitch(k)
+        Self::strip_rows(micro, k) * Self::pitch(micro, k)
     }
 
     /// Computes a rectangle. With `copy`, rows whose distance makes them share few cache lines are moved there first.
@@ -199,14 +213,14 @@ impl Product<'_> {
             // What is left to do finds the strip of `C` in the cache, too.
             strip_rows = strip_rows.min((STRIP / columns.len() / self.micro.rows).max(MANY) * self.micro.rows);
         }
-        let pitch = Self::pitch(self.k);
+        let pitch = Self::pitch(self.micro, self.k);
         let copy = copy.filter(|c| c.len() >= self.micro.rows * pitch && !skinny);
         if let Some(copy) = &copy {
             strip_rows = strip_rows.min(copy.len() / pitch / self.micro.rows * self.micro.rows);
         }
         let copy = copy.map(|c| c.as_mut_ptr());
         let strips = rows.len().div_ceil(strip_rows);
-        let blocks = if skinny { 1 } else { Self::blocks(self.k) };
+        let blocks = if skinny { 1 } else { Self::blocks(self.micro, self.k) };
         for s in 0..strips {
             let strip = part_of(rows.len(), strips, s);
             let strip = rows.start + strip.start..rows.start + strip.end;
@@ -221,7 +235,7 @@ impl Product<'_> {
                     (a, lda) = (copy.cast_const(), pitch);
                 }
                 // SAFETY: the strip lies inside the rectangle.
-                unsafe { self.strip(&strip, &panels, &block, a, lda, skinny) };
+                unsafe { self.strip(&strip, &panels, &block, a, lda, skinny, thread) };
             }
             if self.tile_epilogue.has_more() {
                 // SAFETY: this thread has just written the rectangle.
@@ -244,6 +258,7 @@ impl Product<'_> {
         a: *const f32,
         lda: usize,
         skinny: bool,
+        thread: usize,
     ) {
         let tap = 0usize;
         let tiles = strip.len().div_ceil(self.micro.rows);
@@ -254,6 +269,7 @@ impl Product<'_> {
             depth: block.len(),
             ldc: self.ldc,
             resume: block.start > 0,
+            thread,
             ..Task::default()
         };
         let mut one = |panel: usize, t: usize| {

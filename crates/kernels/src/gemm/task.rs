@@ -1,6 +1,7 @@
 //! What a micro kernel gets: one tile of rows, one panel of columns, and what happens to the sums before they are
 //! stored. The innermost functions of every instruction level take this one description.
 
+use super::leave::Leaving;
 use crate::{Act, Epilogue};
 
 /// One tile of `C`: `rows x columns` sums over every tap and `depth` numbers of each.
@@ -31,6 +32,11 @@ pub(crate) struct Task {
     pub(crate) add: *const f32,
     pub(crate) ld_add: usize,
     pub(crate) post: Post,
+    /// Where the tile lies in the whole output, and who computes it. Only tiles of cells look at these and at `leaving`.
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    pub(crate) thread: usize,
+    pub(crate) leaving: *const Leaving<'static>,
 }
 
 /// What is done in registers.
@@ -170,6 +176,10 @@ impl Default for Task {
             add: none,
             ld_add: 0,
             post: Post::NONE,
+            row: 0,
+            column: 0,
+            thread: 0,
+            leaving: std::ptr::null(),
         }
     }
 }

@@ -6,7 +6,7 @@ use carafe_kernels::{Conv, ConvPlanar, ConvShape, Epilogue, Exec};
 const SCRATCH: usize = 1 << 21;
 
 /// Plain loops over a channels-last image; returns sums by pixel and channel.
-fn plain(s: &ConvShape, input: impl Fn(usize, [usize; 3], usize) -> f32, weights: &[f32]) -> Vec<f64> {
+pub(crate) fn plain(s: &ConvShape, input: impl Fn(usize, [usize; 3], usize) -> f32, weights: &[f32]) -> Vec<f64> {
     let [od, oh, ow] = s.out_spatial();
     let (ci, co) = (s.in_channels / s.groups, s.out_channels / s.groups);
     let mut out = vec![0.0; s.out_pixels() * s.out_channels];

@@ -1,0 +1,93 @@
+//! What is done to the sums of a product whose operands or result are not floats: sums are scaled to real numbers, worked on as
+//! such, and rounded to the steps of the result's grid, all while they are near.
+
+use super::{Act, Finish};
+
+/// Rounds real numbers to the steps of a grid: `round(x * inverse + shift)`, kept between `low` and `high`, then `+ zero`. A
+/// shift is added before rounding, the zero point after it; definitions differ in which of the two they have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantizer {
+    /// One over the step.
+    pub inverse: f32,
+    /// Added before rounding.
+    pub shift: f32,
+    /// Least and largest step, before `zero` is added.
+    pub low: f32,
+    pub high: f32,
+    /// Added after rounding.
+    pub zero: i32,
+}
+
+impl Quantizer {
+    /// The step of a number, as it is stored.
+    pub fn step(&self, x: f32) -> i32 {
+        self.rounded(x) as i32 + self.zero
+    }
+    pub(crate) fn rounded(&self, x: f32) -> f32 {
+        let y = x.mul_add(self.inverse, self.shift);
+        // A number that is none becomes the least.
+        let y = if y > self.low { y } else { self.low };
+        y.min(self.high).round_ties_even()
+    }
+}
+
+/// A number rounded to the steps of a grid and back: `step * scale + offset`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundTrip {
+    pub quantizer: Quantizer,
+    pub scale: f32,
+    pub offset: f32,
+}
+
+impl RoundTrip {
+    pub fn apply(&self, x: f32) -> f32 {
+        self.quantizer.rounded(x).mul_add(self.scale, self.offset)
+    }
+}
+
+/// A matrix like the result that is added to it, with elements from row to row.
+#[derive(Clone, Copy, Debug)]
+pub enum Addend<'a> {
+    F32(&'a [f32], usize),
+    /// The bits of bf16 numbers.
+    Bf16(&'a [u16], usize),
+    /// `(x - zero) * scale`.
+    U8 {
+        data: &'a [u8],
+        stride: usize,
+        scale: f32,
+        zero: i32,
+    },
+}
+
+/// Where the result goes.
+#[derive(Debug)]
+pub enum TypedOut<'a> {
+    F32(&'a mut [f32]),
+    /// The bits of bf16 numbers, rounded to the nearest.
+    Bf16(&'a mut [u16]),
+    U8(&'a mut [u8], Quantizer),
+}
+
+/// Applied in this order: `sum * scale + bias` of the column, `round_trip`, the function and the sum with `add` (in the order of
+/// `add_last`), `finish`, and the conversion to the type of the output.
+#[derive(Clone, Copy, Default)]
+pub struct TypedEpilogue<'a> {
+    /// One number a column; 1 when there is none.
+    pub scale: Option<&'a [f32]>,
+    /// One number a column.
+    pub bias: Option<&'a [f32]>,
+    pub round_trip: Option<RoundTrip>,
+    pub add: Option<Addend<'a>>,
+    pub add_last: bool,
+    pub act: Act,
+    /// Further work on rectangles of floats.
+    pub finish: Option<&'a dyn Finish>,
+}
+
+impl std::fmt::Debug for TypedEpilogue<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (scale, bias, add) = (self.scale.is_some(), self.bias.is_some(), self.add.is_some());
+        write!(f, "TypedEpilogue(scale {scale}, bias {bias}, {:?}, add {add}, {:?})", self.round_trip, self.act)
+    }
+}

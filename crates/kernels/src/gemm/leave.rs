@@ -1,0 +1,205 @@
+//! How sums leave a tile whose operands or result are not floats: scaled, with the epilogue applied, and converted to the type
+//! of the result. Tiles put their sums into a small buffer; the functions here take them from there.
+
+use super::task::{Post, Simple, Task};
+use crate::epilogue::{Addend, Quantizer, RoundTrip, TypedEpilogue, TypedOut};
+use crate::{Act, Epilogue, Finish, Isa, Tile, vmath};
+
+/// Floats from row to row of the buffer of sums.
+pub(crate) const SUMS: usize = 32;
+
+/// A typed epilogue with its output, checked against the size of both.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaving<'a> {
+    /// Sums are integers of 32 bits.
+    pub(crate) integer: bool,
+    /// Null when there is none.
+    pub(crate) scale: *const f32,
+    pub(crate) bias: *const f32,
+    pub(crate) round_trip: Option<RoundTrip>,
+    pub(crate) add: Added,
+    pub(crate) post: Post,
+    pub(crate) to: To,
+    /// Elements from row to row of the output.
+    pub(crate) ldc: usize,
+    later: Act,
+    add_later: bool,
+    finish: Option<&'a dyn Finish>,
+    isa: Isa,
+}
+
+/// An addend without its lengths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Added {
+    None,
+    F32(*const f32, usize),
+    Bf16(*const u16, usize),
+    U8 { data: *const u8, stride: usize, scale: f32, offset: f32 },
+}
+
+/// An output without its length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum To {
+    F32(*mut f32),
+    Bf16(*mut u16),
+    U8(*mut u8, Quantizer),
+}
+
+// SAFETY: it stands for slices of an epilogue, which any thread may read, and an output, of which each thread writes its own part.
+unsafe impl Sync for Leaving<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Leaving<'_> {}
+
+impl<'a> Leaving<'a> {
+    /// For an output of `rows x columns`. Panics when a slice is too short for it.
+    pub(crate) fn new(
+        isa: Isa,
+        integer: bool,
+        epilogue: &TypedEpilogue<'a>,
+        out: TypedOut<'a>,
+        ldc: usize,
+        rows: usize,
+        columns: usize,
+    ) -> Leaving<'a> {
+        let fits = |len: usize, stride: usize| rows == 0 || len >= (rows - 1) * stride + columns;
+        for (list, what) in [(epilogue.scale, "scales"), (epilogue.bias, "biases")] {
+            assert!(list.is_none_or(|l| l.len() >= columns), "too few {what} for {columns} columns");
+        }
+        let pointer = |list: Option<&[f32]>| list.map_or(std::ptr::null(), <[f32]>::as_ptr);
+        let add = match epilogue.add {
+            None => Added::None,
+            Some(Addend::F32(data, stride)) => {
+                assert!(fits(data.len(), stride), "the added matrix is too small");
+                Added::F32(data.as_ptr(), stride)
+            }
+            Some(Addend::Bf16(data, stride)) => {
+                assert!(fits(data.len(), stride), "the added matrix is too small");
+                Added::Bf16(data.as_ptr(), stride)
+            }
+            Some(Addend::U8 { data, stride, scale, zero }) => {
+                assert!(fits(data.len(), stride), "the added matrix is too small");
+                Added::U8 { data: data.as_ptr(), stride, scale, offset: -(zero as f32) * scale }
+            }
+        };
+        assert!(rows < 2 || ldc >= columns, "rows overlap: {ldc} for {columns}");
+        let (to, len) = match out {
+            TypedOut::F32(data) => (To::F32(data.as_mut_ptr()), data.len()),
+            TypedOut::Bf16(data) => (To::Bf16(data.as_mut_ptr()), data.len()),
+            TypedOut::U8(data, quantizer) => (To::U8(data.as_mut_ptr(), quantizer), data.len()),
+        };
+        assert!(fits(len, ldc), "{len} elements for {rows} rows of {columns}");
+        let plain = Epilogue { add_last: epilogue.add_last, act: epilogue.act, ..Epilogue::default() };
+        let (post, later) = Post::of(&plain, 1.0);
+        let add_later = epilogue.add.is_some() && epilogue.add_last && later != Act::None;
+        let (scale, bias) = (pointer(epilogue.scale), pointer(epilogue.bias));
+        let (round_trip, finish) = (epilogue.round_trip, epilogue.finish);
+        Leaving { integer, scale, bias, round_trip, add, post, to, ldc, later, add_later, finish, isa }
+    }
+
+    /// Whether work is left that does not fit in registers.
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.later != Act::None || self.finish.is_some()
+    }
+    /// Whether the addend meets a vector before the function, and whether behind it.
+    pub(crate) fn adds(&self) -> [bool; 2] {
+        let now = !matches!(self.add, Added::None) && !self.add_later;
+        [now && !self.post.add_last, now && self.post.add_last]
+    }
+
+    /// The work that does not fit in registers, on real numbers in the buffer.
+    ///
+    /// # Safety
+    /// The buffer has `rows` rows, and they are the task's.
+    pub(crate) unsafe fn deferred(&self, task: &Task, buffer: *mut f32, rows: usize) {
+        // SAFETY: the caller's promise.
+        let data = unsafe { std::slice::from_raw_parts_mut(buffer, (rows - 1) * SUMS + task.columns) };
+        if self.later != Act::None {
+            for (i, line) in data.chunks_mut(SUMS).enumerate() {
+                let line = &mut line[..task.columns];
+                vmath::act_in_place(self.isa, self.later, line);
+                for (j, x) in line.iter_mut().enumerate().filter(|_| self.add_later) {
+                    // SAFETY: the addend is as large as the output.
+                    *x += unsafe { self.add.at(task.row + i, task.column + j) };
+                }
+            }
+        }
+        if let Some(finish) = self.finish {
+            let (row, column, columns) = (task.row, task.column, task.columns);
+            finish.finish(Tile { data, stride: SUMS, row, column, rows, columns }, task.thread);
+        }
+    }
+}
+
+impl Added {
+    /// # Safety
+    /// The element is inside.
+    pub(crate) unsafe fn at(&self, row: usize, column: usize) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match *self {
+                Added::None => 0.0,
+                Added::F32(data, stride) => *data.add(row * stride + column),
+                Added::Bf16(data, stride) => f32::from_bits(u32::from(*data.add(row * stride + column)) << 16),
+                Added::U8 { data, stride, scale, offset } => {
+                    f32::from(*data.add(row * stride + column)).mul_add(scale, offset)
+                }
+            }
+        }
+    }
+}
+
+/// bf16 bits of a number, rounded to the nearest, ties to even.
+pub(crate) fn bf16_bits(x: f32) -> u16 {
+    let bits = x.to_bits();
+    if x.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+/// Takes `rows` of sums out of the buffer, one number at a time.
+///
+/// # Safety
+/// The task's `leaving` is set, the buffer holds the sums, and the rectangle is this thread's own.
+pub(crate) unsafe fn leave_plain(task: &Task, sums: *mut f32, rows: usize) {
+    // SAFETY: the caller's promise; `Leaving::new` has checked the lengths.
+    unsafe {
+        let l = &*task.leaving;
+        let [before, behind] = l.adds();
+        for i in 0..rows {
+            for j in 0..task.columns {
+                let at = sums.add(i * SUMS + j);
+                let (row, column) = (task.row + i, task.column + j);
+                let mut x = if l.integer { (*at).to_bits() as i32 as f32 } else { *at };
+                let scale = if l.scale.is_null() { 1.0 } else { *l.scale.add(column) };
+                x = x.mul_add(scale, if l.bias.is_null() { 0.0 } else { *l.bias.add(column) });
+                if let Some(trip) = &l.round_trip {
+                    x = trip.apply(x);
+                }
+                if before {
+                    x += l.add.at(row, column);
+                }
+                if l.post.simple != Simple::None {
+                    x = l.post.apply(x);
+                }
+                if behind {
+                    x += l.add.at(row, column);
+                }
+                *at = x;
+            }
+        }
+        if l.is_deferred() {
+            l.deferred(task, sums, rows);
+        }
+        for i in 0..rows {
+            for j in 0..task.columns {
+                let (x, to) = (*sums.add(i * SUMS + j), (task.row + i) * l.ldc + task.column + j);
+                match l.to {
+                    To::F32(c) => *c.add(to) = x,
+                    To::Bf16(c) => *c.add(to) = bf16_bits(x),
+                    To::U8(c, q) => *c.add(to) = q.step(x) as u8,
+                }
+            }
+        }
+    }
+}

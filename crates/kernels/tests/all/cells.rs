@@ -1,0 +1,285 @@
+//! Products and convolutions of small numbers, with outputs of every type, against plain loops.
+
+use crate::conv::plain;
+use crate::products::{ACTS, Random, act, everywhere};
+use carafe_kernels::{
+    Act, Addend, Conv, ConvShape, Exec, Finish, Gemm, Numbers, Quantizer, RoundTrip, Tile, TypedEpilogue, TypedOut,
+};
+
+const SCRATCH: usize = 1 << 21;
+const ALL: [Numbers; 3] = [Numbers::F32, Numbers::Bf16, Numbers::U8I8];
+
+/// Numbers in cells, and what they stand for.
+struct Data {
+    cells: Vec<f32>,
+    real: Vec<f64>,
+}
+
+/// Activations: bytes stand for themselves less `zero`.
+fn activations(r: &mut Random, numbers: Numbers, n: usize, zero: u8) -> Data {
+    match numbers {
+        Numbers::F32 => {
+            let cells = r.floats(n);
+            Data { real: cells.iter().map(|x| f64::from(*x)).collect(), cells }
+        }
+        Numbers::Bf16 => {
+            let bits: Vec<u16> = r.floats(n).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
+            let real = bits.iter().map(|b| f64::from(f32::from_bits(u32::from(*b) << 16))).collect();
+            Data { cells: cells(&bits.iter().flat_map(|b| b.to_le_bytes()).collect::<Vec<_>>()), real }
+        }
+        Numbers::U8I8 => {
+            let bytes: Vec<u8> = (0..n).map(|_| r.below(256) as u8).collect();
+            Data { cells: cells(&bytes), real: bytes.iter().map(|b| f64::from(*b) - f64::from(zero)).collect() }
+        }
+    }
+}
+
+fn cells(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|c| f32::from_le_bytes(*c)).collect()
+}
+
+/// Weights in the type that is packed, as real numbers.
+fn weights(r: &mut Random, numbers: Numbers, n: usize) -> Vec<f32> {
+    let floats = r.floats(n);
+    match numbers {
+        Numbers::F32 => floats,
+        Numbers::Bf16 => floats.iter().map(|x| f32::from_bits(x.to_bits() & 0xffff_0000)).collect(),
+        Numbers::U8I8 => floats.iter().map(|x| (x * 127.0).round()).collect(),
+    }
+}
+
+fn bits(w: &[f32]) -> Vec<u16> {
+    w.iter().map(|x| (x.to_bits() >> 16) as u16).collect()
+}
+fn bytes(w: &[f32]) -> Vec<i8> {
+    w.iter().map(|x| *x as i8).collect()
+}
+
+/// An epilogue with memory of its own.
+struct End {
+    scale: Vec<f32>,
+    bias: Vec<f32>,
+    trip: Option<RoundTrip>,
+    add: Vec<f32>,
+    add_kind: usize,
+    add_bits: Vec<u16>,
+    add_bytes: Vec<u8>,
+    add_last: bool,
+    act: Act,
+    finish: bool,
+    columns: usize,
+}
+
+struct Halve;
+impl Finish for Halve {
+    fn finish(&self, tile: Tile<'_>, _thread: usize) {
+        for line in tile.data.chunks_mut(tile.stride) {
+            line[..tile.columns].iter_mut().for_each(|x| *x *= 0.5);
+        }
+    }
+}
+
+const STEPS: Quantizer = Quantizer { inverse: 60.0, shift: 0.0, low: -128.0, high: 127.0, zero: 128 };
+
+impl End {
+    /// `unit` brings sums to about one.
+    fn new(r: &mut Random, rows: usize, columns: usize, unit: f32, taken: &[f64]) -> End {
+        let add_bytes: Vec<u8> = (0..rows * columns).map(|_| r.below(256) as u8).collect();
+        let add_bits = bits(&r.floats(rows * columns));
+        let add_kind = r.below(4);
+        let add = match add_kind {
+            1 => r.floats(rows * columns),
+            2 => add_bits.iter().map(|b| f32::from_bits(u32::from(*b) << 16)).collect(),
+            3 => add_bytes.iter().map(|b| (f32::from(*b) - 100.0) * 0.01).collect(),
+            _ => vec![0.0; rows * columns],
+        };
+        let scale: Vec<f32> = (0..columns).map(|_| unit * (1.0 + r.float() / 2.0)).collect();
+        // What a zero point takes away is part of the bias.
+        let bias = (0..columns).map(|j| r.float() - scale[j] * taken[j] as f32).collect();
+        let trip = RoundTrip { quantizer: STEPS, scale: 1.0 / 60.0, offset: 0.0 };
+        End {
+            scale,
+            bias,
+            trip: (r.below(2) == 0).then_some(trip),
+            add,
+            add_kind,
+            add_bits,
+            add_bytes,
+            add_last: r.below(2) == 0,
+            act: r.pick(&ACTS),
+            finish: r.below(3) == 0,
+            columns,
+        }
+    }
+    fn typed(&self) -> TypedEpilogue<'_> {
+        let stride = self.columns;
+        let add = match self.add_kind {
+            1 => Some(Addend::F32(&self.add, stride)),
+            2 => Some(Addend::Bf16(&self.add_bits, stride)),
+            3 => Some(Addend::U8 { data: &self.add_bytes, stride, scale: 0.01, zero: 100 }),
+            _ => None,
+        };
+        TypedEpilogue {
+            scale: Some(&self.scale),
+            bias: Some(&self.bias),
+            round_trip: self.trip,
+            add,
+            add_last: self.add_last,
+            act: self.act,
+            finish: if self.finish { Some(&Halve) } else { None },
+        }
+    }
+    /// The results that are right for a sum: two where it lies between two steps.
+    fn expected(&self, sum: f64, taken: f64, row: usize, column: usize) -> Vec<f64> {
+        let scaled = (sum + taken) * f64::from(self.scale[column]) + f64::from(self.bias[column]);
+        let starts = match self.trip {
+            None => vec![scaled],
+            Some(_) => {
+                [-1e-3, 1e-3].map(|off| (scaled * 60.0 + off).clamp(-128.0, 127.0).round_ties_even() / 60.0).to_vec()
+            }
+        };
+        let add = f64::from(self.add[row * self.columns + column]);
+        let rest = |x: f64| {
+            let x = if self.add_last { act(self.act, x) + add } else { act(self.act, x + add) };
+            if self.finish { x * 0.5 } else { x }
+        };
+        starts.into_iter().map(rest).collect()
+    }
+}
+
+/// Runs with an output of each type and compares.
+fn compare(end: &End, sums: &[f64], taken: &[f64], run: impl Fn(TypedOut<'_>, usize), what: &dyn Fn() -> String) {
+    let (columns, rows) = (end.columns, sums.len() / end.columns);
+    let stride = columns + 3;
+    let each = |found: &dyn Fn(usize) -> f64, bound: &dyn Fn(f64) -> f64| {
+        for (x, sum) in sums.iter().enumerate() {
+            let (i, j) = (x / columns, x % columns);
+            let right = end.expected(*sum, taken[j], i, j);
+            let found = found(i * stride + j);
+            let near = right.iter().any(|y| (found - y).abs() <= bound(*y));
+            assert!(near, "{found} instead of {right:?} at {i},{j}: {}", what());
+        }
+    };
+    let mut out = vec![77f32; rows * stride];
+    run(TypedOut::F32(&mut out), stride);
+    each(&|at| f64::from(out[at]), &|_| 3e-4);
+    assert!(out.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77.0)), "beside: {}", what());
+    let mut half = vec![77u16; rows * stride];
+    run(TypedOut::Bf16(&mut half), stride);
+    each(&|at| f64::from(f32::from_bits(u32::from(half[at]) << 16)), &|y| 3e-4 + y.abs() / 256.0);
+    let mut steps = vec![77u8; rows * stride];
+    run(TypedOut::U8(&mut steps, STEPS), stride);
+    each(&|at| (f64::from(steps[at]) - 128.0) / 60.0, &|y| {
+        let beyond = (y.abs() - 127.0 / 60.0).max(0.0);
+        0.51 / 60.0 + 3e-4 + beyond
+    });
+    assert!(steps.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77)), "beside: {}", what());
+}
+
+#[test]
+fn products_of_small_numbers_equal_plain_loops() {
+    everywhere(SCRATCH, |exec| {
+        let mut r = Random(11);
+        for case in 0..36 {
+            let numbers = ALL[case % 3];
+            let each = numbers.per_cell();
+            let m = r.pick(&[1, 2, 4, 5, 7, 8, 13, 14, 15, 29]);
+            let n = r.pick(&[1, 5, 15, 16, 17, 31, 32, 33, 70]);
+            let cells = r.pick(&[1, 2, 3, 4, 7, 16, 19, 130]);
+            let (k, lda) = (cells * each, cells + r.below(3));
+            let zero = r.pick(&[0u8, 3, 128]);
+            let data = activations(&mut r, numbers, m * lda * each, zero);
+            let w = weights(&mut r, numbers, k * n);
+            let transposed = r.below(2) == 0;
+            let at = |x: usize, j: usize| f64::from(if transposed { w[j * k + x] } else { w[x * n + j] });
+            let sums: Vec<f64> =
+                (0..m * n).map(|x| (0..k).map(|i| data.real[x / n * lda * each + i] * at(i, x % n)).sum()).collect();
+            let lift = if numbers == Numbers::U8I8 { f64::from(zero) } else { 0.0 };
+            let taken: Vec<f64> = (0..n).map(|j| lift * (0..k).map(|i| at(i, j)).sum::<f64>()).collect();
+            let unit = if numbers == Numbers::U8I8 { 1.0 / (255.0 * 127.0) } else { 1.0 } / (cells as f32).sqrt();
+            let end = End::new(&mut r, m, n, unit, &taken);
+            let gemm = Gemm::of_cells(exec.isa, numbers, n, k).unwrap();
+            let mut packed = vec![f32::NAN; gemm.packed_floats()];
+            match numbers {
+                Numbers::F32 => gemm.pack_f32(&w, transposed, &mut packed),
+                Numbers::Bf16 => gemm.pack_bf16(&bits(&w), transposed, &mut packed),
+                Numbers::U8I8 => gemm.pack_i8(&bytes(&w), transposed, &mut packed),
+            }
+            let run = |out: TypedOut<'_>, stride: usize| {
+                gemm.run_typed(exec, numbers, (m, &data.cells, lda), &packed, out, stride, &end.typed());
+            };
+            let what = || format!("{m}x{n}x{k} of {numbers:?}, {:?}, {:?}", exec.isa, end.typed());
+            compare(&end, &sums, &taken, run, &what);
+        }
+    });
+}
+
+fn convolve(exec: &Exec<'_>, s: &ConvShape, numbers: Numbers, zero: u8, r: &mut Random) {
+    let Some(conv) = Conv::of_cells(exec.isa, exec.threads(), *s, numbers, zero) else { panic!("{s:?}") };
+    assert!(conv.scratch_floats() <= SCRATCH);
+    let data = activations(r, numbers, s.in_pixels() * s.in_channels, zero);
+    let w = weights(r, numbers, s.weights());
+    let mut packed = vec![f32::NAN; conv.packed_floats()];
+    match numbers {
+        Numbers::F32 => conv.pack_f32(&w, &mut packed),
+        Numbers::Bf16 => conv.pack_bf16(&bits(&w), &mut packed),
+        Numbers::U8I8 => conv.pack_i8(&bytes(&w), &mut packed),
+    }
+    let [d, h, width] = s.in_spatial;
+    let at = |image: usize, p: [usize; 3], c: usize| {
+        data.real[(((image * d + p[0]) * h + p[1]) * width + p[2]) * s.in_channels + c] as f32
+    };
+    let sums = plain(s, at, &w);
+    let each = s.in_channels / s.groups * s.taps();
+    let lift = if numbers == Numbers::U8I8 { f64::from(zero) } else { 0.0 };
+    let taken: Vec<f64> =
+        w.chunks(each).map(|filter| lift * filter.iter().map(|x| f64::from(*x)).sum::<f64>()).collect();
+    let unit = if numbers == Numbers::U8I8 { 1.0 / (255.0 * 127.0) } else { 1.0 } / (each as f32).sqrt();
+    let end = End::new(r, s.out_pixels(), s.out_channels, unit, &taken);
+    let run = |out: TypedOut<'_>, stride: usize| {
+        conv.run_typed(exec, &data.cells, &packed, out, stride, &end.typed());
+    };
+    compare(&end, &sums, &taken, run, &|| format!("{s:?} of {numbers:?}, {:?}, {:?}", exec.isa, end.typed()));
+}
+
+#[test]
+fn convolutions_of_small_numbers_equal_plain_loops() {
+    everywhere(SCRATCH, |exec| {
+        let mut r = Random(23);
+        for case in 0..48 {
+            let numbers = ALL[case % 3];
+            let groups = r.pick(&[1, 1, 1, 2]);
+            let kernel = r.pick(&[[1, 1, 1], [1, 3, 3], [1, 1, 5], [1, 7, 1], [2, 2, 3]]);
+            let size = [kernel[0] + r.below(2), kernel[1] + r.below(9), kernel[2] + r.below(20)];
+            let pad = kernel.map(|k| r.below(k));
+            let s = ConvShape {
+                batch: r.pick(&[1, 2]),
+                in_spatial: size,
+                in_channels: 4 * groups * r.pick(&[1, 2, 5]),
+                out_channels: groups * r.pick(&[9, 16, 20, 40]),
+                kernel,
+                stride: [1, r.pick(&[1, 2]), r.pick(&[1, 2])],
+                dilation: [1; 3],
+                pad_begin: pad,
+                pad_end: pad,
+                groups,
+            };
+            let zero = r.pick(&[0u8, 0, 7, 128]);
+            convolve(exec, &s, numbers, zero, &mut r);
+        }
+    });
+}
+
+#[test]
+fn channels_that_do_not_fill_a_cell_are_declined() {
+    everywhere(0, |exec| {
+        assert!(Gemm::of_cells(exec.isa, Numbers::U8I8, 8, 6).is_none());
+        assert!(Gemm::of_cells(exec.isa, Numbers::Bf16, 8, 6).is_some());
+    });
+}
+
+#[test]
+fn a_number_that_is_none_becomes_the_least_step() {
+    assert_eq!(STEPS.step(f32::NAN), 0);
+    assert_eq!((STEPS.step(1e30), STEPS.step(-1e30), STEPS.step(0.0)), (255, 0, 128));
+}
