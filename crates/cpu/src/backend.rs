@@ -10,7 +10,7 @@ use carafe_kernels::{DenormalsGuard, Exec, Isa, MAX_PARTS, Scratch, Stopped, flu
 use carafe_ops::carafe::RotaryEmbedding;
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_plan::elementwise::Elt;
-use carafe_plan::{Backend, DynamicOutput, Fusing, Layout, MemoryKind, Parts, RowStrides, Step, TransposedReads};
+use carafe_plan::{Backend, DynamicOutput, Fusing, Grid, Layout, MemoryKind, Parts, RowStrides, Step, TransposedReads};
 use carafe_tensor::{Element, ElementType, Tensor};
 use std::any::Any;
 use std::sync::Arc;
@@ -129,7 +129,16 @@ impl Backend for Cpu {
     fn reorder(&self, shape: &[usize], ty: ElementType, from: Layout, to: Layout) -> Arc<dyn Step<Cpu>> {
         reorder::step(shape, ty, from, to)
     }
-    fn convert(&self, _len: usize, from: ElementType, to: ElementType) -> Result<Arc<dyn Step<Cpu>>> {
+    fn convert(
+        &self,
+        _len: usize,
+        from: ElementType,
+        to: ElementType,
+        grid: Option<Grid>,
+    ) -> Result<Arc<dyn Step<Cpu>>> {
+        if let Some(step) = grid.and_then(|grid| steps::quantized::between(from, to, grid)) {
+            return Ok(step);
+        }
         let unknown = || Error::unsupported(format!("no kernel converts {from} to {to}"));
         steps::convert::step(from, to).ok_or_else(unknown)
     }

@@ -39,6 +39,11 @@ impl Compiled {
         // An extension's kernel is asked first, before anything is fused into or around its node.
         use_kernels(&mut model, crate::NAME, crate::LAYOUTS, kernels, &mut Notes::default())?;
         run_passes(&mut model, FOR_KERNELS, &mut Notes::default())?;
+        // Where integers are no faster, weights are better folded to floats.
+        if carafe_kernels::Numbers::U8I8.is_fast(carafe_kernels::Isa::best()) {
+            run_passes(&mut model, carafe_passes::COMMON, &mut Notes::default())?;
+            run_passes(&mut model, &[&carafe_passes::fuse::StoreWeights], &mut Notes::default())?;
+        }
         if !Settings::of(properties)?.strict_f32 {
             run_passes(&mut model, &[&carafe_passes::IntegersInF32], &mut Notes::default())?;
         }

@@ -23,6 +23,7 @@ mod machine;
 pub mod movement;
 pub mod norm;
 mod pool;
+mod quantize;
 mod recurrent;
 pub mod reduce;
 mod roi;
@@ -59,6 +60,7 @@ pub use isa::Neon;
 pub use isa::{Avx2, Avx512};
 pub use machine::Machine;
 pub use pool::{Pool, PoolOptions, Stopped};
+pub use quantize::{dequantize, quantize};
 pub use recurrent::{
     CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };

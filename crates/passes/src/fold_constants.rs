@@ -6,6 +6,7 @@ use crate::fuse::dequantizes_weights;
 use carafe_graph::{
     Body, Constant, EvalEnv, Model, NodeId, Notes, Parameter, Pass, Result, ResultOp, Value, eval_node,
 };
+use carafe_ops::carafe::Dequantize;
 use carafe_ops::movement::Identity;
 use carafe_tensor::{ElementType, Tensor};
 use std::sync::Arc;
@@ -60,6 +61,10 @@ impl FoldConstants {
         let node = model.node(id);
         let (op, info) = (node.op(), node.op().info());
         if op.is::<Constant>() || op.is::<Parameter>() || op.is::<ResultOp>() {
+            return None;
+        }
+        // Made by a device that computes with the integers.
+        if op.is::<Dequantize>() {
             return None;
         }
         if info.random || info.stateful || info.sink || node.outputs().is_empty() {

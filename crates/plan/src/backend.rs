@@ -1,6 +1,7 @@
 //! What a device brings: builders, layouts, element types, memory. Everything else of lowering and running is in this crate.
 
 use crate::elementwise::Elt;
+use crate::grid::Grid;
 use crate::layout::Layout;
 use crate::plan::{Plan, PlanStep, PlanValue};
 use crate::run::guarded;
@@ -136,8 +137,14 @@ pub trait Backend: Fusing + Debug + Sized + Send + Sync + 'static {
     }
     /// A step that copies a value from one layout to another.
     fn reorder(&self, shape: &[usize], ty: ElementType, from: Layout, to: Layout) -> Arc<dyn Step<Self>>;
-    /// A step that converts so many elements. Asked only for types that a builder wanted.
-    fn convert(&self, len: usize, from: ElementType, to: ElementType) -> Result<Arc<dyn Step<Self>>>;
+    /// A step that converts so many elements. Asked only for types that a builder wanted. With a grid, bytes are its steps.
+    fn convert(
+        &self,
+        len: usize,
+        from: ElementType,
+        to: ElementType,
+        grid: Option<Grid>,
+    ) -> Result<Arc<dyn Step<Self>>>;
     /// A step that concatenates or splits, with strided operands.
     fn move_parts(&self, parts: Parts, strides: &RowStrides) -> Arc<dyn Step<Self>>;
 

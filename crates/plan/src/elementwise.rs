@@ -4,6 +4,7 @@ use crate::lower::draft::Val;
 use carafe_graph::Op;
 use carafe_ops::activation as act;
 use carafe_ops::arithmetic::{self as arith, AutoBroadcast};
+use carafe_ops::carafe::QuantizeDequantize;
 use carafe_ops::math;
 use carafe_ops::quantize::FakeQuantize;
 use carafe_tensor::ElementType;
@@ -19,6 +20,8 @@ pub enum Elt {
     Binary(Binary),
     /// FakeQuantize of one range.
     Quantize(Quantize),
+    /// QuantizeDequantize.
+    RoundTrip(RoundTrip),
 }
 
 /// An activation. The formulas are those of the operations of the same names.
@@ -68,6 +71,16 @@ pub struct Quantize {
     pub to: [f32; 2],
     /// Steps between the limits: one less than the levels.
     pub steps: f32,
+}
+
+/// Rounding to the steps of a grid: `(clamp(round(x / scale) + zero, low, high) - zero) * scale`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct RoundTrip {
+    pub scale: f32,
+    pub zero: f32,
+    pub low: f32,
+    pub high: f32,
 }
 
 /// A function of one number, named after its operation.
@@ -128,7 +141,7 @@ impl Elt {
     /// Those of a node's inputs that are operands; the others are parameters that `of` has read.
     pub(crate) fn operands<'a, T>(&self, inputs: &'a [T]) -> &'a [T] {
         match self {
-            Elt::Act(_) | Elt::Unary(_) | Elt::Quantize(_) => &inputs[..1],
+            Elt::Act(_) | Elt::Unary(_) | Elt::Quantize(_) | Elt::RoundTrip(_) => &inputs[..1],
             Elt::Binary(_) => &inputs[..2],
         }
     }
@@ -209,6 +222,10 @@ fn unary(op: &dyn Op, ports: &[&Val]) -> Option<Elt> {
 }
 
 fn quantize(op: &dyn Op, ports: &[&Val]) -> Option<Elt> {
+    if let Some(op) = op.get::<QuantizeDequantize>() {
+        let [zero, low, high] = [op.zero, op.low, op.high].map(|x| x as f32);
+        return Some(Elt::RoundTrip(RoundTrip { scale: op.scale, zero, low, high }));
+    }
     let op = op.get::<FakeQuantize>().filter(|op| op.levels < 1 << 24)?;
     let limit = |i: usize| ports.get(i).filter(|p| p.ty == ElementType::F32).and_then(|p| number(p));
     let (from, to) = ([limit(1)?, limit(2)?], [limit(3)?, limit(4)?]);

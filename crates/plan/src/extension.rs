@@ -99,6 +99,10 @@ fn function(elt: Elt) -> (Function, Vec<f64>) {
             let numbers = [q.from[0], q.from[1], q.to[0], q.to[1], q.steps];
             (Function::Quantize, numbers.map(f64::from).to_vec())
         }
+        Elt::RoundTrip(r) => {
+            let [low, high] = [r.low, r.high].map(|x| (x - r.zero) * r.scale);
+            (Function::Quantize, [low, high, low, high, r.high - r.low].map(f64::from).to_vec())
+        }
     }
 }
 

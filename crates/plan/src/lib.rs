@@ -12,6 +12,7 @@ mod bodies;
 pub mod elementwise;
 mod epilogue;
 mod extension;
+mod grid;
 mod layout;
 mod lower;
 mod plan;
@@ -26,6 +27,7 @@ pub use backend::{Backend, DynamicOutput, Fusing, Host, Memory, MemoryKind, Step
 pub use bodies::Bodies;
 pub use epilogue::{ElementwiseOp, Source};
 pub use extension::PlannedKernel;
+pub use grid::{Grid, Integers};
 pub use layout::{AxisOrder, Block, Form, Layout};
 pub use lower::lower;
 pub use lower::separable::Before;

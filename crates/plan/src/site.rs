@@ -2,6 +2,7 @@
 
 use crate::backend::{Backend, Step};
 use crate::epilogue::ElementwiseOp;
+use crate::grid::{Grid, Integers};
 use crate::layout::{Form, Layout};
 use crate::lower::separable::Before;
 use carafe_graph::Op;
@@ -21,6 +22,11 @@ pub struct Port {
     pub stored: ElementType,
     /// The value, plain and in the type of the model, if it is known.
     pub constant: Option<Tensor>,
+    /// The steps on which its numbers lie. Such a value may be read and written as u8.
+    pub grid: Option<Grid>,
+    /// Weights that the model stores as integers. A unit whose data lies on no grid sees them as a constant, and so does one
+    /// whose builder declined them.
+    pub integers: Option<Integers>,
 }
 
 impl Port {

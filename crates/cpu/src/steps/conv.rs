@@ -4,7 +4,7 @@
 use super::epilogue::StepEpilogue;
 use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
-use carafe_graph::Result;
+use carafe_graph::{Op, Result};
 use carafe_kernels::{Conv, ConvPlanar, ConvShape, Depthwise, Machine, Winograd, winograd};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
@@ -31,13 +31,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.before.is_some() {
         return super::separable::build(site);
     }
-    let (attrs, grouped) = if let Some(c) = site.op.get::<Convolution>() {
-        (attrs_of(&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad), false)
-    } else if let Some(c) = site.op.get::<GroupConvolution>() {
-        (attrs_of(&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad), true)
-    } else {
-        return Ok(None);
-    };
+    let Some((attrs, grouped)) = attrs_of_op(site.op) else { return Ok(None) };
     let (data, filters) = (&site.inputs[0], &site.inputs[1]);
     let Some(tensor) = &filters.constant else { return Ok(None) };
     if !data.is_f32() || !filters.is_f32() {
@@ -103,6 +97,15 @@ fn taps_of(floats: &[f32], whole: &ConvShape, kept: &[Range<usize>; 3]) -> Vec<f
         }
     }
     out
+}
+
+/// Attributes of a convolution, and whether it has groups.
+pub(super) fn attrs_of_op(op: &dyn Op) -> Option<(Attrs<'_>, bool)> {
+    if let Some(c) = op.get::<Convolution>() {
+        return Some((attrs_of(&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad), false));
+    }
+    let c = op.get::<GroupConvolution>()?;
+    Some((attrs_of(&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad), true))
 }
 
 pub(super) fn attrs_of<'a>(

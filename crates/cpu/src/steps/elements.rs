@@ -2,7 +2,7 @@
 
 use super::{Built, Cpu, Io, Port, Site, Step};
 use carafe_graph::Result;
-use carafe_kernels::eltwise::{Arg, Broadcast, Elements, EltOp, Instr, Program, Quantize};
+use carafe_kernels::eltwise::{Arg, Broadcast, Elements, EltOp, Instr, Program, Quantize, Steps};
 use carafe_plan::elementwise::{Act, Binary, Elt, Unary};
 use carafe_plan::{ElementwiseOp, Layout, Operand, RowStrides, Source};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ pub(super) fn names(post: &[ElementwiseOp]) -> String {
             Elt::Act(a) => format!("{a:?}"),
             Elt::Unary(u) => format!("{u:?}"),
             Elt::Binary(b) => format!("{b:?}"),
-            Elt::Quantize(_) => "quantize".into(),
+            Elt::Quantize(_) | Elt::RoundTrip(_) => "quantize".into(),
         };
         text.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
     };
@@ -192,6 +192,7 @@ pub(crate) fn elt_op(elt: Elt) -> Option<EltOp> {
             Unary::Erf => EltOp::Erf,
         },
         Elt::Quantize(q) => EltOp::Quantize(Quantize::new(q.from, q.to, q.steps)?),
+        Elt::RoundTrip(r) => EltOp::RoundTrip(Steps::new(r.scale, r.zero, r.low, r.high)?),
         Elt::Binary(b) => match b {
             Binary::Add => EltOp::Add,
             Binary::Subtract => EltOp::Sub,

@@ -14,6 +14,7 @@ mod fold;
 mod gather;
 mod matmul;
 pub(crate) mod movement;
+pub(crate) mod quantized;
 mod recurrent;
 mod regions;
 pub(crate) mod reorder;
@@ -128,6 +129,17 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 }
 
 fn build_own(site: &Site<'_>) -> Result<Option<Built>> {
+    if let Some(built) = quantized::build(site)? {
+        return Ok(Some(built));
+    }
+    // Integer weights that nobody takes as they are come back as floats.
+    if site.inputs.iter().any(|p| p.integers.is_some()) {
+        return Ok(None);
+    }
+    build_floats(site)
+}
+
+fn build_floats(site: &Site<'_>) -> Result<Option<Built>> {
     if site.reordered() {
         for builder in [attention::build, rope::build] {
             if let Some(built) = builder(site)? {

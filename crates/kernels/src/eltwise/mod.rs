@@ -13,7 +13,7 @@ pub mod typed;
 
 pub use broadcast::Broadcast;
 pub use elements::Elements;
-pub use op::{EltOp, Quantize};
+pub use op::{EltOp, Quantize, Steps};
 pub use program::{Arg, Instr, Program};
 pub use tile::{TileInput, TileProgram};
 

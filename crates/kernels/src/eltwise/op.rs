@@ -47,6 +47,7 @@ pub enum EltOp {
     },
     IsFinite,
     Quantize(Quantize),
+    RoundTrip(Steps),
     Add,
     Sub,
     Mul,
@@ -104,7 +105,7 @@ impl EltOp {
                 | crate::Act::HardSigmoid { .. } => 1,
                 _ => 8,
             },
-            Quantize(_) => 4,
+            Quantize(_) | RoundTrip(_) => 4,
             Exp | Log | Erf | Sin | Cos | Div | Sqrt | Rsqrt => 8,
             Pow => 20,
             Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Mod | FloorMod => 100,
@@ -275,6 +276,36 @@ impl Map for Quantize {
         let inside = S::splat(self.range).min(zero::<S>().max(x - S::splat(self.low)));
         let step = (quotient(inside, self.range, self.inverse[0]) * S::splat(self.steps)).round_even();
         quotient(step, self.steps, self.inverse[1]) * S::splat(self.out_range) + S::splat(self.out_low)
+    }
+}
+
+/// Rounds numbers to the steps of a grid: `(clamp(round(x / scale) + zero, low, high) - zero) * scale`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steps {
+    scale: f32,
+    zero: f32,
+    low: f32,
+    high: f32,
+    inverse: f32,
+}
+
+impl Steps {
+    /// `None` for scales too small or large for the way it divides.
+    pub fn new(scale: f32, zero: f32, low: f32, high: f32) -> Option<Steps> {
+        let usual = (1e-15..1e15).contains(&scale) && [zero, low, high].iter().all(|x| x.abs() < 1e7);
+        usual.then_some(Steps { scale, zero, low, high, inverse: 1.0 / scale })
+    }
+}
+
+impl Map for Steps {
+    #[inline(always)]
+    fn at<S: Simd>(self, x: S) -> S {
+        let (zero, scale) = (S::splat(self.zero), S::splat(self.scale));
+        // Far beyond all steps the quotient would be none.
+        let reach = (self.high - self.low + self.zero.abs() + 2.0) * self.scale;
+        let x = S::splat(reach).min(S::splat(-reach).max(x));
+        let step = quotient(x, self.scale, self.inverse).round_even() + zero;
+        (S::splat(self.high).min(S::splat(self.low).max(step)) - zero) * scale
     }
 }
 

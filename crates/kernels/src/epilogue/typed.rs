@@ -23,6 +23,7 @@ impl Quantizer {
     pub fn step(&self, x: f32) -> i32 {
         self.rounded(x) as i32 + self.zero
     }
+    #[inline(always)]
     pub(crate) fn rounded(&self, x: f32) -> f32 {
         let y = x.mul_add(self.inverse, self.shift);
         // A number that is none becomes the least.

@@ -5,9 +5,9 @@ mod sequence;
 mod text;
 
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, det::{Det}, embedding_sum::{EmbeddingSum},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, dequantize::{Dequantize}, det::{Det}, embedding_sum::{EmbeddingSum},
     image_decode::{ImageDecode},
-    ngram_counts::{NgramCounts}, rms_norm::{RmsNorm}, rotary_embedding::{RotaryEmbedding},
+    ngram_counts::{NgramCounts}, quantize_dequantize::{QuantizeDequantize}, rms_norm::{RmsNorm}, rotary_embedding::{RotaryEmbedding},
     sequence_at::{SequenceAt}, sequence_concat::{SequenceConcat},
     sequence_erase::{SequenceErase}, sequence_insert::{SequenceInsert}, sequence_length::{SequenceLength},
     sequence_pack::{SequencePack}, sequence_split::{SequenceSplit}, text_concat::{TextConcat},

@@ -11,12 +11,13 @@
 //! divide by another number and put values just between two steps on the other side. Other readers of the integers keep
 //! them. What integers do not have stays as it is: NaN and minus zero. f32 only.
 
-use super::look::{is_stored, made_by, stored, sweep, value_of};
+use super::look::{made_by, stored, sweep, value_of};
 use carafe_graph::{Constant, Model, NodeId, Outcome, Result, ResultOp, Rewrite, Value};
 use carafe_ops::activation::Clamp;
 use carafe_ops::arithmetic::{Add, Multiply, Subtract};
 use carafe_ops::convert::Convert;
 use carafe_ops::math::{Ceiling, Floor, Round};
+use carafe_ops::movement::{Reshape, Unsqueeze};
 use carafe_tensor::ElementType;
 
 /// Numbers that are stored as integers and read back at once stay floats.
@@ -106,14 +107,19 @@ pub(crate) fn dequantizes_weights(model: &Model, id: NodeId) -> bool {
     widens_quantized(model, id)
 }
 
+// Whether the value is a constant, or will be when folding comes to it: scales of channels are put into shape first.
+fn will_be_stored(model: &Model, v: Value, depth: usize) -> bool {
+    let op = model.node(v.node).op();
+    let shaped = op.is::<Convert>() || op.is::<Reshape>() || op.is::<Unsqueeze>();
+    op.is::<Constant>()
+        || (shaped && depth > 0 && model.node(v.node).inputs().iter().all(|v| will_be_stored(model, *v, depth - 1)))
+}
+
 // Whether the node widens stored integers that are then centred and scaled.
 fn widens_quantized(model: &Model, id: NodeId) -> bool {
     let small =
         |ty: ElementType| matches!(ty, ElementType::I8 | ElementType::U8) || (ty.is_sub_byte() && ty.is_integer());
-    let stored = |v: &Value| {
-        let op = model.node(v.node).op();
-        op.is::<Constant>() || (op.is::<Convert>() && model.input(v.node, 0).is_some_and(|v| is_stored(model, v)))
-    };
+    let stored = |v: &Value| will_be_stored(model, *v, 3);
     let Some(input) = model.op_at::<Convert>(id).and_then(|_| model.input(id, 0)) else { return false };
     let Some(weights) = model.constant_of(input) else { return false };
     let scaled = |v: Value| {

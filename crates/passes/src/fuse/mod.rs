@@ -29,6 +29,7 @@ mod fuse_qdq;
 mod fuse_recurrence;
 mod fuse_rms_norm;
 mod fuse_rotary;
+mod fuse_round_trip;
 mod fuse_sdpa;
 mod fuse_shuffle;
 mod fuse_silu;
@@ -36,6 +37,7 @@ mod fuse_softmax;
 mod fuse_softplus;
 mod fuse_tree_walk;
 mod spell_batch_norm;
+mod store_weights;
 
 pub use fold_batch_norm::FoldBatchNorm;
 pub use fold_scale::FoldScale;
@@ -55,6 +57,7 @@ pub(crate) use fuse_qdq::dequantizes_weights;
 pub use fuse_recurrence::FuseRecurrence;
 pub use fuse_rms_norm::FuseRmsNorm;
 pub use fuse_rotary::FuseRotary;
+pub use fuse_round_trip::FuseRoundTrip;
 pub use fuse_sdpa::FuseSdpa;
 pub use fuse_shuffle::{FuseDepthToSpace, FuseShuffleChannels};
 pub use fuse_silu::FuseSilu;
@@ -62,6 +65,7 @@ pub use fuse_softmax::FuseSoftmax;
 pub use fuse_softplus::FuseSoftPlus;
 pub use fuse_tree_walk::FuseTreeWalk;
 pub use spell_batch_norm::SpellBatchNorm;
+pub use store_weights::StoreWeights;
 
 use carafe_graph::Pass;
 
@@ -91,7 +95,8 @@ pub const FUSE: &[&dyn Pass] = &[
 ];
 
 /// Rewrites whose results have no place in a file; for devices that have kernels for them.
-pub const DEVICE_FUSE: &[&dyn Pass] = &[&SpellBatchNorm, &FuseRmsNorm, &FuseRotary, &FuseEmbeddings, &FuseTreeWalk];
+pub const DEVICE_FUSE: &[&dyn Pass] =
+    &[&FuseRoundTrip, &SpellBatchNorm, &FuseRmsNorm, &FuseRotary, &FuseEmbeddings, &FuseTreeWalk];
 
 #[cfg(test)]
 mod tests {

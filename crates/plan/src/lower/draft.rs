@@ -4,7 +4,9 @@ use super::separable::Before;
 use crate::backend::Fusing;
 use crate::elementwise::Elt;
 use crate::epilogue::ElementwiseOp;
+use crate::grid::{Grid, Integers};
 use carafe_graph::{Constant, Model, NodeId, OpRef, Parameter, Result, ResultOp, Value};
+use carafe_ops::carafe::Dequantize;
 use carafe_tensor::{ElementType, Tensor};
 use std::collections::HashMap;
 
@@ -17,6 +19,10 @@ pub(crate) struct Val {
     pub(crate) constant: Option<Tensor>,
     /// Which input of the model it is.
     pub(crate) input: Option<usize>,
+    /// The steps on which its numbers lie.
+    pub(crate) grid: Option<Grid>,
+    /// Weights stored as integers; they have no unit.
+    pub(crate) integers: Option<Integers>,
 }
 
 /// One piece of work: an operation with what was fused into it.
@@ -43,6 +49,15 @@ pub(crate) struct Unit {
     pub(crate) precision: ElementType,
     /// A convolution that gives input 0; its own inputs stand behind the others.
     pub(crate) before: Option<Box<Before>>,
+}
+
+// Weights that stay integers until a builder wants floats.
+fn integers_of(model: &Model, id: NodeId) -> Option<Integers> {
+    model.op_at::<Dequantize>(id)?;
+    let constant = |i: usize| model.constant_of(model.input(id, i)?).cloned();
+    let (data, scale) = (constant(0)?, constant(1)?);
+    (data.element_type() == ElementType::I8 && scale.element_type() == ElementType::F32)
+        .then_some(Integers { data, scale })
 }
 
 /// A model taken apart.
@@ -73,9 +88,15 @@ impl Draft {
                     shape: output.fact.shape.to_static(),
                     constant: if op.is::<Constant>() { output.fact.tensor().cloned() } else { None },
                     input: model.parameters().iter().position(|p| *p == id),
+                    grid: None,
+                    integers: None,
                 });
             }
             if op.is::<Parameter>() || op.is::<Constant>() {
+                continue;
+            }
+            if let Some(integers) = integers_of(model, id) {
+                draft.values[outputs[0]].integers = Some(integers);
                 continue;
             }
             let inputs: Vec<usize> = node.inputs().iter().map(|v| at[v]).collect();

@@ -1,7 +1,7 @@
 //! From a model with known input shapes to a plan. The passes, in order:
 //!
 //! 1. `draft`: nodes become units of work over numbered values, each with the precision that the backend wants for it;
-//!    `quantize` writes FakeQuantize as arithmetic;
+//!    `quantize` writes FakeQuantize as arithmetic, `grids` finds values that bytes can hold;
 //! 2. `transposes`: a transpose before or behind attention or a product of two computed matrices becomes the order in which
 //!    that reads or writes;
 //! 3. `epilogue`: elementwise nodes behind a convolution or matrix product move into it;
@@ -15,6 +15,7 @@
 mod alias_concat_split;
 pub(crate) mod draft;
 mod epilogue;
+mod grids;
 mod groups;
 mod in_place;
 mod memory;
@@ -40,6 +41,7 @@ pub fn lower<B: Backend>(model: &Model, backend: &B) -> Result<Plan<B>> {
 fn units(model: &Model, fusing: &dyn Fusing) -> Result<Draft> {
     let mut draft = Draft::of(model, fusing)?;
     quantize::spell_out(&mut draft, fusing)?;
+    grids::find(&mut draft);
     transposes::absorb(&mut draft, fusing);
     epilogue::fuse(&mut draft, fusing);
     separable::fuse(&mut draft, fusing);

@@ -103,7 +103,14 @@ fn spell(draft: &mut Draft, unit: &Unit, limits: &[Limit; 4], steps: f32, units:
         if let Some(limit) = operand {
             inputs.push(draft.values.len());
             let constant = Some(Tensor::from_slice(&limit.shape, &limit.values)?);
-            draft.values.push(Val { ty: ElementType::F32, shape: Some(limit.shape), constant, input: None });
+            draft.values.push(Val {
+                ty: ElementType::F32,
+                shape: Some(limit.shape),
+                constant,
+                input: None,
+                grid: None,
+                integers: None,
+            });
         }
         value = unit.outputs[0];
         if k < last {

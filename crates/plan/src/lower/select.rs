@@ -5,6 +5,7 @@
 use super::draft::{Draft, Unit};
 use crate::backend::{Backend, Step, model_precision};
 use crate::epilogue::{ElementwiseOp, Source, as_group};
+use crate::grid::{Grid, Integers};
 use crate::layout::{Form, Layout};
 use crate::plan::Action;
 use crate::site::{Built, Port, Site, Work};
@@ -25,11 +26,17 @@ pub(super) struct Chosen {
     pub(super) shape: Option<Vec<usize>>,
     pub(super) layout: Layout,
     pub(super) source: Origin,
+    /// The steps on which its numbers lie; then its type may be u8 where the model says f32.
+    pub(super) grid: Option<Grid>,
 }
 
 impl Chosen {
     fn plain(ty: ElementType, shape: Option<Vec<usize>>, source: Origin) -> Chosen {
-        Chosen { ty, model_ty: ty, shape, layout: Layout::PLAIN, source }
+        Chosen { ty, model_ty: ty, shape, layout: Layout::PLAIN, source, grid: None }
+    }
+    // A value of the same form with other numbers.
+    fn like(&self) -> Chosen {
+        Chosen { grid: None, ty: self.model_ty, ..self.clone() }
     }
     /// Elements of the last dimension in memory.
     pub(super) fn row(&self) -> usize {
@@ -46,6 +53,8 @@ impl Chosen {
 pub(super) enum Origin {
     Input(usize),
     Constant(Tensor),
+    /// Weights that are a constant as soon as somebody wants floats.
+    Integers(Integers),
     /// A step with planned memory.
     Step,
     /// An evaluated step.
@@ -101,12 +110,14 @@ pub(super) fn select<B: Backend>(draft: Draft, backend: &B) -> Result<Selection<
     let out = Selection { values: vec![], steps: vec![], outputs: vec![], scratch: 0 };
     let mut walk = Walk { out, copies: HashMap::new(), wanted, backend, cx: backend.build_cx() };
     for v in &draft.values {
-        let source = match (&v.constant, v.input) {
-            (Some(t), _) => Origin::Constant(t.clone()),
-            (None, Some(i)) => Origin::Input(i),
-            (None, None) => Origin::Eval,
+        let source = match (&v.constant, &v.integers, v.input) {
+            (Some(t), ..) => Origin::Constant(t.clone()),
+            (None, Some(integers), _) => Origin::Integers(integers.clone()),
+            (None, None, Some(i)) => Origin::Input(i),
+            (None, None, None) => Origin::Eval,
         };
-        walk.out.values.push(Chosen::plain(v.ty, v.shape.clone(), source));
+        let plain = Chosen::plain(v.ty, v.shape.clone(), source);
+        walk.out.values.push(Chosen { grid: v.grid, ..plain });
     }
     for unit in &draft.units {
         walk.unit(unit)?;
@@ -132,6 +143,9 @@ struct Walk<'a, B: Backend> {
 
 impl<B: Backend> Walk<'_, B> {
     fn unit(&mut self, unit: &Unit) -> Result<()> {
+        if !self.keeps_integers(unit) {
+            unit.inputs.iter().try_for_each(|&v| self.widen(v))?;
+        }
         if let Some((size, parts)) = self.parts_of_concat(unit) {
             return self.join_by_parts(unit, size, &parts);
         }
@@ -144,6 +158,10 @@ impl<B: Backend> Walk<'_, B> {
                 }
                 _ => self.take(unit, built),
             },
+            None if self.keeps_integers(unit) => {
+                unit.inputs.iter().try_for_each(|&v| self.widen(v))?;
+                self.unit(unit)
+            }
             None if unit.before.is_some() => self.one_by_one(unit),
             None if unit.out_order.is_some() || unit.orders.iter().any(Option::is_some) => self.in_order(unit),
             None if unit.group => self.one_function_at_a_time(unit),
@@ -153,16 +171,33 @@ impl<B: Backend> Walk<'_, B> {
         }
     }
 
+    // Whether a unit has integer weights for data on a grid, so that its builder may want both as they are.
+    fn keeps_integers(&self, unit: &Unit) -> bool {
+        let value = |i: usize| unit.inputs.get(i).map(|&v| &self.out.values[v]);
+        let integers = value(1).is_some_and(|v| matches!(v.source, Origin::Integers(_)));
+        integers && !unit.group && value(0).is_some_and(|v| v.grid.is_some())
+    }
+
+    // Integer weights become the floats that they stand for.
+    fn widen(&mut self, v: usize) -> Result<()> {
+        if let Origin::Integers(integers) = &self.out.values[v].source {
+            self.out.values[v].source = Origin::Constant(integers.numbers()?);
+        }
+        Ok(())
+    }
+
     fn build(&self, unit: &Unit) -> Result<Option<Built<B>>> {
         let port = |&v: &usize| {
             let value = &self.out.values[v];
-            let constant = match &value.source {
-                Origin::Constant(t) => Some(t.clone()),
-                _ => None,
+            let (constant, integers) = match &value.source {
+                Origin::Constant(t) => (Some(t.clone()), None),
+                Origin::Integers(integers) => (None, Some(integers.clone())),
+                _ => (None, None),
             };
             let shape = value.shape.clone()?;
             let (ty, stored, layout) = (value.model_ty, value.ty, value.layout);
-            plannable(ty).then_some(Port { ty, shape, layout, stored, constant })
+            let grid = value.grid;
+            plannable(ty).then_some(Port { ty, shape, layout, stored, constant, grid, integers })
         };
         let inputs: Option<Vec<Port>> = unit.inputs.iter().map(port).collect();
         let inputs = inputs.map(|mut ports| {
@@ -323,7 +358,7 @@ impl<B: Backend> Walk<'_, B> {
     // The operation with the first of its epilogue, and the rest as a group behind it.
     fn split(&mut self, unit: &Unit, taken: usize) -> (Unit, Unit) {
         let between = self.out.values.len();
-        let like = self.out.values[unit.outputs[0]].clone();
+        let like = self.out.values[unit.outputs[0]].like();
         self.out.values.push(like);
         let inputs = if taken == 0 { unit.own_inputs } else { unit.inputs.len() };
         // Each is named after the last node that it does, where the nodes are those of the epilogue alone.
@@ -367,7 +402,7 @@ impl<B: Backend> Walk<'_, B> {
             let last = k + 1 == unit.epilogue.len();
             let to = if last { unit.outputs[0] } else { self.out.values.len() };
             if !last {
-                let like = self.out.values[unit.outputs[0]].clone();
+                let like = self.out.values[unit.outputs[0]].like();
                 self.out.values.push(like);
             }
             let value = |source: &Source| match *source {
@@ -430,6 +465,7 @@ impl<B: Backend> Walk<'_, B> {
 
     /// The value in a form: itself, or a copy of it.
     fn in_form(&mut self, v: usize, form: Form) -> Result<usize> {
+        self.widen(v)?;
         let value = &self.out.values[v];
         let Some(shape) = value.shape.clone() else { return Ok(v) };
         let (from, layout, ty) = (value.ty, form.layout, form.ty.unwrap_or(value.model_ty));
@@ -466,8 +502,8 @@ impl<B: Backend> Walk<'_, B> {
     }
 
     fn convert(&mut self, v: usize, shape: &[usize], to: ElementType) -> Result<usize> {
-        let Chosen { ty, layout, .. } = self.out.values[v];
-        let step = self.backend.convert(layout.elements(shape), ty, to)?;
+        let Chosen { ty, layout, grid, .. } = self.out.values[v];
+        let step = self.backend.convert(layout.elements(shape), ty, to, grid)?;
         Ok(self.copied(v, Convert::INFO.name, step, layout, to))
     }
 

@@ -10,7 +10,7 @@ use carafe_ops::indexing::NonZero;
 use carafe_ops::linear::MatMul;
 use carafe_plan::elementwise::{Act, Binary, Elt, Unary};
 use carafe_plan::{
-    Backend, Bodies, Built, DynamicOutput, Fusing, Layout, MemoryKind, Parts, Plan, Planner, RowStrides, RunCx,
+    Backend, Bodies, Built, DynamicOutput, Fusing, Grid, Layout, MemoryKind, Parts, Plan, Planner, RowStrides, RunCx,
     RunMemory, SHAPED, Site, Step, run,
 };
 use carafe_tensor::{ElementType, Tensor};
@@ -38,7 +38,7 @@ impl Fusing for Blocked {
             Elt::Act(act) => matches!(act, Act::Relu | Act::LeakyRelu(_)),
             Elt::Unary(f) => matches!(f, Unary::Abs | Unary::Negative | Unary::Sqrt | Unary::Floor | Unary::Ceiling),
             Elt::Binary(f) => matches!(f, Binary::Add | Binary::Subtract | Binary::Multiply | Binary::Divide),
-            Elt::Quantize(_) => false,
+            Elt::Quantize(_) | Elt::RoundTrip(_) => false,
         };
         known && ty == ElementType::F32
     }
@@ -71,7 +71,13 @@ impl Backend for Blocked {
     fn reorder(&self, shape: &[usize], ty: ElementType, from: Layout, to: Layout) -> Arc<dyn Step<Blocked>> {
         Arc::new(steps::Reorder { shape: shape.to_vec(), ty, from, to })
     }
-    fn convert(&self, _len: usize, from: ElementType, to: ElementType) -> Result<Arc<dyn Step<Blocked>>> {
+    fn convert(
+        &self,
+        _len: usize,
+        from: ElementType,
+        to: ElementType,
+        _grid: Option<Grid>,
+    ) -> Result<Arc<dyn Step<Blocked>>> {
         Ok(Arc::new(steps::Cast { from, to }))
     }
     fn move_parts(&self, parts: Parts, strides: &RowStrides) -> Arc<dyn Step<Blocked>> {

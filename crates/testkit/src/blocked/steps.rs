@@ -191,7 +191,7 @@ fn apply(elt: Elt, x: f32, y: f32) -> f32 {
         Elt::Binary(Binary::Subtract) => x - y,
         Elt::Binary(Binary::Multiply) => x * y,
         Elt::Binary(_) => x / y,
-        Elt::Quantize(_) => f32::NAN,
+        Elt::Quantize(_) | Elt::RoundTrip(_) => f32::NAN,
     }
 }
 

@@ -1,0 +1,513 @@
+//! Convolutions and products of integers: data on a grid, weights stored as integers. Sums are exact; scale, bias, roundings to
+//! other grids, sums and functions are applied to them while they are near, and what lies on a grid again is stored as bytes.
+//! What only moves elements moves bytes.
+
+use super::conv::{attrs_of_op, shape_of};
+use super::elements::{act_of, names, program};
+use super::{Built, Cpu, Io, Port, Site, Step, floats};
+use crate::weights::Packed;
+use carafe_graph::Result;
+use carafe_kernels::eltwise::{Program, TileInput, TileProgram};
+use carafe_kernels::{
+    Act, Addend, Conv, Gemm, LONGEST_INTEGER_SUM, Numbers, Quantizer, RoundTrip, TypedEpilogue, TypedOut, dequantize,
+    quantize,
+};
+use carafe_ops::linear::MatMul;
+use carafe_ops::pooling::MaxPool;
+use carafe_plan::elementwise::{Binary, Elt, is_column_vector, is_scalar};
+use carafe_plan::{ElementwiseOp, Form, Grid, Integers, Layout, Operand, RowStrides, Source};
+use carafe_tensor::ElementType;
+use std::sync::Arc;
+
+pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    if site.group || site.before.is_some() || site.reordered() {
+        return Ok(None);
+    }
+    if let Some(built) = moved(site)? {
+        return Ok(Some(built));
+    }
+    let Some((grid, weights)) = site.inputs.first().and_then(|p| p.grid).zip(integers(site)) else { return Ok(None) };
+    if !Numbers::U8I8.is_fast(site.cx.isa) {
+        return Ok(None);
+    }
+    match site.op.get::<MatMul>() {
+        Some(op) => product(site, op, grid, weights),
+        None => convolution(site, grid, weights),
+    }
+}
+
+fn integers<'a>(site: &'a Site<'_>) -> Option<&'a Integers> {
+    site.inputs.get(1)?.integers.as_ref()
+}
+
+/// A step that quantizes or dequantizes.
+pub(crate) fn between(from: ElementType, to: ElementType, grid: Grid) -> Option<Arc<dyn Step<Cpu>>> {
+    match (from, to) {
+        (ElementType::F32, ElementType::U8) => Some(Arc::new(Quantized(quantizer_of(grid)))),
+        (ElementType::U8, ElementType::F32) => Some(Arc::new(Dequantized(grid))),
+        _ => None,
+    }
+}
+
+// Numbers that lie on the grid already.
+fn quantizer_of(grid: Grid) -> Quantizer {
+    let zero = f32::from(grid.zero);
+    Quantizer { inverse: 1.0 / grid.scale, shift: 0.0, low: -zero, high: 255.0 - zero, zero: grid.zero.into() }
+}
+
+#[derive(Debug)]
+struct Quantized(Quantizer);
+
+impl Step<Cpu> for Quantized {
+    fn kernel(&self) -> String {
+        "quantize".into()
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        let (out, io) = io.take_output(0);
+        quantize(io.exec, &self.0, io.input(0), out);
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Dequantized(Grid);
+
+impl Step<Cpu> for Dequantized {
+    fn kernel(&self) -> String {
+        "dequantize".into()
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        let (out, io) = io.take_output(0);
+        dequantize(io.exec, self.0.scale, self.0.zero, io.input(0), out);
+        Ok(())
+    }
+}
+
+// What only moves elements, as if the model said u8.
+fn moved(site: &Site<'_>) -> Result<Option<Built>> {
+    let moves = site.op.is::<MaxPool>() || site.op.info().moves.first() == Some(&0);
+    let grid = site.outputs.first().and_then(|p| p.grid);
+    let is_bytes = |p: &Port| p.stored == ElementType::U8 && p.is_f32() && p.grid == grid;
+    let floats_are_bytes = site.inputs.iter().filter(|p| p.is_f32()).all(is_bytes);
+    if !moves || grid.is_none() || !site.epilogue.is_empty() || !floats_are_bytes {
+        return Ok(None);
+    }
+    let as_bytes = |ports: &[Port]| -> Vec<Port> {
+        let byte = |p: &Port| Port { ty: ElementType::U8, stored: ElementType::U8, grid: None, ..p.clone() };
+        ports.iter().map(|p| if p.is_f32() { byte(p) } else { p.clone() }).collect()
+    };
+    let (inputs, outputs) = (as_bytes(&site.inputs), as_bytes(&site.outputs));
+    let wanted = site.wanted.clone();
+    let Some(mut built) = super::build_floats(&Site { inputs, outputs, wanted, ..*site })? else { return Ok(None) };
+    for (i, form) in &mut built.reads {
+        if site.inputs[*i].is_f32() {
+            form.ty = Some(ElementType::U8);
+        }
+    }
+    for (port, form) in site.outputs.iter().zip(&mut built.outputs) {
+        if port.is_f32() {
+            form.ty = Some(ElementType::U8);
+        }
+    }
+    Ok(Some(built.with_precision(ElementType::U8)))
+}
+
+/// The epilogue of integer sums, sorted into what leaves the tiles and a program for the rest.
+#[derive(Clone, Debug)]
+struct Leave {
+    /// Of each column.
+    scale: Vec<f32>,
+    bias: Vec<f32>,
+    round_trip: Option<RoundTrip>,
+    add: Option<(usize, Option<Grid>)>,
+    add_last: bool,
+    act: Act,
+    rest: Option<Rest>,
+    /// The result is stored as bytes.
+    to: Option<Quantizer>,
+    strides: RowStrides,
+}
+
+#[derive(Clone, Debug)]
+struct Rest {
+    program: Program,
+    name: String,
+    inputs: Vec<(Meets, usize)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Meets {
+    Matrix,
+    Columns,
+    Number,
+}
+
+/// Operands of a program at most.
+const MOST: usize = 8;
+
+// How numbers are rounded to a grid, as bytes from 0 on.
+fn rounding(elt: Elt) -> Option<RoundTrip> {
+    match elt {
+        Elt::RoundTrip(r) => {
+            let (low, high) = (r.low - r.zero, r.high - r.zero);
+            let zero = (r.zero - r.low) as i32;
+            let quantizer = Quantizer { inverse: 1.0 / r.scale, shift: 0.0, low, high, zero };
+            Some(RoundTrip { quantizer, scale: r.scale, offset: 0.0 })
+        }
+        Elt::Quantize(q) => {
+            let inverse = q.steps / (q.from[1] - q.from[0]);
+            let quantizer = Quantizer { inverse, shift: -q.from[0] * inverse, low: 0.0, high: q.steps, zero: 0 };
+            let usual = inverse.is_normal() && inverse > 0.0;
+            usual.then_some(RoundTrip { quantizer, scale: (q.to[1] - q.to[0]) / q.steps, offset: q.to[0] })
+        }
+        _ => None,
+    }
+}
+
+impl Leave {
+    /// For sums of which one is worth `scale` of its column. Operands are read behind the inputs in `reads`.
+    fn of(
+        site: &Site<'_>,
+        axis: usize,
+        layout: Layout,
+        scale: Vec<f32>,
+        bias: Vec<f32>,
+        reads: &mut Vec<(usize, Form)>,
+    ) -> Option<Leave> {
+        let strides = RowStrides::default();
+        let mut leave = Leave {
+            scale,
+            bias,
+            round_trip: None,
+            add: None,
+            add_last: false,
+            act: Act::None,
+            rest: None,
+            to: None,
+            strides,
+        };
+        let mut end = site.epilogue.len();
+        // The last rounding is how the result is stored.
+        if let Some(last) = site.epilogue.last().filter(|_| site.outputs[0].grid.is_some()) {
+            let follows = last.sources == [Source::Result(end - 1)];
+            if let Some(trip) = rounding(last.elt).filter(|_| follows) {
+                leave.to = Some(trip.quantizer);
+                end -= 1;
+            }
+        }
+        let mut done = 0;
+        while done < end && leave.take(site, done, axis, layout, reads) {
+            done += 1;
+        }
+        if done < end {
+            leave.rest = Some(rest(site, done..end, axis, layout, reads)?);
+        }
+        Some(leave)
+    }
+
+    // One operation into the tiles, if it comes at the right time.
+    fn take(&mut self, site: &Site<'_>, k: usize, axis: usize, layout: Layout, reads: &mut Vec<(usize, Form)>) -> bool {
+        let (op, shape) = (&site.epilogue[k], &site.outputs[0].shape);
+        let untouched = self.round_trip.is_none() && self.add.is_none() && self.act == Act::None;
+        if let Some(trip) = rounding(op.elt) {
+            let first = untouched && op.sources == [Source::Result(k)];
+            if first {
+                self.round_trip = Some(trip);
+            }
+            return first;
+        }
+        let (input, negative) = match (op.elt, &op.sources[..]) {
+            (Elt::Act(act), [Source::Result(r)]) if *r == k => {
+                if self.act != Act::None || self.add_last {
+                    return false;
+                }
+                self.act = act_of(act);
+                return true;
+            }
+            (
+                Elt::Binary(Binary::Add),
+                [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)],
+            ) if *r == k => (*i, false),
+            (Elt::Binary(Binary::Subtract), [Source::Result(r), Source::Input(i)]) if *r == k => (*i, true),
+            (
+                Elt::Binary(Binary::Multiply),
+                [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)],
+            ) if *r == k && untouched => return self.scaled(&site.inputs[*i], shape, axis),
+            _ => return false,
+        };
+        let port = &site.inputs[input];
+        if is_scalar(&port.shape) || is_column_vector(&port.shape, shape, axis) {
+            let Some(values) = port.floats().filter(|_| untouched) else { return false };
+            for (j, b) in self.bias.iter_mut().enumerate() {
+                let x = values[if values.len() == 1 { 0 } else { j }];
+                *b += if negative { -x } else { x };
+            }
+            return true;
+        }
+        if port.shape != *shape || self.add.is_some() || negative {
+            return false;
+        }
+        let grid = port.grid.filter(|_| port.stored == ElementType::U8);
+        reads.push((input, Form { layout, ty: grid.map(|_| ElementType::U8) }));
+        self.add = Some((reads.len() - 1, grid));
+        self.add_last = self.act != Act::None;
+        true
+    }
+
+    fn scaled(&mut self, port: &Port, shape: &[usize], axis: usize) -> bool {
+        let fits = is_scalar(&port.shape) || is_column_vector(&port.shape, shape, axis);
+        let Some(values) = port.floats().filter(|_| fits) else { return false };
+        for (j, (s, b)) in self.scale.iter_mut().zip(&mut self.bias).enumerate() {
+            let x = values[if values.len() == 1 { 0 } else { j }];
+            *s *= x;
+            *b *= x;
+        }
+        true
+    }
+
+    fn is_matrix(&self, read: usize) -> bool {
+        let in_rest = |r: &Rest| r.inputs.iter().any(|(meets, i)| *i == read && matches!(meets, Meets::Matrix));
+        self.add.is_some_and(|(i, _)| i == read) || self.rest.as_ref().is_some_and(in_rest)
+    }
+
+    /// The form of the result.
+    fn form(&self, layout: Layout) -> Form {
+        Form { layout, ty: self.to.map(|_| ElementType::U8) }
+    }
+
+    /// Calls the kernel with the epilogue and the output over the memory of a run.
+    fn with(&self, io: &mut Io<'_>, stride: usize, kernel: impl FnOnce(&Io<'_>, &TypedEpilogue<'_>, TypedOut<'_>)) {
+        let (bytes, io) = io.take_output::<u8>(0);
+        let out = match self.to {
+            Some(quantizer) => TypedOut::U8(bytes, quantizer),
+            None => TypedOut::F32(bytemuck::cast_slice_mut(bytes)),
+        };
+        let add = self.add.map(|(i, grid)| {
+            let stride = self.strides.read(i, stride);
+            match grid {
+                Some(g) => Addend::U8 { data: io.inputs[i], stride, scale: g.scale, zero: g.zero.into() },
+                None => Addend::F32(bytemuck::cast_slice(io.inputs[i]), stride),
+            }
+        });
+        let mut epilogue = TypedEpilogue {
+            scale: Some(&self.scale),
+            bias: Some(&self.bias),
+            round_trip: self.round_trip,
+            add,
+            add_last: self.add_last,
+            act: self.act,
+            finish: None,
+        };
+        let Some(rest) = &self.rest else { return kernel(&io, &epilogue, out) };
+        let mut inputs: [TileInput<'_>; MOST] = [TileInput::Scalar(0.0); MOST];
+        for (slot, (meets, read)) in inputs.iter_mut().zip(&rest.inputs) {
+            let data: &[f32] = bytemuck::cast_slice(io.inputs[*read]);
+            *slot = match meets {
+                Meets::Matrix => TileInput::Matrix { data, stride: self.strides.read(*read, stride) },
+                Meets::Columns => TileInput::Row(data),
+                Meets::Number => TileInput::Scalar(data[0]),
+            };
+        }
+        let tiles = TileProgram::new(io.exec.isa, &rest.program, &inputs[..rest.inputs.len()]);
+        epilogue.finish = Some(&tiles);
+        kernel(&io, &epilogue, out);
+    }
+
+    fn name(&self) -> String {
+        let mut name = String::new();
+        if self.round_trip.is_some() {
+            name += "+round";
+        }
+        if self.add.is_some() {
+            name += "+add";
+        }
+        if self.act != Act::None {
+            let act = format!("{:?}", self.act);
+            name += "+";
+            name += act.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase().as_str();
+        }
+        if let Some(rest) = &self.rest {
+            name += "+";
+            name += &rest.name.replace(' ', "+");
+        }
+        if self.to.is_some() {
+            name += "+quantize";
+        }
+        name
+    }
+}
+
+// Some of the epilogue as a program over finished rectangles.
+fn rest(
+    site: &Site<'_>,
+    range: std::ops::Range<usize>,
+    axis: usize,
+    layout: Layout,
+    reads: &mut Vec<(usize, Form)>,
+) -> Option<Rest> {
+    let shape = &site.outputs[0].shape;
+    let source = |s: &Source| match *s {
+        Source::Result(k) => k.checked_sub(range.start).map(Source::Result),
+        input => Some(input),
+    };
+    let moved = |p: &ElementwiseOp| {
+        Some(ElementwiseOp { elt: p.elt, ty: p.ty, sources: p.sources.iter().map(source).collect::<Option<Vec<_>>>()? })
+    };
+    let ops: Vec<ElementwiseOp> = site.epilogue[range.clone()].iter().map(moved).collect::<Option<_>>()?;
+    let (program, used) = program(&ops, Some(()), &site.inputs);
+    if used.len() > MOST {
+        return None;
+    }
+    let mut inputs = vec![];
+    for i in used {
+        let port = &site.inputs[i];
+        let (meets, wanted) = if port.shape == *shape && port.len() > 1 {
+            (Meets::Matrix, layout)
+        } else if port.len() == 1 {
+            (Meets::Number, Layout::PLAIN)
+        } else if is_column_vector(&port.shape, shape, axis) {
+            (Meets::Columns, Layout::PLAIN)
+        } else {
+            return None;
+        };
+        reads.push((i, wanted.into()));
+        inputs.push((meets, reads.len() - 1));
+    }
+    Some(Rest { program, name: names(&ops), inputs })
+}
+
+// Scale and bias of each column: what the zero point of the data adds to every sum is taken away again.
+fn columns(grid: Grid, scale: &[f32], sums: &[i64]) -> (Vec<f32>, Vec<f32>) {
+    let at = |j: usize| grid.scale * scale[if scale.len() == 1 { 0 } else { j }];
+    let taken = |j: usize| (-f64::from(grid.zero) * sums[j] as f64 * f64::from(at(j))) as f32;
+    ((0..sums.len()).map(at).collect(), (0..sums.len()).map(taken).collect())
+}
+
+#[derive(Clone, Debug)]
+struct IntegerConv {
+    conv: Conv,
+    weights: Packed,
+    /// Bytes of a pixel of the input.
+    channels: usize,
+    out_stride: usize,
+    leave: Leave,
+}
+
+fn convolution(site: &Site<'_>, grid: Grid, weights: &Integers) -> Result<Option<Built>> {
+    let Some((attrs, grouped)) = attrs_of_op(site.op) else { return Ok(None) };
+    let ports = [&site.inputs[0], &site.inputs[1], &site.outputs[0]];
+    let Some(shape) = shape_of(ports, &attrs, grouped) else { return Ok(None) };
+    let each = shape.in_channels / shape.groups * shape.taps();
+    let channels = shape.out_channels;
+    let lead: usize = weights.scale.shape()[..1 + usize::from(grouped)].iter().product();
+    let scaled = weights.scale.len() == 1 || (lead == channels && weights.scale.len() == channels);
+    if each > LONGEST_INTEGER_SUM || !scaled {
+        return Ok(None);
+    }
+    let (isa, threads) = (site.cx.isa, site.cx.threads);
+    let Some(conv) = Conv::of_cells(isa, threads, shape, Numbers::U8I8, grid.zero) else { return Ok(None) };
+    let data = weights.data.to_vec::<i8>()?;
+    let sums: Vec<i64> = data.chunks(each).map(|f| f.iter().map(|w| i64::from(*w)).sum()).collect();
+    let (scale, bias) = columns(grid, &weights.scale.to_vec::<f32>()?, &sums);
+    let mut reads = vec![(0, Form::typed(Layout::CHANNELS_LAST, ElementType::U8))];
+    let Some(leave) = Leave::of(site, 1, Layout::CHANNELS_LAST, scale, bias, &mut reads) else { return Ok(None) };
+    let form = format!("conv_i8|{:?}x{:?}", shape.kernel, shape.groups);
+    let packed = site.cx.packed(&form, &[&weights.data], conv.packed_floats(), |to: &mut [f32]| {
+        conv.pack_i8(&data, to);
+        Ok(())
+    })?;
+    let output = leave.form(Layout::CHANNELS_LAST);
+    let step = IntegerConv { conv, weights: packed, channels: shape.in_channels, out_stride: channels, leave };
+    Ok(Some(Built::step(step, reads, output).with_precision(ElementType::I8)))
+}
+
+impl Step<Cpu> for IntegerConv {
+    fn kernel(&self) -> String {
+        let shape = self.conv.shape();
+        let method = if shape.is_pointwise() { "gemm" } else { "direct" };
+        let kernel = shape.kernel.map(|k| k.to_string()).join("x");
+        format!("conv_{method}_{}{}", kernel.trim_start_matches("1x"), self.leave.name())
+    }
+    fn scratch_bytes(&self) -> usize {
+        floats(self.conv.scratch_floats())
+    }
+    fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
+        match operand {
+            Operand::Read(0) => false,
+            Operand::Read(i) => self.leave.is_matrix(i) && row == self.conv.shape().out_channels,
+            Operand::Write(_) => row == self.conv.shape().out_channels,
+        }
+    }
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        let mut step = self.clone();
+        step.out_stride = strides.write(0, self.conv.shape().out_channels);
+        step.leave.strides = RowStrides { reads: strides.reads.clone(), writes: vec![] };
+        Some(Arc::new(step))
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        debug_assert!(self.channels.is_multiple_of(4));
+        self.leave.with(io, self.conv.shape().out_channels, |io, epilogue, out| {
+            let cells = bytemuck::cast_slice(io.inputs[0]);
+            self.conv.run_typed(io.exec, cells, self.weights.as_slice(), out, self.out_stride, epilogue);
+        });
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct IntegerProduct {
+    gemm: Gemm,
+    weights: Packed,
+    rows: usize,
+    leave: Leave,
+}
+
+fn product(site: &Site<'_>, op: &MatMul, grid: Grid, weights: &Integers) -> Result<Option<Built>> {
+    let (a, b) = (&site.inputs[0], &weights.data);
+    let rank = b.shape().len();
+    if rank < 2 || a.rank() < 2 || op.transpose_a || !is_scalar(&b.shape()[..rank - 2]) {
+        return Ok(None);
+    }
+    let (last, before) = (b.shape()[rank - 1], b.shape()[rank - 2]);
+    let (k, n) = if op.transpose_b { (last, before) } else { (before, last) };
+    let axis = if op.transpose_b { rank - 2 } else { rank - 1 };
+    let scaled = weights.scale.len() == 1 || (weights.scale.shape()[axis] == n && weights.scale.len() == n);
+    if k == 0 || k > LONGEST_INTEGER_SUM || !scaled {
+        return Ok(None);
+    }
+    let Some(gemm) = Gemm::of_cells(site.cx.isa, Numbers::U8I8, n, k) else { return Ok(None) };
+    let data = b.to_vec::<i8>()?;
+    let mut sums = vec![0i64; n];
+    for (i, w) in data.iter().enumerate() {
+        sums[if op.transpose_b { i / k } else { i % n }] += i64::from(*w);
+    }
+    let (scale, bias) = columns(grid, &weights.scale.to_vec::<f32>()?, &sums);
+    let mut reads = vec![(0, Form::typed(Layout::PLAIN, ElementType::U8))];
+    let out = &site.outputs[0];
+    let Some(leave) = Leave::of(site, out.rank() - 1, Layout::PLAIN, scale, bias, &mut reads) else { return Ok(None) };
+    let form = format!("gemm_i8|{k}x{n}|{}", op.transpose_b);
+    let packed = site.cx.packed(&form, &[b], gemm.packed_floats(), |to: &mut [f32]| {
+        gemm.pack_i8(&data, op.transpose_b, to);
+        Ok(())
+    })?;
+    let output = leave.form(Layout::PLAIN);
+    let step = IntegerProduct { gemm, weights: packed, rows: a.len() / k, leave };
+    Ok(Some(Built::step(step, reads, output).with_precision(ElementType::I8)))
+}
+
+impl Step<Cpu> for IntegerProduct {
+    fn kernel(&self) -> String {
+        format!("gemm{}", self.leave.name())
+    }
+    fn scratch_bytes(&self) -> usize {
+        floats(self.gemm.scratch_floats())
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        let (k, n) = (self.gemm.k(), self.gemm.n());
+        self.leave.with(io, n, |io, epilogue, out| {
+            let rows = (self.rows, bytemuck::cast_slice(io.inputs[0]), k);
+            self.gemm.run_typed(io.exec, Numbers::U8I8, rows, self.weights.as_slice(), out, n, epilogue);
+        });
+        Ok(())
+    }
+}
