@@ -11,6 +11,7 @@ mod conv;
 mod deconv;
 mod denormals;
 mod depthwise;
+mod depthwise_bytes;
 pub mod eltwise;
 mod embedding;
 mod epilogue;
@@ -47,6 +48,7 @@ pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use deconv::{Deconv, DeconvShape};
 pub use denormals::{DenormalsGuard, flush_denormals, flushes_denormals, keep_denormals};
 pub use depthwise::Depthwise;
+pub use depthwise_bytes::{BytesEpilogue, DepthwiseBytes};
 pub use embedding::{EmbeddingTerm, embedding_sum};
 pub use epilogue::{Act, Addend, Epilogue, Finish, Quantizer, RoundTrip, Tile, TypedEpilogue, TypedOut};
 pub use exec::{Exec, Scratch};
@@ -60,7 +62,7 @@ pub use isa::Neon;
 pub use isa::{Avx2, Avx512};
 pub use machine::Machine;
 pub use pool::{Pool, PoolOptions, Stopped};
-pub use quantize::{dequantize, quantize};
+pub use quantize::{dequantize, quantize, quantize_planes};
 pub use recurrent::{
     CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };

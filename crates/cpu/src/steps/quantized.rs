@@ -9,8 +9,8 @@ use crate::weights::Packed;
 use carafe_graph::Result;
 use carafe_kernels::eltwise::{Program, TileInput, TileProgram};
 use carafe_kernels::{
-    Act, Addend, Conv, Gemm, LONGEST_INTEGER_SUM, Numbers, Quantizer, RoundTrip, TypedEpilogue, TypedOut, dequantize,
-    quantize,
+    Act, Addend, BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Gemm, LONGEST_INTEGER_SUM, Numbers, Quantizer,
+    RoundTrip, TypedEpilogue, TypedOut, dequantize, quantize, quantize_planes,
 };
 use carafe_ops::linear::MatMul;
 use carafe_ops::pooling::MaxPool;
@@ -405,12 +405,25 @@ fn convolution(site: &Site<'_>, grid: Grid, weights: &Integers) -> Result<Option
         return Ok(None);
     }
     let (isa, threads) = (site.cx.isa, site.cx.threads);
-    let Some(conv) = Conv::of_cells(isa, threads, shape, Numbers::U8I8, grid.zero) else { return Ok(None) };
     let data = weights.data.to_vec::<i8>()?;
     let sums: Vec<i64> = data.chunks(each).map(|f| f.iter().map(|w| i64::from(*w)).sum()).collect();
     let (scale, bias) = columns(grid, &weights.scale.to_vec::<f32>()?, &sums);
-    let mut reads = vec![(0, Form::typed(Layout::CHANNELS_LAST, ElementType::U8))];
+    let port = &site.inputs[0];
+    let planar =
+        shape.in_channels <= 4 && shape.groups == 1 && port.layout == Layout::PLAIN && port.stored == ElementType::F32;
+    let read = match planar {
+        true => Form::from(Layout::PLAIN),
+        false => Form::typed(Layout::CHANNELS_LAST, ElementType::U8),
+    };
+    let mut reads = vec![(0, read)];
     let Some(leave) = Leave::of(site, 1, Layout::CHANNELS_LAST, scale, bias, &mut reads) else { return Ok(None) };
+    if let Some(conv) = DepthwiseBytes::new(isa, shape, grid.zero) {
+        return depthwise(site, conv, shape, weights, leave, reads);
+    }
+    if planar {
+        return of_planes(site, shape, grid, weights, leave, reads);
+    }
+    let Some(conv) = Conv::of_cells(isa, threads, shape, Numbers::U8I8, grid.zero) else { return Ok(None) };
     let form = format!("conv_i8|{:?}x{:?}", shape.kernel, shape.groups);
     let packed = site.cx.packed(&form, &[&weights.data], conv.packed_floats(), |to: &mut [f32]| {
         conv.pack_i8(&data, to);
@@ -449,6 +462,124 @@ impl Step<Cpu> for IntegerConv {
         self.leave.with(io, self.conv.shape().out_channels, |io, epilogue, out| {
             let cells = bytemuck::cast_slice(io.inputs[0]);
             self.conv.run_typed(io.exec, cells, self.weights.as_slice(), out, self.out_stride, epilogue);
+        });
+        Ok(())
+    }
+}
+
+/// Each channel by itself.
+#[derive(Clone, Debug)]
+struct IntegerDepthwise {
+    conv: DepthwiseBytes,
+    weights: Packed,
+    kernel: [usize; 3],
+    channels: usize,
+    /// Bytes from pixel to pixel of the input and of the output.
+    strides: [usize; 2],
+    epilogue: BytesEpilogue,
+}
+
+fn depthwise(
+    site: &Site<'_>,
+    conv: DepthwiseBytes,
+    shape: ConvShape,
+    weights: &Integers,
+    leave: Leave,
+    reads: Vec<(usize, Form)>,
+) -> Result<Option<Built>> {
+    let limits = match leave.act {
+        Act::None => Some((f32::NEG_INFINITY, f32::INFINITY)),
+        Act::Relu => Some((0.0, f32::INFINITY)),
+        Act::Clamp { min, max } => Some((min, max)),
+        _ => None,
+    };
+    let plain = leave.add.is_none() && leave.round_trip.is_none() && leave.rest.is_none();
+    let (Some((low, high)), Some(quantizer), true) = (limits, leave.to, plain) else { return Ok(None) };
+    let data = weights.data.to_vec::<i8>()?;
+    let form = format!("depthwise_i8|{:?}", shape.kernel);
+    let packed = site.cx.packed(&form, &[&weights.data], conv.packed_bytes(), |to: &mut [i8]| {
+        conv.pack(&data, to);
+        Ok(())
+    })?;
+    let (kernel, channels) = (shape.kernel, shape.in_channels);
+    let epilogue = BytesEpilogue { scale: leave.scale, bias: leave.bias, low, high, quantizer };
+    let step = IntegerDepthwise { conv, weights: packed, kernel, channels, strides: [channels; 2], epilogue };
+    let output = Form::typed(Layout::CHANNELS_LAST, ElementType::U8);
+    Ok(Some(Built::step(step, reads, output).with_precision(ElementType::I8)))
+}
+
+impl Step<Cpu> for IntegerDepthwise {
+    fn kernel(&self) -> String {
+        let kernel = self.kernel.map(|k| k.to_string()).join("x");
+        format!("conv_depthwise_{}+quantize", kernel.trim_start_matches("1x"))
+    }
+    fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
+        matches!(operand, Operand::Read(0) | Operand::Write(_)) && row == self.channels
+    }
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        let strides = [strides.read(0, self.channels), strides.write(0, self.channels)];
+        Some(Arc::new(IntegerDepthwise { strides, ..self.clone() }))
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        let [from, to] = self.strides;
+        let (out, io) = io.take_output(0);
+        self.conv.run(io.exec, (io.inputs[0], from), self.weights.as_slice(), (out, to), &self.epilogue);
+        Ok(())
+    }
+}
+
+/// The first layer: planes of floats become pixels of four bytes in the step's own memory.
+#[derive(Debug)]
+struct OfPlanes {
+    conv: IntegerConv,
+    quantizer: Quantizer,
+    /// Images, channels, pixels of a plane.
+    planes: [usize; 3],
+}
+
+fn of_planes(
+    site: &Site<'_>,
+    shape: ConvShape,
+    grid: Grid,
+    weights: &Integers,
+    leave: Leave,
+    reads: Vec<(usize, Form)>,
+) -> Result<Option<Built>> {
+    let (isa, threads) = (site.cx.isa, site.cx.threads);
+    let four = ConvShape { in_channels: 4, ..shape };
+    let Some(conv) = Conv::of_cells(isa, threads, four, Numbers::U8I8, grid.zero) else { return Ok(None) };
+    let data = weights.data.to_vec::<i8>()?;
+    let form = format!("conv_planes_i8|{:?}", shape.kernel);
+    let (taps, channels) = (shape.taps(), shape.in_channels);
+    let packed = site.cx.packed(&form, &[&weights.data], conv.packed_floats(), |to: &mut [f32]| {
+        let mut filled = vec![0i8; shape.out_channels * 4 * taps];
+        for (filter, to) in data.chunks(channels * taps).zip(filled.chunks_mut(4 * taps)) {
+            to[..channels * taps].copy_from_slice(filter);
+        }
+        conv.pack_i8(&filled, to);
+        Ok(())
+    })?;
+    let (output, pixels) = (leave.form(Layout::CHANNELS_LAST), shape.in_pixels());
+    let planes = [shape.batch, channels, pixels / shape.batch.max(1)];
+    let conv = IntegerConv { conv, weights: packed, channels: 4, out_stride: shape.out_channels, leave };
+    let step = OfPlanes { conv, quantizer: quantizer_of(grid), planes };
+    let built = Built::step(step, reads, output).with_precision(ElementType::I8);
+    Ok(Some(built.with_workspace(pixels * 4)))
+}
+
+impl Step<Cpu> for OfPlanes {
+    fn kernel(&self) -> String {
+        self.conv.kernel().replacen("direct", "planar", 1)
+    }
+    fn scratch_bytes(&self) -> usize {
+        self.conv.scratch_bytes()
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        quantize_planes(io.exec, &self.quantizer, io.input(0), self.planes, io.workspace);
+        let IntegerConv { conv, weights, out_stride, leave, .. } = &self.conv;
+        leave.with(io, conv.shape().out_channels, |io, epilogue, out| {
+            let cells = bytemuck::cast_slice(io.workspace);
+            conv.run_typed(io.exec, cells, weights.as_slice(), out, *out_stride, epilogue);
         });
         Ok(())
     }

@@ -3,7 +3,8 @@
 use crate::conv::plain;
 use crate::products::{ACTS, Random, act, everywhere};
 use carafe_kernels::{
-    Act, Addend, Conv, ConvShape, Exec, Finish, Gemm, Numbers, Quantizer, RoundTrip, Tile, TypedEpilogue, TypedOut,
+    Act, Addend, BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Exec, Finish, Gemm, Numbers, Quantizer, RoundTrip,
+    Tile, TypedEpilogue, TypedOut, dequantize, quantize, quantize_planes,
 };
 
 const SCRATCH: usize = 1 << 21;
@@ -282,4 +283,91 @@ fn channels_that_do_not_fill_a_cell_are_declined() {
 fn a_number_that_is_none_becomes_the_least_step() {
     assert_eq!(STEPS.step(f32::NAN), 0);
     assert_eq!((STEPS.step(1e30), STEPS.step(-1e30), STEPS.step(0.0)), (255, 0, 128));
+}
+
+#[test]
+fn depthwise_convolutions_of_bytes_equal_plain_loops() {
+    everywhere(0, |exec| {
+        let mut r = Random(31);
+        for _ in 0..40 {
+            let channels = r.pick(&[1, 3, 16, 24, 64, 70, 130]);
+            let [height, width] = r.pick(&[[3, 3], [5, 5], [1, 7], [7, 1], [2, 4], [3, 5]]);
+            let stride = r.pick(&[1, 1, 2]);
+            let s = ConvShape {
+                batch: r.pick(&[1, 2]),
+                in_spatial: [1, height + r.below(6), width + r.below(12)],
+                in_channels: channels,
+                out_channels: channels,
+                kernel: [1, height, width],
+                stride: [1, stride, r.pick(&[stride, 1])],
+                dilation: [1, 1, 1],
+                pad_begin: [0, r.below(height), r.below(width)],
+                pad_end: [0, r.below(height), r.below(width)],
+                groups: channels,
+            };
+            let zero = r.pick(&[0u8, 9, 128]);
+            let conv = DepthwiseBytes::new(exec.isa, s, zero).unwrap();
+            let (in_stride, out_stride) = (channels + r.below(3), channels + r.below(3));
+            let input: Vec<u8> = (0..s.in_pixels() * in_stride).map(|_| r.below(256) as u8).collect();
+            let w = weights(&mut r, Numbers::U8I8, s.weights());
+            let mut packed = vec![1i8; conv.packed_bytes()];
+            conv.pack(&bytes(&w), &mut packed);
+            let at = |image: usize, p: [usize; 3], c: usize| {
+                let pixel = (image * s.in_spatial[1] + p[1]) * s.in_spatial[2] + p[2];
+                f32::from(input[pixel * in_stride + c]) - f32::from(zero)
+            };
+            let sums = plain(&s, at, &w);
+            let scale: Vec<f32> = (0..channels).map(|_| (1.0 + r.float() / 2.0) / (255.0 * 127.0)).collect();
+            let shift = r.floats(channels);
+            let taps = height * width;
+            let taken = |c: usize| f32::from(zero) * w[c * taps..(c + 1) * taps].iter().sum::<f32>();
+            let bias = (0..channels).map(|c| shift[c] - scale[c] * taken(c)).collect();
+            let (low, high) = r.pick(&[(f32::NEG_INFINITY, f32::INFINITY), (0.0, 1.5)]);
+            let epilogue = BytesEpilogue { scale: scale.clone(), bias, low, high, quantizer: STEPS };
+            let mut out = vec![77u8; s.out_pixels() * out_stride];
+            conv.run(exec, (&input, in_stride), &packed, (&mut out, out_stride), &epilogue);
+            for (x, sum) in sums.iter().enumerate() {
+                let (pixel, c) = (x / channels, x % channels);
+                let real = (sum * f64::from(scale[c]) + f64::from(shift[c])).clamp(low.into(), high.into());
+                let step = (real * 60.0).clamp(-128.0, 127.0) + 128.0;
+                let found = f64::from(out[pixel * out_stride + c]);
+                assert!((found - step).abs() <= 0.51, "{found} instead of {step}: {s:?}, {:?}", exec.isa);
+            }
+            assert!(out.chunks(out_stride).all(|p| p[channels..].iter().all(|x| *x == 77)), "beside: {s:?}");
+        }
+    });
+}
+
+#[test]
+fn numbers_become_steps_and_come_back() {
+    everywhere(0, |exec| {
+        let mut r = Random(5);
+        for n in [1, 15, 16, 33, 40_000] {
+            let x: Vec<f32> = r.floats(n).iter().map(|x| x * 3.0).collect();
+            let (mut steps, mut back) = (vec![0u8; n], vec![0f32; n]);
+            quantize(exec, &STEPS, &x, &mut steps);
+            dequantize(exec, 1.0 / 60.0, 128, &steps, &mut back);
+            for i in 0..n {
+                assert_eq!(i32::from(steps[i]), STEPS.step(x[i]));
+                assert_eq!(back[i], (f32::from(steps[i]) - 128.0) * (1.0 / 60.0));
+            }
+        }
+    });
+}
+
+#[test]
+fn planes_become_pixels_of_four_bytes() {
+    everywhere(0, |exec| {
+        let mut r = Random(6);
+        for [images, channels, pixels] in [[1, 3, 17], [2, 1, 5], [2, 4, 20_000]] {
+            let x = r.floats(images * channels * pixels);
+            let mut cells = vec![9u8; images * pixels * 4];
+            quantize_planes(exec, &STEPS, &x, [images, channels, pixels], &mut cells);
+            for (i, byte) in cells.iter().enumerate() {
+                let (c, pixel, image) = (i % 4, i / 4 % pixels, i / 4 / pixels);
+                let right = if c < channels { STEPS.step(x[(image * channels + c) * pixels + pixel]) } else { 0 };
+                assert_eq!(i32::from(*byte), right);
+            }
+        }
+    });
 }

@@ -97,6 +97,11 @@ fn value_range(ty: ElementType) -> Option<std::ops::RangeInclusive<f64>> {
 /// Whether the node is a step from stored integers to weights, which constant folding must leave as they are.
 pub(crate) fn dequantizes_weights(model: &Model, id: NodeId) -> bool {
     let inputs = model.node(id).inputs();
+    // The weights of groups get their shape last.
+    if model.op_at::<Reshape>(id).is_some() {
+        let scaled = |v: &Value| model.op_at::<Multiply>(v.node).is_some() && dequantizes_weights(model, v.node);
+        return inputs.first().is_some_and(scaled);
+    }
     if model.op_at::<Multiply>(id).is_some() {
         let centred = |v: &Value| model.op_at::<Subtract>(v.node).is_some() && dequantizes_weights(model, v.node);
         return inputs.iter().any(|v| widens_quantized(model, v.node) || centred(v));

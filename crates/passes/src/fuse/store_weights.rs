@@ -259,7 +259,7 @@ mod tests {
         for bad in [0.0, -1.0, 1e-42] {
             let m = check(|m| {
                 let w = c(m, &[2], &[0i8, 0]);
-                let (w, s) = (widened(m, w), c(m, &[], &[bad]));
+                let (w, s) = (widened(m, w), c(m, &[], &[bad as f32]));
                 m.add("w", Multiply::default(), &[w, s]).unwrap().into()
             });
             assert!(!kinds(&m).contains("Dequantize"), "{bad}");
