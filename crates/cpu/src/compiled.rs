@@ -41,6 +41,8 @@ impl Compiled {
         run_passes(&mut model, FOR_KERNELS, &mut Notes::default())?;
         // Where integers are no faster, weights are better folded to floats.
         if carafe_kernels::Numbers::U8I8.is_fast(carafe_kernels::Isa::best()) {
+            // Once before constants are folded, which would round weights for good, and once when scales are constants.
+            run_passes(&mut model, &[&carafe_passes::fuse::StoreWeights], &mut Notes::default())?;
             run_passes(&mut model, carafe_passes::COMMON, &mut Notes::default())?;
             run_passes(&mut model, &[&carafe_passes::fuse::StoreWeights], &mut Notes::default())?;
         }

@@ -6,6 +6,7 @@ mod embeddings;
 mod empty;
 mod gather;
 mod halves;
+mod integers;
 mod layouts;
 mod movement;
 mod nets;
