@@ -3,6 +3,7 @@
 use crate::threads::Machine;
 use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
 use carafe_graph::{Error, Result};
+use carafe_kernels::{Isa, Numbers};
 
 const COUNT: PropertyKind = PropertyKind::Int { min: 0, max: 1024 };
 const HINTS: PropertyKind = PropertyKind::Enum(&["LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"]);
@@ -155,7 +156,10 @@ pub(crate) fn metric(name: &str) -> Result<String> {
         "DEVICE_ARCHITECTURE" => format!("{} {}", std::env::consts::ARCH, carafe_kernels::Isa::best().name()),
         "DEVICE_TYPE" => "integrated".into(),
         // What is kept in f16, bf16 or small integers is computed in f32 (`compiled.rs`).
-        "OPTIMIZATION_CAPABILITIES" => "FP32 WINOGRAD EXPORT_IMPORT".into(),
+        "OPTIMIZATION_CAPABILITIES" => match Numbers::U8I8.is_fast(Isa::best()) {
+            true => "FP32 INT8 WINOGRAD EXPORT_IMPORT".into(),
+            false => "FP32 WINOGRAD EXPORT_IMPORT".into(),
+        },
         "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => "1".into(),
         "RANGE_FOR_ASYNC_INFER_REQUESTS" => "1 1 1".into(),
         "RANGE_FOR_STREAMS" => format!("1 {processors}"),

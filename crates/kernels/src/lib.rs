@@ -71,6 +71,6 @@ pub use rope::{Rope, RopeForm, RopeParams};
 pub use sample::{Deformable, DeformableShape, GridSample, Moves, SampleMode, SamplePadding};
 pub use separable::Separable;
 pub use shared::{SharedMut, part_of};
-pub use spatial_pool::{MaxPositions, Places, PoolKind, PoolShape, SpatialPool};
+pub use spatial_pool::{MaxPositions, Places, PoolKind, PoolShape, SpatialPool, max_pool_bytes};
 pub use trees::{TreeNodes, TreeTest, TreeWalk};
 pub use winograd::Winograd;

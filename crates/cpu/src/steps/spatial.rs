@@ -5,7 +5,9 @@ use super::types::is_index;
 use super::{Built, Cpu, Io, Site, Step, Work, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Result, normalize_axis};
-use carafe_kernels::{Deconv, DeconvShape, MaxPositions, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool};
+use carafe_kernels::{
+    Deconv, DeconvShape, MaxPositions, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool, max_pool_bytes,
+};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropData};
 use carafe_ops::pooling as pool;
@@ -16,7 +18,13 @@ use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || !site.inputs[0].is_f32() || !(3..=5).contains(&site.inputs[0].rank()) {
+    if site.group || !(3..=5).contains(&site.inputs[0].rank()) {
+        return Ok(None);
+    }
+    if site.inputs[0].ty == ElementType::U8 && site.op.is::<pool::MaxPool>() {
+        return Ok(pooled(site));
+    }
+    if !site.inputs[0].is_f32() {
         return Ok(None);
     }
     if let Some(built) = pooled(site).or_else(|| resized(site)) {
@@ -68,6 +76,31 @@ impl Step<Cpu> for PoolStep {
         let (out, io) = io.take_output(0);
         let [from, to] = self.strides;
         self.kernel.run(io.exec, io.input(0), from, out, to);
+        Ok(())
+    }
+}
+
+/// Largest bytes.
+#[derive(Clone, Debug)]
+struct BytesPoolStep {
+    shape: PoolShape,
+    strides: [usize; 2],
+}
+
+impl Step<Cpu> for BytesPoolStep {
+    fn kernel(&self) -> String {
+        "pool_max".into()
+    }
+    fn accepts_row_stride(&self, _: Operand, row: usize) -> bool {
+        row == self.shape.channels
+    }
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        let strides = [strides.read(0, self.shape.channels), strides.write(0, self.shape.channels)];
+        Some(Arc::new(BytesPoolStep { strides, ..self.clone() }))
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        let (out, io) = io.take_output(0);
+        max_pool_bytes(io.exec, &self.shape, (io.inputs[0], self.strides[0]), (out, self.strides[1]));
         Ok(())
     }
 }
@@ -130,8 +163,18 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
     };
     let (batch, channels) = (data[0], data[1]);
     let shape = PoolShape { batch, channels, in_spatial, out_spatial, kernel, stride, dilation, pad_begin };
+    let is_bytes = site.inputs[0].ty == ElementType::U8;
     if site.wanted.iter().skip(1).any(|w| *w) {
-        return with_places(site, shape);
+        return with_places(site, shape).filter(|_| !is_bytes);
+    }
+    if is_bytes {
+        // A window without a pixel would give the lowest number of the model's type.
+        let meets = |i: usize| {
+            let last = (out_spatial[i] - 1) * stride[i];
+            pad_begin[i] <= (kernel[i] - 1) * dilation[i] && last < in_spatial[i] + pad_begin[i]
+        };
+        let step = BytesPoolStep { shape, strides: [channels; 2] };
+        return (0..3).all(meets).then(|| Built::step(step, vec![(0, LAST)], LAST));
     }
     let kernel = SpatialPool::new(site.cx.isa, site.cx.threads, shape, kind);
     let name = if kind == PoolKind::Max { "pool_max" } else { "pool_mean" };

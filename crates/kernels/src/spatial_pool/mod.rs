@@ -1,9 +1,11 @@
 //! Largest elements and means of windows on channels-last images. What is not a number never is the largest element, and a
 //! window without any pixel gives the lowest number, or 0 for a mean.
 
+mod bytes;
 mod positions;
 mod row;
 
+pub use bytes::max_pool_bytes;
 pub use positions::{MaxPositions, Places};
 
 use crate::simd::Entry;

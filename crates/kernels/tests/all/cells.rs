@@ -3,8 +3,8 @@
 use crate::conv::plain;
 use crate::products::{ACTS, Random, act, everywhere};
 use carafe_kernels::{
-    Act, Addend, BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Exec, Finish, Gemm, Numbers, Quantizer, RoundTrip,
-    Tile, TypedEpilogue, TypedOut, dequantize, quantize, quantize_planes,
+    Act, Addend, BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Exec, Finish, Gemm, Numbers, PoolShape, Quantizer,
+    RoundTrip, Tile, TypedEpilogue, TypedOut, dequantize, max_pool_bytes, quantize, quantize_planes,
 };
 
 const SCRATCH: usize = 1 << 21;
@@ -367,6 +367,43 @@ fn planes_become_pixels_of_four_bytes() {
                 let (c, pixel, image) = (i % 4, i / 4 % pixels, i / 4 / pixels);
                 let right = if c < channels { STEPS.step(x[(image * channels + c) * pixels + pixel]) } else { 0 };
                 assert_eq!(i32::from(*byte), right);
+            }
+        }
+    });
+}
+
+#[test]
+fn the_largest_bytes_of_windows() {
+    everywhere(0, |exec| {
+        let mut r = Random(8);
+        for _ in 0..20 {
+            let (channels, stride) = (r.pick(&[1, 5, 64, 70]), r.pick(&[1, 2]));
+            let (h, w) = (3 + r.below(5), 3 + r.below(6));
+            let pad = r.below(2);
+            let out = |n: usize| (n + 2 * pad - 3) / stride + 1;
+            let s = PoolShape {
+                batch: 2,
+                channels,
+                in_spatial: [1, h, w],
+                out_spatial: [1, out(h), out(w)],
+                kernel: [1, 3, 3],
+                stride: [1, stride, stride],
+                dilation: [1; 3],
+                pad_begin: [0, pad, pad],
+            };
+            let (from, to) = (channels + 1, channels + 2);
+            let input: Vec<u8> = (0..2 * h * w * from).map(|_| r.below(256) as u8).collect();
+            let mut found = vec![7u8; 2 * out(h) * out(w) * to];
+            max_pool_bytes(exec, &s, (&input, from), (&mut found, to));
+            for (i, pixel) in found.chunks(to).enumerate() {
+                let (x, y, image) = (i % out(w), i / out(w) % out(h), i / out(w) / out(h));
+                for (c, byte) in pixel[..channels].iter().enumerate() {
+                    let taps = (0..9).map(|t| (y * stride + t / 3, x * stride + t % 3));
+                    let inside = taps.filter(|(a, b)| (pad..h + pad).contains(a) && (pad..w + pad).contains(b));
+                    let at = |(a, b): (usize, usize)| input[((image * h + a - pad) * w + b - pad) * from + c];
+                    assert_eq!(Some(*byte), inside.map(at).max());
+                }
+                assert!(pixel[channels..].iter().all(|b| *b == 7), "written beside");
             }
         }
     });
