@@ -109,7 +109,7 @@ fn kind(token: &str) -> Kind {
         "Offsets" => Kind::Pairs,
         t if LISTS.contains(&t) => Kind::Ints,
         t if INTS.contains(&t) => Kind::Int,
-        t if FLOATS.contains(&t) => Kind::Float,
+        t if FLOATS.contains(&t) || t.ends_with("Coef") => Kind::Float,
         _ => Kind::Unknown,
     }
 }
@@ -218,10 +218,14 @@ fn flag(token: &str) -> Option<Field> {
     (!matches!(token, "Model" | "ConvolutionModel")).then_some(Field::Bool(true))
 }
 
+fn begins_array(bytes: &[u8]) -> bool {
+    [&b"FM "[..], b"FV ", b"DM ", b"DV ", b"CM ", b"CM2 ", b"CM3 "].iter().any(|w| bytes.starts_with(w))
+}
+
 fn binary(s: &mut Scanner<'_>, token: &str) -> Result<Option<Field>> {
     let rest = s.rest();
     let is = |word: &[u8]| rest.starts_with(word);
-    if [&b"FM "[..], b"FV ", b"DM ", b"DV ", b"CM ", b"CM2 ", b"CM3 "].iter().any(|w| is(w)) {
+    if begins_array(rest) {
         return Ok(Some(Field::Array(s.array()?)));
     }
     if is(b"<") {
@@ -247,7 +251,8 @@ const MAX_INT: i64 = 1 << 20;
 // A field that is not listed: a number when a token follows it, else a list of whole numbers.
 fn unknown(s: &mut Scanner<'_>) -> Result<Field> {
     let size = s.rest().first().map_or(0, |b| usize::from((*b as i8).unsigned_abs()));
-    if matches!(s.rest().get(size + 1), Some(b'<')) || s.rest().len() == size + 1 {
+    let behind = s.rest().get(size + 1..).unwrap_or_default();
+    if behind.is_empty() || behind.starts_with(b"<") || begins_array(behind) {
         let mut ahead = s.clone();
         let int = ahead.int()?;
         if size == 8 || (int.abs() >= MAX_INT && size == 4) {

@@ -94,6 +94,8 @@ impl Format for Kaldi {
         let options = Options { remove_memory: request.flag("remove_memory")? };
         let mut graph = graph::graph(&net, &bytes, options)?;
         graph.bytes = bytes.len();
+        let stem = request.model.path().and_then(Path::file_stem);
+        graph.name = stem.map_or(String::new(), |s| s.to_string_lossy().into_owned());
         graph.versions.otherwise = 1;
         Ok(Source::Graph(Box::new(graph), Box::new(KaldiDialect)))
     }
