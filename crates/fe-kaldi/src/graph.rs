@@ -7,7 +7,7 @@ use crate::net::Net;
 use crate::schedule::{Schedule, first_time};
 use crate::timed::{Expr, Read, Timed, Work};
 use crate::training::is_training;
-use carafe_frontend::{MARK, SourceGraph, SourceNode, SourceTensor, SourceValue};
+use carafe_frontend::{InputShape, Log, MARK, SourceGraph, SourceNode, SourceTensor, SourceValue};
 use carafe_graph::{AttrValue, Error, ItemType, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape, SharedBytes};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,13 +26,15 @@ const MAX_PERIOD: i64 = 1 << 20;
 
 /// How a graph is made.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct Options<'r> {
     /// Memories are inputs and outputs.
     pub(crate) remove_memory: bool,
+    /// Shapes that inputs are going to have: rows stand for streams side by side.
+    pub(crate) shapes: &'r [InputShape],
 }
 
 /// Makes the graph.
-pub(crate) fn graph(net: &Net, bytes: &SharedBytes, options: Options) -> Result<SourceGraph> {
+pub(crate) fn graph(net: &Net, bytes: &SharedBytes, options: Options<'_>, log: &Log<'_>) -> Result<SourceGraph> {
     let timed = Timed::new(net)?;
     let schedule = Schedule::of(&timed)?;
     let mut builder = Builder {
@@ -44,6 +46,7 @@ pub(crate) fn graph(net: &Net, bytes: &SharedBytes, options: Options) -> Result<
         parts: HashMap::new(),
         step: Step::default(),
         options,
+        streams: Dim::known(1),
     };
     builder.inputs();
     for i in 0..timed.nodes.len() {
@@ -51,6 +54,13 @@ pub(crate) fn graph(net: &Net, bytes: &SharedBytes, options: Options) -> Result<
     }
     builder.memories()?;
     builder.counter()?;
+    if schedule.beyond > 0 {
+        log.warn(format!(
+            "the network looks at {} frames behind those that it needs where they are defined; at the end of an utterance the \
+             last frame counts there",
+            schedule.beyond
+        ));
+    }
     let (left, right) = (schedule.left.to_string(), schedule.right.to_string());
     builder.graph.metadata = vec![("left_context".into(), left), ("right_context".into(), right)];
     Ok(builder.graph)
@@ -66,7 +76,9 @@ struct Builder<'g> {
     /// Values that parts of descriptors became, so that each is made once.
     parts: HashMap<String, String>,
     step: Step,
-    options: Options,
+    options: Options<'g>,
+    /// How many streams go side by side.
+    streams: Dim,
 }
 
 /// Who asks for the number of the step.
@@ -84,8 +96,17 @@ fn hidden(name: &str) -> String {
 
 impl Builder<'_> {
     fn inputs(&mut self) {
-        for (name, dim) in &self.timed.net.inputs {
-            let shape = PartialShape::new([Dim::known(1), Dim::known(*dim as i64)]);
+        let inputs = &self.timed.net.inputs;
+        let in_order = self.options.shapes.len() == inputs.len() && self.options.shapes.iter().all(|s| s.name.is_none());
+        for (i, (name, dim)) in inputs.iter().enumerate() {
+            let is_meant = |n: &str| n == name || n.strip_suffix(":0") == Some(name);
+            let named = || self.options.shapes.iter().find(|s| s.name.as_deref().is_some_and(is_meant));
+            let given = if in_order { self.options.shapes.get(i) } else { named() };
+            let rows = given.and_then(|s| s.shape.dims().filter(|d| d.len() == 2)).map_or(Dim::known(1), |d| d[0]);
+            if i == 0 {
+                self.streams = rows;
+            }
+            let shape = PartialShape::new([rows, Dim::known(*dim as i64)]);
             self.graph.inputs.push(SourceValue::new(name, Ok(ItemType::Tensor(ElementType::F32, shape))));
         }
     }
@@ -373,7 +394,7 @@ impl Builder<'_> {
             let variable = format!("{name}/memory");
             let outputs = std::iter::once(memory.clone()).chain(steps.iter().map(|s| hidden(&format!("{name}-{s}"))));
             let mut recall = helper("Recall", &format!("{name}/recall"), vec![self.batch()?], outputs.collect());
-            let shape = PartialShape::new([Dim::known(1), Dim::known(numbers as i64)]);
+            let shape = PartialShape::new([self.streams, Dim::known(numbers as i64)]);
             self.keep(&mut recall, &variable, ItemType::Tensor(ElementType::F32, shape));
             recall.attrs.set("dim", AttrValue::Int(dim as i64));
             recall.attrs.set("steps", AttrValue::Ints(steps.iter().copied().collect()));

@@ -91,8 +91,8 @@ impl Format for Kaldi {
         }
         net.prune();
         expand::expand(&mut net)?;
-        let options = Options { remove_memory: request.flag("remove_memory")? };
-        let mut graph = graph::graph(&net, &bytes, options)?;
+        let options = Options { remove_memory: request.flag("remove_memory")?, shapes: request.input_shapes };
+        let mut graph = graph::graph(&net, &bytes, options, &request.log)?;
         graph.bytes = bytes.len();
         let stem = request.model.path().and_then(Path::file_stem);
         graph.name = stem.map_or(String::new(), |s| s.to_string_lossy().into_owned());

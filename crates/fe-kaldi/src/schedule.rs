@@ -19,17 +19,21 @@ pub(crate) struct Schedule {
     pub(crate) left: i64,
     /// Frames behind the last that the last output looks at; by so many steps outputs come later.
     pub(crate) right: i64,
+    /// How many of those the network would also do without.
+    pub(crate) beyond: i64,
 }
 
 impl Schedule {
     pub(crate) fn of(timed: &Timed<'_>) -> Result<Schedule> {
-        let mut s = Schedule { delay: delays(timed)?, first: first_times(timed)?, left: 0, right: 0 };
+        let mut s = Schedule { delay: delays(timed, false)?, first: first_times(timed)?, left: 0, right: 0, beyond: 0 };
         let outputs = || timed.nodes.iter().enumerate().filter(|(_, n)| n.work == Work::Output).map(|(i, _)| i);
         s.right = outputs().filter_map(|i| s.delay[i]).max().unwrap_or(0).max(0);
         // All outputs of a step belong to the same time.
         for i in outputs() {
             s.delay[i] = s.delay[i].map(|_| s.right);
         }
+        let needed = delays(timed, true)?;
+        s.beyond = s.right - outputs().filter_map(|i| needed[i]).max().unwrap_or(s.right).clamp(0, s.right);
         s.left = outputs().filter(|i| s.delay[*i].is_some()).filter_map(|i| s.first[i]).max().unwrap_or(0).max(0);
         Ok(s)
     }
@@ -43,7 +47,8 @@ impl Schedule {
     }
 }
 
-fn delays(timed: &Timed<'_>) -> Result<Vec<Option<i64>>> {
+// Delays for all that is read, or only for what must be defined.
+fn delays(timed: &Timed<'_>, needed: bool) -> Result<Vec<Option<i64>>> {
     let n = timed.nodes.len();
     let mut delay: Vec<Option<i64>> = timed.nodes.iter().map(|node| (node.work == Work::Input).then_some(0)).collect();
     for round in 0.. {
@@ -54,7 +59,11 @@ fn delays(timed: &Timed<'_>) -> Result<Vec<Option<i64>>> {
             }
             let mut most = delay[i];
             node.reads.iter().for_each(|e| {
-                e.all_reads(&mut |read| most = most.max(delay[read.node].map(|d| d.saturating_add(read.offset))));
+                e.all_reads(&mut |read| {
+                    if !(needed && read.optional) {
+                        most = most.max(delay[read.node].map(|d| d.saturating_add(read.offset)));
+                    }
+                });
             });
             if most != delay[i] {
                 (delay[i], changed) = (most, Some(i));

@@ -38,17 +38,13 @@ fn recall(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(all.into())
 }
 
-// The newest row comes in at the end, the oldest goes.
+// The newest row comes in at the end, the oldest goes. They are cut out of both, as `mo` does it: the CPU device of OpenVINO takes
+// a concatenation that is assigned, or an input, for memory of the variable's own and overwrites it before it is read.
 fn remember(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (memory, newest, dim) = (n.input(0)?, n.input(1)?, size(n, "dim")?);
     let whole = super::cx::columns(n, memory)?;
-    let next = match whole == dim {
-        true => newest,
-        false => {
-            let rest = n.part(memory, dim, whole, 1)?;
-            n.concat(&[rest, newest], 1)?
-        }
-    };
+    let all = n.concat(&[memory, newest], 1)?;
+    let next = n.part(all, dim, whole + dim, 1)?;
     assign(n, next)
 }
 
