@@ -68,7 +68,9 @@ impl Array {
             "CM" => (Form::Columns, false),
             "CM2" => (Form::Words, false),
             "CM3" => (Form::Bytes, false),
-            "SM" | "SV" => return Err(ArkError::Unsupported("sparse matrices are not supported; copy it to a full one".into())),
+            "SM" | "SV" => {
+                return Err(ArkError::Unsupported("sparse matrices are not supported; copy it to a full one".into()));
+            }
             _ => return Err(wrong),
         };
         let compressed = !matches!(form, Form::Single | Form::Double);
@@ -160,7 +162,9 @@ impl Array {
 }
 
 fn words(data: &[u8]) -> impl Iterator<Item = &str> {
-    data.split(|b| b.is_ascii_whitespace() || *b == b';').filter_map(|w| std::str::from_utf8(w).ok()).filter(|w| !w.is_empty())
+    data.split(|b| b.is_ascii_whitespace() || *b == b';')
+        .filter_map(|w| std::str::from_utf8(w).ok())
+        .filter(|w| !w.is_empty())
 }
 
 // `[ 1 2 ]` is a vector, `[` with a line end behind it a matrix of a row for each line.
@@ -191,7 +195,11 @@ fn text(s: &mut Scanner<'_>) -> Result<Array> {
     }
     let cols = rows.first().copied().unwrap_or(0);
     if rows.iter().any(|n| *n != cols) {
-        return Err(ArkError::Expected { expected: format!("rows of {cols} numbers"), at: start, found: format!("rows of {rows:?}") });
+        return Err(ArkError::Expected {
+            expected: format!("rows of {cols} numbers"),
+            at: start,
+            found: format!("rows of {rows:?}"),
+        });
     }
     let is_vector = !data.iter().take_while(|b| b.is_ascii_whitespace()).any(|b| *b == b'\n') && rows.len() <= 1;
     let rows = if is_vector { 1 } else { rows.len() };

@@ -66,7 +66,10 @@ pub fn read_scp(text: &str, open: &mut dyn FnMut(&str) -> std::result::Result<Ve
             line.trim().split_once(char::is_whitespace).ok_or_else(|| wrong("expected a key and a file".into()))?;
         let place = place.trim();
         if place.ends_with('|') || place.ends_with(']') {
-            return Err(ArkError::Unsupported(format!("line {}: `{place}` is a command or a part, expected a file", i + 1)));
+            return Err(ArkError::Unsupported(format!(
+                "line {}: `{place}` is a command or a part, expected a file",
+                i + 1
+            )));
         }
         let (path, offset) = match place.rsplit_once(':') {
             Some((path, offset)) if !offset.is_empty() && offset.bytes().all(|b| b.is_ascii_digit()) => {

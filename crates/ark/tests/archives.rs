@@ -18,7 +18,11 @@ fn error(bytes: &[u8]) -> String {
 
 #[test]
 fn what_is_written_is_read_again() {
-    let all = [entry("one", &[2, 3], &[1.0, -2.5, 3.0, 4.0, 5.0, 1e-30]), entry("two", &[2], &[7.0, 8.0]), entry("none", &[0, 0], &[])];
+    let all = [
+        entry("one", &[2, 3], &[1.0, -2.5, 3.0, 4.0, 5.0, 1e-30]),
+        entry("two", &[2], &[7.0, 8.0]),
+        entry("none", &[0, 0], &[]),
+    ];
     assert_eq!(shown(&read_ark(&write_ark(&all).unwrap()).unwrap()), shown(&all));
     let text = write_text_ark(&all[..2]).unwrap();
     assert_eq!(text, "one  [\n  1 -2.5 3 \n  4 5 0.000000000000000000000000000001 ]\ntwo  [ 7 8 ]\n");
@@ -65,7 +69,9 @@ fn a_list_says_where_utterances_lie() {
     assert_eq!(shown(&found.unwrap()), [("b".into(), vec![1, 1], vec![2.0]), ("a".into(), vec![1, 1], vec![1.0])]);
     assert_eq!(opened, ["/some/where.ark"]);
     let mut never = |_: &str| Err("no such file".to_string());
-    let e = |text: &str, open: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>| read_scp(text, open).unwrap_err().to_string();
+    let e = |text: &str, open: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>| {
+        read_scp(text, open).unwrap_err().to_string()
+    };
     assert!(e("a", &mut never).contains("line 1: expected a key and a file"));
     assert!(e("a copy-feats x |", &mut never).contains("is a command"));
     assert!(e("a x.ark[0:3]", &mut never).contains("a part"));
@@ -77,7 +83,9 @@ fn a_list_says_where_utterances_lie() {
 #[test]
 fn broken_archives_say_what_and_where() {
     assert!(error(b"key").contains("expected the name of an utterance"));
-    assert!(error(b"key \0BFM \x04\xff\xff\xff\x7f\x04\xff\xff\xff\x7f").contains("utterance `key`: the file ends early"));
+    assert!(
+        error(b"key \0BFM \x04\xff\xff\xff\x7f\x04\xff\xff\xff\x7f").contains("utterance `key`: the file ends early")
+    );
     assert!(error(b"key \0BFM \x04\x01\0").contains("ends early"));
     assert!(error(b"key \0BXM ").contains("expected a vector or a matrix"));
     assert!(error(b"key \0BCM \0\0\0\0\0\0\0\0\xff\xff\xff\xff\x01\0\0\0").contains("expected a vector or a matrix"));

@@ -53,7 +53,8 @@ fn read(path: &Path) -> Result<Vec<Entry>> {
     let io = |path: &Path, e: &std::io::Error| Error::io(format!("cannot read `{}`", path.display()), e);
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("scp")) {
         let text = files::read_text(path).map_err(|e| io(path, &e))?;
-        let mut open = |file: &str| files::map(Path::new(file)).map(|b| b.as_slice().to_vec()).map_err(|e| e.to_string());
+        let mut open =
+            |file: &str| files::map(Path::new(file)).map(|b| b.as_slice().to_vec()).map_err(|e| e.to_string());
         return read_scp(&text, &mut open).map_err(|e| wrong(path, &e));
     }
     let bytes = files::map(path).map_err(|e| io(path, &e))?;
@@ -95,7 +96,8 @@ impl Archives {
     ) -> Result<Vec<Utterance>> {
         let Some((_, first)) = self.inputs.first() else { return Ok(vec![]) };
         let run = |entry: &Entry| {
-            self.run_one(compiled, request, context, &entry.key, each).map_err(|e| e.at(format!("utterance `{}`", entry.key)))
+            self.run_one(compiled, request, context, &entry.key, each)
+                .map_err(|e| e.at(format!("utterance `{}`", entry.key)))
         };
         first.iter().map(run).collect()
     }
@@ -112,7 +114,8 @@ impl Archives {
         for (input, entries) in &self.inputs {
             let port = &compiled.inputs()[*input];
             let entry = entries.iter().find(|e| e.key == key);
-            let entry = entry.ok_or_else(|| Error::invalid(format!("the archive of input `{}` does not have it", port.name)))?;
+            let entry = entry
+                .ok_or_else(|| Error::invalid(format!("the archive of input `{}` does not have it", port.name)))?;
             sources.push((*input, Frames::of(port, &entry.value)?));
         }
         let frames = sources.iter().map(|(_, f)| f.count).max().unwrap_or(0);
@@ -191,7 +194,8 @@ pub(crate) fn write(path: &Path, names: &[String], all: &[Utterance]) -> Result<
         let to = match names.len() {
             1 => path.to_path_buf(),
             _ => {
-                let safe: String = name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+                let safe: String =
+                    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy();
                 let end = path.extension().unwrap_or_default().to_string_lossy();
                 path.with_file_name(format!("{stem}.{safe}.{end}"))

@@ -145,7 +145,10 @@ impl<'t> Parser<'t> {
                 if self.peek() == Some(",") {
                     self.expect(",")?;
                     if self.number::<i64>()? != 0 {
-                        return Err(Error::unsupported(format!("descriptor `{}`: offsets of x are not supported", self.text)));
+                        return Err(Error::unsupported(format!(
+                            "descriptor `{}`: offsets of x are not supported",
+                            self.text
+                        )));
                     }
                 }
                 Descriptor::Offset(of, by)
@@ -210,8 +213,14 @@ mod tests {
         let a = || Descriptor::node("a");
         let wanted = Descriptor::Append(vec![a().later(-1), Descriptor::Sum(vec![a(), a().later(3).if_defined()])]);
         assert_eq!("Append(Offset(a, -1),Sum( a , IfDefined(Offset(a,3)) ))".parse(), Ok(wanted));
-        assert_eq!("ReplaceIndex(ivector, t, 0)".parse(), Ok(Descriptor::Replace(Box::new(Descriptor::node("ivector")))));
-        assert_eq!("Scale(-1.5, Const(2, 3))".parse(), Ok(Descriptor::Scale(-1.5, Box::new(Descriptor::Const(2.0, 3)))));
+        assert_eq!(
+            "ReplaceIndex(ivector, t, 0)".parse(),
+            Ok(Descriptor::Replace(Box::new(Descriptor::node("ivector"))))
+        );
+        assert_eq!(
+            "Scale(-1.5, Const(2, 3))".parse(),
+            Ok(Descriptor::Scale(-1.5, Box::new(Descriptor::Const(2.0, 3))))
+        );
         assert_eq!("Offset(a, 2, 0)".parse(), Ok(a().later(2)));
     }
 

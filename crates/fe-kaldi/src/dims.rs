@@ -8,7 +8,10 @@ pub(crate) fn input_dim(c: &Component) -> Option<usize> {
     let cols = |name: &str| c.shape(name).and_then(|s| (s.len() == 2).then(|| s[1]));
     let named = ["InputDim", "Dim"].iter().find_map(|n| c.int(n)).and_then(|d| usize::try_from(d).ok());
     let blocks = c.int("NumBlocks").and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
-    named.or_else(|| ["LinearParams", "Params", "CuMatrix"].iter().find_map(|n| cols(n)).and_then(|n| n.checked_mul(blocks)))
+    named
+        .or_else(|| {
+            ["LinearParams", "Params", "CuMatrix"].iter().find_map(|n| cols(n)).and_then(|n| n.checked_mul(blocks))
+        })
         .or_else(|| ["Scales", "Bias", "Params"].iter().find_map(|n| c.shape(n)).and_then(|s| s.first().copied()))
         .or_else(|| Some(c.ints("Reorder").or(c.ints("ColumnMap"))?.len()))
 }
@@ -23,7 +26,9 @@ pub(crate) fn output_dim(c: &Component, input: Option<usize>) -> Option<usize> {
         Some(1 + free.checked_div(int(step)?)?)
     };
     match c.kind.as_str() {
-        "RepeatedAffineComponent" | "NaturalGradientRepeatedAffineComponent" => product(rows("LinearParams"), int("NumRepeats")),
+        "RepeatedAffineComponent" | "NaturalGradientRepeatedAffineComponent" => {
+            product(rows("LinearParams"), int("NumRepeats"))
+        }
         "LstmNonlinearityComponent" => c.shape("Params")?.get(1)?.checked_mul(2),
         "GruNonlinearityComponent" | "OutputGruNonlinearityComponent" => int("CellDim")?.checked_mul(2),
         "Convolutional1dComponent" => product(rows("FilterParams"), steps("PatchStride", "PatchDim", "PatchStep")),
@@ -32,7 +37,8 @@ pub(crate) fn output_dim(c: &Component, input: Option<usize>) -> Option<usize> {
             product(rows("FilterParams"), all)
         }
         "MaxpoolingComponent" if c.int("PoolXSize").is_some() => {
-            let xy = product(steps("InputXDim", "PoolXSize", "PoolXStep"), steps("InputYDim", "PoolYSize", "PoolYStep"));
+            let xy =
+                product(steps("InputXDim", "PoolXSize", "PoolXStep"), steps("InputYDim", "PoolYSize", "PoolYStep"));
             product(xy, steps("InputZDim", "PoolZSize", "PoolZStep"))
         }
         "TimeHeightConvolutionComponent" => product(int("NumFiltersOut"), int("HeightOut")),

@@ -70,7 +70,9 @@ fn one(net: &mut Net, mut node: NetNode) -> Result<()> {
         "RestrictedAttentionComponent" => {
             let get = |name: &str| match c.int(name) {
                 Some(n @ 0..=MAX_OFFSETS) => Ok(n),
-                found => Err(Error::invalid(format!("`<{name}>` must lie between 0 and {MAX_OFFSETS}, found {found:?}"))),
+                found => {
+                    Err(Error::invalid(format!("`<{name}>` must lie between 0 and {MAX_OFFSETS}, found {found:?}")))
+                }
             };
             let (left, right, stride) = (get("NumLeftInputs")?, get("NumRightInputs")?, get("TimeStride")?);
             let needed = (get("NumLeftInputsRequired")?, get("NumRightInputsRequired")?);
@@ -78,7 +80,9 @@ fn one(net: &mut Net, mut node: NetNode) -> Result<()> {
             node.input = node.input.window(&offsets, |t| (-needed.0 * stride..=needed.1 * stride).contains(&t));
         }
         // They give the same for whatever they read.
-        "DropoutMaskComponent" | "ConstantComponent" | "ConstantFunctionComponent" => node.input = Descriptor::Const(0.0, 1),
+        "DropoutMaskComponent" | "ConstantComponent" | "ConstantFunctionComponent" => {
+            node.input = Descriptor::Const(0.0, 1)
+        }
         "StatisticsExtractionComponent" => return extraction(net, node, c),
         "StatisticsPoolingComponent" => return pooling(net, node, c),
         _ => {}

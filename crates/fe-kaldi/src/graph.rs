@@ -3,6 +3,7 @@
 //! has no cycles even where the network has.
 
 use crate::component::{Component, Field};
+use crate::memory::Step;
 use crate::net::Net;
 use crate::schedule::{Schedule, first_time};
 use crate::timed::{Expr, Read, Timed, Work};
@@ -18,11 +19,6 @@ pub(crate) const DESCRIPTOR: &str = "descriptor";
 pub(crate) const INPUT_PORT: &str = "input";
 /// Port of what a component gives.
 pub(crate) const OUTPUT_PORT: &str = "output";
-
-/// Numbers that a memory may hold.
-const MAX_MEMORY: usize = 1 << 26;
-/// Turns and multiples of frames come together again after at most so many steps.
-const MAX_PERIOD: i64 = 1 << 20;
 
 /// How a graph is made.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +48,7 @@ pub(crate) fn graph(net: &Net, bytes: &SharedBytes, options: Options<'_>, log: &
     for i in 0..timed.nodes.len() {
         builder.node(i)?;
     }
-    builder.memories()?;
+    builder.write_memories()?;
     builder.counter()?;
     if schedule.beyond > 0 {
         log.warn(format!(
@@ -66,38 +62,31 @@ pub(crate) fn graph(net: &Net, bytes: &SharedBytes, options: Options<'_>, log: &
     Ok(builder.graph)
 }
 
-struct Builder<'g> {
-    timed: &'g Timed<'g>,
-    schedule: &'g Schedule,
-    graph: SourceGraph,
+pub(crate) struct Builder<'g> {
+    pub(crate) timed: &'g Timed<'g>,
+    pub(crate) schedule: &'g Schedule,
+    pub(crate) graph: SourceGraph,
     bytes: SharedBytes,
-    /// How many steps ago somebody wants the values of a node.
-    memories: BTreeMap<usize, BTreeSet<i64>>,
+    /// Rows of earlier steps of a node that somebody wants: from and to so many steps ago.
+    pub(crate) memories: BTreeMap<usize, BTreeSet<(i64, i64)>>,
     /// Values that parts of descriptors became, so that each is made once.
     parts: HashMap<String, String>,
-    step: Step,
-    options: Options<'g>,
+    pub(crate) step: Step,
+    pub(crate) options: Options<'g>,
     /// How many streams go side by side.
-    streams: Dim,
+    pub(crate) streams: Dim,
 }
 
-/// Who asks for the number of the step.
-#[derive(Debug, Default)]
-struct Step {
-    is_used: bool,
-    /// The largest step that is told from the next.
-    most: i64,
-    period: i64,
-}
-
-fn hidden(name: &str) -> String {
+/// A value that no user sees.
+pub(crate) fn hidden(name: &str) -> String {
     format!("{MARK}{name}")
 }
 
 impl Builder<'_> {
     fn inputs(&mut self) {
         let inputs = &self.timed.net.inputs;
-        let in_order = self.options.shapes.len() == inputs.len() && self.options.shapes.iter().all(|s| s.name.is_none());
+        let in_order =
+            self.options.shapes.len() == inputs.len() && self.options.shapes.iter().all(|s| s.name.is_none());
         for (i, (name, dim)) in inputs.iter().enumerate() {
             let is_meant = |n: &str| n == name || n.strip_suffix(":0") == Some(name);
             let named = || self.options.shapes.iter().find(|s| s.name.as_deref().is_some_and(is_meant));
@@ -111,7 +100,7 @@ impl Builder<'_> {
         }
     }
     // Whatever has the batch of the inputs.
-    fn batch(&self) -> Result<String> {
+    pub(crate) fn batch(&self) -> Result<String> {
         match self.timed.net.inputs.first() {
             Some((name, _)) => Ok(name.clone()),
             None => Err(Error::invalid("the network has no inputs")),
@@ -119,7 +108,7 @@ impl Builder<'_> {
     }
 
     // What a node gives is a value of its name; one that only hands on is the value that it reads.
-    fn value(&self, node: usize) -> String {
+    pub(crate) fn value(&self, node: usize) -> String {
         let mut at = node;
         for _ in 0..self.timed.nodes.len() {
             let node = &self.timed.nodes[at];
@@ -234,18 +223,12 @@ impl Builder<'_> {
         let (node, delay) = (&self.timed.nodes[i], self.schedule.delay[i]);
         let value = self.expr(&node.reads[0], delay, &node.name, None)?;
         let step = self.step(0, frames)?;
-        let before = self.back(i, 1);
+        let before = self.back(i, 1, 1);
         let mut made = helper("Hold", &node.name, vec![step, value, before], vec![node.name.clone()]);
         made.attrs.set("frames", AttrValue::Int(frames));
         made.attrs.set("phase", AttrValue::Int(self.phase(delay, frames)));
         self.graph.nodes.push(made);
         Ok(())
-    }
-
-    // The value that a node had some steps ago.
-    fn back(&mut self, node: usize, steps: i64) -> String {
-        self.memories.entry(node).or_default().insert(steps);
-        hidden(&format!("{}-{steps}", self.timed.nodes[node].name))
     }
 
     // The value of an expression for a reader of a delay; of this name where there is one.
@@ -262,7 +245,7 @@ impl Builder<'_> {
             Expr::Read(read) => {
                 let plain = match self.schedule.steps_back(read.node, read.offset, delay) {
                     0 => self.value(read.node),
-                    steps => self.back(read.node, steps),
+                    steps => self.back(read.node, steps, steps),
                 };
                 let from = match self.defined_from(read, delay) {
                     Some(from) => from,
@@ -277,7 +260,16 @@ impl Builder<'_> {
             }
             Expr::Append(list) | Expr::Sum(list) => {
                 let is_append = matches!(e, Expr::Append(_));
-                let inputs = list.iter().map(|e| self.expr(e, delay, reader, None)).collect::<Result<Vec<_>>>()?;
+                let mut inputs = vec![];
+                let mut at = 0;
+                while at < list.len() {
+                    let (rows, back) = if is_append { self.run_of_reads(&list[at..], delay) } else { (1, None) };
+                    inputs.push(match back {
+                        Some((node, from, to)) => self.back(node, from, to),
+                        None => self.expr(&list[at], delay, reader, None)?,
+                    });
+                    at += rows;
+                }
                 if let ([one], None) = (&inputs[..], name) {
                     return Ok(one.clone());
                 }
@@ -303,11 +295,8 @@ impl Builder<'_> {
                     return self.expr(a, delay, reader, None);
                 }
                 let from = from.max(0);
-                let inputs = vec![
-                    self.step(from, 1)?,
-                    self.expr(a, delay, reader, None)?,
-                    self.expr(b, delay, reader, None)?,
-                ];
+                let inputs =
+                    vec![self.step(from, 1)?, self.expr(a, delay, reader, None)?, self.expr(b, delay, reader, None)?];
                 let mut made = helper("Failover", reader, inputs, vec![output(self, "failover")]);
                 made.attrs.set("from", AttrValue::Int(from));
                 made
@@ -323,6 +312,19 @@ impl Builder<'_> {
             self.parts.insert(key, value.clone());
         }
         Ok(value)
+    }
+
+    // How many reads in front are one part of a memory, and which: rows of one node, each a step later than the one before.
+    fn run_of_reads(&self, list: &[Expr], delay: Option<i64>) -> (usize, Option<(usize, i64, i64)>) {
+        let back = |e: &Expr| match e {
+            Expr::Read(r) if self.defined_from(r, delay).is_none() => {
+                Some((r.node, self.schedule.steps_back(r.node, r.offset, delay))).filter(|(_, steps)| *steps > 0)
+            }
+            _ => None,
+        };
+        let Some((node, from)) = list.first().and_then(back) else { return (1, None) };
+        let rows = list.iter().zip(0..).take_while(|(e, i)| back(e) == Some((node, from - i))).count();
+        (rows, Some((node, from, from - rows as i64 + 1)))
     }
 
     fn component(&mut self, i: usize, c: &Component, input: String) -> Result<()> {
@@ -374,96 +376,10 @@ impl Builder<'_> {
             _ => SourceTensor::lazy(name, || Err(Error::invalid("the field is no array"))),
         }
     }
-
-    // What somebody wants of earlier steps: read at the beginning of a step and written at its end.
-    fn memories(&mut self) -> Result<()> {
-        for (node, steps) in std::mem::take(&mut self.memories) {
-            let name = &self.timed.nodes[node].name;
-            let frames = steps.last().copied().unwrap_or(0);
-            let dim = self.timed.nodes[node].dim.ok_or_else(|| {
-                Error::unsupported(format!(
-                    "values of `{name}` are wanted later, and how many columns it has cannot be told from the file; \
-                     a component with `<OutputDim>` or `<Dim>` says so"
-                ))
-            })?;
-            let numbers = usize::try_from(frames).ok().and_then(|f| f.checked_mul(dim)).filter(|n| *n <= MAX_MEMORY);
-            let numbers = numbers.ok_or_else(|| {
-                Error::unsupported(format!("{frames} frames of {dim} columns of `{name}` are more than can be remembered"))
-            })?;
-            let memory = hidden(&format!("{name}/memory"));
-            let variable = format!("{name}/memory");
-            let outputs = std::iter::once(memory.clone()).chain(steps.iter().map(|s| hidden(&format!("{name}-{s}"))));
-            let mut recall = helper("Recall", &format!("{name}/recall"), vec![self.batch()?], outputs.collect());
-            let shape = PartialShape::new([self.streams, Dim::known(numbers as i64)]);
-            self.keep(&mut recall, &variable, ItemType::Tensor(ElementType::F32, shape));
-            recall.attrs.set("dim", AttrValue::Int(dim as i64));
-            recall.attrs.set("steps", AttrValue::Ints(steps.iter().copied().collect()));
-            self.graph.nodes.push(recall);
-            let value = self.value(node);
-            let mut remember = helper("Remember", &format!("{name}/remember"), vec![memory, value], vec![]);
-            remember.attrs.set("dim", AttrValue::Int(dim as i64));
-            self.assign(remember, &variable);
-        }
-        Ok(())
-    }
-    // A memory is a variable, or an input where there shall be none.
-    fn keep(&mut self, recall: &mut SourceNode, variable: &str, ty: ItemType) {
-        if !self.options.remove_memory {
-            recall.attrs.set("variable_id", AttrValue::Str(variable.to_string()));
-            return;
-        }
-        let name = format!("Parameter_{}_for_{variable}", self.graph.inputs.len());
-        self.graph.inputs.push(SourceValue::new(&name, Ok(ty)));
-        recall.inputs = vec![name];
-    }
-    fn assign(&mut self, mut remember: SourceNode, variable: &str) {
-        if self.options.remove_memory {
-            let name = format!("Result_for_{variable}");
-            remember.outputs = vec![name.clone()];
-            remember.output_ports = vec![OUTPUT_PORT.into()];
-            if let Some(outputs) = &mut self.graph.outputs {
-                outputs.push(SourceValue::unknown(name));
-            }
-        } else {
-            remember.attrs.set("variable_id", AttrValue::Str(variable.to_string()));
-        }
-        self.graph.nodes.push(remember);
-    }
-
-    // The number of the step, exact up to `most` and then within `period`.
-    fn step(&mut self, most: i64, period: i64) -> Result<String> {
-        let gcd = |mut a: i64, mut b: i64| {
-            while b != 0 {
-                (a, b) = (b, a % b);
-            }
-            a
-        };
-        let before = self.step.period.max(1);
-        let period = (before / gcd(before, period)).saturating_mul(period);
-        if period > MAX_PERIOD {
-            return Err(Error::unsupported(format!("turns that come together after {period} steps only")));
-        }
-        self.step = Step { is_used: true, most: self.step.most.max(most), period };
-        Ok(hidden("step"))
-    }
-    fn counter(&mut self) -> Result<()> {
-        if !self.step.is_used {
-            return Ok(());
-        }
-        let (variable, step) = ("step", hidden("step"));
-        let mut recall = helper("Step", "step/recall", vec![], vec![step.clone()]);
-        self.keep(&mut recall, variable, ItemType::Tensor(ElementType::I32, PartialShape::new([Dim::known(1)])));
-        self.graph.nodes.push(recall);
-        let mut next = helper("NextStep", "step/remember", vec![step], vec![]);
-        next.attrs.set("period", AttrValue::Int(self.step.period));
-        next.attrs.set("limit", AttrValue::Int(self.step.most + self.step.period));
-        self.assign(next, variable);
-        Ok(())
-    }
 }
 
 // A node that is no component.
-fn helper(op_type: &str, name: &str, inputs: Vec<String>, outputs: Vec<String>) -> SourceNode {
+pub(crate) fn helper(op_type: &str, name: &str, inputs: Vec<String>, outputs: Vec<String>) -> SourceNode {
     SourceNode {
         name: name.to_string(),
         op_type: op_type.to_string(),

@@ -14,6 +14,7 @@ mod dialect;
 mod dims;
 mod expand;
 mod graph;
+mod memory;
 mod net;
 mod nnet1;
 mod nnet2;
@@ -82,7 +83,9 @@ impl Format for Kaldi {
             }
             Some(path) => counts::apply(&mut net, &counts::read(Path::new(path))?)?,
             None if net.priors.is_some() => {
-                request.log.warn("the model has priors, which are not used; `--counts \"\"` puts them into the network");
+                request
+                    .log
+                    .warn("the model has priors, which are not used; `--counts \"\"` puts them into the network");
             }
             None => {}
         }
@@ -123,6 +126,9 @@ fn read(bytes: &[u8]) -> Result<Net> {
         }
         Some(token) if token == "<Nnet>" || nnet1::begins_component(token) => {
             nnet1::read(&mut s).map_err(|e| e.at("nnet1"))
+        }
+        Some("<DIMENSION>") => {
+            Err(Error::unsupported("the model is made of Gaussian mixtures; only neural networks are read"))
         }
         _ => Err(Error::invalid("not a Kaldi model: expected `<Nnet>`, `<Nnet3>` or `<TransitionModel>`")),
     }

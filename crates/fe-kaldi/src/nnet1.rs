@@ -42,8 +42,15 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("Splice", &[]),
     ("Tanh", &[]),
 ];
-const LSTM: &[&str] =
-    &["InputParams", "RecurrentParams", "BiasParams", "PeepholeInput", "PeepholeForget", "PeepholeOutput", "ProjectionParams"];
+const LSTM: &[&str] = &[
+    "InputParams",
+    "RecurrentParams",
+    "BiasParams",
+    "PeepholeInput",
+    "PeepholeForget",
+    "PeepholeOutput",
+    "ProjectionParams",
+];
 
 /// Names of all components.
 pub(crate) fn component_names() -> impl Iterator<Item = &'static str> {
@@ -109,7 +116,9 @@ impl Reader<'_> {
             let (output, read) = match sizes {
                 (Ok(output @ 1..=0x7fff_ffff), Ok(read @ 1..=0x7fff_ffff)) => (output, read),
                 (Err(e), _) | (_, Err(e)) => return Err(at(wrong(e))),
-                (Ok(o), Ok(i)) => return Err(at(Error::invalid(format!("a component cannot have {i} inputs and {o} outputs")))),
+                (Ok(o), Ok(i)) => {
+                    return Err(at(Error::invalid(format!("a component cannot have {i} inputs and {o} outputs"))));
+                }
             };
             input = input.or(Some(read as usize));
             last = match kind {

@@ -20,7 +20,9 @@ pub(crate) fn read(s: &mut Scanner<'_>) -> Result<Net> {
         let made = component(s, 0).map_err(|e| wrong(e).at(format!("component {i}")))?;
         if i == 0 {
             let dim = crate::dims::input_dim(&made).filter(|d| *d > 0);
-            let dim = dim.ok_or_else(|| Error::invalid(format!("the first component, {}, says nothing of its input", made.kind)))?;
+            let dim = dim.ok_or_else(|| {
+                Error::invalid(format!("the first component, {}, says nothing of its input", made.kind))
+            })?;
             net.inputs.push((INPUT.into(), dim));
         }
         let name = names.of(&made.kind);

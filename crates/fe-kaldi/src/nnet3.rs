@@ -73,7 +73,8 @@ fn graph(lines: &[String], components: &HashMap<String, usize>, net: &mut Net) -
             let found = values.iter().find(|(k, _)| *k == key).map(|(_, v)| v.as_str());
             found.ok_or_else(|| Error::invalid(format!("`{key}=` is missing")))
         };
-        let number = |key: &str| get(key)?.parse::<i64>().map_err(|_| Error::invalid(format!("`{key}` must be a number")));
+        let number =
+            |key: &str| get(key)?.parse::<i64>().map_err(|_| Error::invalid(format!("`{key}` must be a number")));
         let name = get("name").map_err(at)?.to_string();
         // An output may be named like a node inside: they are told apart by what reads them.
         if !names.insert(name.clone()) {
@@ -88,7 +89,8 @@ fn graph(lines: &[String], components: &HashMap<String, usize>, net: &mut Net) -
                 "component-node" => {
                     let component = get("component")?;
                     let found = components.get(component);
-                    let found = found.ok_or_else(|| Error::not_found(format!("there is no component `{component}`")))?;
+                    let found =
+                        found.ok_or_else(|| Error::not_found(format!("there is no component `{component}`")))?;
                     net.add_node(&name, Body::Component(*found), get("input")?.parse()?);
                 }
                 "dim-range-node" => {
@@ -112,9 +114,9 @@ fn graph(lines: &[String], components: &HashMap<String, usize>, net: &mut Net) -
 fn values(text: &str) -> Result<Vec<(&str, String)>> {
     let mut all: Vec<(&str, String)> = vec![];
     for word in text.split_whitespace() {
-        let key = word.split_once('=').filter(|(k, _)| {
-            !k.is_empty() && k.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-        });
+        let key = word
+            .split_once('=')
+            .filter(|(k, _)| !k.is_empty() && k.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
         match (key, all.last_mut()) {
             (Some((key, value)), _) => all.push((key, value.to_string())),
             (None, Some((_, value))) => {

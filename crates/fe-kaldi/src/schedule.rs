@@ -81,7 +81,9 @@ fn delays(timed: &Timed<'_>, needed: bool) -> Result<Vec<Option<i64>>> {
     let far = delay.iter().position(|d| d.is_some_and(|d| d.abs() > MAX_FRAMES));
     match far {
         None => Ok(delay),
-        Some(i) => Err(Error::unsupported(format!("node `{}` looks farther than {MAX_FRAMES} frames", timed.nodes[i].name))),
+        Some(i) => {
+            Err(Error::unsupported(format!("node `{}` looks farther than {MAX_FRAMES} frames", timed.nodes[i].name)))
+        }
     }
 }
 

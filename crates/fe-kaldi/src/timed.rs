@@ -32,7 +32,10 @@ pub(crate) enum Work {
     Input,
     Output,
     Component(usize),
-    Range { offset: i64, dim: i64 },
+    Range {
+        offset: i64,
+        dim: i64,
+    },
     Same,
     /// Its value counts as the same at all times.
     Timeless,

@@ -7,7 +7,11 @@ use carafe_ark::{Result, Scanner};
 pub(crate) fn skip(s: &mut Scanner<'_>) -> Result<()> {
     s.expect("<TransitionModel>")?;
     s.expect("<Topology>")?;
-    if s.is_binary() { topology(s)? } else { text_topology(s)? }
+    if s.is_binary() {
+        topology(s)?
+    } else {
+        text_topology(s)?
+    }
     let wrong = s.expected("`<Triples>` or `<Tuples>`");
     let each = match s.token()? {
         "<Triples>" => 3,

@@ -138,7 +138,8 @@ fn run_utterances(
     };
     if args.json {
         let rows = all.iter().map(|u| {
-            let shapes: BTreeMap<&str, &[usize]> = names.iter().map(String::as_str).zip(u.outputs.iter().map(|o| o.shape())).collect();
+            let shapes: BTreeMap<&str, &[usize]> =
+                names.iter().map(String::as_str).zip(u.outputs.iter().map(|o| o.shape())).collect();
             json!({ "key": u.key, "frames": u.frames, "outputs": shapes })
         });
         let rows: Vec<Value> = rows.collect();

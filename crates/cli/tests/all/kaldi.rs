@@ -75,7 +75,8 @@ fn utterances_run_frame_by_frame_with_the_context_that_the_model_says() {
     // The converted model says it too, and what it wrote can be read again.
     ok(&["convert", &net, "-o", &f.path("net.xml"), "--framework", "kaldi", "--compress_to_fp16=False"]);
     ok(&["run", &f.path("net.xml"), "-i", &frames, "-o", &f.path("out.ark")]);
-    let same = f.write("same.raw", NET.replace("input=Sum(Offset(input, -1), Sum(input, Offset(input, 1)))", "input=input"));
+    let same =
+        f.write("same.raw", NET.replace("input=Sum(Offset(input, -1), Sum(input, Offset(input, 1)))", "input=input"));
     ok(&["run", &same, "-i", &f.path("out.ark"), "-o", &f.path("again.txt"), "-d", "TEMPLATE"]);
     assert_eq!(f.read("again.txt"), wanted);
     ok(&["run", &net, "-i", &frames, "-o", &f.path("none.txt"), "--cw_l", "0", "--context_window_right", "1"]);
@@ -89,7 +90,10 @@ fn the_state_is_reset_between_utterances_and_outputs_have_a_file_each() {
     let out = ok(&["run", &net, "-i", &format!("input={frames}"), "-o", &f.path("out.txt"), "--json"]);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["context"], serde_json::json!({"left": 0, "right": 0}));
-    assert_eq!(json["utterances"][0], serde_json::json!({"key": "one", "frames": 3, "outputs": {"output": [3, 2], "twice": [3, 2]}}));
+    assert_eq!(
+        json["utterances"][0],
+        serde_json::json!({"key": "one", "frames": 3, "outputs": {"output": [3, 2], "twice": [3, 2]}})
+    );
     assert_eq!(f.read("out.output.txt"), "one  [\n  1 10 \n  3 30 \n  7 70 ]\ntwo  [\n  100 0 ]\n");
     assert_eq!(f.read("out.twice.txt"), "one  [\n  2 20 \n  6 60 \n  14 140 ]\ntwo  [\n  200 0 ]\n");
 }
@@ -98,11 +102,15 @@ fn the_state_is_reset_between_utterances_and_outputs_have_a_file_each() {
 fn lists_and_vectors_for_whole_utterances_are_read() {
     let f = Folder::new("lists");
     let net = SUM.replace("component-node", "input-node name=ivector dim=1\ncomponent-node");
-    let net = net.replace("<Dim> 2", "<Dim> 3").replace("input=Sum(input, IfDefined(Offset(a, -1)))", "input=Append(input, ReplaceIndex(ivector, t, 0))");
+    let net = net
+        .replace("<Dim> 2", "<Dim> 3")
+        .replace("input=Sum(input, IfDefined(Offset(a, -1)))", "input=Append(input, ReplaceIndex(ivector, t, 0))");
     let (net, frames) = (f.write("net.raw", net), f.write("in.ark", FRAMES));
     let list = f.write("in.scp", format!("two {frames}:{}\n", FRAMES.find("two").unwrap() + 3));
     let vectors = f.write("iv.ark", "one  [ 7 ]\ntwo  [ 9 ]\n");
-    let run = |input: &str| ok(&["run", &net, "-i", &format!("input={input}"), "-i", &format!("ivector={vectors}"), "-o", &f.path("o.txt")]);
+    let run = |input: &str| {
+        ok(&["run", &net, "-i", &format!("input={input}"), "-i", &format!("ivector={vectors}"), "-o", &f.path("o.txt")])
+    };
     run(&list);
     assert_eq!(f.read("o.output.txt"), "two  [\n  100 0 9 ]\n");
     run(&frames);
@@ -113,7 +121,10 @@ fn lists_and_vectors_for_whole_utterances_are_read() {
 fn archives_that_do_not_fit_say_why() {
     let f = Folder::new("wrong");
     let (net, frames) = (f.write("net.raw", NET), f.write("in.ark", "one  [\n  1 2 3 ]\n"));
-    assert!(fails(&["run", &net, "-i", &frames]).contains("utterance `one`: frames have 3 numbers, input `input` takes [1,2] at a time"));
+    assert!(
+        fails(&["run", &net, "-i", &frames])
+            .contains("utterance `one`: frames have 3 numbers, input `input` takes [1,2] at a time")
+    );
     let broken = f.write("b.ark", "one \0BFM \x04");
     assert!(fails(&["run", &net, "-i", &broken]).contains("utterance `one`: the file ends early"));
     assert!(fails(&["run", &net, "-i", &f.path("missing.ark")]).contains("cannot read"));
@@ -124,11 +135,23 @@ fn archives_that_do_not_fit_say_why() {
 #[test]
 fn options_of_mo_are_taken() {
     let f = Folder::new("options");
-    let net = f.write("net.nnet", "<Nnet> <AddShift> 2 2 [ 1 2 ] <!EndOfComponent> <Softmax> 2 2 <!EndOfComponent> </Nnet>");
+    let net =
+        f.write("net.nnet", "<Nnet> <AddShift> 2 2 [ 1 2 ] <!EndOfComponent> <Softmax> 2 2 <!EndOfComponent> </Nnet>");
     let counts = f.write("counts", "[ 1 3 ]");
     let frames = f.write("in.ark", "one  [\n  0 0 ]\n");
-    ok(&["convert", "--input_model", &net, "--framework", "kaldi", "--counts", &counts, "--remove_output_softmax",
-         "--output_dir", &f.path("ir"), "--compress_to_fp16=False"]);
+    ok(&[
+        "convert",
+        "--input_model",
+        &net,
+        "--framework",
+        "kaldi",
+        "--counts",
+        &counts,
+        "--remove_output_softmax",
+        "--output_dir",
+        &f.path("ir"),
+        "--compress_to_fp16=False",
+    ]);
     ok(&["run", &f.path("ir/net.xml"), "-i", &frames, "-o", &f.path("o.txt")]);
     let text = f.read("o.txt");
     let found: Vec<f32> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();

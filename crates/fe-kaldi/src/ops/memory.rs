@@ -14,11 +14,12 @@ pub(crate) const RULES: &[StaticRule] = &[
     rule_in(DESCRIPTOR, "Step", 1, step),
 ];
 
-// The memory, oldest row first, and the rows of some steps ago. Before the first step all are zeros.
+// The memory, oldest row first, and parts of it, from and to so many steps ago. Before the first step all are zeros.
 fn recall(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let like = n.input(0)?;
     let (dim, steps): (i64, Vec<i64>) = (n.required("dim")?, n.required("steps")?);
     let frames = steps.iter().copied().max().unwrap_or(0);
+    let parts: Vec<(i64, i64)> = steps.chunks_exact(2).map(|p| (p[0], p[1])).collect();
     let memory = match n.opt_attr::<String>("variable_id")? {
         None => like,
         Some(variable_id) => {
@@ -31,9 +32,9 @@ fn recall(n: &mut NodeCx<'_>) -> Result<Outputs> {
         }
     };
     let mut all = vec![memory];
-    for step in steps {
-        let first = (frames - step) * dim;
-        all.push(if frames == 1 { memory } else { n.part(memory, first, first + dim, 1)? });
+    for (from, to) in parts {
+        let (first, end) = ((frames - from) * dim, (frames - to + 1) * dim);
+        all.push(if end - first == frames * dim { memory } else { n.part(memory, first, end, 1)? });
     }
     Ok(all.into())
 }

@@ -72,7 +72,7 @@ fn max_pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn average_pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let p = patches(n)?;
     let op = AvgPool {
-        dilations: vec![],
+        dilations: vec![1],
         strides: vec![p.step],
         pads_begin: vec![0],
         pads_end: vec![0],

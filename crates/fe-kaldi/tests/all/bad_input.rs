@@ -34,8 +34,10 @@ fn the_files_that_are_changed_below_are_good() {
     for case in FAMILIES.iter().flat_map(|f| cases(f)) {
         assert!(Kaldi.recognizes(case.binary.as_slice()) && Kaldi.recognizes(case.text.as_slice()), "{}", case.name);
     }
-    model(&net3("input-node name=input dim=2\ncomponent-node name=a component=c input=input\noutput-node name=output input=a"))
-        .unwrap();
+    model(&net3(
+        "input-node name=input dim=2\ncomponent-node name=a component=c input=input\noutput-node name=output input=a",
+    ))
+    .unwrap();
 }
 
 #[test]
@@ -80,6 +82,9 @@ fn what_is_no_kaldi_model_says_so() {
     refused(b"", "not a Kaldi model");
     refused(b"\0B", "not a Kaldi model");
     refused(b"<Something> ", "not a Kaldi model");
+    let mixtures = "<TransitionModel> <Topology> </Topology> <Triples> 0 </Triples> <LogProbs> [ ] </LogProbs> </TransitionModel> \
+                    <DIMENSION> 39 <NUMPDFS> 3 ";
+    refused(mixtures.as_bytes(), "Gaussian mixtures");
     assert!(!Kaldi.recognizes(b"<?xml version=\"1.0\"?><net name=\"x\">"));
     assert!(!Kaldi.recognizes(b"\0BFM \x04"));
     assert!(!Kaldi.recognizes(b""));
@@ -89,15 +94,24 @@ fn what_is_no_kaldi_model_says_so() {
 fn lines_of_the_graph_are_checked() {
     let input = "input-node name=input dim=2\n";
     let with = |rest: &str| net3(&format!("{input}{rest}"));
-    refused(&with("component-node name=a component=d input=input\noutput-node name=output input=a"), "there is no component `d`");
+    refused(
+        &with("component-node name=a component=d input=input\noutput-node name=output input=a"),
+        "there is no component `d`",
+    );
     refused(&with("component-node name=a component=c\noutput-node name=output input=a"), "`input=` is missing");
-    refused(&with("component-node name=a component=c input=b\noutput-node name=output input=a"), "it reads `b`, which is no node");
+    refused(
+        &with("component-node name=a component=c input=b\noutput-node name=output input=a"),
+        "it reads `b`, which is no node",
+    );
     refused(&with("output-node name=output input=Frob(input)"), "a function of descriptors, found `Frob`");
     refused(&with("somewhat name=a"), "`somewhat` is no node");
     refused(&with("input-node name=input dim=2\noutput-node name=output input=input"), "two nodes are named `input`");
     refused(&net3("input-node name=input dim=0\noutput-node name=output input=input"), "cannot have 0 columns");
     refused(&net3("input-node name=input dim=many\noutput-node name=output input=input"), "`dim` must be a number");
-    refused(&with("dim-range-node name=a input-node=input dim-offset=1 dim=2\noutput-node name=output input=a"), "2 columns from 1 on");
+    refused(
+        &with("dim-range-node name=a input-node=input dim-offset=1 dim=2\noutput-node name=output input=a"),
+        "2 columns from 1 on",
+    );
     refused(&with(""), "no output-node");
     refused(b"<Nnet3> \ninput-node name=input dim=2", "ends inside of the lines");
 }
@@ -117,7 +131,10 @@ fn networks_that_cannot_be_fed_frame_by_frame_say_why() {
     refused(&with("Offset(Offset(input, 9223372036854775807), 1)"), "out of range");
     refused(&with("ReplaceIndex(input, t, 0)"), "at one fixed time");
     let turns: Vec<String> = [997, 991, 983].iter().map(|n| format!("Round(input, {n})")).collect();
-    refused(&with(&format!("Sum({}, {})", turns[0], format_args!("Sum({}, {})", turns[1], turns[2]))), "come together after");
+    refused(
+        &with(&format!("Sum({}, {})", turns[0], format_args!("Sum({}, {})", turns[1], turns[2]))),
+        "come together after",
+    );
     let blstm = b"<Nnet> <BlstmProjected> 2 2 <CellDim> 2 <!EndOfComponent> </Nnet>";
     refused(blstm, "BlstmProjected needs all frames of an utterance at once");
 }
@@ -153,5 +170,8 @@ fn components_that_do_not_fit_together_name_the_node() {
     refused(chain, "component-node `rescale` (Rescale)");
     let copy = b"<Nnet> <Copy> 2 2 [ 1 9 ] </Nnet>";
     refused(copy, "there is no column 8, the input has 2");
-    refused(b"<Nnet> <Frob> 2 2 <Some> 3 <!EndOfComponent> </Nnet>", "1 node of 1 operation cannot be translated: 1 x `Frob`");
+    refused(
+        b"<Nnet> <Frob> 2 2 <Some> 3 <!EndOfComponent> </Nnet>",
+        "1 node of 1 operation cannot be translated: 1 x `Frob`",
+    );
 }

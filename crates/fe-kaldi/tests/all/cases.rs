@@ -33,7 +33,13 @@ fn check(family: &str) {
             }
         }
     }
-    assert!(!all.is_empty() && failures.is_empty(), "{} failures of {} cases:\n{}", failures.len(), all.len(), failures.join("\n"));
+    assert!(
+        !all.is_empty() && failures.is_empty(),
+        "{} failures of {} cases:\n{}",
+        failures.len(),
+        all.len(),
+        failures.join("\n")
+    );
 }
 
 type Run = fn(&Core, &Case) -> Result<(), String>;

@@ -95,7 +95,8 @@ impl Case {
                 }
             }
             for (i, (found, wanted)) in found.iter().zip(&self.outputs).enumerate() {
-                compare(&wanted.to_vec::<f64>().unwrap(), found).map_err(|e| format!("round {round}, output {i}: {e}"))?;
+                compare(&wanted.to_vec::<f64>().unwrap(), found)
+                    .map_err(|e| format!("round {round}, output {i}: {e}"))?;
             }
             request.reset_state().map_err(|e| e.to_string())?;
         }

@@ -48,7 +48,8 @@ fn every_rule_has_a_case() {
 #[test]
 fn every_component_of_kaldi_has_a_rule_or_a_reason() {
     let rules = Kaldi.rules().names();
-    let missing: BTreeSet<String> = components().iter().filter(|c| !rules.contains(**c)).map(|c| c.to_string()).collect();
+    let missing: BTreeSet<String> =
+        components().iter().filter(|c| !rules.contains(**c)).map(|c| c.to_string()).collect();
     assert_eq!(missing, names(WITHOUT_RULE));
 }
 
@@ -59,7 +60,8 @@ fn both_forms_of_a_case_are_the_same_graph() {
             Source::Graph(graph, _) => {
                 let nodes = graph.nodes.iter().map(|n| {
                     // A number without a fraction is a whole one in text.
-                    let attrs: Vec<String> = n.attrs.iter().map(|(k, v)| format!("{k}={}", v.to_string().trim_end_matches(".0"))).collect();
+                    let attrs: Vec<String> =
+                        n.attrs.iter().map(|(k, v)| format!("{k}={}", v.to_string().trim_end_matches(".0"))).collect();
                     format!("{} {} {:?} {:?} {attrs:?}", n.name, n.op_type, n.inputs, n.outputs)
                 });
                 nodes.collect::<Vec<String>>()

@@ -15,7 +15,8 @@ fn info(model: &Model, key: &str) -> String {
 #[test]
 fn names_are_those_of_mo() {
     let core = carafe::core();
-    let chain = "<Nnet> <Sigmoid> 2 2 <!EndOfComponent> <Tanh> 2 2 <!EndOfComponent> <Sigmoid> 2 2 <!EndOfComponent> </Nnet>";
+    let chain =
+        "<Nnet> <Sigmoid> 2 2 <!EndOfComponent> <Tanh> 2 2 <!EndOfComponent> <Sigmoid> 2 2 <!EndOfComponent> </Nnet>";
     let model = read(&core, chain.as_bytes());
     assert_eq!(model.node(model.parameters()[0]).name(), "Parameter");
     for name in ["sigmoid", "tanh", "sigmoid4"] {
@@ -35,7 +36,10 @@ fn the_info_says_how_many_frames_around_an_utterance_are_looked_at() {
     for (family, name) in [("nnet3", "TdnnComponent"), ("recurrent", "tdnn-lstm"), ("nnet2", "two-splices")] {
         let case = case(family, name);
         let model = read(&core, case.binary.as_slice());
-        assert_eq!((info(&model, "left_context"), info(&model, "right_context")), (case.context.0.to_string(), case.context.1.to_string()));
+        assert_eq!(
+            (info(&model, "left_context"), info(&model, "right_context")),
+            (case.context.0.to_string(), case.context.1.to_string())
+        );
     }
 }
 
@@ -43,9 +47,14 @@ fn the_info_says_how_many_frames_around_an_utterance_are_looked_at() {
 fn arrays_in_double_precision_and_compressed_are_read() {
     let core = carafe::core();
     let shift = |data: &[u8]| {
-        let file = [b"\0B<Nnet> <AddShift> \x04\x02\0\0\0\x04\x02\0\0\0<LearnRateCoef> \x04\0\0\x80\x3f", data, b"</Nnet> "].concat();
+        let file =
+            [b"\0B<Nnet> <AddShift> \x04\x02\0\0\0\x04\x02\0\0\0<LearnRateCoef> \x04\0\0\x80\x3f", data, b"</Nnet> "]
+                .concat();
         let model = read(&core, &file);
-        model.evaluate(&[Tensor::from_slice(&[1, 2], &[1f32, 2.0]).unwrap()]).unwrap()[0].to_vec::<f32>().unwrap().into_owned()
+        model.evaluate(&[Tensor::from_slice(&[1, 2], &[1f32, 2.0]).unwrap()]).unwrap()[0]
+            .to_vec::<f32>()
+            .unwrap()
+            .into_owned()
     };
     assert_eq!(shift(b"FV \x04\x02\0\0\0\0\0\x80\x3f\0\0\0\x40"), [2.0, 4.0]);
     assert_eq!(shift(b"DV \x04\x02\0\0\0\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\x40"), [2.0, 4.0]);

@@ -92,12 +92,14 @@ fn counts_belong_to_one_output() {
 // Memories as inputs and outputs: what one step gives, the next one takes.
 #[test]
 fn without_memory_the_state_goes_through_inputs_and_outputs() {
-    for (family, name) in [("recurrent", "tdnn-lstm"), ("nnet1", "two-Lstm-behind-a-Splice"), ("descriptors", "Round")] {
+    for (family, name) in [("recurrent", "tdnn-lstm"), ("nnet1", "two-Lstm-behind-a-Splice"), ("descriptors", "Round")]
+    {
         let case = case(family, name);
         let model = read(case.binary.as_slice(), &[("remove_memory", "true")]).unwrap();
         let types: Vec<&str> = model.nodes().map(|(_, n)| n.op().info().name).collect();
         assert!(!types.contains(&"ReadValue") && !types.contains(&"Assign"), "{name}");
-        let names = |ids: &[carafe::NodeId]| ids.iter().map(|id| model.node(*id).name().to_string()).collect::<Vec<_>>();
+        let names =
+            |ids: &[carafe::NodeId]| ids.iter().map(|id| model.node(*id).name().to_string()).collect::<Vec<_>>();
         let (inputs, outputs) = (names(model.parameters()), names(model.results()));
         let memory = |input: &str| {
             let variable = input.split_once("_for_").unwrap().1;
