@@ -27,6 +27,18 @@ fn one(net: &mut Net, mut node: NetNode) -> Result<()> {
         return Ok(());
     };
     let c = &component;
+    // What is read at many times is named, so that each of them is short.
+    let is_window = matches!(
+        c.kind.as_str(),
+        "SpliceComponent"
+            | "SpliceMaxComponent"
+            | "TdnnComponent"
+            | "TimeHeightConvolutionComponent"
+            | "RestrictedAttentionComponent"
+    );
+    if is_window && !matches!(node.input, Descriptor::Node(_)) {
+        node.input = net.add_node(&format!("{}/input", node.name), Body::Same, node.input);
+    }
     match c.kind.as_str() {
         "CompositeComponent" => {
             let mut last = node.input;
@@ -111,7 +123,7 @@ fn splice(net: &mut Net, node: NetNode, c: &Component) -> Result<()> {
     if !(1..dim).contains(&constant) {
         return Err(Error::invalid(format!("{constant} of {dim} columns cannot be constant")));
     }
-    let whole = net.add_node(&format!("{name}/input"), Body::Same, node.input);
+    let whole = node.input;
     let part = |offset, dim| Body::Range { offset, dim };
     let spliced = net.add_node(&format!("{name}/spliced"), part(0, dim - constant), whole.clone());
     let same = net.add_node(&format!("{name}/constant"), part(dim - constant, constant), whole);

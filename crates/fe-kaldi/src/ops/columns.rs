@@ -124,6 +124,9 @@ fn sum_group(n: &mut NodeCx<'_>) -> Result<Outputs> {
         return Ok(n.sum_over(x, &[2], false)?.into());
     }
     let (rows, cols) = (sizes.len(), whole as usize);
+    if rows.saturating_mul(cols) > 1 << 26 {
+        return Err(n.unsupported(format!("{rows} groups of different sizes of {cols} columns")));
+    }
     let mut member = vec![0f32; rows * cols];
     let mut at = 0;
     for (row, size) in sizes.iter().enumerate() {

@@ -36,10 +36,16 @@ pub(super) fn size(n: &NodeCx<'_>, field: &str) -> Result<i64> {
     }
 }
 
+/// Rows are not wider: numbers for all columns of a row are made without asking for memory.
+const MAX_COLUMNS: i64 = 1 << 24;
+
 /// How many columns a value has.
 pub(super) fn columns(n: &NodeCx<'_>, x: Value) -> Result<i64> {
-    let known = n.shape(x).dims().and_then(|d| d.get(1)?.get());
-    known.ok_or_else(|| n.unsupported("how many columns the component reads must be known"))
+    match n.shape(x).dims().and_then(|d| d.get(1)?.get()) {
+        Some(columns @ 0..=MAX_COLUMNS) => Ok(columns),
+        Some(columns) => Err(n.fail(format!("it reads {columns} columns, {MAX_COLUMNS} are the most"))),
+        None => Err(n.unsupported("how many columns the component reads must be known")),
+    }
 }
 
 /// How often one number goes into another without rest.

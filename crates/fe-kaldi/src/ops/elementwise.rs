@@ -90,7 +90,9 @@ fn constant(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let like = n.input(0)?;
     let row = array(n, "Output")?;
     let row = n.reshape(row, &[1, -1])?;
-    stretched(n, like, row)
+    let (streams, one) = (n.size(like, 0)?, n.i64s(&[1])?);
+    let shape = n.concat(&[streams, one], 0)?;
+    Ok(n.stretch(row, shape)?.into())
 }
 
 fn dropout_mask(n: &mut NodeCx<'_>) -> Result<Outputs> {
@@ -100,12 +102,7 @@ fn dropout_mask(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let share: f32 = n.attr("DropoutProportion", 0.0)?;
     // What is kept on average; a mask of all values between is one on average.
     let kept = if n.attr("Continuous", false)? { 1.0 } else { 1.0 - share };
-    let row = n.constant(Tensor::from_vec(&[1, dim as usize], vec![kept; dim as usize])?)?;
-    stretched(n, like, row)
-}
-
-fn stretched(n: &mut NodeCx<'_>, like: Value, row: Value) -> Result<Outputs> {
-    let (streams, one) = (n.size(like, 0)?, n.i64s(&[1])?);
-    let shape = n.concat(&[streams, one], 0)?;
-    Ok(n.stretch(row, shape)?.into())
+    let (kept, streams, width) = (n.scalar_like(like, kept.into())?, n.size(like, 0)?, n.i64s(&[dim])?);
+    let shape = n.concat(&[streams, width], 0)?;
+    Ok(n.stretch(kept, shape)?.into())
 }

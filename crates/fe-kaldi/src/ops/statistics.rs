@@ -49,9 +49,12 @@ fn pooling(n: &mut NodeCx<'_>) -> Result<Outputs> {
         n.ignore(&["VarianceFloor"]);
     }
     let logs: i64 = n.attr("NumLogCountFeatures", 0)?;
+    if !(0..=1 << 12).contains(&logs) {
+        return Err(n.fail(format!("{logs} columns for the count")));
+    }
     if logs > 0 {
         let log = n.emit(Log, &[count])?;
-        let mut parts = vec![log; usize::try_from(logs).unwrap_or(0).min(1 << 12)];
+        let mut parts = vec![log; logs as usize];
         parts.push(means);
         means = n.concat(&parts, 1)?;
     }

@@ -151,6 +151,20 @@ fn sizes_that_are_not_there_take_no_memory() {
     refused(splice, "the file ends early");
     refused(b"\0B<Nnet> <Sigmoid> \x04\0\0\0\0\x04\x02\0\0\0", "cannot have 2 inputs and 0 outputs");
     refused(b"<Nnet3> \ninput-node name=a dim=1\n\n<NumComponents> 2000000000 ", "has 2000000000 components");
+    refused(b"<Nnet> <Splice> 2 2 [ ] <!EndOfComponent> <Tanh> 2 2 <!EndOfComponent> </Nnet>", "");
+    let wide = |component: &str| {
+        format!(
+            "<Nnet3> \ninput-node name=input dim=2147483647\ncomponent-node name=a component=c input=input\n\
+             output-node name=output input=a\n\n<NumComponents> 1 <ComponentName> c {component} </Nnet3> "
+        )
+    };
+    let norm = "<BatchNormComponent> <Dim> 2147483647 <BlockDim> 1 <Epsilon> 0.1 <TargetRms> 1 <TestMode> T <Count> 1 <StatsMean> [ 1 ] \
+                <StatsVar> [ 1 ] </BatchNormComponent>";
+    refused(wide(norm).as_bytes(), "it reads 2147483647 columns, 16777216 are the most");
+    model(
+        wide("<DropoutMaskComponent> <OutputDim> 2147483647 <DropoutProportion> 0 </DropoutMaskComponent>").as_bytes(),
+    )
+    .unwrap();
     let triples = b"\0B<TransitionModel> <Topology> \x04\0\0\0\0\x04\0\0\0\0\x04\0\0\0\0</Topology> <Triples> \x04\xff\xff\xff\x7f";
     refused(triples, "transition model");
 }
