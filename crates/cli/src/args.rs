@@ -41,7 +41,7 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
     /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, TensorFlow,
-    /// Caffe in binary or text; TensorFlow Lite); or the folder of a SavedModel
+    /// Caffe, Kaldi in binary or text; TensorFlow Lite); or the folder of a SavedModel
     #[arg(required_unless_present_any = ["input_model", "input_proto", "saved_model_dir", "input_meta_graph"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
@@ -112,6 +112,17 @@ pub(crate) struct FormatArgs {
     #[arg(long = "disable_nhwc_to_nchw", default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, value_parser = boolean, hide = true)]
     pub disable_nhwc_to_nchw: bool,
+    /// Kaldi: file with the counts of states, whose shares are divided out; "" takes the priors of the model itself
+    #[arg(long = "counts", value_name = "FILE", help_heading = "Kaldi")]
+    pub counts: Option<String>,
+    /// Kaldi: leave out a softmax that is an output
+    #[arg(long = "remove_output_softmax", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "Kaldi")]
+    pub remove_output_softmax: bool,
+    /// Kaldi: what a model remembers of earlier frames is inputs and outputs instead of variables
+    #[arg(long = "remove_memory", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "Kaldi")]
+    pub remove_memory: bool,
     /// Refused: graphs are not written for TensorBoard
     #[arg(long = "tensorboard_logdir", value_name = "DIR", hide = true)]
     pub tensorboard_logdir: Option<PathBuf>,
@@ -178,6 +189,7 @@ impl FormatArgs {
             }
         }
         let texts = [
+            ("counts", &self.counts),
             ("layer_shapes", &self.layer_shapes),
             ("saved_model_tags", &self.saved_model_tags),
             ("signature", &self.signature),
@@ -193,6 +205,8 @@ impl FormatArgs {
             ("enable_flattening_nested_params", self.enable_flattening_nested_params),
             ("input_model_is_text", self.input_model_is_text),
             ("disable_nhwc_to_nchw", self.disable_nhwc_to_nchw),
+            ("remove_output_softmax", self.remove_output_softmax),
+            ("remove_memory", self.remove_memory),
         ];
         for (name, _) in flags.into_iter().filter(|(_, on)| *on) {
             all.set(name, "true");
@@ -213,14 +227,19 @@ Outputs: -o DIR writes DIR/<name>.npy for each output, DIR/<name>.npz with arr_0
 optional (names made safe for files), and DIR/outputs.json, which maps the real names, element types and shapes to the
 files. Types numpy does not have (bf16, f8, 4-bit) are written as f32.
 
+Utterances: a FILE that ends with .ark or .scp holds matrices of frames, or a vector for all frames of an utterance, in Kaldi's
+forms. They are fed frame by frame, and variables are reset between utterances. -o OUT.ark takes a row for each frame, as text
+where the name ends with .txt; a model with several outputs writes OUT.NAME.ark for each.
+
 Examples:
   carafe run digits.xml -i seven.png --top 3
   carafe run bert.xml -i input_ids=ids.npy -i attention_mask=mask.npy -o out
+  carafe run final.mdl -i input=feats.scp -i ivector=ivectors.ark -o scores.ark
   carafe run model.xml --fill random --seed 7 --json"
 )]
 pub(crate) struct RunArgs {
     /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, TensorFlow,
-    /// Caffe in binary or text; TensorFlow Lite); or the folder of a SavedModel
+    /// Caffe, Kaldi in binary or text; TensorFlow Lite); or the folder of a SavedModel
     #[arg(required_unless_present_any = ["batch", "input_model", "input_proto", "saved_model_dir", "input_meta_graph"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
@@ -242,9 +261,15 @@ pub(crate) struct RunArgs {
     /// Tensor for an input, as NAME=FILE
     #[arg(short, long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<String>,
-    /// Folder to write the outputs to
+    /// Folder to write the outputs to, or the archive of utterances
     #[arg(short, long = "output", value_name = "OUT_DIR")]
     pub output: Option<PathBuf>,
+    /// Utterances: how often the first frame comes before itself; as the model says when left out
+    #[arg(long = "context_window_left", alias = "cw_l", value_name = "FRAMES", help_heading = "Kaldi")]
+    pub context_window_left: Option<usize>,
+    /// Utterances: how often the last frame comes behind itself; as the model says when left out
+    #[arg(long = "context_window_right", alias = "cw_r", value_name = "FRAMES", help_heading = "Kaldi")]
+    pub context_window_right: Option<usize>,
     /// Device property as KEY=VALUE; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub property: Vec<String>,
@@ -321,7 +346,7 @@ pub(crate) struct ConvertArgs {
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// Format the model must have, one of those that can be read: onnx, tf, tflite, caffe, ir
+    /// Format the model must have, one of those that can be read: onnx, tf, tflite, caffe, kaldi, ir
     #[arg(long, value_name = "NAME")]
     pub framework: Option<String>,
     /// Where to write the .xml; the .bin goes beside it

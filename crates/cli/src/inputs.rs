@@ -38,10 +38,7 @@ pub(crate) fn bind(
             }
             continue;
         }
-        let i = match name {
-            Some(name) => find(ports, model, name)?,
-            None => the_only(ports, path)?,
-        };
+        let i = find_input(ports, model, name.as_deref(), path)?;
         let tensor = match &packed[i] {
             Some(ty) => decode_list(path, &bytes, ty),
             None => decode(path, &bytes, &ports[i], model, i),
@@ -59,6 +56,14 @@ pub(crate) fn bind(
 
 fn shown(path: &Path) -> String {
     format!("input file `{}`", path.display())
+}
+
+/// The input of a file: by its name, or the only one.
+pub(crate) fn find_input(ports: &[Port], model: &Model, name: Option<&str>, path: &Path) -> Result<usize> {
+    match name {
+        Some(name) => find(ports, model, name),
+        None => the_only(ports, path),
+    }
 }
 
 fn find(ports: &[Port], model: &Model, name: &str) -> Result<usize> {

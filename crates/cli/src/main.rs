@@ -10,6 +10,7 @@ mod inputs;
 mod log;
 mod outputs;
 mod progress;
+mod utterances;
 
 use carafe::ErrorKind;
 use clap::Parser;

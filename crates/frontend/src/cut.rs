@@ -79,7 +79,26 @@ fn needed(graph: &SourceGraph, wanted: &[String]) -> Option<Vec<bool>> {
     }
     // The last node that stays gives an output; without one there would be no model.
     let last = needed.iter().rposition(|n| *n)?;
-    graph.nodes[last].outputs.iter().any(|o| !o.is_empty()).then_some(needed)
+    let is_model = graph.nodes[last].outputs.iter().any(|o| !o.is_empty());
+    keep_sinks(graph, &producers, &mut needed);
+    is_model.then_some(needed)
+}
+
+// A node without outputs, such as one that stores a value for the next inference, stays with whoever makes its first input, and
+// keeps all that it reads.
+fn keep_sinks(graph: &SourceGraph, producers: &Producers<'_>, needed: &mut [bool]) {
+    let is_sink =
+        |i: &usize| graph.nodes[*i].outputs.iter().all(String::is_empty) && !graph.nodes[*i].inputs.is_empty();
+    let mut sinks: Vec<usize> = (0..graph.nodes.len()).filter(is_sink).collect();
+    while let Some(at) = sinks.iter().position(|i| producers.get(&graph.nodes[*i].inputs[0]).is_some_and(|p| needed[p]))
+    {
+        let mut stack = vec![sinks.swap_remove(at)];
+        while let Some(i) = stack.pop() {
+            if !std::mem::replace(&mut needed[i], true) {
+                stack.extend(producers.before(&graph.nodes[i]));
+            }
+        }
+    }
 }
 
 /// What names mean: the latest value of that name, and nodes of that name.

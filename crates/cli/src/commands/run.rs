@@ -6,6 +6,7 @@ use crate::args::{Fill, RunArgs};
 use crate::explain;
 use crate::inputs::{Filler, bind};
 use crate::outputs;
+use crate::utterances::{self, Archives, Context};
 use carafe::convert::{self, Conversion};
 use carafe::{
     CompiledModel, Content, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result,
@@ -56,6 +57,9 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();
+    if given.iter().any(|(_, path)| utterances::is_archive(path)) {
+        return run_utterances(args, path, &compiled, &model, &given, limit);
+    }
     let request = infer(&compiled, &model, &given, &filler, args.repeat, limit)?;
     limit.finish()?;
     let results = outputs::collect(&compiled, &model, &request)?;
@@ -108,6 +112,49 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
     }
     if let Some(dir) = &args.output {
         let _ = writeln!(out, "written to {}", dir.join("outputs.json").display());
+    }
+    print(&out)
+}
+
+// Every utterance of the archives.
+fn run_utterances(
+    args: &RunArgs,
+    path: &Path,
+    compiled: &CompiledModel,
+    model: &carafe::Model,
+    given: &[(Option<String>, PathBuf)],
+    limit: &TimeLimit,
+) -> Result<()> {
+    let context = Context::of(model, args.context_window_left, args.context_window_right);
+    let archives = Archives::read(compiled.inputs(), model, given)?;
+    let request = compiled.create_infer_request();
+    limit.cancels(request.cancel_flag());
+    let all = archives.run(compiled, &request, context, &|| limit.check())?;
+    limit.finish()?;
+    let names: Vec<String> = compiled.outputs().iter().map(|p| p.name.clone()).collect();
+    let files = match &args.output {
+        Some(to) => utterances::write(to, &names, &all)?,
+        None => vec![],
+    };
+    if args.json {
+        let rows = all.iter().map(|u| {
+            let shapes: BTreeMap<&str, &[usize]> =
+                names.iter().map(String::as_str).zip(u.outputs.iter().map(|o| o.shape())).collect();
+            json!({ "key": u.key, "frames": u.frames, "outputs": shapes })
+        });
+        let rows: Vec<Value> = rows.collect();
+        let context = json!({ "left": context.left, "right": context.right });
+        return print_json(&json!({
+            "model": path, "device": args.device, "context": context, "utterances": rows, "files": files,
+        }));
+    }
+    let mut out = String::new();
+    for u in &all {
+        let shapes: Vec<String> = u.outputs.iter().map(|o| format!("{:?}", o.shape())).collect();
+        let _ = writeln!(out, "{}: {} frames, {}", u.key, u.frames, shapes.join(" "));
+    }
+    for file in files {
+        let _ = writeln!(out, "written to {}", file.display());
     }
     print(&out)
 }

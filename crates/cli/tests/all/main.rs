@@ -7,6 +7,7 @@ mod convert_options;
 mod crash;
 mod explain;
 mod isolate;
+mod kaldi;
 mod limits;
 mod onnx_models;
 mod sequences;

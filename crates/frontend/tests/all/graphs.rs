@@ -2,8 +2,8 @@
 //! outputs that nobody declares, names that are used again.
 
 use carafe_frontend::{
-    Content, Dialect, Format, Held, MARK, NodeCx, Outputs, Progress, ReadRequest, RuleSet, Source, SourceFunction,
-    SourceGraph, SourceNode, SourceTensor, SourceValue, Words, read, rule,
+    Content, Dialect, Explained, Format, Held, MARK, NodeCx, Outputs, Progress, ReadRequest, RuleSet, Source,
+    SourceFunction, SourceGraph, SourceNode, SourceTensor, SourceValue, Words, read, rule,
 };
 use carafe_graph::{AttrMap, AttrValue, Error, ItemType, Model, Result};
 use carafe_ops::arithmetic::{Add, Multiply};
@@ -203,4 +203,24 @@ fn nodes_that_no_name_needs_are_left_out() {
     // A name of nothing may mean something in the translated model.
     is(&["conv", "conv/WithoutBiases"], &["conv", "relu", "c2", "sum"], 0);
     is(&["x"], &["conv", "relu", "c2", "sum"], 0);
+}
+
+#[test]
+fn a_node_without_outputs_stays_with_whoever_makes_its_first_input() {
+    let made = Made(|| {
+        let nodes = vec![
+            node("Add", "read", &["x"], &["state"]),
+            node("Add", "use", &["state"], &["u"]),
+            node("Add", "next", &["x"], &["n"]),
+            node("Store", "store", &["state", "n"], &[]),
+            node("Add", "other", &["x"], &["o"]),
+            node("Store", "other_store", &["o", "n"], &[]),
+        ];
+        graph(nodes)
+    });
+    let (wanted, bytes) = (["use".to_string()], SharedBytes::from_vec(vec![]));
+    let request = ReadRequest { wanted: &wanted, keep_unknown: true, explain: true, ..request() };
+    let model = read(&made, &ReadRequest { model: Content::Bytes(&bytes), ..request }).unwrap();
+    let gone = Explained::gone(&model).into_iter().filter(|(e, _)| e.why.starts_with("left out"));
+    assert_eq!(gone.map(|(e, _)| e.source).collect::<Vec<_>>(), ["other", "other_store"]);
 }

@@ -7,6 +7,7 @@ mod by_documents;
 mod examples;
 mod growth;
 mod internal;
+mod kaldi;
 mod kernels;
 mod kinds;
 mod misuse;

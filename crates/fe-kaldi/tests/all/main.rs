@@ -1,0 +1,9 @@
+//! Tests of Kaldi models, in one binary: linking costs more than running.
+
+mod bad_input;
+mod cases;
+mod common;
+mod coverage;
+mod files;
+mod options;
+mod state;
