@@ -1,5 +1,5 @@
 //! Settings of operators. The file holds them as text in the notation of Python; rules and mappings read numbers, lists and
-//! words. What only training, devices or other tools look at has no effect on the result.
+//! words, whatever language they are written in. What only training, devices or other tools look at has no effect on the result.
 
 use carafe_graph::{AttrMap, AttrValue};
 
@@ -36,23 +36,23 @@ pub(crate) fn of(attrs: &[(String, String)]) -> AttrMap {
     attrs.iter().filter(|(name, _)| !is_hidden(name)).map(|(name, text)| (name.clone(), value(text))).collect()
 }
 
-/// A tuple of numbers is a list. Everything else stays text: who reads it decides whether it is a number or a word.
+/// What a text stands for: a number, True or False, a tuple of numbers, else a word. `None` is a word, which rules know.
 pub(crate) fn value(text: &str) -> AttrValue {
     let plain = text.trim();
-    match items(plain) {
-        Some(items) => {
-            let numbers: Option<Vec<i64>> = items.iter().map(|i| int(i)).collect();
-            if let Some(numbers) = numbers {
-                return AttrValue::Ints(numbers);
-            }
-            let numbers: Option<Vec<f64>> = items.iter().map(|i| float(i)).collect();
-            numbers.map_or_else(|| AttrValue::Text(plain.to_string()), AttrValue::Floats)
+    if let Some(items) = items(plain) {
+        let numbers: Option<Vec<i64>> = items.iter().map(|i| int(i)).collect();
+        if let Some(numbers) = numbers {
+            return AttrValue::Ints(numbers);
         }
-        // Python 2 ends long integers with a letter.
-        None => match plain.strip_suffix('L').filter(|n| n.parse::<i64>().is_ok()) {
-            Some(number) => AttrValue::Text(number.to_string()),
-            None => AttrValue::Text(plain.to_string()),
-        },
+        let numbers: Option<Vec<f64>> = items.iter().map(|i| float(i)).collect();
+        return numbers.map_or_else(|| AttrValue::Text(plain.to_string()), AttrValue::Floats);
+    }
+    match (plain, int(plain), float(plain)) {
+        ("True", ..) => AttrValue::Bool(true),
+        ("False", ..) => AttrValue::Bool(false),
+        (_, Some(number), _) => AttrValue::Int(number),
+        (_, None, Some(number)) => AttrValue::Float(number),
+        _ => AttrValue::Text(plain.to_string()),
     }
 }
 
@@ -84,9 +84,14 @@ mod tests {
     }
 
     #[test]
+    fn numbers_and_truth_values_are_what_they_say() {
+        assert_eq!(value("1e-05"), AttrValue::Float(1e-5));
+        assert_eq!(value("64L"), AttrValue::Int(64));
+        assert_eq!(value("True"), AttrValue::Bool(true));
+    }
+
+    #[test]
     fn other_values_stay_text() {
-        assert_eq!(value("1e-05"), AttrValue::Text("1e-05".into()));
-        assert_eq!(value("64L"), AttrValue::Text("64".into()));
         assert_eq!(value("(None, 2)"), AttrValue::Text("(None, 2)".into()));
         assert_eq!(value("relu"), AttrValue::Text("relu".into()));
     }

@@ -18,15 +18,15 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("_contrib_index_copy", 0, index_copy),
     rule("_npi_where", 0, condition),
     rule("_npi_where_lscalar", 0, |n| {
-        let (condition, x) = (n.input(0)?, n.input(1)?);
-        let y = n.float("scalar", 0.0)?;
-        let y = n.scalar_like(x, y)?;
-        chosen(n, condition, x, y)
-    }),
-    rule("_npi_where_rscalar", 0, |n| {
         let (condition, y) = (n.input(0)?, n.input(1)?);
         let x = n.float("scalar", 0.0)?;
         let x = n.scalar_like(y, x)?;
+        chosen(n, condition, x, y)
+    }),
+    rule("_npi_where_rscalar", 0, |n| {
+        let (condition, x) = (n.input(0)?, n.input(1)?);
+        let y = n.float("scalar", 0.0)?;
+        let y = n.scalar_like(x, y)?;
         chosen(n, condition, x, y)
     }),
     rule("_ravel_multi_index", 0, ravel),

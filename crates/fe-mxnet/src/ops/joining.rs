@@ -10,7 +10,7 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("Concat", 0, concat),
     rule("SliceChannel", 0, slice_channel),
     rule("_npi_column_stack", 0, |n| numpy_stack(n, 2, 1)),
-    rule("_npi_concatenate", 0, concat),
+    rule("_npi_concatenate", 0, concatenate),
     rule("_npi_dstack", 0, |n| numpy_stack(n, 3, 2)),
     rule("_npi_hsplit", 0, |n| split(n, true)),
     rule("_npi_hstack", 0, hstack),
@@ -37,6 +37,17 @@ fn concat(n: &mut NodeCx<'_>) -> Result<Outputs> {
         [one] => Ok(one.into()),
         _ => Ok(n.emit(Concat { axis }, &all)?.into()),
     }
+}
+
+// Without an axis all are made flat.
+fn concatenate(n: &mut NodeCx<'_>) -> Result<Outputs> {
+    let all = all_inputs(n)?;
+    if n.is_none("axis") {
+        let all = all.into_iter().map(|v| n.reshape(v, &[-1])).collect::<Result<Vec<_>>>()?;
+        return Ok(n.concat(&all, 0)?.into());
+    }
+    let axis = n.int("axis", 0)?;
+    Ok(n.concat(&all, axis)?.into())
 }
 
 fn stack(n: &mut NodeCx<'_>) -> Result<Outputs> {

@@ -88,11 +88,13 @@ fn detection(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let nothing = n.scalar_like(score, NOTHING)?;
     let score = n.choose(counts, score, nothing)?;
     let total = n.length(score, 1)?;
+    let unsorted_score = score;
     let (score, order) = sorted(n, score, total, 1, TopKMode::Max)?;
     let picked = |n: &mut NodeCx<'_>, v: Value| {
         let axis = n.i64(1)?;
         n.emit(Gather { batch_dims: 1 }, &[v, order, axis])
     };
+    let unsorted = (boxes, unsorted_score);
     let (boxes, class) = (picked(n, boxes)?, picked(n, class)?);
     // Only the best few take part.
     let ranked = match topk > 0 {
@@ -120,12 +122,39 @@ fn detection(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let none = n.scalar_like(score, -1.0)?;
     let class = n.convert_like(class, score)?;
     let class = n.choose(stays, class, none)?;
+    let rows = rows_of(n, class, score, boxes)?;
+    if topk < 1 {
+        return Ok(rows.into());
+    }
+    // Behind the best few MXNet leaves what stood there before it sorted: anchors that see something, as they come.
+    let (boxes, score) = unsorted;
+    let mask = counting(n, score)?;
+    let mask = n.convert(mask, ElementType::F32)?;
+    let (_, order) = sorted(n, mask, total, 1, TopKMode::Max)?;
+    let axis = n.i64(1)?;
+    let boxes = n.emit(Gather { batch_dims: 1 }, &[boxes, order, axis])?;
+    let score = n.emit(Gather { batch_dims: 1 }, &[score, order, axis])?;
+    let class = n.filled_like(score, -1.0)?;
+    let behind = rows_of(n, class, score, boxes)?;
+    let (rank, most) = (n.count_to(total, ElementType::I64)?, n.i64(topk)?);
+    let is_among = n.less(rank, most)?;
+    let is_among = n.along(is_among, 1, 3)?;
+    Ok(n.choose(is_among, rows, behind)?.into())
+}
+
+// Whether an anchor sees anything.
+fn counting(n: &mut NodeCx<'_>, score: Value) -> Result<Value> {
     let lowest = n.scalar_like(score, NOTHING / 2.0)?;
-    let counts = n.greater(score, lowest)?;
+    n.greater(score, lowest)
+}
+
+fn rows_of(n: &mut NodeCx<'_>, class: Value, score: Value, boxes: Value) -> Result<Value> {
+    let counts = counting(n, score)?;
+    let counts = n.unsqueeze(counts, &[2])?;
     let (class, score) = (n.unsqueeze(class, &[2])?, n.unsqueeze(score, &[2])?);
     let rows = n.concat(&[class, score, boxes], 2)?;
-    let counts = n.unsqueeze(counts, &[2])?;
-    Ok(n.choose(counts, rows, none)?.into())
+    let none = n.scalar_like(rows, -1.0)?;
+    n.choose(counts, rows, none)
 }
 
 // Offsets `[N, 4 A]` to anchors `[1, A, 4]` as boxes `[N, A, 4]`.

@@ -51,7 +51,7 @@ fn roi_align(n: &mut NodeCx<'_>) -> Result<Outputs> {
         sampling_ratio: n.int("sample_ratio", -1)?.max(0),
         spatial_scale: scale(n)?,
         mode: PoolMode::Avg,
-        aligned_mode: if aligned { AlignedMode::HalfPixel } else { AlignedMode::Asymmetric },
+        aligned_mode: if aligned { AlignedMode::HalfPixelForNn } else { AlignedMode::Asymmetric },
     };
     let boxes = n.part(rois, 1, 5, 1)?;
     let images: Value = n.part(rois, 0, 1, 1)?;

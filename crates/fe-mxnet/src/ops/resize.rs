@@ -3,6 +3,7 @@
 use super::cx::MxCx;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
+use carafe_ops::arithmetic::FloorMod;
 use carafe_ops::convert::Convert;
 use carafe_ops::convolution::GroupConvolutionBackpropData;
 use carafe_ops::convolution::window::PadType;
@@ -127,25 +128,24 @@ fn scaled(n: &mut NodeCx<'_>, x: Value, h: f64, w: f64) -> Result<Value> {
     n.emit(Convert { destination_type: ElementType::I64 }, &[size])
 }
 
-// Odd sizes stay odd: `(size - 1) * factor + 1`; even ones are multiplied, and made odd.
+// An even size is multiplied, of an odd one all but one: `(size - 1) * factor + 1`.
 fn odd_scaled(n: &mut NodeCx<'_>, x: Value, h: f64, w: f64) -> Result<Value> {
     let size = n.dims_at(x, &[2, 3])?;
     let two = n.i64s(&[2, 2])?;
-    let odd = n.emit(carafe_ops::arithmetic::FloorMod::default(), &[size, two])?;
-    let less = n.minus(size, odd)?;
-    let less = n.emit(Convert { destination_type: ElementType::F32 }, &[less])?;
+    let odd = n.emit(FloorMod::default(), &[size, two])?;
+    let even = n.minus(size, odd)?;
+    let even = n.emit(Convert { destination_type: ElementType::F32 }, &[even])?;
     let factors = n.floats(&[2], &[h as f32, w as f32])?;
-    let less = n.times(less, factors)?;
-    let whole = n.emit(Convert { destination_type: ElementType::I64 }, &[less])?;
-    let one = n.i64s(&[1, 1])?;
-    n.plus(whole, one)
+    let scaled = n.times(even, factors)?;
+    let whole = n.emit(Convert { destination_type: ElementType::I64 }, &[scaled])?;
+    n.plus(whole, odd)
 }
 
 // The size itself where it is even (0) or odd (1) already, else one more or less.
 fn stepped(n: &mut NodeCx<'_>, x: Value, parity: i64, step: i64) -> Result<Value> {
     let size = n.dims_at(x, &[2, 3])?;
     let two = n.i64s(&[2, 2])?;
-    let odd = n.emit(carafe_ops::arithmetic::FloorMod::default(), &[size, two])?;
+    let odd = n.emit(FloorMod::default(), &[size, two])?;
     let wanted = n.i64s(&[parity, parity])?;
     let is_right = n.equal(odd, wanted)?;
     let step = n.i64s(&[step, step])?;

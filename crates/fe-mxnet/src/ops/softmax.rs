@@ -64,7 +64,7 @@ fn inside(n: &mut NodeCx<'_>, x: Value, length: Value, axis: i64) -> Result<Valu
     n.less(position, length)
 }
 
-/// Over all axes but the first, as if they were one.
+// Over all axes but the first, as if they were one.
 fn over_the_rest(n: &mut NodeCx<'_>, x: Value) -> Result<Value> {
     if n.rank(x) == Some(2) {
         return n.emit(Softmax { axis: 1 }, &[x]);
@@ -79,7 +79,7 @@ fn softmax_activation(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
     let y = match n.word("mode", "instance").as_str() {
         "channel" => n.emit(Softmax { axis: 1 }, &[x])?,
-        "instance" => over_the_rest(n, x)?,
+        "instance" => n.emit(Softmax { axis: -1 }, &[x])?,
         other => return Err(n.unknown_word("mode", other, "instance, channel")),
     };
     Ok(y.into())

@@ -11,6 +11,7 @@ mod kernels;
 mod kinds;
 mod misuse;
 mod mri;
+mod mxnet;
 mod needed;
 mod registering;
 mod support;
