@@ -47,6 +47,9 @@ pub(crate) struct ModelArgs {
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// Shapes of inputs, as NAME[1,3,224,224],OTHER[1..8,?] or, in their order, [1,3,224,224]; for files that do not say them
+    #[arg(long, value_name = "SHAPES")]
+    pub shape: Option<String>,
     #[command(flatten)]
     pub format: FormatArgs,
 }
@@ -255,6 +258,9 @@ pub(crate) struct RunArgs {
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// Shapes of inputs, as NAME[1,3,224,224],OTHER[1..8,?] or, in their order, [1,3,224,224]; for files that do not say them
+    #[arg(long, value_name = "SHAPES", conflicts_with = "batch")]
+    pub shape: Option<String>,
     #[command(flatten)]
     pub format: FormatArgs,
     /// JSON file of sub-graph replacements, as in `carafe convert`

@@ -8,6 +8,7 @@ mod crash;
 mod explain;
 mod isolate;
 mod limits;
+mod mxnet;
 mod onnx_models;
 mod sequences;
 mod tensorflow;

@@ -1,11 +1,10 @@
 //! Boxes: overlap, decoding, and suppression with everything in one tensor.
 
 use super::cx::MxCx;
-use super::search::sorted;
+use super::search::{rows_at, sorted};
 use super::suppress::{NOTHING, kept};
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
-use carafe_ops::indexing::Gather;
 use carafe_ops::math::Exp;
 use carafe_ops::reduce::ReduceMax;
 use carafe_ops::search::topk::TopKMode;
@@ -148,8 +147,7 @@ fn box_nms(n: &mut NodeCx<'_>) -> Result<Outputs> {
         false => total,
     };
     let (score, order) = sorted(n, score, k, 1, TopKMode::Max)?;
-    let axis = n.i64(1)?;
-    let rows = n.emit(Gather { batch_dims: 1 }, &[rows, order, axis])?;
+    let rows = rows_at(n, rows, order)?;
     let boxes = n.part(rows, coord, coord + 4, 2)?;
     let corners = if corner { boxes } else { to_corners(n, boxes)? };
     let classes = match id_at >= 0 && !force {
@@ -208,8 +206,7 @@ fn compacted(n: &mut NodeCx<'_>, rows: Value, stays: Value) -> Result<Value> {
     let k = n.length(rows, 1)?;
     // Equals keep their order.
     let (mask, order) = sorted(n, mask, k, 1, TopKMode::Max)?;
-    let axis = n.i64(1)?;
-    let rows = n.emit(Gather { batch_dims: 1 }, &[rows, order, axis])?;
+    let rows = rows_at(n, rows, order)?;
     let stays = n.as_condition(mask)?;
     let stays = n.unsqueeze(stays, &[2])?;
     let none = n.scalar_like(rows, -1.0)?;

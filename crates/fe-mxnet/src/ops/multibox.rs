@@ -1,11 +1,10 @@
 //! Heads of SSD: anchors of a feature map, and the detections of classes, offsets and anchors.
 
 use super::cx::MxCx;
-use super::search::sorted;
+use super::search::{rows_at, sorted};
 use super::suppress::{NOTHING, kept};
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
-use carafe_ops::indexing::Gather;
 use carafe_ops::math::Exp;
 use carafe_ops::search::topk::TopKMode;
 use carafe_tensor::ElementType;
@@ -91,8 +90,7 @@ fn detection(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let unsorted_score = score;
     let (score, order) = sorted(n, score, total, 1, TopKMode::Max)?;
     let picked = |n: &mut NodeCx<'_>, v: Value| {
-        let axis = n.i64(1)?;
-        n.emit(Gather { batch_dims: 1 }, &[v, order, axis])
+            rows_at(n, v, order)
     };
     let unsorted = (boxes, unsorted_score);
     let (boxes, class) = (picked(n, boxes)?, picked(n, class)?);
@@ -131,9 +129,8 @@ fn detection(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let mask = counting(n, score)?;
     let mask = n.convert(mask, ElementType::F32)?;
     let (_, order) = sorted(n, mask, total, 1, TopKMode::Max)?;
-    let axis = n.i64(1)?;
-    let boxes = n.emit(Gather { batch_dims: 1 }, &[boxes, order, axis])?;
-    let score = n.emit(Gather { batch_dims: 1 }, &[score, order, axis])?;
+    let boxes = rows_at(n, boxes, order)?;
+    let score = rows_at(n, score, order)?;
     let class = n.filled_like(score, -1.0)?;
     let behind = rows_of(n, class, score, boxes)?;
     let (rank, most) = (n.count_to(total, ElementType::I64)?, n.i64(topk)?);

@@ -127,14 +127,17 @@ fn l2_normalization(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 fn lrn(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
-    let op = Lrn {
-        alpha: n.float("alpha", 1e-4)? as f32,
-        beta: n.float("beta", 0.75)? as f32,
-        bias: n.float("knorm", 2.0)? as f32,
-        size: n.needed_int("nsize")?,
-    };
+    let (alpha, beta, bias) = (n.float("alpha", 1e-4)?, n.float("beta", 0.75)?, n.float("knorm", 2.0)?);
+    let size = n.needed_int("nsize")?;
     let axes = n.i64s(&[1])?;
-    Ok(n.emit(op, &[x, axes])?.into())
+    if bias <= 0.0 || bias == 1.0 {
+        let op = Lrn { alpha: alpha as f32, beta: beta as f32, bias: bias as f32, size };
+        return Ok(n.emit(op, &[x, axes])?.into());
+    }
+    // OpenVINO's CPU takes every bias for 1, so the factor goes out of the power.
+    let op = Lrn { alpha: (alpha / bias) as f32, beta: beta as f32, bias: 1.0, size };
+    let y = n.emit(op, &[x, axes])?;
+    Ok(n.times_number(y, bias.powf(-beta))?.into())
 }
 
 fn moments(n: &mut NodeCx<'_>) -> Result<Outputs> {

@@ -17,6 +17,7 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("_contrib_AdaptiveAvgPooling2D", 0, adaptive),
 ];
 
+#[derive(Clone)]
 struct Window {
     kernel: Vec<i64>,
     strides: Vec<i64>,
@@ -110,31 +111,49 @@ fn padded(n: &mut NodeCx<'_>, x: Value, w: &Window, behind: &[i64]) -> Result<Va
     n.emit(Pad { pad_mode: PadMode::Constant }, &[x, front, back, zero])
 }
 
-fn average(n: &mut NodeCx<'_>, x: Value, w: &Window, includes_pad: bool) -> Result<Value> {
-    let axes = w.kernel.len();
-    let op = |pads: Vec<i64>, exclude_pad: bool| AvgPool {
-        dilations: vec![1; axes],
+fn mean_of_windows(n: &mut NodeCx<'_>, x: Value, w: &Window, pads: &[i64], exclude_pad: bool) -> Result<Value> {
+    let op = AvgPool {
+        dilations: vec![1; w.kernel.len()],
         strides: w.strides.clone(),
-        pads_begin: pads.clone(),
-        pads_end: pads,
+        pads_begin: pads.to_vec(),
+        pads_end: pads.to_vec(),
         kernel: w.kernel.clone(),
         exclude_pad,
         auto_pad: PadType::Explicit,
         rounding_type: if w.is_full { Rounding::Ceil } else { Rounding::Floor },
     };
-    if w.is_full && includes_pad {
-        let x = padded(n, x, w, &vec![0; axes])?;
-        return n.emit(op(vec![0; axes], true), &[x]);
+    n.emit(op, &[x])
+}
+
+fn average(n: &mut NodeCx<'_>, x: Value, w: &Window, includes_pad: bool) -> Result<Value> {
+    let has_pads = w.pads.iter().any(|p| *p > 0);
+    if !w.is_full || (!includes_pad && has_pads) {
+        return mean_of_windows(n, x, w, &w.pads, !includes_pad);
     }
-    n.emit(op(w.pads.clone(), !includes_pad), &[x])
+    // The sum of each window by how much of it lies inside of the padded data: what an average of a window that hangs over
+    // divides by is not the same everywhere.
+    let total = sum(n, x, w)?;
+    let mut size = n.dims_at(x, &(2..w.kernel.len() as i64 + 2).collect::<Vec<_>>())?;
+    if has_pads {
+        let both: Vec<i64> = w.pads.iter().map(|p| 2 * p).collect();
+        let both = n.i64s(&both)?;
+        size = n.plus(size, both)?;
+    }
+    let front = n.i64s(&[1, 1])?;
+    let shape = n.concat(&[front, size], 0)?;
+    let one = n.scalar_like(x, 1.0)?;
+    let ones = n.stretch(one, shape)?;
+    let inner = Window { pads: vec![0; w.pads.len()], ..w.clone() };
+    let count = sum(n, ones, &inner)?;
+    n.over(total, count)
 }
 
 fn sum(n: &mut NodeCx<'_>, x: Value, w: &Window) -> Result<Value> {
     // A result that is rounded up is one rounded down of data that is longer by all but one of a step.
     let behind: Vec<i64> = w.strides.iter().map(|s| if w.is_full { s - 1 } else { 0 }).collect();
     let x = padded(n, x, w, &behind)?;
-    let plain = Window { kernel: w.kernel.clone(), strides: w.strides.clone(), pads: vec![0; w.pads.len()], is_full: false };
-    let mean = average(n, x, &plain, true)?;
+    let none = vec![0; w.pads.len()];
+    let mean = mean_of_windows(n, x, &Window { is_full: false, ..w.clone() }, &none, false)?;
     n.times_number(mean, w.kernel.iter().product::<i64>() as f64)
 }
 

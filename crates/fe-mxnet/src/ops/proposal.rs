@@ -2,13 +2,12 @@
 //! fewer are left than wanted, they are repeated from the first on.
 
 use super::cx::MxCx;
-use super::search::sorted;
+use super::search::{rows_at, sorted};
 use super::suppress::kept;
 use crate::graph::CUSTOM;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::arithmetic::FloorMod;
-use carafe_ops::indexing::Gather;
 use carafe_ops::math::Exp;
 use carafe_ops::search::topk::TopKMode;
 use carafe_tensor::ElementType;
@@ -135,8 +134,7 @@ fn proposed(n: &mut NodeCx<'_>, s: &Settings) -> Result<Outputs> {
         false => total,
     };
     let (score, order) = sorted(n, score, k, 1, TopKMode::Max)?;
-    let axis = n.i64(1)?;
-    let boxes = n.emit(Gather { batch_dims: 1 }, &[boxes, order, axis])?;
+    let boxes = rows_at(n, boxes, order)?;
     chosen(n, boxes, score, s)
 }
 
@@ -232,9 +230,8 @@ fn chosen(n: &mut NodeCx<'_>, boxes: Value, score: Value, s: &Settings) -> Resul
     let ticks = n.i64s(&ticks)?;
     let ticks = n.unsqueeze(ticks, &[0])?;
     let at = n.emit(FloorMod::default(), &[ticks, left])?;
-    let axis = n.i64(1)?;
-    let order = n.emit(Gather { batch_dims: 1 }, &[order, at, axis])?;
-    let boxes = n.emit(Gather { batch_dims: 1 }, &[boxes, order, axis])?;
+    let order = rows_at(n, order, at)?;
+    let boxes = rows_at(n, boxes, order)?;
     // The number of the image in front.
     let count = n.length(boxes, 0)?;
     let image = n.count_to(count, ElementType::F32)?;
@@ -249,7 +246,7 @@ fn chosen(n: &mut NodeCx<'_>, boxes: Value, score: Value, s: &Settings) -> Resul
     if !s.gives_scores {
         return Ok(rows.into());
     }
-    let score = n.emit(Gather { batch_dims: 1 }, &[score, order, axis])?;
+    let score = rows_at(n, score, order)?;
     let score = n.reshape(score, &[-1, 1])?;
     Ok(vec![rows, score].into())
 }

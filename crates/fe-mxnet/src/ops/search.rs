@@ -3,8 +3,7 @@
 use super::cx::MxCx;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
-use carafe_ops::indexing::ScatterElementsUpdate;
-use carafe_ops::indexing::Reduction;
+use carafe_ops::indexing::{GatherND, Reduction, ScatterElementsUpdate};
 use carafe_ops::search::TopK;
 use carafe_ops::search::topk::{TopKMode, TopKSort};
 use carafe_tensor::ElementType;
@@ -30,6 +29,13 @@ pub(super) fn sorted(n: &mut NodeCx<'_>, x: Value, k: Value, axis: i64, mode: To
     let op = TopK { axis, mode, sort: TopKSort::Value, index_element_type: ElementType::I64, stable: true };
     let both = n.emit_all(op, &[x, k])?;
     Ok((both[0], both[1]))
+}
+
+/// Of each batch the rows by their numbers: `[B, N, ..]` and `[B, K]` give `[B, K, ..]`. A Gather with a batch axis of one reads
+/// past its data in OpenVINO.
+pub(super) fn rows_at(n: &mut NodeCx<'_>, data: Value, numbers: Value) -> Result<Value> {
+    let numbers = n.unsqueeze(numbers, &[-1])?;
+    n.emit(GatherND { batch_dims: 1 }, &[data, numbers])
 }
 
 fn best(n: &mut NodeCx<'_>, x: Value, axis: i64, mode: TopKMode) -> Result<(Value, Value)> {

@@ -3,7 +3,7 @@
 use super::cx::MxCx;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
-use carafe_ops::indexing::Gather;
+use super::search::rows_at;
 use carafe_ops::movement::reverse::ReverseMode;
 use carafe_ops::movement::{Reverse, ReverseSequence};
 use carafe_tensor::ElementType;
@@ -58,8 +58,7 @@ fn last(n: &mut NodeCx<'_>) -> Result<Outputs> {
         order.swap(0, 1);
     }
     let x = if axis == 0 { n.transpose(x, &order)? } else { x };
-    let axis = n.i64(1)?;
-    Ok(n.emit(Gather { batch_dims: 1 }, &[x, at, axis])?.into())
+    Ok(rows_at(n, x, at)?.into())
 }
 
 fn reverse(n: &mut NodeCx<'_>) -> Result<Outputs> {

@@ -50,8 +50,7 @@ families! {
 }
 
 /// Cases that need a rank or size which only an input of known shape has, and why.
-const STATIC_ONLY: &[(&str, &str)] =
-    &[("squeeze_all", "how many axes are left is known only with the sizes of all")];
+const STATIC_ONLY: &[(&str, &str)] = &[("squeeze_all", "how many axes are left is known only with the sizes of all")];
 
 pub(crate) struct Case {
     pub(crate) name: String,
@@ -69,9 +68,8 @@ pub(crate) fn cases(family: &str) -> Vec<Case> {
     let of = |name: &&str| {
         let find = |key: &str| arrays.iter().find(|(n, _)| *n == format!("{name}:{key}")).map(|(_, t)| t);
         let bytes = |key: &str| find(key).map(|t| SharedBytes::from_vec(t.bytes().to_vec()));
-        let inputs = arrays.iter().filter_map(|(n, t)| {
-            Some((n.strip_prefix(&format!("{name}:in:"))?.to_string(), t.clone()))
-        });
+        let inputs =
+            arrays.iter().filter_map(|(n, t)| Some((n.strip_prefix(&format!("{name}:in:"))?.to_string(), t.clone())));
         Case {
             name: name.to_string(),
             symbol: bytes("symbol").unwrap(),

@@ -32,10 +32,8 @@ fn collect(graph: &SourceGraph, into: &mut BTreeSet<String>) {
 fn every_rule_has_a_case() {
     let mut found = BTreeSet::new();
     for case in FAMILIES.iter().flat_map(|f| cases(f)) {
-        let request = ReadRequest {
-            weights: case.params.as_ref().map(Content::Bytes),
-            ..ReadRequest::from_bytes(&case.symbol)
-        };
+        let request =
+            ReadRequest { weights: case.params.as_ref().map(Content::Bytes), ..ReadRequest::from_bytes(&case.symbol) };
         match Mxnet.decode(&request).unwrap() {
             Source::Graph(graph, _) => collect(&graph, &mut found),
             Source::Model(_) => unreachable!("a symbol holds no operations of ours"),

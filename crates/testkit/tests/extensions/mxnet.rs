@@ -86,10 +86,9 @@ fn a_custom_node_without_a_rule_is_named_by_its_op_type() {
 
 #[test]
 fn an_operator_of_a_users_mxnet_is_mapped_to_one_of_ours() {
-    let text = CUSTOM.replace(r#""op": "Custom""#, r#""op": "AcmeClip""#).replace(
-        r#""op_type": "acme", "factor": "2.5", "steps": "(1, 2, 4)""#,
-        r#""low": "-1.5", "high": "1.5""#,
-    );
+    let text = CUSTOM
+        .replace(r#""op": "Custom""#, r#""op": "AcmeClip""#)
+        .replace(r#""op_type": "acme", "factor": "2.5", "steps": "(1, 2, 4)""#, r#""low": "-1.5", "high": "1.5""#);
     tells(read(&carafe::core(), &text), &["1 x `AcmeClip`"]);
     let core = carafe::core();
     let mapping = Mapping::new("opset1::Clamp").framework("mxnet").from_type("AcmeClip");
