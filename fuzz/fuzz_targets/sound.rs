@@ -1,7 +1,7 @@
 //! What holds for a model that a reader accepts: its invariants, that it infers again and, while it is small, that it comes back
 //! from an IR. A model that is refused is read once more with what nobody knows left in it.
 
-use carafe_frontend::{Format, ReadRequest};
+use carafe_frontend::{Content, Format, ReadRequest};
 use carafe_graph::{Constant, Model, Registry};
 use carafe_ir::WriteOptions;
 use carafe_tensor::SharedBytes;
@@ -9,9 +9,17 @@ use std::sync::LazyLock;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(carafe_ops::registry);
 
+#[allow(dead_code)]
 pub fn check(format: &dyn Format, data: &[u8]) {
+    check_parts(format, data, None);
+}
+
+/// As `check`, of a format whose weights are a file of their own.
+#[allow(dead_code)]
+pub fn check_parts(format: &dyn Format, data: &[u8], weights: Option<&[u8]>) {
     let bytes = SharedBytes::from_vec(data.to_vec());
-    let request = ReadRequest::from_bytes(&bytes);
+    let weights = weights.map(|w| SharedBytes::from_vec(w.to_vec()));
+    let request = ReadRequest { weights: weights.as_ref().map(Content::Bytes), ..ReadRequest::from_bytes(&bytes) };
     let Ok(mut model) = carafe_frontend::read(format, &request) else {
         let request = ReadRequest { keep_unknown: true, ..request };
         if let Ok(model) = carafe_frontend::read(format, &request) {

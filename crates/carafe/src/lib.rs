@@ -106,6 +106,7 @@ pub fn core() -> Core {
     core.add_format(Arc::new(carafe_fe_caffe::Caffe::default()));
     core.add_format(Arc::new(carafe_fe_tflite::TfLite));
     core.add_format(Arc::new(carafe_fe_kaldi::Kaldi));
+    core.add_format(Arc::new(carafe_fe_mxnet::Mxnet));
     core.add_replacements(carafe_fe_tensorflow::replacements());
     core.add_device(carafe_cpu::NAME, Arc::new(carafe_cpu::CpuDevice::default()))
         .expect("built-in device names are valid and distinct");

@@ -41,12 +41,15 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
     /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, TensorFlow,
-    /// Caffe, Kaldi in binary or text; TensorFlow Lite); or the folder of a SavedModel
-    #[arg(required_unless_present_any = ["input_model", "input_proto", "saved_model_dir", "input_meta_graph"])]
+    /// Caffe, Kaldi in binary or text; TensorFlow Lite; MXNet); or the folder of a SavedModel
+    #[arg(required_unless_present_any = ["input_model", "input_proto", "input_symbol", "saved_model_dir", "input_meta_graph"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// Shapes of inputs, as NAME[1,3,224,224],OTHER[1..8,?] or, in their order, [1,3,224,224]; for files that do not say them
+    #[arg(long, value_name = "SHAPES")]
+    pub shape: Option<String>,
     #[command(flatten)]
     pub format: FormatArgs,
 }
@@ -84,6 +87,27 @@ pub(crate) struct FormatArgs {
           num_args = 0..=1, require_equals = true, value_parser = boolean, hide_default_value = true,
           help_heading = "Caffe")]
     pub enable_flattening_nested_params: bool,
+    /// MXNet: the -symbol.json with the topology, when MODEL is the .params or not given
+    #[arg(long = "input_symbol", value_name = "FILE", help_heading = "MXNet")]
+    pub input_symbol: Option<PathBuf>,
+    /// MXNet: prefix of the arrays of a tuned model, PREFIX_args.nd and PREFIX_auxs.nd
+    #[arg(long = "nd_prefix_name", value_name = "PREFIX", requires = "pretrained_model_name", help_heading = "MXNet")]
+    pub nd_prefix_name: Option<PathBuf>,
+    /// MXNet: the .params of the model that was tuned, for what the tuned arrays do not have
+    #[arg(long = "pretrained_model_name", value_name = "FILE", requires = "nd_prefix_name", help_heading = "MXNet")]
+    pub pretrained_model_name: Option<PathBuf>,
+    /// MXNet: write the arrays of a tuned model as PREFIX-0000.params
+    #[arg(long = "save_params_from_nd", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide_default_value = true, help_heading = "MXNet")]
+    pub save_params_from_nd: bool,
+    /// MXNet: nothing to say, symbols of old versions are brought up to date anyway
+    #[arg(long = "legacy_mxnet_model", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide = true)]
+    pub legacy_mxnet_model: bool,
+    /// MXNet: nothing to say, SSD models of GluonCV are read as they are
+    #[arg(long = "enable_ssd_gluoncv", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, value_parser = boolean, hide = true)]
+    pub enable_ssd_gluoncv: bool,
     /// TensorFlow: the folder of a SavedModel; the same as MODEL
     #[arg(long = "saved_model_dir", value_name = "DIR", conflicts_with_all = ["model", "input_model"],
           help_heading = "TensorFlow")]
@@ -142,10 +166,12 @@ impl FormatArgs {
         if let Some(path) = given.or(named.into_iter().find_map(Option::as_ref)) {
             return Ok((path, self.options()));
         }
-        let alone = self.input_proto.as_ref().ok_or_else(|| carafe::Error::usage("no model given"))?;
         let mut options = self.options();
-        options.remove("input_proto");
-        Ok((alone, options))
+        let topologies = [("input_proto", &self.input_proto), ("input_symbol", &self.input_symbol)];
+        let alone = topologies.into_iter().find_map(|(name, path)| Some((name, path.as_ref()?)));
+        let (name, path) = alone.ok_or_else(|| carafe::Error::usage("no model given"))?;
+        options.remove(name);
+        Ok((path, options))
     }
 
     // Options of mo that have no meaning here, each with what to do instead.
@@ -182,6 +208,9 @@ impl FormatArgs {
             ("custom_layers", &self.custom_layers),
             ("caffe_parser_path", &self.caffe_parser_path),
             ("input_checkpoint", &self.input_checkpoint),
+            ("input_symbol", &self.input_symbol),
+            ("nd_prefix_name", &self.nd_prefix_name),
+            ("pretrained_model_name", &self.pretrained_model_name),
         ];
         for (name, path) in paths {
             if let Some(path) = path {
@@ -204,6 +233,9 @@ impl FormatArgs {
             ("disable_omitting_optional", self.disable_omitting_optional),
             ("enable_flattening_nested_params", self.enable_flattening_nested_params),
             ("input_model_is_text", self.input_model_is_text),
+            ("save_params_from_nd", self.save_params_from_nd),
+            ("legacy_mxnet_model", self.legacy_mxnet_model),
+            ("enable_ssd_gluoncv", self.enable_ssd_gluoncv),
             ("disable_nhwc_to_nchw", self.disable_nhwc_to_nchw),
             ("remove_output_softmax", self.remove_output_softmax),
             ("remove_memory", self.remove_memory),
@@ -239,12 +271,15 @@ Examples:
 )]
 pub(crate) struct RunArgs {
     /// Model file; the format is detected from its content (OpenVINO IR .xml; ONNX, TensorFlow,
-    /// Caffe, Kaldi in binary or text; TensorFlow Lite); or the folder of a SavedModel
-    #[arg(required_unless_present_any = ["batch", "input_model", "input_proto", "saved_model_dir", "input_meta_graph"])]
+    /// Caffe, Kaldi in binary or text; TensorFlow Lite; MXNet); or the folder of a SavedModel
+    #[arg(required_unless_present_any = ["batch", "input_model", "input_proto", "input_symbol", "saved_model_dir", "input_meta_graph"])]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// Shapes of inputs, as NAME[1,3,224,224],OTHER[1..8,?] or, in their order, [1,3,224,224]; for files that do not say them
+    #[arg(long, value_name = "SHAPES", conflicts_with = "batch")]
+    pub shape: Option<String>,
     #[command(flatten)]
     pub format: FormatArgs,
     /// JSON file of sub-graph replacements, as in `carafe convert`
@@ -340,13 +375,13 @@ pub(crate) struct ConvertArgs {
     /// Model file, or the folder of a SavedModel; the format is detected from the content
     #[arg(
         value_name = "MODEL",
-        required_unless_present_any = ["input_model", "input_proto", "input_proto_short", "saved_model_dir", "input_meta_graph"]
+        required_unless_present_any = ["input_model", "input_proto", "input_proto_short", "input_symbol", "saved_model_dir", "input_meta_graph"]
     )]
     pub model: Option<PathBuf>,
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// Format the model must have, one of those that can be read: onnx, tf, tflite, caffe, kaldi, ir
+    /// Format the model must have, one of those that can be read: onnx, tf, tflite, caffe, mxnet, kaldi, ir
     #[arg(long, value_name = "NAME")]
     pub framework: Option<String>,
     /// Where to write the .xml; the .bin goes beside it

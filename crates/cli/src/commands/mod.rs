@@ -12,6 +12,7 @@ mod run;
 mod time_limit;
 
 use crate::args::{Cli, Command, ModelArgs};
+use carafe::convert::{Conversion, ConversionOptions, apply};
 use carafe::{Content, Core, Error, Model, ReadRequest, Result, printable};
 use std::io::Write;
 use std::path::PathBuf;
@@ -52,12 +53,22 @@ fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
 fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
     let (path, options) = args.format.model(args.model.as_ref())?;
     let request = ReadRequest { options: Some(&options), ..ReadRequest::new(path) };
-    core.read(&ReadRequest {
-        weights: args.weights.as_deref().map(Content::File),
-        keep_unknown: true,
-        explain,
-        ..request
-    })
+    let request =
+        ReadRequest { weights: args.weights.as_deref().map(Content::File), keep_unknown: true, explain, ..request };
+    read_shaped(core, Conversion::new(request), args.shape.as_deref())
+}
+
+/// Reads a model whose inputs shall have the shapes of `--shape`.
+fn read_shaped(core: &Core, conversion: Conversion<'_>, shape: Option<&str>) -> Result<Model> {
+    let Some(text) = shape else { return conversion.read(core) };
+    let text = Some(text.to_string());
+    let options = match text.as_deref().is_some_and(|t| t.trim_start().starts_with('[')) {
+        true => ConversionOptions { input_shape: text, ..ConversionOptions::default() },
+        false => ConversionOptions { input: text, ..ConversionOptions::default() },
+    };
+    let mut model = Conversion { options: options.clone(), ..conversion }.read(core)?;
+    apply(&mut model, &options)?;
+    Ok(model)
 }
 
 /// Prints to standard output for people: names out of a model must not steer their terminal.

@@ -1,7 +1,7 @@
 //! `carafe run`: one model once, or a list of them in one process.
 
 use super::time_limit::TimeLimit;
-use super::{print, print_json};
+use super::{print, print_json, read_shaped};
 use crate::args::{Fill, RunArgs};
 use crate::explain;
 use crate::inputs::{Filler, bind};
@@ -53,7 +53,8 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
         ..ReadRequest::new(path)
     };
     let transformations_config = args.transformations_config.as_deref();
-    let model = Conversion { transformations_config, ..Conversion::new(request) }.read(core)?;
+    let conversion = Conversion { transformations_config, ..Conversion::new(request) };
+    let model = read_shaped(core, conversion, args.shape.as_deref())?;
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();

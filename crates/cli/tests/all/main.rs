@@ -9,6 +9,7 @@ mod explain;
 mod isolate;
 mod kaldi;
 mod limits;
+mod mxnet;
 mod onnx_models;
 mod sequences;
 mod tensorflow;

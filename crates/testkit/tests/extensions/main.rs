@@ -12,6 +12,7 @@ mod kernels;
 mod kinds;
 mod misuse;
 mod mri;
+mod mxnet;
 mod needed;
 mod registering;
 mod support;

@@ -1,0 +1,8 @@
+//! Tests of MXNet models, in one binary: linking costs more than running.
+
+mod bad_input;
+mod cases;
+mod common;
+mod coverage;
+mod files;
+mod versions;
