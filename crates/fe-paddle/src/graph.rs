@@ -36,6 +36,7 @@ pub(crate) fn source(program: &Program, tensors: Vec<SourceTensor>, wanted: &[St
         counts: tensors.iter().map(|t| (t.name.clone(), 1)).collect(),
         left: MOST_UNFOLDED * ops + 1024,
         path: vec![],
+        written: HashMap::new(),
         inputs: vec![],
         outputs: vec![],
     };
@@ -70,6 +71,8 @@ struct Builder<'p> {
     left: usize,
     /// Blocks around the one at hand.
     path: Vec<usize>,
+    /// What blocks write outside of themselves; nothing for one that is being looked at.
+    written: HashMap<usize, Option<Rc<BTreeSet<String>>>>,
     inputs: Vec<(i64, SourceValue)>,
     outputs: Vec<(i64, SourceValue)>,
 }
@@ -216,7 +219,7 @@ impl Builder<'_> {
     ) -> Result<SourceNode> {
         let mut written = BTreeSet::new();
         for block in [then, other].into_iter().flatten() {
-            self.written(block, &mut written, 0)?;
+            written.extend(self.written(block)?.iter().cloned());
         }
         let mut branch = |block: Option<usize>| -> Result<(Vec<SourceNode>, Values)> {
             let mut inner = values.clone();
@@ -269,8 +272,7 @@ impl Builder<'_> {
                 yields.len()
             )));
         }
-        let mut written = BTreeSet::new();
-        self.written(body, &mut written, 0)?;
+        let mut written = (*self.written(body)?).clone();
         // The condition is an output of the body anyway; as a variable it goes around only where somebody reads it.
         if yields.is_none() && !self.is_read(&condition) {
             written.remove(&condition);
@@ -326,26 +328,28 @@ impl Builder<'_> {
         ops.any(|op| op.inputs.iter().any(|s| s.vars.iter().any(|v| v == variable)))
     }
 
-    // Variables outside of a block that it writes, and the blocks in it.
-    fn written(&self, index: usize, into: &mut BTreeSet<String>, depth: usize) -> Result<()> {
-        if depth > MAX_DEPTH {
-            return Err(Error::invalid(format!("blocks are nested deeper than {MAX_DEPTH}")));
+    // Variables outside of a block that it writes, and the blocks in it. Each block is looked at once.
+    fn written(&mut self, index: usize) -> Result<Rc<BTreeSet<String>>> {
+        if let Some(known) = self.written.get(&index) {
+            return known.clone().ok_or_else(|| Error::invalid(format!("block {index} runs itself")));
         }
-        let Some(block) = self.program.blocks.get(index) else { return Ok(()) };
+        let program = self.program;
         let mut all = BTreeSet::new();
-        for op in &block.ops {
-            match op.block("sub_block") {
-                Some(_) => {
-                    op.blocks.iter().try_for_each(|(_, inner)| self.written(*inner, &mut all, depth + 1))?;
-                    if block.yields.is_some() {
-                        all.extend(op.outputs.iter().flat_map(|s| &s.vars).cloned());
-                    }
+        if let Some(block) = program.blocks.get(index) {
+            self.written.insert(index, None);
+            for op in &block.ops {
+                for (_, inner) in &op.blocks {
+                    all.extend(self.written(*inner)?.iter().cloned());
                 }
-                None => all.extend(op.outputs.iter().flat_map(|s| &s.vars).cloned()),
+                if op.blocks.is_empty() || block.yields.is_some() {
+                    all.extend(op.outputs.iter().flat_map(|s| &s.vars).cloned());
+                }
             }
+            all.retain(|v| !block.vars.contains_key(v) && !v.is_empty());
         }
-        into.extend(all.into_iter().filter(|v| !block.vars.contains_key(v) && !v.is_empty()));
-        Ok(())
+        let all = Rc::new(all);
+        self.written.insert(index, Some(all.clone()));
+        Ok(all)
     }
 }
 

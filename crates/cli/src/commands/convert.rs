@@ -131,7 +131,7 @@ const FRAMEWORKS: &[(&str, &str)] = &[
 ];
 
 /// Those of the names that a reader is there for, as the help of `--framework` has them.
-const READABLE: &str = "onnx, tf, tflite, caffe, ir";
+const READABLE: &str = "onnx, tf, tflite, paddle, caffe, ir";
 
 fn check_framework(framework: &str, format: &str, path: &Path) -> Result<()> {
     let wanted = framework.to_ascii_lowercase();

@@ -9,7 +9,6 @@ use carafe_tensor::{ElementType, Tensor};
 
 pub(super) const RULES: &[StaticRule] = &[
     rule("anchor_generator", 0, anchor_generator),
-    rule("box_clip", 0, box_clip),
     rule("box_coder", 0, box_coder),
     rule("density_prior_box", 0, density_prior_box),
     rule("iou_similarity", 0, iou_similarity),
@@ -301,27 +300,6 @@ fn box_coder(n: &mut NodeCx<'_>) -> Result<Outputs> {
         n.concat(&parts, -1)?
     };
     Ok(n.give(&[("OutputBox", out)]))
-}
-
-// Boxes inside of pictures `[height, width, scale]`.
-fn box_clip(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let (boxes, info) = (n.slot("Input")?, n.slot("ImInfo")?);
-    if n.shape(info).dim(0).get() != Some(1) {
-        return Err(n.unsupported("boxes of several pictures have the lengths of sequences, which a model here does not have"));
-    }
-    let parts = n.split_equally(info, -1, 3)?;
-    let mut limits = vec![];
-    for i in [1, 0] {
-        let size = n.over(parts[i], parts[2])?;
-        let size = n.round(size)?;
-        let size = n.plus_number(size, -1.0)?;
-        limits.push(n.reshape(size, &[1])?);
-    }
-    let limit = n.concat(&[limits[0], limits[1], limits[0], limits[1]], 0)?;
-    let zero = n.number(boxes, 0.0)?;
-    let out = n.max(boxes, zero)?;
-    let out = n.min(out, limit)?;
-    Ok(n.give(&[("Output", out)]))
 }
 
 fn iou_similarity(n: &mut NodeCx<'_>) -> Result<Outputs> {

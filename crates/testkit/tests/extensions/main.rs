@@ -12,6 +12,7 @@ mod kinds;
 mod misuse;
 mod mri;
 mod needed;
+mod paddle;
 mod registering;
 mod support;
 mod tensorflow;
