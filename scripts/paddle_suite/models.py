@@ -29,16 +29,21 @@ def difference(wanted, found):
 
 
 def by_paddle(program, inputs):
-    import paddle
+    from paddle import inference
 
-    paddle.enable_static()
-    exe = paddle.static.Executor(paddle.CPUPlace())
-    with paddle.static.scope_guard(paddle.static.Scope()):
-        loaded, feeds, fetches = paddle.static.load_inference_model(str(program.with_suffix("")), exe)
-        given = {name: inputs[name] for name in feeds} if set(feeds) <= set(inputs) else dict(zip(feeds, inputs.values()))
-        found = exe.run(loaded, feed=given, fetch_list=fetches)
-    paddle.disable_static()
-    return given, [np.asarray(f) for f in found]
+    config = inference.Config(str(program), str(program.with_suffix(".pdiparams")))
+    config.disable_glog_info()
+    config.switch_ir_optim(False)
+    config.disable_mkldnn()
+    predictor = inference.create_predictor(config)
+    names = predictor.get_input_names()
+    given = {name: inputs[name] for name in names} if set(names) <= set(inputs) else dict(zip(names, inputs.values()))
+    for name, array in given.items():
+        handle = predictor.get_input_handle(name)
+        handle.reshape(array.shape)
+        handle.copy_from_cpu(array)
+    predictor.run()
+    return given, [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
 
 
 def by_carafe(carafe, model, inputs, folder):

@@ -199,11 +199,8 @@ impl Builder<'_> {
 
     // Two conditions of which one runs, with what is selected of them behind.
     fn pair(&mut self, pair: &Pair, values: &mut Values) -> Result<Option<SourceNode>> {
-        let choices = pair.selected.iter().map(|s| Choice {
-            out: s.out.clone(),
-            then: s.then.clone(),
-            other: s.other.clone(),
-        });
+        let choices =
+            pair.selected.iter().map(|s| Choice { out: s.out.clone(), then: s.then.clone(), other: s.other.clone() });
         let choices = choices.collect();
         self.choose(&pair.condition, Some(pair.then), Some(pair.other), choices, values).map(Some)
     }
@@ -263,7 +260,9 @@ impl Builder<'_> {
         let args = block.map_or(&[][..], |b| &b.args);
         let yields = block.and_then(|b| b.yields.as_deref());
         if let Some(yields) = yields
-            && (yields.len() != args.len() + 1 || op.input("X").len() != args.len() || op.output("Out").len() < args.len())
+            && (yields.len() != args.len() + 1
+                || op.input("X").len() != args.len()
+                || op.output("Out").len() < args.len())
         {
             return Err(Error::invalid(format!(
                 "a loop over {} values takes {} arguments and gives {} values",
@@ -392,9 +391,13 @@ fn leave_unneeded(graph: &mut SourceGraph, wanted: &[String]) {
         makers.extend(node.outputs.iter().filter(|o| !o.is_empty()).map(|o| (o.as_str(), i)));
     }
     let outputs = graph.outputs.iter().flatten().map(|o| o.name.as_str());
-    let mut open: Vec<usize> = outputs.chain(wanted.iter().map(String::as_str)).filter_map(|o| makers.get(o).copied()).collect();
+    let mut open: Vec<usize> =
+        outputs.chain(wanted.iter().map(String::as_str)).filter_map(|o| makers.get(o).copied()).collect();
     if !wanted.is_empty() {
-        open.extend((0..graph.nodes.len()).filter(|i| graph.nodes[*i].outputs.iter().any(|o| wanted.iter().any(|w| w == shown(o)))));
+        open.extend(
+            (0..graph.nodes.len())
+                .filter(|i| graph.nodes[*i].outputs.iter().any(|o| wanted.iter().any(|w| w == shown(o)))),
+        );
     }
     let mut needed = vec![false; graph.nodes.len()];
     while let Some(i) = open.pop() {

@@ -57,9 +57,7 @@ pub(crate) fn single(file: &SharedBytes, name: &str) -> Result<SourceTensor> {
 
 fn tensor(name: &str, file: &SharedBytes, record: Record) -> SourceTensor {
     let file = file.clone();
-    SourceTensor::lazy(name, move || {
-        Ok(Tensor::view(record.ty, &record.shape, &file, record.offset, record.len)?)
-    })
+    SourceTensor::lazy(name, move || Ok(Tensor::view(record.ty, &record.shape, &file, record.offset, record.len)?))
 }
 
 // The record that begins at an offset, and where it ends.

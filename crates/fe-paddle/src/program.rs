@@ -122,12 +122,8 @@ fn variable(v: VarDesc) -> (String, Variable) {
 
 fn operator(op: OpDesc) -> Operator {
     let slots = |list: Vec<OpVar>| list.into_iter().map(|s| Slot { name: s.parameter, vars: s.arguments }).collect();
-    let mut made = Operator {
-        op_type: op.r#type,
-        inputs: slots(op.inputs),
-        outputs: slots(op.outputs),
-        ..Operator::default()
-    };
+    let mut made =
+        Operator { op_type: op.r#type, inputs: slots(op.inputs), outputs: slots(op.outputs), ..Operator::default() };
     op.attrs.into_iter().for_each(|a| attribute(a, &mut made));
     made
 }

@@ -9,5 +9,6 @@ mod explain;
 mod isolate;
 mod limits;
 mod onnx_models;
+mod paddle;
 mod sequences;
 mod tensorflow;

@@ -5,7 +5,9 @@ use super::unary::{composed, same};
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::activation::gelu::GeluApproximation;
-use carafe_ops::activation::{Clamp, Elu, Gelu, HardSigmoid, LogSoftmax, Mish, PRelu, Selu, SoftPlus, Softmax, Swish};
+use carafe_ops::activation::{
+    Clamp, Elu, Gelu, HSwish, HardSigmoid, LogSoftmax, Mish, PRelu, Selu, SoftPlus, Softmax, Swish,
+};
 use carafe_ops::math::{Exp, Log, Tanh};
 use carafe_ops::reduce::ReduceMax;
 
@@ -23,11 +25,16 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("hard_shrink", 0, hard_shrink),
     rule("hard_sigmoid", 0, hard_sigmoid),
     rule("hard_swish", 0, hard_swish),
+    rule("hard_swish", 2_005_000, |n| {
+        // From 2.5 on the numbers are fixed, whatever the attributes say.
+        n.ignore(&["threshold", "scale", "offset"]);
+        same(n, HSwish)
+    }),
     rule("leaky_relu", 0, leaky_relu),
     rule("log_softmax", 0, log_softmax),
     rule("maxout", 0, maxout),
     rule("mish", 0, |n| {
-        n.ignore(&["threshold"]);
+        n.ignore(&["threshold", "lambda"]);
         same(n, Mish)
     }),
     rule("prelu", 0, prelu),
@@ -101,7 +108,7 @@ fn hard_swish(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (threshold, scale): (f64, f64) = (n.attr("threshold", 6.0)?, n.attr("scale", 6.0)?);
     let offset: f64 = n.attr("offset", 3.0)?;
     if (threshold, scale, offset) == (6.0, 6.0, 3.0) {
-        return same(n, carafe_ops::activation::HSwish);
+        return same(n, HSwish);
     }
     composed(n, |n, x| {
         let y = n.plus_number(x, offset)?;
@@ -251,11 +258,7 @@ fn softshrink(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 // silu(x) * y; without y the halves of x.
 fn swiglu(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let (x, y) = match (n.opt_slot("x")?, n.opt_slot("X")?) {
-        (Some(x), _) => (x, n.opt_slot("y")?),
-        (None, Some(x)) => (x, n.opt_slot("Y")?),
-        _ => return Err(n.fail("slot `x` is empty")),
-    };
+    let (x, y) = (n.slot("X")?, n.opt_slot("Y")?);
     let (x, y) = match y {
         Some(y) => (x, y),
         None => {
@@ -265,7 +268,7 @@ fn swiglu(n: &mut NodeCx<'_>) -> Result<Outputs> {
     };
     let x = n.put(Swish, &[x])?;
     let out = n.times(x, y)?;
-    Ok(n.give(&[("out", out), ("Out", out)]))
+    Ok(n.give(&[("Out", out)]))
 }
 
 fn swish(n: &mut NodeCx<'_>) -> Result<Outputs> {

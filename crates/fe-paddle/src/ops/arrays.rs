@@ -9,18 +9,8 @@ use carafe_ops::movement::Concat;
 use carafe_tensor::{ElementType, Tensor};
 
 pub(super) const RULES: &[StaticRule] = &[
-    rule("array_length", 0, length),
-    rule("assign_array", 0, |n| {
-        let item = n.slot_item("x")?.or(n.slot_item("X")?);
-        Ok(item.ok_or_else(|| n.fail("slot `x` is empty"))?.into())
-    }),
     rule("create_array", 0, |n| {
         n.ignore(&["dtype"]);
-        Ok(Item::Sequence(vec![]).into())
-    }),
-    rule("create_array_like", 0, |n| {
-        n.ignore_slots(&["input"]);
-        n.ignore(&["val"]);
         Ok(Item::Sequence(vec![]).into())
     }),
     rule("lod_array_length", 0, length),
@@ -110,11 +100,11 @@ fn write(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 // The elements before the index, the new one, and those behind it.
 fn with_element(n: &mut NodeCx<'_>, all: Value, x: Value, index: Value) -> Result<Value> {
-    // An array that is empty so far need not have the shape of its elements yet.
+    // An array that is empty so far has ones for the sizes of its elements that are not known yet.
     let length = n.size(all, 0)?;
     let shape = n.shape_of(x)?;
     let shape = n.concat(&[length, shape], 0)?;
-    let all = n.reshaped(all, shape, false)?;
+    let all = n.stretch(all, shape)?;
     let index = n.reshape(index, &[1])?;
     let index = n.convert(index, ElementType::I64)?;
     let row = n.unsqueeze(x, &[0])?;

@@ -105,7 +105,14 @@ fn prior_box(n: &mut NodeCx<'_>) -> Result<Outputs> {
             halves.extend(square.map(|s| (s, s)));
         }
     }
-    let boxes = cells(n, feature, image, (step_w, step_h), offset, &halves.iter().map(|(w, h)| [-w, -h, *w, *h]).collect::<Vec<_>>())?;
+    let boxes = cells(
+        n,
+        feature,
+        image,
+        (step_w, step_h),
+        offset,
+        &halves.iter().map(|(w, h)| [-w, -h, *w, *h]).collect::<Vec<_>>(),
+    )?;
     let boxes = if is_clipped { n.between(boxes, 0.0, 1.0)? } else { boxes };
     let variances = variances(n, boxes)?;
     Ok(n.give(&[("Boxes", boxes), ("Variances", variances)]))

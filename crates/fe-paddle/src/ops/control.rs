@@ -10,11 +10,6 @@ use carafe_ops::control::{If, Loop};
 use carafe_tensor::{Dim, ElementType, PartialShape, Tensor};
 
 pub(super) const RULES: &[StaticRule] = &[
-    rule("assert", 0, |n| {
-        n.attrs();
-        n.ignore_inputs(n.n_inputs());
-        Ok(Outputs::default())
-    }),
     rule("conditional_block", 0, conditional_block),
     rule("select_input", 0, select_input),
     rule("while", 0, while_loop),
@@ -108,9 +103,12 @@ fn conditional_block(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(n.emit_all(If { then_body, else_body }, &all)?.into())
 }
 
-// What stands for a variable that a branch leaves without a value; nobody may read it then.
+// What stands for a variable that has no value yet: nobody may read it then. The first open size is 0, the others meet every size.
 fn unset_value(fact: &Fact) -> Result<Tensor> {
-    let dims: Vec<usize> = fact.shape.dims().unwrap_or_default().iter().map(|d| d.size().unwrap_or(0)).collect();
+    let shape = fact.shape.dims().unwrap_or_default();
+    let first = shape.iter().position(|d| !d.is_known());
+    let size = |(i, d): (usize, &Dim)| d.size().unwrap_or(usize::from(Some(i) != first));
+    let dims: Vec<usize> = shape.iter().enumerate().map(size).collect();
     let ty = if fact.ty.is_dynamic() { ElementType::F32 } else { fact.ty };
     let count = carafe_tensor::elements(&dims).filter(|c| *c <= 1 << 20);
     let dims = if count.is_some() { dims } else { vec![0; dims.len()] };
@@ -164,8 +162,7 @@ fn wider(a: &PartialShape, b: &PartialShape, round: usize) -> PartialShape {
 // The values that a loop begins with. One that has none yet has the type that its variable is declared with.
 fn starts(n: &mut NodeCx<'_>) -> Result<Vec<Value>> {
     let mut all = vec![];
-    let positions: Vec<usize> =
-        n.input_ports().iter().enumerate().filter(|(_, p)| *p == "X").map(|(i, _)| i).collect();
+    let positions: Vec<usize> = n.input_ports().iter().enumerate().filter(|(_, p)| *p == "X").map(|(i, _)| i).collect();
     for (k, at) in positions.into_iter().enumerate() {
         let item = n.item(at)?;
         let given = match &item {
@@ -206,7 +203,8 @@ fn while_loop(n: &mut NodeCx<'_>) -> Result<Outputs> {
     all.extend(starts);
     let mut inner = body(sub, &mut all);
     inner.execution_condition = Some(0);
-    let carried = (0..count).map(|i| BodyInput { outer: Some(i + 2), parameter: i, slicing: None, back_edge: Some(i + 1) });
+    let carried =
+        (0..count).map(|i| BodyInput { outer: Some(i + 2), parameter: i, slicing: None, back_edge: Some(i + 1) });
     inner.inputs = carried.chain(std::mem::take(&mut inner.inputs)).collect();
     inner.outputs = (0..count).map(|i| BodyOutput { outer: i, result: i + 1, slicing: None }).collect();
     Ok(n.emit_all(Loop { body: inner }, &all)?.into())
@@ -216,7 +214,9 @@ fn while_loop(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn stable(n: &mut NodeCx<'_>, states: &mut [Fact]) -> Result<SubModel> {
     for round in 0.. {
         let mut sub = n.body("sub_block", states)?;
-        let Some(Item::Tensor(next)) = sub.outputs.first().cloned() else { return Err(n.fail("the loop has no condition")) };
+        let Some(Item::Tensor(next)) = sub.outputs.first().cloned() else {
+            return Err(n.fail("the loop has no condition"));
+        };
         let mut next = next;
         if sub.model.fact(next).ty != ElementType::Boolean {
             next = sub.model.put(carafe_ops::convert::Convert { destination_type: ElementType::Boolean }, &[next])?;

@@ -12,7 +12,6 @@ use carafe_ops::convolution::{
 pub(super) const RULES: &[StaticRule] = &[
     rule("conv2d", 0, conv),
     rule("conv2d_transpose", 0, transposed),
-    rule("conv2d_transpose_bias", 0, transposed),
     rule("conv3d", 0, conv),
     rule("conv3d_transpose", 0, transposed),
     rule("deformable_conv", 0, deformable),

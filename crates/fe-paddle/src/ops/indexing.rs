@@ -5,10 +5,10 @@ use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::compare::NotEqual;
 use carafe_ops::indexing::Reduction;
+use carafe_ops::indexing::one_hot::NegativeIndices;
 use carafe_ops::indexing::{
     GatherElements, GatherND, NonZero, OneHot, ScatterElementsUpdate, ScatterNDUpdate, ScatterUpdate,
 };
-use carafe_ops::indexing::one_hot::NegativeIndices;
 use carafe_tensor::ElementType;
 
 pub(super) const RULES: &[StaticRule] = &[
@@ -89,7 +89,22 @@ fn along_axis(n: &mut NodeCx<'_>, x: Value, at: Value, axis: i64) -> Result<Valu
 // Rows of a table; that of `padding_idx` is zero.
 fn lookup(n: &mut NodeCx<'_>, has_last_axis: bool) -> Result<Outputs> {
     let (ids, table) = (n.slot("Ids")?, n.slot("W")?);
-    n.ignore(&["is_sparse", "is_distributed", "remote_prefetch", "table_names", "trainer_id", "height_sections", "epmap", "entry", "entry_config", "slot", "grad_inplace", "is_test", "scale_grad_by_freq"]);
+    n.ignore(&[
+        "is_sparse",
+        "is_distributed",
+        "table_class",
+        "remote_prefetch",
+        "table_names",
+        "trainer_id",
+        "height_sections",
+        "epmap",
+        "entry",
+        "entry_config",
+        "slot",
+        "grad_inplace",
+        "is_test",
+        "scale_grad_by_freq",
+    ]);
     let padding: i64 = n.attr("padding_idx", -1)?;
     let ids = if has_last_axis { n.squeeze(ids, &[-1])? } else { ids };
     let mut out = n.gather(table, ids, 0)?;
@@ -174,7 +189,10 @@ fn put_along_axis(n: &mut NodeCx<'_>) -> Result<Outputs> {
         Some(mode) => mode,
         None => n.attr("reduce", "assign".to_string())?,
     };
-    let use_init_val: bool = n.attr("include_self", true)?;
+    let use_init_val: bool = match n.opt_attr("Include_self")? {
+        Some(keep) => keep,
+        None => n.attr("include_self", true)?,
+    };
     let reduction = match mode.as_str() {
         "assign" => Reduction::None,
         "add" => Reduction::Sum,

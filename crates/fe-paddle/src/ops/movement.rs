@@ -42,7 +42,9 @@ pub(super) const RULES: &[StaticRule] = &[
 fn concat(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let items = match n.slot_item("X")? {
         // An array of tensors that is known one by one.
-        Some(Item::Sequence(items)) => items.into_iter().map(|i| super::arrays::tensor(n, i)).collect::<Result<Vec<_>>>()?,
+        Some(Item::Sequence(items)) => {
+            items.into_iter().map(|i| super::arrays::tensor(n, i)).collect::<Result<Vec<_>>>()?
+        }
         _ => n.inputs_named("X")?,
     };
     let axis = n.known_int("axis", &["AxisTensor"], 0)?;
@@ -232,6 +234,7 @@ fn repeat_interleave(n: &mut NodeCx<'_>) -> Result<Outputs> {
         Some(times) => times,
         None => n.attr("repeats", 1)?,
     };
+    n.ignore(&["output_size"]);
     let times = n.i64(times)?;
     let size = n.length(x, axis)?;
     let count = n.times(size, times)?;

@@ -10,11 +10,11 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("affine_channel", 0, affine_channel),
     rule("batch_norm", 0, batch_norm),
     rule("dropout", 0, dropout),
+    rule("fused_rms_norm_quant", 0, rms_norm),
     rule("group_norm", 0, group_norm),
     rule("instance_norm", 0, instance_norm),
     rule("layer_norm", 0, layer_norm),
     rule("lrn", 0, lrn),
-    rule("rms_norm", 0, rms_norm),
     rule("sync_batch_norm", 0, batch_norm),
 ];
 
@@ -184,7 +184,7 @@ fn lrn(n: &mut NodeCx<'_>) -> Result<Outputs> {
 
 // x / sqrt(mean of squares + epsilon), scaled; a residual and a bias go in first.
 fn rms_norm(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    let mut x = n.slot("x")?;
+    let mut x = n.slot("X")?;
     let (bias, residual) = (n.opt_slot("bias")?, n.opt_slot("residual")?);
     let (scale, shift) = (n.opt_slot("norm_weight")?, n.opt_slot("norm_bias")?);
     let eps: f64 = n.attr("epsilon", 1e-5)?;
@@ -211,5 +211,5 @@ fn rms_norm(n: &mut NodeCx<'_>) -> Result<Outputs> {
     if let Some(shift) = shift {
         out = n.plus(out, shift)?;
     }
-    Ok(n.give(&[("out", out), ("residual_out", x)]))
+    Ok(n.give(&[("Out", out), ("residual_out", x)]))
 }

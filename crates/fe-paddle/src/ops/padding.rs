@@ -6,11 +6,7 @@ use carafe_graph::{Result, Value};
 use carafe_ops::movement::Pad;
 use carafe_ops::movement::pad::PadMode;
 
-pub(super) const RULES: &[StaticRule] = &[
-    rule("pad", 0, pad),
-    rule("pad2d", 0, pad2d),
-    rule("pad3d", 0, pad3d),
-];
+pub(super) const RULES: &[StaticRule] = &[rule("pad", 0, pad), rule("pad2d", 0, pad2d), rule("pad3d", 0, pad3d)];
 
 // Begin and end of each axis in turns, for all axes.
 fn pad(n: &mut NodeCx<'_>) -> Result<Outputs> {

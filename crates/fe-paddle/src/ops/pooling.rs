@@ -5,6 +5,8 @@ use super::windows::windows;
 use carafe_frontend::{NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::convolution::window::{PadType, Rounding};
+use carafe_ops::movement::Pad;
+use carafe_ops::movement::pad::PadMode;
 use carafe_ops::pooling::{AdaptiveAvgPool, AdaptiveMaxPool, AvgPool, MaxPool};
 use carafe_ops::reduce::{ReduceMax, ReduceMean};
 use carafe_tensor::ElementType;
@@ -46,7 +48,8 @@ fn pool(n: &mut NodeCx<'_>, spatial: usize) -> Result<Outputs> {
                 false => n.emit(AdaptiveAvgPool, &[x, size]),
             };
         }
-        let kernel = known.ok_or_else(|| n.unsupported("`ksize` is computed; it must be known when the model is read"))?;
+        let kernel =
+            known.ok_or_else(|| n.unsupported("`ksize` is computed; it must be known when the model is read"))?;
         let (strides, pads_begin, pads_end) = (w.strides, w.begin, w.end);
         match is_max {
             true => n.emit(
@@ -78,19 +81,22 @@ fn average(
     exclude_pad: bool,
     rounding_type: Rounding,
 ) -> Result<Value> {
-    // Where pads count, so does what a last window has beyond them: Paddle divides by the size of the window always.
-    let over = rounding_type == Rounding::Ceil && !exclude_pad;
-    if over {
-        let pads_end = pads_end.iter().zip(&strides).map(|(p, s)| p + s - 1).collect();
+    // Pads count and what a last window has beyond them does not: the pads become a part of the data.
+    if rounding_type == Rounding::Ceil && !exclude_pad && auto_pad == PadType::Explicit {
+        let wide = |pads: &[i64]| [&[0, 0], pads].concat();
+        let zero = n.scalar_like(x, 0.0)?;
+        let (begin, end) = (n.i64s(&wide(&pads_begin))?, n.i64s(&wide(&pads_end))?);
+        let x = n.emit(Pad { pad_mode: PadMode::Constant }, &[x, begin, end, zero])?;
+        let none = vec![0; kernel.len()];
         let op = AvgPool {
             dilations: vec![],
             strides,
-            pads_begin,
-            pads_end,
+            pads_begin: none.clone(),
+            pads_end: none,
             kernel,
-            exclude_pad,
+            exclude_pad: true,
             auto_pad,
-            rounding_type: Rounding::Floor,
+            rounding_type,
         };
         return n.emit(op, &[x]);
     }

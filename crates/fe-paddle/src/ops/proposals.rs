@@ -305,11 +305,22 @@ fn collect_proposals(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let count = n.length(rois, 0)?;
     let limit = n.i64(most)?;
     let k = n.min(count, limit)?;
-    let best = TopK { axis: 0, mode: TopKMode::Max, sort: TopKSort::Value, index_element_type: ElementType::I64, stable: true };
+    let best = TopK {
+        axis: 0,
+        mode: TopKMode::Max,
+        sort: TopKSort::Value,
+        index_element_type: ElementType::I64,
+        stable: true,
+    };
     let at = n.emit_all(best, &[scores, k])?[1];
     let picture = n.gather(batch, at, 0)?;
-    let by_picture =
-        TopK { axis: 0, mode: TopKMode::Min, sort: TopKSort::Value, index_element_type: ElementType::I64, stable: true };
+    let by_picture = TopK {
+        axis: 0,
+        mode: TopKMode::Min,
+        sort: TopKSort::Value,
+        index_element_type: ElementType::I64,
+        stable: true,
+    };
     let order = n.emit_all(by_picture, &[picture, k])?[1];
     let at = n.gather(at, order, 0)?;
     let out = n.gather(rois, at, 0)?;

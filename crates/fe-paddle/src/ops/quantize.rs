@@ -56,7 +56,11 @@ fn along(n: &mut NodeCx<'_>, scale: Value, axis: i64, like: Value) -> Result<Val
 fn quantized(n: &mut NodeCx<'_>, x: Value, scale: Value, steps: f64, is_back: bool) -> Result<Value> {
     let low = n.times_number(scale, -1.0)?;
     let levels = (2.0 * steps + 1.0) as u64;
-    let op = FakeQuantize { levels, auto_broadcast: carafe_ops::arithmetic::AutoBroadcast::Numpy, auto_broadcast_axis: None };
+    let op = FakeQuantize {
+        levels,
+        auto_broadcast: carafe_ops::arithmetic::AutoBroadcast::Numpy,
+        auto_broadcast_axis: None,
+    };
     if is_back {
         return n.put(op, &[x, low, scale, low, scale]);
     }
@@ -137,7 +141,9 @@ fn quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let y = n.times_number(ratio, steps)?;
     let mode = if rounding == 0 { RoundMode::HalfToEven } else { RoundMode::HalfAwayFromZero };
     let y = n.put(Round { mode }, &[y])?;
-    let out = n.between(y, -steps - 1.0, steps)?;
+    // Halves away from zero go with a range that is the same on both sides.
+    let least = if rounding == 0 { -steps - 1.0 } else { -steps };
+    let out = n.between(y, least, steps)?;
     Ok(n.give(&[("Y", out), ("OutScale", scale)]))
 }
 

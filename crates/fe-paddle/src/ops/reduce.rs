@@ -27,11 +27,13 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("reduce_min", 0, |n| reduced(n, |n, x, axes, keep_dims| n.put(ReduceMin { keep_dims }, &[x, axes]))),
     rule("reduce_prod", 0, |n| reduced(n, |n, x, axes, keep_dims| n.put(ReduceProd { keep_dims }, &[x, axes]))),
     rule("reduce_sum", 0, |n| reduced(n, |n, x, axes, keep_dims| n.put(ReduceSum { keep_dims }, &[x, axes]))),
-    rule("squared_l2_norm", 0, |n| over_all(n, |n, x, axes| {
-        let y = n.times(x, x)?;
-        let y = n.put(ReduceSum { keep_dims: false }, &[y, axes])?;
-        n.reshape(y, &[1])
-    })),
+    rule("squared_l2_norm", 0, |n| {
+        over_all(n, |n, x, axes| {
+            let y = n.times(x, x)?;
+            let y = n.put(ReduceSum { keep_dims: false }, &[y, axes])?;
+            n.reshape(y, &[1])
+        })
+    }),
 ];
 
 type Reduce = fn(&mut NodeCx<'_>, Value, Value, bool) -> Result<Value>;
@@ -75,7 +77,7 @@ fn reduced(n: &mut NodeCx<'_>, f: Reduce) -> Result<Outputs> {
     // Sums of small types and of bools are made in a wider one.
     let wider = match (n.dtype("out_dtype")?, n.op_type()) {
         (Some(ty), _) => Some(ty),
-        (None, "reduce_sum" | "reduce_prod") if matches!(n.ty(x), ElementType::Boolean | ElementType::I32) => Some(ElementType::I64),
+        (None, "reduce_sum") if matches!(n.ty(x), ElementType::Boolean | ElementType::I32) => Some(ElementType::I64),
         _ => None,
     };
     if let Some(ty) = wider {

@@ -5,8 +5,8 @@ use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{AttrValue, Result, Value};
 use carafe_ops::resize::grid_sample::{PaddingMode, SampleMode};
 use carafe_ops::resize::interpolate::ShapeCalculation;
-use carafe_ops::resize::{GridSample, Interpolate};
 use carafe_ops::resize::{Coordinates, Mode, NearestMode};
+use carafe_ops::resize::{GridSample, Interpolate};
 use carafe_tensor::{ElementType, Tensor};
 
 pub(super) const RULES: &[StaticRule] = &[

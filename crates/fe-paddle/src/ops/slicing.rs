@@ -49,6 +49,23 @@ fn strided_slice(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (Some(starts), Some(stops), Some(steps)) = (starts, stops, steps) else {
         return Err(n.fail("`starts`, `ends` or `strides` is missing"));
     };
+    // Backwards -1 is in front of the first element, not the last one.
+    let stops = match (n.ints(steps), n.ints(stops)) {
+        (Some(steps), Some(stops)) => {
+            let moved: Vec<i64> = steps
+                .iter()
+                .zip(&stops)
+                .map(|(step, stop)| if *step < 0 && *stop == -1 { i64::MIN } else { *stop })
+                .collect();
+            n.i64s(&moved)?
+        }
+        _ => {
+            let (zero, last, front) = (n.i64s(&[0])?, n.i64s(&[-1])?, n.i64s(&[i64::MIN])?);
+            let (is_back, is_last) = (n.less(steps, zero)?, n.equal(stops, last)?);
+            let is_front = n.and(is_back, is_last)?;
+            n.choose(is_front, front, stops)?
+        }
+    };
     sliced(n, x, starts, stops, steps, &axes)
 }
 
@@ -151,7 +168,17 @@ fn set_value(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let new: Vec<i64> = n.attr("none_axes", vec![])?;
     let value = match n.opt_slot("ValueTensor")? {
         Some(v) => {
-            n.ignore(&["shape", "values", "fp32_values", "fp64_values", "fp16_values", "int32_values", "int64_values", "bool_values", "dtype"]);
+            n.ignore(&[
+                "shape",
+                "values",
+                "fp32_values",
+                "fp64_values",
+                "fp16_values",
+                "int32_values",
+                "int64_values",
+                "bool_values",
+                "dtype",
+            ]);
             n.convert_like(v, x)?
         }
         None => {

@@ -72,7 +72,9 @@ impl Slots for NodeCx<'_> {
     }
 
     fn give(&self, named: &[(&str, Value)]) -> Outputs {
-        let of = |port: &String| named.iter().find(|(name, _)| name == port).map_or(Item::Nothing, |(_, v)| Item::Tensor(*v));
+        let of = |port: &String| {
+            named.iter().find(|(name, _)| name == port).map_or(Item::Nothing, |(_, v)| Item::Tensor(*v))
+        };
         Outputs(self.output_ports().iter().map(of).collect())
     }
 
@@ -106,10 +108,16 @@ impl Slots for NodeCx<'_> {
             }
             return Ok(Some(self.concat(&parts, 0)?));
         }
-        match self.opt_attr::<Vec<i64>>(attribute)? {
-            Some(list) => Ok(Some(self.i64s(&list)?)),
-            None => Ok(None),
-        }
+        // Paddle 3 writes whole numbers as floats where an attribute was a tensor of floats.
+        let list = match self.attr_value(attribute) {
+            None => return Ok(None),
+            Some(AttrValue::Float(x)) if x.fract() == 0.0 => vec![*x as i64],
+            Some(AttrValue::Floats(list)) if list.iter().all(|x| x.fract() == 0.0) => {
+                list.iter().map(|x| *x as i64).collect()
+            }
+            Some(_) => self.required::<Vec<i64>>(attribute)?,
+        };
+        Ok(Some(self.i64s(&list)?))
     }
 
     fn known_ints(&mut self, attribute: &str, slots: &[&str]) -> Result<Option<Vec<i64>>> {
@@ -117,7 +125,9 @@ impl Slots for NodeCx<'_> {
             None => Ok(None),
             Some(v) => match self.ints(v) {
                 Some(list) => Ok(Some(list)),
-                None => Err(self.unsupported(format!("`{attribute}` is computed; it must be known when the model is read"))),
+                None => {
+                    Err(self.unsupported(format!("`{attribute}` is computed; it must be known when the model is read")))
+                }
             },
         }
     }
@@ -160,7 +170,10 @@ impl Slots for NodeCx<'_> {
         if self.ints(dims).is_some_and(|d| d.is_empty()) {
             return Ok(one);
         }
-        self.put(carafe_ops::movement::Broadcast { mode: carafe_ops::movement::broadcast::BroadcastMode::Numpy }, &[one, dims])
+        self.put(
+            carafe_ops::movement::Broadcast { mode: carafe_ops::movement::broadcast::BroadcastMode::Numpy },
+            &[one, dims],
+        )
     }
 }
 

@@ -3,10 +3,10 @@
 use super::slots::Slots;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{AttrValue, Result, Value};
+use carafe_ops::math::{Cos, Log, Sqrt};
 use carafe_ops::random::RandomUniform;
 use carafe_ops::random::random_uniform::Alignment;
 use carafe_ops::shape::{Eye, Range, ShapeOf};
-use carafe_ops::math::{Cos, Log, Sqrt};
 use carafe_tensor::{ElementType, Tensor};
 
 pub(super) const RULES: &[StaticRule] = &[
@@ -16,7 +16,8 @@ pub(super) const RULES: &[StaticRule] = &[
     }),
     rule("assign_value", 0, assign_value),
     rule("empty", 0, |n| {
-        let dims = n.vector("shape", &["ShapeTensor", "ShapeTensorList"])?.ok_or_else(|| n.fail("`shape` is missing"))?;
+        let dims =
+            n.vector("shape", &["ShapeTensor", "ShapeTensorList"])?.ok_or_else(|| n.fail("`shape` is missing"))?;
         let ty = n.dtype("dtype")?.unwrap_or(ElementType::F32);
         let out = n.filled(ty, 0.0, dims)?;
         Ok(n.give(&[("Out", out)]))
@@ -73,7 +74,8 @@ fn numbers(value: &AttrValue) -> Option<Vec<f64>> {
 
 // The values lie in the list of their type; whole numbers of 64 bits stay exact.
 fn assign_value(n: &mut NodeCx<'_>) -> Result<Outputs> {
-    n.ignore_slots(&["Output"]);
+    // What it writes over is an operand in Paddle 3.
+    n.ignore_inputs(n.n_inputs());
     let shape: Vec<i64> = n.attr("shape", vec![])?;
     let ty = n.dtype("dtype")?.unwrap_or(ElementType::F32);
     let lists = ["values", "fp32_values", "fp64_values", "int32_values", "int64_values", "int8_values", "bool_values"];

@@ -8,8 +8,8 @@ use carafe_graph::{Result, Value};
 use carafe_ops::convolution::GroupConvolution;
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::movement::depth_to_space::BlockOrder;
-use carafe_ops::movement::{Col2Im, DepthToSpace, Pad, ShuffleChannels, SpaceToDepth};
 use carafe_ops::movement::pad::PadMode;
+use carafe_ops::movement::{Col2Im, DepthToSpace, Pad, ShuffleChannels, SpaceToDepth};
 use carafe_ops::shape::Range;
 use carafe_tensor::{ElementType, Tensor};
 
@@ -103,7 +103,8 @@ fn spatial(n: &NodeCx<'_>) -> Result<(Vec<i64>, Windows)> {
         let list: Vec<i64> = n.attr(name, vec![1, 1])?;
         Ok(if list.len() == 1 { vec![list[0]; 2] } else { list })
     };
-    let w = Windows { strides: pair("strides")?, dilations: pair("dilations")?, begin, end, auto_pad: PadType::Explicit };
+    let w =
+        Windows { strides: pair("strides")?, dilations: pair("dilations")?, begin, end, auto_pad: PadType::Explicit };
     Ok((if kernel.len() == 1 { vec![kernel[0]; 2] } else { kernel }, w))
 }
 

@@ -7,8 +7,8 @@ use carafe_ops::activation::{Relu, Sigmoid, SoftPlus, SoftSign, Swish};
 use carafe_ops::logic::{BitwiseNot, LogicalNot};
 use carafe_ops::math::round::RoundMode;
 use carafe_ops::math::{
-    Abs, Acos, Acosh, Asin, Asinh, Atan, Atanh, Ceiling, Cos, Cosh, Erf, ErfInv, Exp, Floor, IsFinite, IsInf, IsNaN, Log,
-    Negative, Round, Sign, Sin, Sinh, Sqrt, Tan, Tanh,
+    Abs, Acos, Acosh, Asin, Asinh, Atan, Atanh, Ceiling, Cos, Cosh, Erf, ErfInv, Exp, Floor, IsFinite, IsInf, IsNaN,
+    Log, Negative, Round, Sign, Sin, Sinh, Sqrt, Tan, Tanh,
 };
 use carafe_tensor::ElementType;
 
@@ -29,10 +29,12 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("erf", 0, |n| same(n, Erf)),
     rule("erfinv", 0, |n| same(n, ErfInv)),
     rule("exp", 0, |n| same(n, Exp)),
-    rule("expm1", 0, |n| composed(n, |n, x| {
-        let y = n.put(Exp, &[x])?;
-        n.plus_number(y, -1.0)
-    })),
+    rule("expm1", 0, |n| {
+        composed(n, |n, x| {
+            let y = n.put(Exp, &[x])?;
+            n.plus_number(y, -1.0)
+        })
+    }),
     rule("floor", 0, |n| same(n, Floor)),
     rule("increment", 0, increment),
     rule("isfinite_v2", 0, |n| same(n, IsFinite)),
@@ -40,27 +42,36 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("isnan_v2", 0, |n| same(n, IsNaN)),
     rule("log", 0, |n| same(n, Log)),
     rule("log10", 0, |n| composed(n, |n, x| logarithm(n, x, std::f64::consts::LN_10))),
-    rule("log1p", 0, |n| composed(n, |n, x| {
-        let y = n.plus_number(x, 1.0)?;
-        n.put(Log, &[y])
-    })),
+    rule("log1p", 0, |n| {
+        composed(n, |n, x| {
+            let y = n.plus_number(x, 1.0)?;
+            n.put(Log, &[y])
+        })
+    }),
     rule("log2", 0, |n| composed(n, |n, x| logarithm(n, x, std::f64::consts::LN_2))),
-    rule("logical_not", 0, |n| composed(n, |n, x| {
-        let x = n.convert(x, ElementType::Boolean)?;
-        n.put(LogicalNot, &[x])
-    })),
-    rule("logsigmoid", 0, |n| composed(n, |n, x| {
-        let y = n.put(Negative, &[x])?;
-        let y = n.put(SoftPlus, &[y])?;
-        n.put(Negative, &[y])
-    })),
+    rule("logical_not", 0, |n| {
+        composed(n, |n, x| {
+            let x = n.convert(x, ElementType::Boolean)?;
+            n.put(LogicalNot, &[x])
+        })
+    }),
+    rule("logsigmoid", 0, |n| {
+        composed(n, |n, x| {
+            let y = n.put(Negative, &[x])?;
+            let y = n.put(SoftPlus, &[y])?;
+            n.put(Negative, &[y])
+        })
+    }),
     rule("pow", 0, pow),
-    rule("reciprocal", 0, |n| composed(n, |n, x| {
-        let one = n.number(x, 1.0)?;
-        n.over(one, x)
-    })),
+    rule("reciprocal", 0, |n| {
+        composed(n, |n, x| {
+            let one = n.number(x, 1.0)?;
+            n.over(one, x)
+        })
+    }),
     rule("relu", 0, |n| same(n, Relu)),
-    rule("round", 0, round),
+    rule("round", 0, |n| round(n, RoundMode::HalfAwayFromZero)),
+    rule("round", 3_000_000, |n| round(n, RoundMode::HalfToEven)),
     rule("rsqrt", 0, |n| composed(n, |n, x| n.power_number(x, -0.5))),
     rule("scale", 0, scale),
     rule("sigmoid", 0, |n| same(n, Sigmoid)),
@@ -73,10 +84,12 @@ pub(super) const RULES: &[StaticRule] = &[
     rule("square", 0, |n| composed(n, |n, x| n.times(x, x))),
     rule("tan", 0, |n| same(n, Tan)),
     rule("tanh", 0, |n| same(n, Tanh)),
-    rule("tanh_shrink", 0, |n| composed(n, |n, x| {
-        let y = n.put(Tanh, &[x])?;
-        n.minus(x, y)
-    })),
+    rule("tanh_shrink", 0, |n| {
+        composed(n, |n, x| {
+            let y = n.put(Tanh, &[x])?;
+            n.minus(x, y)
+        })
+    }),
     rule("trunc", 0, |n| composed(n, truncated)),
 ];
 
@@ -161,11 +174,11 @@ fn pow(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(n.give(&[("Out", y)]))
 }
 
-// Halves go away from zero.
-fn round(n: &mut NodeCx<'_>) -> Result<Outputs> {
+// Halves go away from zero before Paddle 3, and to the even number since.
+fn round(n: &mut NodeCx<'_>, mode: RoundMode) -> Result<Outputs> {
     let decimals: i64 = n.attr("decimals", 0)?;
     composed(n, |n, x| {
-        let op = Round { mode: RoundMode::HalfAwayFromZero };
+        let op = Round { mode };
         if decimals == 0 || !n.ty(x).is_float() {
             return n.put(op, &[x]);
         }

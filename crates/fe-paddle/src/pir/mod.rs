@@ -20,8 +20,7 @@ const VERSION: i64 = 3_000_000;
 const MAX_DEPTH: usize = 32;
 
 /// Operators that write one of their operands, by position: their result is its next value.
-const IN_PLACE: &[(&str, usize)] =
-    &[("array_write_", 0), ("assign_out_", 1), ("assign_value_", 0), ("increment_", 0)];
+const IN_PLACE: &[(&str, usize)] = &[("array_write_", 0), ("assign_out_", 1), ("assign_value_", 0), ("increment_", 0)];
 
 /// Names of dialects, by the numbers that files have for them.
 const DIALECTS: &[(&str, &str)] =
@@ -29,10 +28,13 @@ const DIALECTS: &[(&str, &str)] =
 
 /// The program in a text.
 pub(crate) fn program(text: &[u8]) -> Result<Program> {
-    let json: Json = serde_json::from_slice(text).map_err(|e| Error::invalid(format!("the JSON of the program: {e}")))?;
+    let json: Json =
+        serde_json::from_slice(text).map_err(|e| Error::invalid(format!("the JSON of the program: {e}")))?;
     let form = json["base_code"]["version"].as_i64().unwrap_or(0);
     if form > NEWEST_FORM {
-        return Err(Error::unsupported(format!("version {form} of programs in JSON; {NEWEST_FORM} is the newest known")));
+        return Err(Error::unsupported(format!(
+            "version {form} of programs in JSON; {NEWEST_FORM} is the newest known"
+        )));
     }
     let block = block_of(&json["program"]["regions"][0])?;
     let mut reader = Reader::default();
@@ -175,7 +177,14 @@ impl Reader {
     // `A` is whether it is distributed, a parameter and clipped, and the name.
     fn parameter(&mut self, json: &Json, block: &mut Block) -> Result<()> {
         let name = json["A"][3].as_str().ok_or_else(|| Error::invalid("a parameter has no name"))?;
-        self.stored(name, &json["O"], block)
+        self.stored(name, &json["O"], block)?;
+        // The first of `OA` is whether it is stored: a scratch tensor of an operator is not.
+        if json["OA"][0].as_i64() == Some(0)
+            && let Some(variable) = block.vars.get_mut(name)
+        {
+            variable.is_parameter = false;
+        }
+        Ok(())
     }
 
     fn stored(&mut self, name: &str, result: &Json, block: &mut Block) -> Result<()> {

@@ -30,7 +30,8 @@ fn with_case() -> BTreeSet<String> {
             let arrays = carafe_npy::read_npz(&std::fs::read(&file).unwrap()).unwrap();
             for (name, model) in arrays.iter().filter(|(name, _)| name.ends_with(":model")) {
                 let weights = name.replace(":model", ":weights");
-                let weights = arrays.iter().find(|(n, _)| *n == weights).map(|(_, t)| t.bytes().to_vec()).unwrap_or_default();
+                let weights =
+                    arrays.iter().find(|(n, _)| *n == weights).map(|(_, t)| t.bytes().to_vec()).unwrap_or_default();
                 let bytes = SharedBytes::from_vec(model.bytes().to_vec());
                 let weights = SharedBytes::from_vec(weights);
                 let mut request = ReadRequest::from_bytes(&bytes);
