@@ -89,7 +89,7 @@ fn average(
         let x = n.emit(Pad { pad_mode: PadMode::Constant }, &[x, begin, end, zero])?;
         let none = vec![0; kernel.len()];
         let op = AvgPool {
-            dilations: vec![],
+            dilations: vec![1; kernel.len()],
             strides,
             pads_begin: none.clone(),
             pads_end: none,
@@ -100,7 +100,16 @@ fn average(
         };
         return n.emit(op, &[x]);
     }
-    let op = AvgPool { dilations: vec![], strides, pads_begin, pads_end, kernel, exclude_pad, auto_pad, rounding_type };
+    let op = AvgPool {
+        dilations: vec![1; kernel.len()],
+        strides,
+        pads_begin,
+        pads_end,
+        kernel,
+        exclude_pad,
+        auto_pad,
+        rounding_type,
+    };
     n.emit(op, &[x])
 }
 
