@@ -103,6 +103,7 @@ pub fn core() -> Core {
     core.add_format(Arc::new(carafe_ir::Ir));
     core.add_format(Arc::new(carafe_fe_onnx::Onnx));
     core.add_format(Arc::new(carafe_fe_tensorflow::TensorFlow));
+    core.add_format(Arc::new(carafe_fe_paddle::Paddle));
     core.add_format(Arc::new(carafe_fe_caffe::Caffe::default()));
     core.add_format(Arc::new(carafe_fe_tflite::TfLite));
     core.add_format(Arc::new(carafe_fe_kaldi::Kaldi));

@@ -372,7 +372,7 @@ Examples:
   carafe convert model.onnx -o out/model.xml --layout 'image(nchw->nhwc)'"
 )]
 pub(crate) struct ConvertArgs {
-    /// Model file, or the folder of a SavedModel; the format is detected from the content
+    /// Model file, or the folder of a SavedModel or of a Paddle model; the format is detected from the content
     #[arg(
         value_name = "MODEL",
         required_unless_present_any = ["input_model", "input_proto", "input_proto_short", "input_symbol", "saved_model_dir", "input_meta_graph"]
@@ -381,7 +381,7 @@ pub(crate) struct ConvertArgs {
     /// Weights file, when it does not lie beside the model under the same name
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// Format the model must have, one of those that can be read: onnx, tf, tflite, caffe, mxnet, kaldi, ir
+    /// Format the model must have, one of those that can be read: onnx, tf, tflite, paddle, caffe, mxnet, kaldi, ir
     #[arg(long, value_name = "NAME")]
     pub framework: Option<String>,
     /// Where to write the .xml; the .bin goes beside it

@@ -245,6 +245,14 @@ impl<'a> NodeCx<'a> {
         (0..self.n_inputs()).map(|i| self.input(i)).collect()
     }
 
+    /// The port of each input, in formats that name them.
+    pub fn input_ports(&self) -> &[String] {
+        &self.node.input_ports
+    }
+    /// The port of each output, likewise.
+    pub fn output_ports(&self) -> &[String] {
+        &self.node.output_ports
+    }
     /// All values of a named port.
     pub fn inputs_named(&mut self, port: &str) -> Result<Vec<Value>> {
         let positions: Vec<usize> =

@@ -177,7 +177,7 @@ impl Core {
             return found.ok_or_else(|| {
                 let shown = folder.display();
                 Error::unsupported(format!(
-                    "`{shown}` is a folder that holds no model; one of TensorFlow holds `saved_model.pb`"
+                    "`{shown}` is a folder that holds no model; one of TensorFlow holds `saved_model.pb`, one of Paddle `__model__`"
                 ))
             });
         }

@@ -261,8 +261,8 @@ fn a_sum_of_many_terms_in_a_list_of_custom_layers_is_read() {
 fn the_help_of_framework_lists_what_is_read() {
     let (help, _) = ok(&["convert", "--help"]);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("one of those that can be read: onnx, tf, tflite, caffe, mxnet, kaldi, ir"), "{help}");
-    let model = format!("{FIXTURES}/convolution.prototxt");
-    let err = fails(&["convert", &model, "--framework", "paddle", "-o", "x.xml"]);
-    assert!(err.contains("models of paddle are not read; onnx, tf, tflite, caffe, mxnet, kaldi, ir can be"), "{err}");
+    assert!(
+        help.contains("one of those that can be read: onnx, tf, tflite, paddle, caffe, mxnet, kaldi, ir"),
+        "{help}"
+    );
 }

@@ -81,7 +81,7 @@ fn framework_is_checked_against_the_file() {
     assert!(
         fails(&["convert", MODEL, "-o", &out, "--framework", "torch"])
             .1
-            .contains("is unknown; onnx, tf, tflite, caffe, mxnet, kaldi, ir can be read")
+            .contains("is unknown; onnx, tf, tflite, paddle, caffe, mxnet, kaldi, ir can be read")
     );
 }
 

@@ -11,5 +11,6 @@ mod kaldi;
 mod limits;
 mod mxnet;
 mod onnx_models;
+mod paddle;
 mod sequences;
 mod tensorflow;

@@ -7,6 +7,7 @@ mod nms_core;
 mod roi_grid;
 mod rotated_boxes;
 mod rpn;
+pub use class_rows::SortResult;
 pub use roi_grid::PoolMode;
 
 opset! {

@@ -14,6 +14,7 @@ mod misuse;
 mod mri;
 mod mxnet;
 mod needed;
+mod paddle;
 mod registering;
 mod support;
 mod tensorflow;

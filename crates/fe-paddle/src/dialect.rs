@@ -1,0 +1,79 @@
+//! What only Paddle has: operators without names, slots, and attributes of libraries that say nothing about the result.
+
+use crate::attributes::is_without_meaning;
+use crate::types::element_type;
+use carafe_frontend::{Dialect, SourceNode, Words};
+use carafe_tensor::ElementType;
+
+static WORDS: Words = Words {
+    node: "operator",
+    operation: "operator type",
+    output: "output",
+    value: "variable",
+    graph: "program",
+    wants: "the program fetches",
+    version: "version",
+    domain: "paddle",
+    input_port: "X",
+    output_port: "Out",
+};
+
+/// Attributes of fused and quantized kernels. Exported programs carry them at values that change nothing.
+const OF_KERNELS: &[&str] = &[
+    "ALGO",
+    "Bits",
+    "Scale_in",
+    "Scale_in_eltwise",
+    "Scale_out",
+    "Scale_weights",
+    "Scale_x",
+    "Scale_y",
+    "activation_bits",
+    "cudnn_version",
+    "enable_cache",
+    "exhaustive_search",
+    "force_fp32_output",
+    "fuse_activation",
+    "fuse_alpha",
+    "fuse_beta",
+    "fuse_brelu",
+    "fuse_brelu_threshold",
+    "fuse_relu",
+    "fuse_relu_before_depthwise_conv",
+    "fuse_residual_connection",
+    "fuse_with_relu",
+    "fused_reshape_Out",
+    "fused_reshape_X",
+    "fused_reshape_Y",
+    "fused_transpose_Out",
+    "fused_transpose_X",
+    "fused_transpose_Y",
+    "head_number",
+    "matmul_method",
+    "op_fused",
+    "out_threshold",
+    "quantization_type",
+    "skip_quant",
+    "trainable_statistics",
+    "use_addto",
+    "workspace_size_MB",
+    "x_data_format",
+    "y_data_format",
+];
+
+pub(crate) struct PaddleDialect;
+
+impl Dialect for PaddleDialect {
+    fn words(&self) -> &Words {
+        &WORDS
+    }
+    fn is_annotation(&self, _: &SourceNode, attribute: &str) -> bool {
+        // `X0_threshold`: the scale that a slot was observed to have.
+        let slot = attribute.strip_suffix("_threshold");
+        let is_scale = slot.is_some_and(|s| s.ends_with(|c: char| c.is_ascii_digit()));
+        is_without_meaning(attribute) || OF_KERNELS.contains(&attribute) || is_scale
+    }
+    fn element_type(&self, code: i64) -> Option<ElementType> {
+        element_type(code)
+    }
+}

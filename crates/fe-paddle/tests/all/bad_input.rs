@@ -1,0 +1,158 @@
+//! Programs that are cut short, wrong or hostile: an error that says what is wrong, never a panic, and memory within bounds.
+
+use crate::common::*;
+use carafe_fe_paddle::Paddle;
+use carafe_frontend::Format;
+
+fn relu() -> Message {
+    operator("relu", &[("X", &["x"])], &[("Out", &["y"])])
+}
+
+fn scaled() -> Message {
+    let add = operator("elementwise_add", &[("X", &["x"]), ("Y", &["w"])], &[("Out", &["y"])]);
+    single(&[variable("w", &[3], true)], &[add])
+}
+
+#[test]
+fn a_program_is_recognised_by_its_first_bytes() {
+    assert!(Paddle.recognizes(&single(&[], &[relu()]).0));
+    assert!(Paddle.recognizes(br#"{ "base_code": {"magic": "pir", "version": 4}, "program": {} }"#));
+    for other in [&b"\x08\x03\x12\x00"[..], b"{}", b"", b"\x0a\x05node1", b"PK\x03\x04"] {
+        assert!(!Paddle.recognizes(other), "{other:?}");
+    }
+}
+
+#[test]
+fn every_cut_of_a_program_is_refused_or_read() {
+    let whole = single(&[], &[relu()]).0;
+    for n in 0..whole.len() {
+        let _ = read(&whole[..n], None);
+    }
+    assert!(read(&whole, None).is_ok());
+}
+
+#[test]
+fn every_changed_byte_of_a_program_is_refused_or_read() {
+    let whole = single(&[], &[relu()]).0;
+    for n in 0..whole.len() {
+        for bits in [0x01, 0x80, 0xff] {
+            let mut changed = whole.clone();
+            changed[n] ^= bits;
+            let _ = read(&changed, None);
+        }
+    }
+}
+
+#[test]
+fn every_cut_and_changed_byte_of_parameters_is_refused_or_read() {
+    let (program, whole) = (scaled(), record(&[3], &[1.0, 2.0, 3.0]));
+    for n in 0..whole.len() {
+        assert!(read(&program.0, Some(&whole[..n])).is_err());
+        let mut changed = whole.clone();
+        changed[n] ^= 0xff;
+        let _ = read(&program.0, Some(&changed));
+    }
+    assert!(read(&program.0, Some(&whole)).is_ok());
+}
+
+#[test]
+fn parameters_that_are_missing_or_too_many_are_refused() {
+    check_error(&scaled(), None, "the program has 1 parameters; give them as weights");
+    check_error(&scaled(), Some(&[]), "`w` is missing");
+    let two = [record(&[3], &[1.0, 2.0, 3.0]), record(&[1], &[1.0])].concat();
+    check_error(&scaled(), Some(&two), "bytes follow behind the 1 parameters");
+}
+
+#[test]
+fn a_parameter_that_claims_to_be_huge_takes_no_memory() {
+    check_error(&scaled(), Some(&record(&[1 << 40, 1 << 20], &[])), "parameter 0 `w`");
+    check_error(&scaled(), Some(&record(&[1 << 40], &[])), "exceed the file");
+    check_error(&scaled(), Some(&record(&[-1], &[])), "dimension -1");
+    let mut levels = record(&[3], &[1.0, 2.0, 3.0]);
+    levels[4..12].fill(0xff);
+    check_error(&scaled(), Some(&levels), "levels of sequences");
+}
+
+#[test]
+fn a_program_without_blocks_or_outputs_is_refused() {
+    let none = program(&[block(0, -1, &[variable("x", &[3], false)], &[feed("x", 0)])]);
+    check_error(&none, None, "fetches nothing");
+}
+
+#[test]
+fn an_operator_without_a_rule_is_named() {
+    check_error(&single(&[], &[operator("acme", &[("X", &["x"])], &[("Out", &["y"])])]), None, "`acme`");
+}
+
+#[test]
+fn an_attribute_that_is_not_known_is_named() {
+    let op = with(relu(), &[float_attr("strength", 2.0)]);
+    check_error(&single(&[], &[op]), None, "attributes `strength` = 2");
+}
+
+#[test]
+fn a_slot_that_is_empty_is_named() {
+    check_error(&single(&[], &[operator("relu", &[("Y", &["x"])], &[("Out", &["y"])])]), None, "slot `X` is empty");
+}
+
+#[test]
+fn a_variable_that_nothing_writes_is_named() {
+    let op = operator("relu", &[("X", &["nowhere"])], &[("Out", &["y"])]);
+    check_error(&single(&[], &[op]), None, "`nowhere`, which nothing produces");
+}
+
+#[test]
+fn an_operator_that_reads_and_writes_one_variable_is_no_cycle() {
+    let twice = operator("relu", &[("X", &["x"])], &[("Out", &["x"])]);
+    let model = read(&single(&[], &[twice.clone(), twice, relu()]).0, None).unwrap();
+    assert_eq!(model.results().len(), 1);
+}
+
+fn condition(name: &str, block: i64) -> Message {
+    let op = operator("conditional_block", &[("Cond", &[name])], &[("Out", &["y"]), ("Scope", &["scope"])]);
+    with(op, &[block_attr("sub_block", block)])
+}
+
+#[test]
+fn a_block_that_runs_itself_is_refused() {
+    let inner = block(1, 0, &[], &[condition("x", 1), relu()]);
+    let outer = block(0, -1, &[variable("x", &[1], false)], &[feed("x", 0), condition("x", 1), fetch("y", 0)]);
+    check_error(&program(&[outer, inner]), None, "block 1 runs itself");
+}
+
+#[test]
+fn a_block_that_is_not_there_is_refused() {
+    let outer = block(0, -1, &[variable("x", &[1], false)], &[feed("x", 0), condition("x", 7), fetch("y", 0)]);
+    check_error(&program(&[outer]), None, "there is no block 7");
+}
+
+#[test]
+fn blocks_that_unfold_without_end_are_refused() {
+    let x = variable("x", &[1], false);
+    let mut blocks = vec![block(0, -1, &[x], &[feed("x", 0), condition("x", 1), condition("x", 1), fetch("y", 0)])];
+    for i in 1..40 {
+        blocks.push(block(i, i - 1, &[], &[condition("x", i + 1), condition("x", i + 1)]));
+    }
+    blocks.push(block(40, 39, &[], &[relu()]));
+    let found = read(&program(&blocks).0, None).expect_err("the program must be refused");
+    assert!(found.contains("unfold"), "{found}");
+}
+
+#[test]
+fn json_that_is_cut_short_or_wrong_is_refused() {
+    let head = r#"{"base_code":{"magic":"pir","version":4},"program":"#;
+    let reads_nothing = r##"{"regions":[{"blocks":[{"ops":[{"#":"1.fetch","I":[{"%":5}],"O":[],"A":[]}]}]}]}}"##;
+    for rest in ["", "{}}", r#"{"regions":[]}}"#, reads_nothing] {
+        assert!(read(format!("{head}{rest}").as_bytes(), None).is_err(), "{rest}");
+    }
+    let newer = head.replace('4', "99") + r#"{"regions":[]}}"#;
+    assert!(read(newer.as_bytes(), None).unwrap_err().contains("version 99"));
+}
+
+#[test]
+fn json_that_is_nested_deeply_is_refused() {
+    let head = r#"{"base_code":{"magic":"pir","version":4},"program":{"regions":["#;
+    let deep = r##"{"blocks":[{"ops":[{"#":"1.if","I":[],"O":[],"regions":["##;
+    let text = head.to_owned() + &deep.repeat(10_000);
+    assert!(read(text.as_bytes(), None).unwrap_err().contains("recursion"));
+}

@@ -1,0 +1,164 @@
+//! Every case under `fixtures` gives what Paddle gave: evaluated as the model says, on CPU, and converted, written as IR and read again.
+//! `scripts/fixtures/paddle_programs.py` writes them, programs of Paddle 2.6 and of Paddle 3.
+
+use carafe::convert::Conversion;
+use carafe::{Content, Core, Model, Properties, ReadRequest, SharedBytes, Tensor};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Relative error of floats, measured against at least a thousandth of the largest of the output.
+const TOLERANCE: f64 = 1e-4;
+
+macro_rules! families {
+    ($($folder:ident { $($family:ident),* $(,)? })*) => {
+        $(mod $folder {
+            $(#[test]
+            fn $family() {
+                super::check(stringify!($folder), stringify!($family));
+            })*
+        })*
+    };
+}
+
+families! {
+    program {
+        activation,
+        binary,
+        control,
+        convolution,
+        detection,
+        indexing,
+        linear,
+        movement,
+        normalization,
+        old,
+        pooling,
+        quantize,
+        recurrent,
+        reduce,
+        resize,
+        sources,
+        unary,
+    }
+    json {
+        activation,
+        binary,
+        control,
+        convolution,
+        detection,
+        indexing,
+        linear,
+        movement,
+        normalization,
+        pooling,
+        recurrent,
+        reduce,
+        resize,
+        sources,
+        unary,
+    }
+}
+
+fn check(folder: &str, family: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{folder}/{family}.npz"));
+    let arrays = carafe_npy::read_npz(&std::fs::read(file).unwrap()).unwrap();
+    let names: BTreeSet<&str> = arrays.iter().map(|(n, _)| n.split(':').next().unwrap()).collect();
+    let core = carafe::core();
+    let mut failures = vec![];
+    for name in &names {
+        let list = |kind: &str| {
+            let all = (0..).map(|i| arrays.iter().find(|(n, _)| *n == format!("{name}:{kind}:{i}")));
+            all.map_while(|a| Some(a?.1.clone())).collect::<Vec<Tensor>>()
+        };
+        let bytes = |kind: &str| {
+            let found = arrays.iter().find(|(n, _)| *n == format!("{name}:{kind}")).map(|(_, t)| t.bytes().to_vec());
+            SharedBytes::from_vec(found.unwrap_or_default())
+        };
+        let case = Case { model: bytes("model"), weights: bytes("weights"), inputs: list("in"), outputs: list("out") };
+        assert!(!case.outputs.is_empty(), "{name} has no outputs to compare");
+        for (path, run) in PATHS {
+            if let Err(e) = run(&core, &case) {
+                failures.push(format!("{name} ({path}): {e}"));
+                break;
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), names.len(), failures.join("\n"));
+}
+
+struct Case {
+    model: SharedBytes,
+    weights: SharedBytes,
+    inputs: Vec<Tensor>,
+    outputs: Vec<Tensor>,
+}
+
+type Run = fn(&Core, &Case) -> Result<(), String>;
+
+const PATHS: &[(&str, Run)] = &[
+    ("eval", |core, case| {
+        let model = core.read(&case.request()).map_err(|e| e.to_string())?;
+        let found = model.evaluate(&case.inputs).map_err(|e| e.to_string())?;
+        case.compare_all(&found)
+    }),
+    ("CPU", |core, case| case.run(core, &core.read(&case.request()).map_err(|e| e.to_string())?)),
+    ("IR", |core, case| {
+        let model = Conversion::new(case.request()).run(core).map_err(|e| e.to_string())?.model;
+        let written = carafe::ir::write_to(&model, &carafe::ir::WriteOptions::default());
+        let (text, weights) = written.map_err(|e| e.to_string())?;
+        let text = SharedBytes::from_vec(text.into());
+        let model = core.read_model_from(text, Some(SharedBytes::from_vec(weights))).map_err(|e| e.to_string())?;
+        case.run(core, &model)
+    }),
+];
+
+impl Case {
+    fn request(&self) -> ReadRequest<'_> {
+        let mut request = ReadRequest::from_bytes(&self.model);
+        request.weights = Some(Content::Bytes(&self.weights)).filter(|_| self.weights.len() > 0);
+        request
+    }
+
+    fn run(&self, core: &Core, model: &Model) -> Result<(), String> {
+        let compiled = core.compile_model(model, "CPU", &Properties::new()).map_err(|e| e.to_string())?;
+        let request = compiled.create_infer_request();
+        // A program may have inputs that only a device with folded shapes can do without; here all are there.
+        if model.parameters().len() != self.inputs.len() {
+            return Err(format!("{} inputs, expected {}", model.parameters().len(), self.inputs.len()));
+        }
+        for (i, tensor) in self.inputs.iter().enumerate() {
+            request.set_input(i, tensor.clone()).map_err(|e| e.to_string())?;
+        }
+        request.infer(()).map_err(|e| e.to_string())?;
+        let found = (0..model.results().len()).map(|i| request.output(i).map_err(|e| e.to_string()));
+        self.compare_all(&found.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    fn compare_all(&self, found: &[Tensor]) -> Result<(), String> {
+        if found.len() != self.outputs.len() {
+            return Err(format!("{} outputs, expected {}", found.len(), self.outputs.len()));
+        }
+        let mut all = self.outputs.iter().zip(found).enumerate();
+        all.try_for_each(|(i, (wanted, found))| compare(wanted, found).map_err(|e| format!("output {i}: {e}")))
+    }
+}
+
+fn compare(wanted: &Tensor, found: &Tensor) -> Result<(), String> {
+    let (ty, shape) = (wanted.element_type(), wanted.shape());
+    if ty != found.element_type() || shape != found.shape() {
+        return Err(format!("{}{:?}, expected {ty}{shape:?}", found.element_type(), found.shape()));
+    }
+    if !ty.is_float() {
+        return if wanted.content_eq(found) { Ok(()) } else { Err(format!("{found:?}, expected {wanted:?}")) };
+    }
+    let (wanted, found) = (wanted.to_vec::<f64>().unwrap(), found.to_vec::<f64>().unwrap());
+    let largest = wanted.iter().filter(|w| w.is_finite()).fold(0.0f64, |m, w| m.max(w.abs()));
+    for (i, (w, f)) in wanted.iter().zip(found.iter()).enumerate() {
+        let allowed = TOLERANCE * w.abs().max(1e-3 * largest);
+        let same = (w - f).abs() <= allowed || w == f || (w.is_nan() && f.is_nan());
+        if !same {
+            return Err(format!("element {i} is {f}, expected {w}"));
+        }
+    }
+    Ok(())
+}

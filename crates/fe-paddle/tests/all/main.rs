@@ -1,0 +1,7 @@
+//! Tests of Paddle programs, in one binary: linking costs more than running.
+
+mod bad_input;
+mod cases;
+mod common;
+mod coverage;
+mod files;
