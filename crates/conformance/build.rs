@@ -1,6 +1,5 @@
-//! Lists the case files and their models, so that they are part of every program that judges devices.
+//! Packs the case files and their models into one file, so that they are part of every program that judges devices.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -9,22 +8,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let linked = here.join("cases");
     let cases = if linked.is_dir() { linked } else { here.join("../testkit/cases") }.canonicalize()?;
     let models = cases.join("models");
-    let mut text = String::new();
-    for (name, folder, ends, include, of) in [
-        ("CASES", &cases, &["case"][..], "include_str", "&str"),
-        ("MODELS", &models, &["xml", "bin"][..], "include_bytes", "&[u8]"),
-    ] {
+    // A line with name and length before each file; `src/embedded.rs` reads it.
+    let mut all = Vec::new();
+    for (folder, ends) in [(&cases, &["case"][..]), (&models, &["xml", "bin"][..])] {
         println!("cargo::rerun-if-changed={}", folder.display());
-        writeln!(text, "pub(crate) static {name}: &[(&str, {of})] = &[")?;
         for path in files(folder, ends)? {
             println!("cargo::rerun-if-changed={}", path.display());
-            let file = path.file_name().unwrap_or_default();
-            writeln!(text, "    ({file:?}, {include}!({path:?})),")?;
+            let name = path.file_name().and_then(|n| n.to_str()).ok_or("a case file whose name is not text")?;
+            let bytes = std::fs::read(&path)?;
+            if name.ends_with(".case") {
+                std::str::from_utf8(&bytes).map_err(|e| format!("{name}: {e}"))?;
+            }
+            all.extend_from_slice(format!("{name}\t{}\n", bytes.len()).as_bytes());
+            all.extend_from_slice(&bytes);
         }
-        writeln!(text, "];")?;
     }
-    let out = PathBuf::from(std::env::var("OUT_DIR")?).join("embedded.rs");
-    Ok(std::fs::write(out, text)?)
+    let out = PathBuf::from(std::env::var("OUT_DIR")?).join("cases.deflate");
+    Ok(std::fs::write(out, miniz_oxide::deflate::compress_to_vec(&all, 9))?)
 }
 
 fn files(folder: &Path, ends: &[&str]) -> std::io::Result<Vec<PathBuf>> {

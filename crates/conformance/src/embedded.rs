@@ -1,27 +1,49 @@
-//! The case files as part of the program. Their paths are those in the repository, for messages; nothing is read from
-//! there.
+//! The case files as part of the program, packed by `build.rs`. Their paths are those in the repository, for messages; nothing
+//! is read from there.
 
 use crate::case::{CaseError, CaseFile};
 use carafe_graph::{Error, Result};
 use std::path::Path;
 use std::sync::LazyLock;
 
-include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cases.deflate"));
+
+/// Names and contents of all files, in the order of `build.rs`; unpacked once.
+static FILES: LazyLock<Vec<(&str, &[u8])>> = LazyLock::new(|| {
+    static ALL: LazyLock<Vec<u8>> =
+        LazyLock::new(|| miniz_oxide::inflate::decompress_to_vec(PACKED).expect("what build.rs packed unpacks"));
+    let (mut files, mut rest) = (Vec::new(), ALL.as_slice());
+    while let Some(line) = rest.iter().position(|&b| b == b'\n') {
+        let (name, length) = std::str::from_utf8(&rest[..line])
+            .ok()
+            .and_then(|line| line.split_once('\t'))
+            .and_then(|(name, length)| Some((name, length.parse().ok()?)))
+            .expect("build.rs wrote name and length");
+        let (file, after) = rest[line + 1..].split_at(length);
+        files.push((name, file));
+        rest = after;
+    }
+    files
+});
 
 /// Every case file, in the order of their names; read once.
 pub fn case_files() -> Result<&'static [CaseFile], CaseError> {
-    static FILES: LazyLock<Result<Vec<CaseFile>, CaseError>> = LazyLock::new(|| {
-        let read = |(name, text): &(&str, &str)| CaseFile::parse(&Path::new("crates/testkit/cases").join(name), text);
-        CASES.iter().map(read).collect()
+    static CASES: LazyLock<Result<Vec<CaseFile>, CaseError>> = LazyLock::new(|| {
+        let cases = FILES.iter().filter(|(name, _)| name.ends_with(".case"));
+        let read = |&(name, bytes): &(&str, &[u8])| {
+            let text = std::str::from_utf8(bytes).expect("case files are text");
+            CaseFile::parse(&Path::new("crates/testkit/cases").join(name), text)
+        };
+        cases.map(read).collect()
     });
-    FILES.as_deref().map_err(Clone::clone)
+    CASES.as_deref().map_err(Clone::clone)
 }
 
 /// Text and weights of a model that a case names.
 pub(crate) fn model(file: &Path) -> Result<(&'static str, &'static [u8])> {
     let find = |file: &Path| {
         let name = file.file_name()?.to_str()?;
-        MODELS.iter().find(|(n, _)| *n == name).map(|(_, bytes)| *bytes)
+        FILES.iter().find(|(n, _)| *n == name).map(|(_, bytes)| *bytes)
     };
     let missing = || Error::not_found(format!("there is no model `{}` among the cases", file.display()));
     let text = std::str::from_utf8(find(file).ok_or_else(missing)?);

@@ -243,7 +243,7 @@ impl Weights {
             Some(Exported { form: key.form.clone(), constants: constants?, bytes: entry.packed()? })
         };
         let mut all: Vec<Exported<Packed>> = self.lock().by_key.iter().filter_map(named).collect();
-        all.sort_by(|a, b| (&a.constants, &a.form).cmp(&(&b.constants, &b.form)));
+        carafe_graph::sort_by(&mut all, |a, b| (&a.constants, &a.form).cmp(&(&b.constants, &b.form)));
         all
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn share(net: &mut Net, order: &HashMap<String, usize>, log: &Log<'_>
             given.push((n.layer, n.index, own));
         }
     }
-    given.sort_by_key(|(layer, index, _)| (*layer, *index));
+    carafe_graph::sort_by_key(&mut given, |(layer, index, _)| (*layer, *index));
     for (layer, index, blob) in given {
         let blobs = &mut net.layers[layer].blobs;
         if index < blobs.len() {

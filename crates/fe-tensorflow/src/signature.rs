@@ -53,7 +53,7 @@ pub(crate) fn ends(meta: &MetaGraphDef, wanted: Option<&str>, log: &Log<'_>) -> 
         // Those of initialisation and training give nothing.
         .filter(|(key, s)| !key.starts_with("__saved_model_") && !s.outputs.is_empty())
         .collect();
-    all.sort_by_key(|(key, _)| *key);
+    carafe_graph::sort_by_key(&mut all, |(key, _)| *key);
     let chosen = match (all.iter().find(|(key, _)| *key == wanted.unwrap_or(DEFAULT)), wanted) {
         (Some(one), _) => vec![*one],
         (None, None) => all,
@@ -96,7 +96,7 @@ pub(crate) fn ends(meta: &MetaGraphDef, wanted: Option<&str>, log: &Log<'_>) -> 
 fn values(entries: &[TensorInfoEntry], into: &mut Vec<SourceValue>) -> Result<()> {
     let mut entries: Vec<(&str, &TensorInfo)> =
         entries.iter().filter_map(|e| Some((e.key.as_str(), e.value.as_ref()?))).collect();
-    entries.sort_by(|a, b| natural(a.0).cmp(&natural(b.0)));
+    carafe_graph::sort_by(&mut entries, |a, b| natural(a.0).cmp(&natural(b.0)));
     for (key, info) in entries {
         if let Some(sparse) = &info.coo_sparse {
             let parts = [

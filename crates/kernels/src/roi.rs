@@ -180,7 +180,7 @@ impl Line<'_> {
 fn align_line(isa: Isa, line: &Line<'_>, scratch: &mut [f32], out: &mut [f32]) {
     // SAFETY: the body is safe code.
     unsafe {
-        dispatch!(isa, <'a, _S>(line: &'a Line<'a>, scratch: &'a mut [f32], out: &'a mut [f32]) {
+        dispatch!(isa, plain <'a, _S>(line: &'a Line<'a>, scratch: &'a mut [f32], out: &'a mut [f32]) {
             align_any(line, scratch, out)
         })
     }
@@ -242,7 +242,7 @@ fn largest<'a>(isa: Isa, runs: impl Iterator<Item = &'a [f32]>, out: &mut [f32])
     out.fill(f32::MIN);
     for run in runs {
         // SAFETY: the body is safe code.
-        unsafe { dispatch!(isa, <'a, _S>(run: &'a [f32], out: &'a mut [f32]) { largest_any(run, out) }) }
+        unsafe { dispatch!(isa, plain <'a, _S>(run: &'a [f32], out: &'a mut [f32]) { largest_any(run, out) }) }
     }
 }
 

@@ -32,7 +32,7 @@ pub fn annotate<B: Backend>(model: &mut Model, plans: &[Arc<Plan<B>>]) {
         last = at;
         order.push((at, id, kernel, precision));
     }
-    order.sort_by_key(|(at, ..)| *at);
+    carafe_graph::sort_by_key(&mut order, |(at, ..)| *at);
     for (at, (_, id, kernel, precision)) in order.into_iter().enumerate() {
         let info = model.rt_info_mut(id);
         for (key, value) in [("execOrder", at.to_string()), ("primitiveType", kernel), ("runtimePrecision", precision)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// What may print, with the reason.
 const MAY_PRINT: &[&str] = &[
     // The command is what prints.
-    "crates/cli/",
+    "crates/command/",
     // Handlers that a program asks for by `report_crashes`; they run when the process is dying.
     "crates/abi/src/crash.rs",
 ];

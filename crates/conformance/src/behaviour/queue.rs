@@ -37,7 +37,7 @@ fn every_job_ends_with_its_own_result(b: &Bench) -> Outcome {
     queue.wait_all()?;
     let mut done = std::mem::take(&mut *done.lock().unwrap_or_else(|e| e.into_inner()));
     ensure!(done.len() == JOBS, "{} of {JOBS} jobs were told to the callback", done.len());
-    done.sort_by_key(|(job, _)| *job);
+    carafe_graph::sort_by_key(&mut done, |(job, _)| *job);
     for (at, (job, found)) in done.into_iter().enumerate() {
         ensure!(at == job, "job {at} was not told to the callback");
         same(&[found?], &model.evaluate(&[row(4, job)])?).map_err(|e| Stop::Failed(format!("job {job}: {e:?}")))?;

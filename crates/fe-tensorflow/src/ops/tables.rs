@@ -76,7 +76,7 @@ fn search(n: &mut NodeCx<'_>, x: Value, keys: Value) -> Result<Value> {
         return Err(n.unsupported("the keys of the table must be known when the model is read"));
     };
     let mut order: Vec<i64> = (0..list.len() as i64).collect();
-    order.sort_by_key(|&i| list[i as usize]);
+    carafe_graph::sort_by_key(&mut order, |&i| list[i as usize]);
     let sorted: Vec<i64> = order.iter().map(|&i| list[i as usize]).collect();
     let x = n.convert(x, ElementType::I64)?;
     if sorted.is_empty() {

@@ -89,7 +89,7 @@ pub fn read_parts(
     registry: &Registry,
     options: &ReadOptions,
 ) -> Result<Model> {
-    parts.sort_by_key(|(offset, _)| *offset);
+    carafe_graph::sort_by_key(&mut parts, |(offset, _)| *offset);
     read_model(xml, &Store::Parts(parts), None, registry, options)
 }
 

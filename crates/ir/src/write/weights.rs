@@ -76,7 +76,7 @@ impl<'w> Weights<'w> {
     pub(crate) fn into_parts(self) -> Vec<WeightPart> {
         let all = self.written.into_values().flatten();
         let mut parts: Vec<WeightPart> = all.map(|(offset, payload)| WeightPart { offset, payload }).collect();
-        parts.sort_by_key(|p| p.offset);
+        carafe_graph::sort_by_key(&mut parts, |p| p.offset);
         parts
     }
 

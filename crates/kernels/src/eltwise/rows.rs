@@ -38,6 +38,8 @@ struct DenseLoop<T, U, P>(PhantomData<fn(T, P) -> U>);
 impl<T: Numeric, U: Element, P: Pair<T, U>> Kernel for DenseLoop<T, U, P> {
     type Args<'a> = &'a Row;
     type Out = ();
+    // Products and comparisons of eight bytes have instructions in AVX-512 alone.
+    const PLAIN: bool = size_of::<T>() < 8;
     #[inline(always)]
     unsafe fn run<S: Simd>(row: &Row) {
         // SAFETY: the row has `n` numbers of these types in each array.

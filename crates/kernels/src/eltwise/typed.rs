@@ -8,12 +8,12 @@ use crate::simd::dispatch;
 use std::fmt;
 
 /// A type that is moved without being looked at.
-pub trait Element: Copy + Send + Sync + 'static {}
+pub trait Element: bytemuck::Pod + Send + Sync {}
 
-impl<T: Copy + Send + Sync + 'static> Element for T {}
+impl<T: bytemuck::Pod + Send + Sync> Element for T {}
 
 /// A type that can be computed with.
-pub trait Numeric: Copy + PartialOrd + Send + Sync + fmt::Debug + 'static {
+pub trait Numeric: bytemuck::Pod + PartialOrd + Send + Sync + fmt::Debug {
     const ZERO: Self;
     /// Whether a division by zero has no result.
     const INTEGER: bool;
@@ -28,6 +28,29 @@ pub trait Numeric: Copy + PartialOrd + Send + Sync + fmt::Debug + 'static {
     fn rem(self, other: Self) -> Self;
     /// With the sign of the divisor.
     fn rem_floor(self, other: Self) -> Self;
+    /// The loops of this type.
+    #[doc(hidden)]
+    fn compiled() -> &'static Compiled<Self>;
+}
+
+/// What is compiled for each type, once and as this crate is built: a generic function would be compiled in the crate that calls
+/// it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Compiled<T: Numeric> {
+    arithmetic: fn(&Exec<'_>, Arithmetic, &Broadcast, &[T], &[T], &mut [T]) -> Result<(), ZeroDivisor>,
+    compare: fn(&Exec<'_>, Comparison, &Broadcast, &[T], &[T], &mut [u8]),
+    logical: fn(&Exec<'_>, Logic, &Broadcast, &[T], &[T], &mut [u8]),
+    logical_not: fn(&[T], &mut [u8]),
+}
+
+impl<T: Numeric> Compiled<T> {
+    const ALL: Compiled<T> = Compiled {
+        arithmetic: arithmetic_any,
+        compare: compare_any,
+        logical: logical_any,
+        logical_not: logical_not_any,
+    };
 }
 
 macro_rules! integers {
@@ -35,6 +58,10 @@ macro_rules! integers {
         impl Numeric for $t {
             const ZERO: $t = 0;
             const INTEGER: bool = true;
+            fn compiled() -> &'static Compiled<$t> {
+                static ALL: Compiled<$t> = Compiled::ALL;
+                &ALL
+            }
             #[inline(always)]
             fn add(self, other: $t) -> $t {
                 self.wrapping_add(other)
@@ -78,6 +105,10 @@ macro_rules! floats {
         impl Numeric for $t {
             const ZERO: $t = 0.0;
             const INTEGER: bool = false;
+            fn compiled() -> &'static Compiled<$t> {
+                static ALL: Compiled<$t> = Compiled::ALL;
+                &ALL
+            }
             #[inline(always)]
             fn add(self, other: $t) -> $t {
                 self + other
@@ -208,6 +239,17 @@ pub fn arithmetic<T: Numeric>(
     b: &[T],
     out: &mut [T],
 ) -> Result<(), ZeroDivisor> {
+    (T::compiled().arithmetic)(exec, op, shapes, a, b, out)
+}
+
+fn arithmetic_any<T: Numeric>(
+    exec: &Exec<'_>,
+    op: Arithmetic,
+    shapes: &Broadcast,
+    a: &[T],
+    b: &[T],
+    out: &mut [T],
+) -> Result<(), ZeroDivisor> {
     use Arithmetic as A;
     let divides = matches!(op, A::Div | A::DivFloor | A::Mod | A::FloorMod);
     // Without an output nothing is divided.
@@ -232,6 +274,10 @@ pub fn arithmetic<T: Numeric>(
 
 /// 1 where it holds, else 0.
 pub fn compare<T: Numeric>(exec: &Exec<'_>, op: Comparison, shapes: &Broadcast, a: &[T], b: &[T], out: &mut [u8]) {
+    (T::compiled().compare)(exec, op, shapes, a, b, out);
+}
+
+fn compare_any<T: Numeric>(exec: &Exec<'_>, op: Comparison, shapes: &Broadcast, a: &[T], b: &[T], out: &mut [u8]) {
     let row: Dense<T, u8> = match op {
         Comparison::Equal => dense(exec, Equal),
         Comparison::NotEqual => dense(exec, NotEqual),
@@ -245,6 +291,10 @@ pub fn compare<T: Numeric>(exec: &Exec<'_>, op: Comparison, shapes: &Broadcast, 
 
 /// Of booleans, or of numbers where all but 0 are true.
 pub fn logical<T: Numeric>(exec: &Exec<'_>, op: Logic, shapes: &Broadcast, a: &[T], b: &[T], out: &mut [u8]) {
+    (T::compiled().logical)(exec, op, shapes, a, b, out);
+}
+
+fn logical_any<T: Numeric>(exec: &Exec<'_>, op: Logic, shapes: &Broadcast, a: &[T], b: &[T], out: &mut [u8]) {
     let row: Dense<T, u8> = match op {
         Logic::And => dense(exec, And),
         Logic::Or => dense(exec, Or),
@@ -255,12 +305,36 @@ pub fn logical<T: Numeric>(exec: &Exec<'_>, op: Logic, shapes: &Broadcast, a: &[
 
 /// 1 where it is 0, else 0.
 pub fn logical_not<T: Numeric>(a: &[T], out: &mut [u8]) {
+    (T::compiled().logical_not)(a, out);
+}
+
+fn logical_not_any<T: Numeric>(a: &[T], out: &mut [u8]) {
     assert_eq!(a.len(), out.len(), "as many results as numbers");
     out.iter_mut().zip(a).for_each(|(y, &x)| *y = u8::from(x == T::ZERO));
 }
 
 /// `condition != 0 ? a : b`; the inputs of `shapes` are condition, a, b.
 pub fn select<T: Element>(exec: &Exec<'_>, shapes: &Broadcast, condition: &[u8], a: &[T], b: &[T], out: &mut [T]) {
+    let bytes = bytemuck::cast_slice::<T, u8>;
+    select_bytes(exec, shapes, condition, size_of::<T>(), [bytes(a), bytes(b)], bytemuck::cast_slice_mut(out));
+}
+
+// Elements are told apart by their size, and the loops are compiled in this crate.
+fn select_bytes(exec: &Exec<'_>, shapes: &Broadcast, condition: &[u8], size: usize, from: [&[u8]; 2], out: &mut [u8]) {
+    fn of<T: Element>(exec: &Exec<'_>, shapes: &Broadcast, condition: &[u8], [a, b]: [&[u8]; 2], out: &mut [u8]) {
+        let elements = bytemuck::cast_slice::<u8, T>;
+        select_any(exec, shapes, condition, elements(a), elements(b), bytemuck::cast_slice_mut::<u8, T>(out));
+    }
+    match size {
+        1 => of::<u8>(exec, shapes, condition, from, out),
+        2 => of::<u16>(exec, shapes, condition, from, out),
+        4 => of::<u32>(exec, shapes, condition, from, out),
+        8 => of::<u64>(exec, shapes, condition, from, out),
+        _ => panic!("elements of {size} bytes"),
+    }
+}
+
+fn select_any<T: Element>(exec: &Exec<'_>, shapes: &Broadcast, condition: &[u8], a: &[T], b: &[T], out: &mut [T]) {
     assert_eq!(shapes.inputs(), 3, "three shapes");
     assert!(condition.len() >= shapes.input_len(0), "the condition has {} elements", condition.len());
     check(shapes, [(1, a.len()), (2, b.len())], out.len());

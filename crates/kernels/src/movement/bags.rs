@@ -35,6 +35,20 @@ impl EmbeddingBag {
         weights: Option<&[f32]>,
         out: &mut [f32],
     ) -> Result<(), BadIndex> {
+        self.run_any(exec, table, indices, &bag, default, weights, out)
+    }
+
+    // Compiled in this crate, whatever says where bags are.
+    fn run_any(
+        &self,
+        exec: &Exec<'_>,
+        table: &[f32],
+        indices: Indices<'_>,
+        bag: &(dyn Fn(usize) -> Range<usize> + Sync),
+        default: Option<usize>,
+        weights: Option<&[f32]>,
+        out: &mut [f32],
+    ) -> Result<(), BadIndex> {
         let (n_rows, width) = (self.n_rows, self.width);
         assert_eq!(table.len(), product(&[n_rows, width]), "floats of the table");
         assert!(weights.is_none_or(|w| w.len() == indices.len()), "a weight an index");

@@ -83,7 +83,7 @@ unsafe fn rows_at<P: Fn(usize) -> Option<usize>>(
 ) {
     // SAFETY: passed on from the caller.
     unsafe {
-        dispatch!(isa, <'a, _S, P: Fn(usize) -> Option<usize>>(src: &'a [u8], dst: &'a mut [u8], row: usize, count: usize, position: P) {
+        dispatch!(isa, plain <'a, _S, P: Fn(usize) -> Option<usize>>(src: &'a [u8], dst: &'a mut [u8], row: usize, count: usize, position: P) {
             rows_at_any(src, dst, row, count, position)
         })
     }

@@ -122,6 +122,20 @@ impl ScatterNd {
         workspace: &mut [u32],
         out: &mut [T],
     ) -> Result<(), BadIndex> {
+        (T::compiled().scatter)(self, exec, data, indices, updates, how, workspace, out)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the operation's own, and where it notes down")]
+    pub(crate) fn run_joined_any<T: Number>(
+        &self,
+        exec: &Exec<'_>,
+        data: &[T],
+        indices: Indices<'_>,
+        updates: &[T],
+        how: Reduction,
+        workspace: &mut [u32],
+        out: &mut [T],
+    ) -> Result<(), BadIndex> {
         let bytes = bytemuck::cast_slice::<T, u8>;
         if how == Reduction::None {
             return self.run(exec, bytes(data), indices, bytes(updates), bytemuck::cast_slice_mut(out));

@@ -118,6 +118,19 @@ impl ScatterElements {
         keep_initial: bool,
         out: &mut [T],
     ) -> Result<(), BadIndex> {
+        (T::compiled().scatter_elements)(self, exec, data, indices, updates, how, keep_initial, out)
+    }
+
+    pub(crate) fn run_joined_any<T: Number>(
+        &self,
+        exec: &Exec<'_>,
+        data: &[T],
+        indices: Indices<'_>,
+        updates: &[T],
+        how: Reduction,
+        keep_initial: bool,
+        out: &mut [T],
+    ) -> Result<(), BadIndex> {
         let bytes = bytemuck::cast_slice::<T, u8>;
         if how == Reduction::None {
             return self.run(exec, bytes(data), indices, bytes(updates), bytemuck::cast_slice_mut(out));

@@ -102,6 +102,8 @@ fn of_level<V: Simd>(stage: Stage) -> Functions {
 
 /// `M` rows of a cell with `C` vectors of products.
 struct Rows<K, const C: usize, const M: usize>(PhantomData<K>);
+/// The gates of a tile, once for all heights.
+struct End<K, const C: usize>(PhantomData<K>);
 /// Panels of one row.
 struct Strip<K, const C: usize>(PhantomData<K>);
 
@@ -112,6 +114,19 @@ impl<K: Cell<C>, const C: usize, const M: usize> Kernel for Rows<K, C, M> {
     unsafe fn run<V: Simd>((t, panel): (&Tile<'_>, usize)) {
         // SAFETY: the caller gives a tile inside of its data.
         unsafe { tile_of::<V, K, C, M>(t, panel) }
+    }
+}
+
+impl<K: Cell<C>, const C: usize> Kernel for End<K, C> {
+    /// The tile, the panel, the rows, and for each of them `C` vectors of products.
+    type Args<'a> = (&'a Tile<'a>, usize, usize, *const f32);
+    type Out = ();
+    #[inline(always)]
+    unsafe fn run<V: Simd>((t, panel, rows, products): (&Tile<'_>, usize, usize, *const f32)) {
+        for i in 0..rows {
+            // SAFETY: the caller gives rows and a panel inside of its data, and products of this level.
+            unsafe { K::end::<V>(t, &t.rows[i], panel * t.units, V::load_many(products.add(i * C * V::N))) }
+        }
     }
 }
 
@@ -147,9 +162,7 @@ unsafe fn tile_of<V: Simd, K: Cell<C>, const C: usize, const M: usize>(t: &Tile,
     // SAFETY: the caller's promise.
     unsafe {
         let products = product::<V, M, C>(t, panel);
-        for i in 0..M {
-            K::end(t, &t.rows[i], panel * t.units, products[i]);
-        }
+        V::call::<End<K, C>>((t, panel, M, products.as_ptr().cast()));
     }
 }
 

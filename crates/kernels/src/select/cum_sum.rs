@@ -25,6 +25,10 @@ impl CumSum {
     }
 
     pub fn run<T: Number>(&self, exec: &Exec<'_>, data: &[T], out: &mut [T]) {
+        (T::compiled().cum_sum)(self, exec, data, out);
+    }
+
+    pub(super) fn run_any<T: Number>(&self, exec: &Exec<'_>, data: &[T], out: &mut [T]) {
         let CumSum { outer, n, inner, .. } = *self;
         assert_eq!(data.len(), product(&[outer, n, inner]), "elements of the data");
         assert_eq!(out.len(), data.len(), "elements of the output");

@@ -51,6 +51,10 @@ impl OneHot {
 
 /// `start, start + step, ...`, each computed from its number, so no error adds up.
 pub fn range<T: Number>(exec: &Exec<'_>, start: T, step: T, out: &mut [T]) {
+    (T::compiled().range)(exec, start, step, out);
+}
+
+pub(super) fn range_any<T: Number>(exec: &Exec<'_>, start: T, step: T, out: &mut [T]) {
     let (len, chunks) = (out.len(), chunks_of(exec, size_of_val(out)));
     let out = SharedMut::new(out);
     exec.each(chunks, |c, _| {

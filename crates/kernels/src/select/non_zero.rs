@@ -42,6 +42,10 @@ impl NonZero {
     }
 
     pub fn count<T: Number>(&self, exec: &Exec<'_>, data: &[T]) -> NonZeroCounts {
+        (T::compiled().count_non_zero)(self, exec, data)
+    }
+
+    pub(super) fn count_any<T: Number>(&self, exec: &Exec<'_>, data: &[T]) -> NonZeroCounts {
         assert_eq!(data.len(), product(&self.dims), "elements of the data");
         let most = if exec.threads() == 1 { 1 } else { MAX_PARTS };
         let parts = (data.len() / PART).clamp(1, most);
@@ -59,6 +63,10 @@ impl NonZero {
 
     /// Writes `[rank, total]` coordinates of the data that was counted.
     pub fn fill<T: Number>(&self, exec: &Exec<'_>, data: &[T], counts: &NonZeroCounts, out: IndicesMut<'_>) {
+        (T::compiled().fill_non_zero)(self, exec, data, counts, out);
+    }
+
+    pub(super) fn fill_any<T: Number>(&self, exec: &Exec<'_>, data: &[T], counts: &NonZeroCounts, out: IndicesMut<'_>) {
         assert_eq!(data.len(), product(&self.dims), "elements of the data");
         assert_eq!(out.len(), self.rank() * counts.total(), "coordinates");
         match out {

@@ -1,6 +1,9 @@
 //! The numbers that selections and sums are made of. Floats are summed in double precision; ranks turn a value and its
 //! position into one integer, so that a selection compares nothing else.
 
+use super::{CumSum, NonZero, NonZeroCounts, TopK, Unique};
+use crate::Exec;
+use crate::movement::{BadIndex, Indices, IndicesMut, Reduction, ScatterElements, ScatterNd};
 use bytemuck::Pod;
 
 /// An element type. `Wide` is what sums of it run in.
@@ -43,6 +46,42 @@ pub trait Number: Pod + PartialOrd + Send + Sync + std::fmt::Debug {
     fn rank_position(rank: Self::Rank) -> u32 {
         rank.position()
     }
+    /// The kernels of this type.
+    #[doc(hidden)]
+    fn compiled() -> &'static Compiled<Self>;
+}
+
+/// What is compiled for each type of number, once and as this crate is built: a generic function would be compiled in the crate
+/// that calls it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Compiled<T: Number> {
+    pub(super) top_k: fn(&TopK, &Exec<'_>, &[T], &mut [T], IndicesMut<'_>),
+    pub(super) cum_sum: fn(&CumSum, &Exec<'_>, &[T], &mut [T]),
+    pub(super) unique: fn(&mut Unique, &[T], [usize; 3], bool),
+    pub(super) count_non_zero: fn(&NonZero, &Exec<'_>, &[T]) -> NonZeroCounts,
+    pub(super) fill_non_zero: fn(&NonZero, &Exec<'_>, &[T], &NonZeroCounts, IndicesMut<'_>),
+    pub(super) range: fn(&Exec<'_>, T, T, &mut [T]),
+    pub(crate) scatter: Scatter<T>,
+    pub(crate) scatter_elements: ScatterOfElements<T>,
+}
+
+type Scatter<T> =
+    fn(&ScatterNd, &Exec<'_>, &[T], Indices<'_>, &[T], Reduction, &mut [u32], &mut [T]) -> Result<(), BadIndex>;
+type ScatterOfElements<T> =
+    fn(&ScatterElements, &Exec<'_>, &[T], Indices<'_>, &[T], Reduction, bool, &mut [T]) -> Result<(), BadIndex>;
+
+impl<T: Number> Compiled<T> {
+    const ALL: Compiled<T> = Compiled {
+        top_k: TopK::run_any,
+        cum_sum: CumSum::run_any,
+        unique: Unique::find_any,
+        count_non_zero: NonZero::count_any,
+        fill_non_zero: NonZero::fill_any,
+        range: super::fill::range_any,
+        scatter: ScatterNd::run_joined_any,
+        scatter_elements: ScatterElements::run_joined_any,
+    };
 }
 
 /// A value in the high bits, and the position turned over below it, so that of equal values the first is more.
@@ -74,6 +113,10 @@ macro_rules! integers {
             const LOWEST: $t = <$t>::MIN;
             const HIGHEST: $t = <$t>::MAX;
 
+            fn compiled() -> &'static Compiled<$t> {
+                static ALL: Compiled<$t> = Compiled::ALL;
+                &ALL
+            }
             #[inline(always)]
             fn wide(self) -> $t {
                 self
@@ -143,6 +186,10 @@ macro_rules! floats {
             const LOWEST: f64 = f64::MIN;
             const HIGHEST: f64 = f64::MAX;
 
+            fn compiled() -> &'static Compiled<$t> {
+                static ALL: Compiled<$t> = Compiled::ALL;
+                &ALL
+            }
             #[inline(always)]
             fn wide(self) -> f64 {
                 self as f64

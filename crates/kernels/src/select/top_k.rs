@@ -62,6 +62,10 @@ impl TopK {
     }
 
     pub fn run<T: Number>(&self, exec: &Exec<'_>, data: &[T], values: &mut [T], indices: IndicesMut<'_>) {
+        (T::compiled().top_k)(self, exec, data, values, indices);
+    }
+
+    pub(super) fn run_any<T: Number>(&self, exec: &Exec<'_>, data: &[T], values: &mut [T], indices: IndicesMut<'_>) {
         assert_eq!(data.len(), product(&[self.outer, self.n, self.inner]), "elements of the data");
         assert_eq!(values.len(), self.out_len(), "values");
         assert_eq!(indices.len(), self.out_len(), "indices");

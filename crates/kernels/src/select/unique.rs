@@ -20,7 +20,11 @@ pub struct Unique {
 impl Unique {
     /// Searches the slices of `data`, seen as `[outer, n, inner]`, along the middle axis; `sorted` numbers them by value,
     /// slices compared element by element, and otherwise by first occurrence.
-    pub fn find<T: Number>(&mut self, data: &[T], [outer, n, inner]: [usize; 3], sorted: bool) {
+    pub fn find<T: Number>(&mut self, data: &[T], dims: [usize; 3], sorted: bool) {
+        (T::compiled().unique)(self, data, dims, sorted);
+    }
+
+    pub(super) fn find_any<T: Number>(&mut self, data: &[T], [outer, n, inner]: [usize; 3], sorted: bool) {
         assert_eq!(data.len(), product(&[outer, n, inner]), "elements of the data");
         assert!(u32::try_from(n).is_ok(), "an axis of {n} is too long");
         let compare = |&a: &u32, &b: &u32| {

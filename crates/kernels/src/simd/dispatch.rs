@@ -15,6 +15,9 @@ use crate::Isa;
 pub(crate) trait Kernel {
     type Args<'a>;
     type Out;
+    /// Safe code that the compiler makes vectors of and that waits for memory: half of an AVX-512 register does as well there,
+    /// so that machines with AVX-512 run what is compiled for AVX2.
+    const PLAIN: bool = false;
     /// # Safety
     /// As the implementor says.
     unsafe fn run<S: Simd>(args: Self::Args<'_>) -> Self::Out;
@@ -37,7 +40,14 @@ pub(crate) unsafe fn run<K: Kernel>(isa: Isa, args: K::Args<'_>) -> K::Out {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2(_) => super::avx2::F32x8::call::<K>(args),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => super::avx512::F32x16::call::<K>(args),
+            Isa::Avx512(_) => {
+                // Only one of both is compiled.
+                if const { K::PLAIN } {
+                    super::avx2::F32x8::call::<K>(args)
+                } else {
+                    super::avx512::F32x16::call::<K>(args)
+                }
+            }
         }
     }
 }
@@ -54,19 +64,27 @@ where
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2(_) => super::avx2::F32x8::call::<K>,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512(_) => super::avx512::F32x16::call::<K>,
+        Isa::Avx512(_) => {
+            if const { K::PLAIN } {
+                super::avx2::F32x8::call::<K>
+            } else {
+                super::avx512::F32x16::call::<K>
+            }
+        }
     }
 }
 
 /// Runs `$body` with `$S` bound to the vector type of the level, inside a function compiled for it. The arguments are passed
 /// by name with their types, references with the lifetime that stands in front of `$S`. `$body` is unsafe code, and so is
-/// the call.
+/// the call. With `plain` in front of the rest it is [`Kernel::PLAIN`].
 macro_rules! dispatch {
-    ($isa:expr, <$a:lifetime, $S:ident $(, $G:ident: $Bound:path)*> ($($name:ident: $ty:ty),* $(,)?) $(-> $Out:ty)? { $($body:tt)* }) => {{
+    ($isa:expr, plain $($rest:tt)*) => { $crate::simd::dispatch!(@any true, $isa, $($rest)*) };
+    (@any $plain:literal, $isa:expr, <$a:lifetime, $S:ident $(, $G:ident: $Bound:path)*> ($($name:ident: $ty:ty),* $(,)?) $(-> $Out:ty)? { $($body:tt)* }) => {{
         struct Body<$($G),*>(std::marker::PhantomData<($($G,)*)>);
         impl<$($G: $Bound),*> $crate::simd::Kernel for Body<$($G),*> {
             type Args<$a> = ($($ty,)*);
             type Out = $crate::simd::dispatch!(@out $($Out)?);
+            const PLAIN: bool = $plain;
             #[inline(always)]
             #[allow(unused_unsafe)]
             unsafe fn run<$S: $crate::simd::Simd>(($($name,)*): Self::Args<'_>) -> Self::Out {
@@ -76,10 +94,11 @@ macro_rules! dispatch {
         }
         $crate::simd::run::<Body<$($G),*>>($isa, ($($name,)*))
     }};
-    ($isa:expr, <$S:ident $(, $G:ident: $Bound:path)*> $($rest:tt)*) => {
-        $crate::simd::dispatch!($isa, <'args, $S $(, $G: $Bound)*> $($rest)*)
+    (@any $plain:literal, $isa:expr, <$S:ident $(, $G:ident: $Bound:path)*> $($rest:tt)*) => {
+        $crate::simd::dispatch!(@any $plain, $isa, <'args, $S $(, $G: $Bound)*> $($rest)*)
     };
     (@out) => { () };
     (@out $Out:ty) => { $Out };
+    ($isa:expr, $($rest:tt)*) => { $crate::simd::dispatch!(@any false, $isa, $($rest)*) };
 }
 pub(crate) use dispatch;

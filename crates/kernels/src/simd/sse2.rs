@@ -1,5 +1,6 @@
 //! Four floats in one SSE register, which every x86-64 has: what [`Isa::Scalar`](crate::Isa::Scalar) is there. It does what
-//! `scalar.rs` does for other machines; the compiler has a quarter of the work with it.
+//! `scalar.rs` does for other machines; the compiler has a quarter of the work with it. What takes more than a few
+//! instructions is a call: few machines run this level, and all carry its code.
 #![allow(clippy::undocumented_unsafe_blocks)] // One reason for all: the instructions belong to the architecture.
 
 use super::{Block, Kernel, Simd, operators};
@@ -77,7 +78,7 @@ impl Simd for F32x4 {
     unsafe fn store(self, to: *mut f32) {
         unsafe { _mm_storeu_ps(to, self.0) }
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn load_partial(from: *const f32, n: usize) -> Self {
         let mut lanes = [0.0; 4];
         unsafe {
@@ -85,7 +86,7 @@ impl Simd for F32x4 {
             Self::load(lanes.as_ptr())
         }
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn store_partial(self, to: *mut f32, n: usize) {
         let lanes = self.lanes();
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, n.min(4)) }
@@ -105,19 +106,19 @@ impl Simd for F32x4 {
             F32x4(_mm_unpacklo_ps(two, two))
         }
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn gather(from: *const f32, indices: __m128i) -> Self {
         let [a, b, c, d] = Self::from_bits(indices).lanes().map(|i| i.to_bits() as i32 as isize);
         unsafe { F32x4(_mm_set_ps(*from.offset(d), *from.offset(c), *from.offset(b), *from.offset(a))) }
     }
     // The product is exact in f64, so only the sum rounds, and then the result: as good as one rounding here, and far
     // quicker than the library's exact one.
-    #[inline(always)]
+    #[inline(never)]
     fn fma(self, by: Self, plus: Self) -> Self {
         let ([a, b], [c, d]) = (self.products(by), plus.doubles());
         Self::from_doubles(unsafe { [_mm_add_pd(a, c), _mm_add_pd(b, d)] })
     }
-    #[inline(always)]
+    #[inline(never)]
     fn fnma(self, by: Self, from: Self) -> Self {
         let ([a, b], [c, d]) = (self.products(by), from.doubles());
         Self::from_doubles(unsafe { [_mm_sub_pd(c, a), _mm_sub_pd(d, b)] })
@@ -147,23 +148,23 @@ impl Simd for F32x4 {
     fn sqrt(self) -> Self {
         F32x4(unsafe { _mm_sqrt_ps(self.0) })
     }
-    #[inline(always)]
+    #[inline(never)]
     fn floor(self) -> Self {
         let whole = self.round_even();
         let above = Self::select(self.lt(whole), Self::splat(1.0), Self::splat(0.0));
         (whole - above).with_sign_of(self)
     }
-    #[inline(always)]
+    #[inline(never)]
     fn ceil(self) -> Self {
         let whole = self.round_even();
         let below = Self::select(whole.lt(self), Self::splat(1.0), Self::splat(0.0));
         (whole + below).with_sign_of(self)
     }
-    #[inline(always)]
+    #[inline(never)]
     fn trunc(self) -> Self {
         self.abs().floor().with_sign_of(self)
     }
-    #[inline(always)]
+    #[inline(never)]
     fn round_even(self) -> Self {
         self.abs().rounded().with_sign_of(self)
     }
@@ -171,7 +172,7 @@ impl Simd for F32x4 {
     fn recip(self) -> Self {
         Self::splat(1.0) / self
     }
-    #[inline(always)]
+    #[inline(never)]
     fn ldexp(self, n: Self) -> Self {
         // In doubles the power and the product are exact, so that only the result is rounded.
         let [low, high] = self.doubles();
@@ -287,7 +288,7 @@ impl Simd for F32x4 {
     fn reduce_add4(four: [Self; 4]) -> [f32; 4] {
         four.map(|v| v.reduce_add())
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn transpose(b: Block) {
         for column in 0..b.width {
             for row in 0..b.to_width {

@@ -10,7 +10,7 @@ use carafe_tensor::ElementType;
 /// Best first; equal ones keep their order.
 pub(crate) fn sort(candidates: &mut [Candidate], model: &Model) {
     let precision = precision(model);
-    candidates.sort_by_key(|c| (!has(&*c.device, precision), rank(&*c.device)));
+    carafe_graph::sort_by_key(candidates, |c| (!has(&*c.device, precision), rank(&*c.device)));
 }
 
 /// Whether it is something beside the host, which takes its time to compile for.

@@ -80,7 +80,7 @@ impl Shared {
     fn another(&self, tried: &[usize]) -> Option<usize> {
         let slots = self.state().slots.clone();
         let mut order: Vec<usize> = (0..slots.len()).filter(|i| !tried.contains(i)).collect();
-        order.sort_by_key(|&i| !matches!(slots[i], Slot::Ready(_)));
+        carafe_graph::sort_by_key(&mut order, |&i| !matches!(slots[i], Slot::Ready(_)));
         order.into_iter().find(|&i| self.compiled(i).is_ok())
     }
 }

@@ -251,7 +251,7 @@ impl Splitter<'_> {
             stack.extend(self.model.node(id).inputs().iter().map(|v| v.node).filter(|n| seen.insert(*n)));
         }
         let mut cone: Vec<NodeId> = seen.into_iter().collect();
-        cone.sort_by_key(|n| self.place[n.0 as usize]);
+        carafe_graph::sort_by_key(&mut cone, |n| self.place[n.0 as usize]);
         cone
     }
 

@@ -50,7 +50,7 @@ pub(super) fn infer_rows(
 
 /// Brings the rows of one image into order of score and keeps the best.
 pub(super) fn keep_best(rows: &mut Vec<Row>, keep_top_k: i64) {
-    rows.sort_by(|a, b| descending(a.score, b.score).then((a.class, a.index).cmp(&(b.class, b.index))));
+    carafe_graph::sort_by(rows, |a, b| descending(a.score, b.score).then((a.class, a.index).cmp(&(b.class, b.index))));
     rows.truncate(limit(keep_top_k).unwrap_or(usize::MAX));
 }
 
@@ -71,11 +71,11 @@ pub(super) fn put_rows(
     let mut rows: Vec<Row> = images.into_iter().flatten().collect();
     if across_batch {
         match sort {
-            SortResult::Score => rows.sort_by(|a, b| {
+            SortResult::Score => carafe_graph::sort_by(&mut rows, |a, b| {
                 descending(a.score, b.score)
                     .then_with(|| (a.image, a.class, a.index).cmp(&(b.image, b.class, b.index)))
             }),
-            SortResult::ClassId => rows.sort_by(|a, b| {
+            SortResult::ClassId => carafe_graph::sort_by(&mut rows, |a, b| {
                 (a.class, a.image).cmp(&(b.class, b.image)).then(descending(a.score, b.score)).then(a.index.cmp(&b.index))
             }),
             SortResult::None => {}

@@ -478,9 +478,9 @@ fn detect(
         found.extend(kept.into_iter().map(|prior| Detection { class, prior, score: scores.at(prior, class) }));
     }
     if let Some(keep) = op.keep_top_k.first().copied().and_then(limit).filter(|&k| k < found.len()) {
-        found.sort_by(|a, b| descending(a.score, b.score).then(a.prior.cmp(&b.prior)));
+        carafe_graph::sort_by(&mut found, |a, b| descending(a.score, b.score).then(a.prior.cmp(&b.prior)));
         found.truncate(keep);
-        found.sort_by_key(|d| d.class);
+        carafe_graph::sort_by_key(&mut found, |d| d.class);
     }
     found
 }

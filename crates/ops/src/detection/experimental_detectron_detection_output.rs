@@ -108,7 +108,7 @@ impl ExperimentalDetectronDetectionOutput {
         }
         let most = self.max_detections_per_image as usize;
         if found.len() > most {
-            found.sort_by(|a, b| descending(a.score, b.score).then(a.roi.cmp(&b.roi)));
+            carafe_graph::sort_by(&mut found, |a, b| descending(a.score, b.score).then(a.roi.cmp(&b.roi)));
             found.truncate(most);
         }
         found

@@ -214,7 +214,7 @@ impl MulticlassNms {
         }
         keep_best(&mut rows, self.keep_top_k);
         if self.sort_result_type == SortResult::ClassId && !self.sort_result_across_batch {
-            rows.sort_by(by_class);
+            carafe_graph::sort_by(&mut rows, by_class);
         }
         rows
     }

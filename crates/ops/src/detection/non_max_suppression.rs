@@ -298,7 +298,7 @@ pub(super) fn select_all(
 /// Stores the indices, and the scores and count where the operation has them.
 pub(super) fn put_selection(cx: &mut EvalCx<'_>, mut rows: Vec<Selected>, by_score: bool) -> Result<()> {
     if by_score {
-        rows.sort_by(|a, b| {
+        carafe_graph::sort_by(&mut rows, |a, b| {
             descending(a.score, b.score).then_with(|| (a.image, a.class, a.index).cmp(&(b.image, b.class, b.index)))
         });
     }

@@ -118,7 +118,7 @@ impl Found {
         let ends = begins.iter().skip(1).copied().chain([n]);
         let mut runs: Vec<(usize, usize)> = begins.iter().copied().zip(ends).collect();
         if !sorted {
-            runs.sort_by_key(|&(begin, _)| order[begin]);
+            carafe_graph::sort_by_key(&mut runs, |&(begin, _)| order[begin]);
         }
         let mut inverse = vec![0; n];
         for (number, &(begin, end)) in runs.iter().enumerate() {

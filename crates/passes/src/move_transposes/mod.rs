@@ -67,7 +67,7 @@ fn orders(model: &Model) -> Vec<Vec<usize>> {
         }
     }
     let mut all: Vec<(Vec<usize>, usize)> = met.into_iter().filter(|(_, n)| *n > 1).collect();
-    all.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    carafe_graph::sort_by_key(&mut all, |(_, n)| std::cmp::Reverse(*n));
     let both = |order: Vec<usize>| match inverse(&order) {
         back if back == order => vec![order],
         back => vec![order, back],

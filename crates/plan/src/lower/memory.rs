@@ -139,7 +139,7 @@ pub(super) fn plan<B: Backend>(chosen: Selection<B>) -> Plan<B> {
 fn arrange(blocks: &mut [Block], alignment: usize) -> usize {
     blocks.iter_mut().for_each(|b| b.bytes = b.bytes.next_multiple_of(alignment));
     let mut order: Vec<usize> = (0..blocks.len()).collect();
-    order.sort_by_key(|&b| (std::cmp::Reverse(blocks[b].bytes), b));
+    carafe_graph::sort_by_key(&mut order, |&b| (std::cmp::Reverse(blocks[b].bytes), b));
     let mut placed: Vec<usize> = vec![];
     let mut whole = 0;
     for b in order {
@@ -165,7 +165,7 @@ fn arrange(blocks: &mut [Block], alignment: usize) -> usize {
 /// one of its own; the bytes of each.
 fn share_buffers(blocks: &mut [Block]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..blocks.len()).collect();
-    order.sort_by_key(|&b| (blocks[b].first, b));
+    carafe_graph::sort_by_key(&mut order, |&b| (blocks[b].first, b));
     // Bytes of each buffer, and the last step that needs it.
     let mut buffers: Vec<(usize, usize)> = vec![];
     for b in order {

@@ -127,7 +127,7 @@ impl CacheStore {
                 all.push(CacheEntry { info: entry::read_info(&path), path, bytes, last_used });
             }
         }
-        all.sort_by(|a, b| (a.last_used, &a.path).cmp(&(b.last_used, &b.path)));
+        carafe_graph::sort_by(&mut all, |a, b| (a.last_used, &a.path).cmp(&(b.last_used, &b.path)));
         Ok(all)
     }
 

@@ -31,7 +31,7 @@ pub(super) fn structure(graph: &mut SourceGraph) -> Result<()> {
     let (frames, mut frame_of) = frames(&graph.nodes, &producers, &list)?;
     let flows = flows(&graph.nodes, &list);
     let mut by_depth: Vec<usize> = (0..frames.len()).collect();
-    by_depth.sort_by_key(|f| std::cmp::Reverse(frames[*f].depth));
+    carafe_graph::sort_by_key(&mut by_depth, |f| std::cmp::Reverse(frames[*f].depth));
     let mut taken = HashSet::new();
     for f in by_depth {
         let producers = Producers::of(&graph.nodes);

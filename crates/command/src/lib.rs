@@ -1,0 +1,32 @@
+//! What the `carafe` command does. Exit codes: 0 success, 1 bad input or model or a device that fails its checks, 2 wrong
+//! usage.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod explain;
+mod inputs;
+mod log;
+mod outputs;
+mod progress;
+mod utterances;
+
+use carafe::ErrorKind;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Does what the arguments of the process ask for.
+pub fn main() -> ExitCode {
+    carafe::report_crashes();
+    carafe::log::set_hook(carafe::log::Level::Info, log::print);
+    let cli = args::Cli::parse();
+    match commands::run(cli) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("carafe: {}", carafe::printable(&e.to_string()));
+            ExitCode::from(if e.kind() == ErrorKind::Usage { 2 } else { 1 })
+        }
+    }
+}
