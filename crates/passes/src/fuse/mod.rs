@@ -38,6 +38,7 @@ mod fuse_softplus;
 mod fuse_tree_walk;
 mod spell_batch_norm;
 mod store_weights;
+mod widen_weights;
 
 pub use fold_batch_norm::FoldBatchNorm;
 pub use fold_scale::FoldScale;
@@ -66,6 +67,7 @@ pub use fuse_softplus::FuseSoftPlus;
 pub use fuse_tree_walk::FuseTreeWalk;
 pub use spell_batch_norm::SpellBatchNorm;
 pub use store_weights::StoreWeights;
+pub use widen_weights::WidenWeights;
 
 use carafe_graph::Pass;
 
