@@ -345,7 +345,7 @@ def of_gluoncv(name, size):
     if name.startswith(("fcn", "deeplab", "psp", "icnet", "danet")):
         known |= {"crop_size": size[0], "base_size": size[0]}
     # Scores of CenterNet that are all 1 have no order.
-    gamma = (0.2, 0.5) if name.startswith("center_net") else (0.5, 1.5)
+    gamma = (0.4, 0.9) if name.startswith("center_net") else (0.5, 1.5)
     return of_block(get_model(name, **known), {"data": picture(1, 3, *size)}, gamma)
 
 
