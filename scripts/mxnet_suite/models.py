@@ -22,7 +22,7 @@ PART = 1e-2
 
 HELP = """
 Writes networks with seeded weights (Gluon's model zoo, SSD of both generations, a YOLOv3 head, a Faster R-CNN, segmentation, an
-LSTM language model, a layer of BERT, a spatial transformer), asks MXNet for their outputs, runs `carafe run` on the symbol and
+LSTM language model, a layer of BERT, a spatial transformer; those of GluonCV where it is installed), asks MXNet for their outputs, runs `carafe run` on the symbol and
 `carafe convert`, runs OpenVINO on the IR, and prints the relative error of both against MXNet. Further models: put
 NAME-symbol.json and NAME-NNNN.params anywhere under DIR, with NAME.inputs.json, {"data": [1, 3, 12, 12]}.
 

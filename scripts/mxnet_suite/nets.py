@@ -44,8 +44,18 @@ def picture(*shape, seed=1):
     return (base + 0.1 * rng.normal(size=shape)).astype(np.float32)
 
 
-def of_block(block, inputs):
-    block.initialize(mx.init.Xavier(), force_reinit=True)
+class Start(mx.init.Xavier):
+    """Vectors have no fans; they are replaced later where they matter."""
+
+    def _init_weight(self, name, array):
+        if array.ndim > 1:
+            super()._init_weight(name, array)
+        else:
+            array[:] = 0.5
+
+
+def of_block(block, inputs, gamma=(0.5, 1.5)):
+    block.initialize(Start(), force_reinit=True)
     variables = [mx.sym.var(k) for k in inputs]
     block(*[mx.nd.array(v, dtype=v.dtype) for v in inputs.values()])
     symbol = block(*variables)
@@ -60,7 +70,7 @@ def of_block(block, inputs):
         elif name.endswith(("running_var", "moving_var")):
             value = mx.nd.array(rng.uniform(0.5, 1.5, value.shape))
         elif name.endswith("gamma"):
-            value = mx.nd.array(rng.uniform(0.5, 1.5, value.shape))
+            value = mx.nd.array(rng.uniform(*gamma, value.shape))
         (aux if name in states else args)[name] = value
     return Net(symbol, args, aux, inputs)
 
@@ -312,3 +322,35 @@ NETS |= {
     "bert-layer": lambda: of_block(Attention(), {"data": tokens(2, 9), "length": np.array([9, 5], np.float32)}),
     "spatial": spatial,
 }
+
+
+# Networks of GluonCV, where that is installed: name and size of the picture.
+GLUONCV = {
+    "ssd_300_vgg16_atrous_voc": (300, 300), "ssd_512_resnet50_v1_voc": (288, 288), "ssd_512_mobilenet1.0_voc": (256, 256),
+    "yolo3_darknet53_voc": (224, 224), "yolo3_mobilenet1.0_voc": (224, 224), "center_net_resnet18_v1b_voc": (256, 256),
+    "center_net_resnet18_v1b_dcnv2_voc": (256, 256), "faster_rcnn_resnet50_v1b_voc": (224, 256), "fcn_resnet50_voc": (224, 224), "deeplab_resnet50_ade": (224, 224),
+    "psp_resnet50_ade": (240, 240), "mobilenetv3_small": (224, 224), "resnest14": (224, 224), "se_resnext50_32x4d": (224, 224),
+    "simple_pose_resnet18_v1b": (256, 192), "alpha_pose_resnet101_v1b_coco": (256, 192), "icnet_resnet50_citys": (256, 256), "danet_resnet50_citys": (128, 128),
+    "cifar_resnet20_v1": (32, 32), "senet_154": (224, 224), "hrnet_w18_small_v1_c": (224, 224), "googlenet": (224, 224),
+}
+
+
+def of_gluoncv(name, size):
+    from gluoncv.model_zoo import get_model
+
+    mx.random.seed(3)
+    known = {"pretrained": False}
+    if not name.startswith(("mobilenetv3", "resnest", "se_", "cifar", "senet", "hrnet", "googlenet")):
+        known["pretrained_base"] = False
+    if name.startswith(("fcn", "deeplab", "psp", "icnet", "danet")):
+        known |= {"crop_size": size[0], "base_size": size[0]}
+    # Scores of CenterNet that are all 1 have no order.
+    gamma = (0.4, 0.9) if name.startswith("center_net") else (0.5, 1.5)
+    return of_block(get_model(name, **known), {"data": picture(1, 3, *size)}, gamma)
+
+
+try:
+    import gluoncv  # noqa: F401
+except ImportError:
+    GLUONCV = {}
+NETS |= {f"gluoncv-{name}": (lambda name=name, size=size: of_gluoncv(name, size)) for name, size in GLUONCV.items()}

@@ -1,8 +1,8 @@
 """What MXNet gives for one network, by a process of its own: `python -m mxnet_suite.reference NAME DIR WORK`;
 without arguments it lists the networks.
 
-MXNet's own kernels are asked where they have the operators; those of oneDNN run recurrent layers. Networks of the zoo are computed
-in doubles: what differs then is the rounding of the other side.
+MXNet's own kernels are asked where they have the operators; those of oneDNN run recurrent layers. Classifiers and segmentations are
+computed in doubles: what differs then is the rounding of the other side.
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 RECURRENT = {"lstm-lm"}
+DOUBLES = tuple(["zoo-"] + [f"gluoncv-{n}" for n in "alpha cifar danet deeplab fcn google hrnet icnet mobilenet psp se_ senet simple".split()])
 
 
 def environment(name):
@@ -43,7 +44,7 @@ def main(name, folder, work):
         net.save(str(Path(work) / "net"))
     else:
         net = stored(str(Path(folder) / name))
-    found = net.run(np.float64 if name.startswith("zoo-") else None)
+    found = net.run(np.float64 if name.startswith(DOUBLES) else None)
     arrays = {f"in:{k}": v for k, v in net.inputs.items()} | {f"out:{i}": v for i, v in enumerate(found)}
     np.savez(Path(work) / "reference.npz", **arrays)
     nodes = len(json.loads(net.symbol.tojson())["nodes"])

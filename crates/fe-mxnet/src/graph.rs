@@ -56,8 +56,15 @@ pub(crate) fn of_parts(parts: Parts, request: &ReadRequest<'_>) -> Result<Source
     }
     check_weights(&lacking, &values)?;
     inputs::give_shapes(&mut graph.inputs, request.input_shapes);
-    graph.outputs = Some(symbol.heads.iter().map(|e| SourceValue::unknown(names.value(*e))).collect());
+    graph.outputs = Some(symbol.heads.iter().map(|e| head(&symbol, *e, &names)).collect());
     Ok(graph)
+}
+
+// An output, also under the name that MXNet has for it.
+fn head(symbol: &Symbol, e: Entry, names: &Names) -> SourceValue {
+    let own =
+        (e.output == 0 && !symbol.nodes[e.node].is_variable()).then(|| format!("{}_output", symbol.nodes[e.node].name));
+    SourceValue { names: own.into_iter().collect(), ..SourceValue::unknown(names.value(e)) }
 }
 
 fn check_weights(lacking: &[&str], values: &Values) -> Result<()> {

@@ -66,7 +66,7 @@ pub(super) trait MxCx {
 }
 
 fn bad(n: &NodeCx<'_>, name: &str, wanted: &str, found: &AttrValue) -> carafe_graph::Error {
-    n.fail(format!("attribute `{name}` must be {wanted}, found `{found}`"))
+    n.fail(format!("attribute `{name}` must be {wanted}, found {found}"))
 }
 
 // The text of a setting that is no list; rewrites may have put a number there.

@@ -92,7 +92,7 @@ fn a_weight_without_a_value_is_named() {
 fn an_operator_and_a_setting_that_nobody_knows_are_named() {
     refused(&SCALE.replace("elemwise_mul", "acme_mul"), Some(&params()), &["1 x `acme_mul`", "node `y`"]);
     let text = SCALE.replace(r#""name": "y","#, r#""name": "y", "attrs": {"colour": "red"},"#);
-    refused(&text, Some(&params()), &["node `y` (elemwise_mul)", "`colour` = red"]);
+    refused(&text, Some(&params()), &["node `y` (elemwise_mul)", "`colour` = \"red\""]);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_setting_of_another_kind_is_refused_with_what_was_expected() {
             {{"op": "Reshape", "name": "y", "attrs": {attrs}, "inputs": [[0, 0, 0]]}}], "heads": [[1, 0, 0]]}}"#
         )
     };
-    refused(&text(r#"{"shape": "red"}"#), None, &["`shape` must be whole numbers, found `red`"]);
+    refused(&text(r#"{"shape": "red"}"#), None, &["`shape` must be whole numbers, found \"red\""]);
     refused(&text(r#"{"shape": "(-4, 2)"}"#), None, &["the two parts must follow"]);
     refused(&text(r#"{"shape": "(-9, 2)"}"#), None, &["-9 in `shape` means nothing"]);
     refused(&text(r#"{"shape": "(-1, 2)", "reverse": "maybe"}"#), None, &["`reverse` must be True or False"]);
@@ -142,6 +142,7 @@ fn names_that_do_not_fit_the_arrays_are_refused() {
     let mut two = params();
     let at = two.len() - "arg:w".len() - 16;
     two[at] = 2;
+    two.extend([0; 16]);
     refused(SCALE, Some(&two), &["1 arrays and 2 names"]);
     let mut none = params();
     none.truncate(at);

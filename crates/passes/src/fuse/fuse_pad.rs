@@ -141,6 +141,11 @@ fn widened(model: &Model, root: NodeId, pad: &Padding) -> std::result::Result<Op
                     return Err("the pooling leaves its own pads out of the mean");
                 }
                 pad.widen(&mut op.auto_pad, &mut op.pads_begin, &mut op.pads_end)?;
+                let all =
+                    Padding { x: pad.x, begin: op.pads_begin.clone(), end: op.pads_end.clone(), value: pad.value };
+                if !all.below(&op.kernel) {
+                    return Err("a window may see nothing but padding");
+                }
                 op.exclude_pad = false;
                 return Ok(Arc::new(op));
             }
@@ -285,6 +290,11 @@ mod tests {
             let x = g.input(&[1, 2, 5, 5]);
             let y = padded(g, x, BEGIN, END, f64::NEG_INFINITY);
             g.op(largest(2), &[y])
+        });
+        stays(&FusePad, "nothing but padding", |g| {
+            let x = g.input(&[1, 2, 5, 5]);
+            let y = padded(g, x, &[0; 4], &[0, 0, 3, 0], 0.0);
+            g.op(average(false, 0, Rounding::Floor), &[y])
         });
         stays(&FusePad, "windows that do not fit", |g| {
             let x = g.input(&[1, 2, 5, 5]);
