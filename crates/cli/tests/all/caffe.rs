@@ -260,6 +260,7 @@ fn a_sum_of_many_terms_in_a_list_of_custom_layers_is_read() {
 #[test]
 fn the_help_of_framework_lists_what_is_read() {
     let (help, _) = ok(&["convert", "--help"]);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("one of those that can be read: onnx, tf, tflite, paddle, caffe, ir"), "{help}");
     let model = format!("{FIXTURES}/convolution.prototxt");
     let err = fails(&["convert", &model, "--framework", "mxnet", "-o", "x.xml"]);

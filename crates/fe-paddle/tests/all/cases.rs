@@ -115,7 +115,7 @@ const PATHS: &[(&str, Run)] = &[
 impl Case {
     fn request(&self) -> ReadRequest<'_> {
         let mut request = ReadRequest::from_bytes(&self.model);
-        request.weights = Some(Content::Bytes(&self.weights)).filter(|_| self.weights.len() > 0);
+        request.weights = Some(Content::Bytes(&self.weights)).filter(|_| !self.weights.is_empty());
         request
     }
 
