@@ -122,7 +122,6 @@ impl Case {
     fn run(&self, core: &Core, model: &Model) -> Result<(), String> {
         let compiled = core.compile_model(model, "CPU", &Properties::new()).map_err(|e| e.to_string())?;
         let request = compiled.create_infer_request();
-        // A program may have inputs that only a device with folded shapes can do without; here all are there.
         if model.parameters().len() != self.inputs.len() {
             return Err(format!("{} inputs, expected {}", model.parameters().len(), self.inputs.len()));
         }
