@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-TOLERANCE = 1e-3  # of the largest value of an output: nets of a hundred layers add up rounding in another order
+TOLERANCE = 1e-4  # of the largest value of an output
 ROOT = Path(__file__).resolve().parents[2]
 
 # Programs inside of packages, and sizes to run them with.

@@ -1,4 +1,4 @@
-"""Runs an IR by OpenVINO in a process of its own: its threads and those of Paddle do not get along in one.
+"""Runs an IR by OpenVINO in a process of its own, so that a crash of it is a row of the table and not the end.
 
     peer_openvino.py MODEL.xml INPUTS.npz OUTPUTS.npz
 """

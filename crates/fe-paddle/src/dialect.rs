@@ -3,6 +3,7 @@
 use crate::attributes::is_without_meaning;
 use crate::types::element_type;
 use carafe_frontend::{Dialect, SourceNode, Words};
+use carafe_graph::AttrValue;
 use carafe_tensor::ElementType;
 
 static WORDS: Words = Words {
@@ -63,11 +64,26 @@ const OF_KERNELS: &[&str] = &[
 
 pub(crate) struct PaddleDialect;
 
+// Whether a switch is on, or a name or a list is given.
+fn is_set(value: &AttrValue) -> bool {
+    match value {
+        AttrValue::Bool(on) => *on,
+        AttrValue::Str(name) => !name.is_empty(),
+        AttrValue::Ints(list) => !list.is_empty(),
+        _ => false,
+    }
+}
+
 impl Dialect for PaddleDialect {
     fn words(&self) -> &Words {
         &WORDS
     }
-    fn is_annotation(&self, _: &SourceNode, attribute: &str) -> bool {
+    fn is_annotation(&self, node: &SourceNode, attribute: &str) -> bool {
+        // Work that a pass of a device fused into the operator is no annotation.
+        let is_fused = attribute.starts_with("fuse") && node.attrs.get(attribute).is_some_and(is_set);
+        if is_fused {
+            return false;
+        }
         // `X0_threshold`: the scale that a slot was observed to have.
         let slot = attribute.strip_suffix("_threshold");
         let is_scale = slot.is_some_and(|s| s.ends_with(|c: char| c.is_ascii_digit()));

@@ -41,7 +41,8 @@ fn run(args: &[&str]) -> Vec<u8> {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let out = folder(&format!("out-{}", RUNS.fetch_add(1, Ordering::Relaxed)));
     ok(&[&["run"], args, &["--fill", "random", "-o", text(&out)]].concat());
-    let files: Vec<PathBuf> = std::fs::read_dir(out).unwrap().map(|f| f.unwrap().path()).collect();
+    let files = std::fs::read_dir(out).unwrap().map(|f| f.unwrap().path());
+    let files: Vec<PathBuf> = files.filter(|f| f.extension().is_some_and(|e| e == "npy")).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     std::fs::read(&files[0]).unwrap()
 }

@@ -29,7 +29,7 @@ pub(super) trait Slots {
     fn known_int(&mut self, attribute: &str, slots: &[&str], default: i64) -> Result<i64>;
     /// A number in the type of a value: of a slot, or of the attribute.
     fn number_of(&mut self, attribute: &str, slots: &[&str], default: f64, like: Value) -> Result<Value>;
-    /// Puts axes of a value into the order that channels first has, and says whether something was done.
+    /// Whether an attribute names a layout with the channels last.
     fn is_channels_last(&self, attribute: &str) -> Result<bool>;
     /// The value without axes: an element of a vector of one.
     fn as_scalar(&mut self, v: Value) -> Result<Value>;

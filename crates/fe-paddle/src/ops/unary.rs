@@ -135,12 +135,7 @@ fn cast(n: &mut NodeCx<'_>) -> Result<Outputs> {
         Some(ty) => ty,
         None => n.dtype("dtype")?.ok_or_else(|| n.fail("`out_dtype` is missing"))?,
     };
-    composed(n, |n, x| cast_to(n, x, ty))
-}
-
-/// The value in another element type; itself, under another name, when it has that already.
-pub(super) fn cast_to(n: &mut NodeCx<'_>, x: Value, ty: ElementType) -> Result<Value> {
-    n.convert(x, ty)
+    composed(n, |n, x| n.convert(x, ty))
 }
 
 fn clip(n: &mut NodeCx<'_>) -> Result<Outputs> {

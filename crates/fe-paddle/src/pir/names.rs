@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 static OPS: LazyLock<HashMap<&str, OpNames>> = LazyLock::new(|| {
     let lines = include_str!("ops.txt").lines().filter(|l| !l.starts_with('#'));
-    lines.filter_map(|line| parse(line)).collect()
+    lines.filter_map(parse).collect()
 });
 
 /// The names of an operator.

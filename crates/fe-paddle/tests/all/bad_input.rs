@@ -91,6 +91,14 @@ fn an_attribute_that_is_not_known_is_named() {
 }
 
 #[test]
+fn an_operator_with_fused_work_is_refused_and_not_misread() {
+    let on = Message::new().text(1, "fuse_with_relu").int(2, 6).int(10, 1);
+    let off = Message::new().text(1, "fuse_with_relu").int(2, 6).int(10, 0);
+    check_error(&single(&[], &[with(relu(), &[on])]), None, "`fuse_with_relu`");
+    assert!(read(&single(&[], &[with(relu(), &[off])]).0, None).is_ok());
+}
+
+#[test]
 fn a_slot_that_is_empty_is_named() {
     check_error(&single(&[], &[operator("relu", &[("Y", &["x"])], &[("Out", &["y"])])]), None, "slot `X` is empty");
 }

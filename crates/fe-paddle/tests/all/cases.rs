@@ -115,14 +115,13 @@ const PATHS: &[(&str, Run)] = &[
 impl Case {
     fn request(&self) -> ReadRequest<'_> {
         let mut request = ReadRequest::from_bytes(&self.model);
-        request.weights = Some(Content::Bytes(&self.weights)).filter(|_| self.weights.len() > 0);
+        request.weights = Some(Content::Bytes(&self.weights)).filter(|_| !self.weights.is_empty());
         request
     }
 
     fn run(&self, core: &Core, model: &Model) -> Result<(), String> {
         let compiled = core.compile_model(model, "CPU", &Properties::new()).map_err(|e| e.to_string())?;
         let request = compiled.create_infer_request();
-        // A program may have inputs that only a device with folded shapes can do without; here all are there.
         if model.parameters().len() != self.inputs.len() {
             return Err(format!("{} inputs, expected {}", model.parameters().len(), self.inputs.len()));
         }
