@@ -155,6 +155,7 @@ macro_rules! clear {
 
 /// `M0` rows from the first start, `M1` from the second; `W` counts columns in eights. The table that names it is handed out
 /// only where the instructions of `OP` were detected.
+#[allow(clippy::absurd_extreme_comparisons)] // The last row has number 13 and the first 0, among others.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 unsafe fn tile<const OP: usize, const M0: usize, const M1: usize, const W: usize>(task: &Task) {
     let mut s = [[_mm512_setzero_ps(); 2]; ROWS];
