@@ -63,8 +63,8 @@ impl FoldConstants {
         if op.is::<Constant>() || op.is::<Parameter>() || op.is::<ResultOp>() {
             return None;
         }
-        // Made by a device that computes with the integers.
-        if op.is::<Dequantize>() {
+        // Made by a device that computes with the integers of weights, which are a second input.
+        if op.is::<Dequantize>() && model.users(id.into()).iter().any(|u| u.input == 1) {
             return None;
         }
         if info.random || info.stateful || info.sink || node.outputs().is_empty() {
