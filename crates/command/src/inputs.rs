@@ -191,7 +191,7 @@ impl Filler {
         let dims = port
             .shape
             .dims()
-            .ok_or_else(|| Error::usage(format!("input `{}` has no known rank; give it a file", port.name)))?;
+            .ok_or_else(|| Error::usage(format!("input `{}` has no known rank; give it a file, or a shape with `--shape`", port.name)))?;
         let shape: Vec<usize> = dims.iter().map(|d| d.size().unwrap_or(d.min().max(1) as usize)).collect();
         if port.ty.is_dynamic() {
             return Err(Error::usage(format!("input `{}` has no known element type; give it a file", port.name)));
