@@ -1,10 +1,12 @@
 //! What only Paddle has: operators without names, slots, and attributes of libraries that say nothing about the result.
 
 use crate::attributes::is_without_meaning;
+use crate::ops::is_over_sequences;
 use crate::types::element_type;
-use carafe_frontend::{Dialect, SourceNode, Words};
+use carafe_frontend::{Dialect, Log, RuleSet, SourceGraph, SourceNode, Words};
 use carafe_graph::AttrValue;
 use carafe_tensor::ElementType;
+use std::collections::BTreeSet;
 
 static WORDS: Words = Words {
     node: "operator",
@@ -74,9 +76,30 @@ fn is_set(value: &AttrValue) -> bool {
     }
 }
 
+// Operators over packed sequences, of a program and its blocks.
+fn over_sequences<'g>(graph: &'g SourceGraph, into: &mut BTreeSet<&'g str>) {
+    for node in &graph.nodes {
+        if is_over_sequences(&node.op_type) {
+            into.insert(&node.op_type);
+        }
+        node.graphs().for_each(|(_, inner)| over_sequences(inner, into));
+    }
+}
+
 impl Dialect for PaddleDialect {
     fn words(&self) -> &Words {
         &WORDS
+    }
+    fn prepare(&self, graph: &SourceGraph, _rules: &RuleSet, log: &Log<'_>) {
+        let mut found = BTreeSet::new();
+        over_sequences(graph, &mut found);
+        if !found.is_empty() {
+            let names = found.into_iter().collect::<Vec<_>>().join(", ");
+            log.warn(format!(
+                "the program has operators over packed sequences (LoD): {names}; all rows of an input \
+                 are one sequence here, so run one sequence at a time"
+            ));
+        }
     }
     fn is_annotation(&self, node: &SourceNode, attribute: &str) -> bool {
         // Work that a pass of a device fused into the operator is no annotation.

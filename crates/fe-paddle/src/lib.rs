@@ -5,7 +5,7 @@
 //! one port. An attribute that is computed is an input of the attribute's name, or of the slot that Paddle has for it
 //! (`StartsTensor`). Operators of Paddle 3 come under the names of a `ProgramDesc` (`reshape2`, `elementwise_add`), element types in
 //! attributes as `Type` there and as the number of `VarType` here. An array of tensors is a sequence while its length is known, and
-//! inside of loops one tensor with its elements along the first axis.
+//! inside of loops one tensor with its elements along the first axis. There is no level of detail (LoD): all rows are one sequence.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

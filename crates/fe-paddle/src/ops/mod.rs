@@ -8,6 +8,7 @@ mod control;
 mod convolution;
 mod indexing;
 mod linear;
+mod lod;
 mod movement;
 mod normalization;
 mod padding;
@@ -28,6 +29,8 @@ mod windows;
 
 use carafe_frontend::StaticRule;
 
+pub(crate) use lod::is_over_sequences;
+
 /// All rules.
 pub(crate) fn all() -> Vec<StaticRule> {
     [
@@ -39,6 +42,7 @@ pub(crate) fn all() -> Vec<StaticRule> {
         convolution::RULES,
         indexing::RULES,
         linear::RULES,
+        lod::RULES,
         movement::RULES,
         normalization::RULES,
         padding::RULES,

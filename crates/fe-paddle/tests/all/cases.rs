@@ -29,6 +29,7 @@ families! {
         detection,
         indexing,
         linear,
+        lod,
         movement,
         normalization,
         old,
