@@ -188,10 +188,9 @@ fn layout(model: &Model, index: usize) -> Option<Layout> {
 impl Filler {
     /// Dynamic dimensions become 1, or their lower bound if that is greater.
     fn fill(&self, port: &Port, index: usize) -> Result<Tensor> {
-        let dims = port
-            .shape
-            .dims()
-            .ok_or_else(|| Error::usage(format!("input `{}` has no known rank; give it a file, or a shape with `--shape`", port.name)))?;
+        let dims = port.shape.dims().ok_or_else(|| {
+            Error::usage(format!("input `{}` has no known rank; give it a file, or a shape with `--shape`", port.name))
+        })?;
         let shape: Vec<usize> = dims.iter().map(|d| d.size().unwrap_or(d.min().max(1) as usize)).collect();
         if port.ty.is_dynamic() {
             return Err(Error::usage(format!("input `{}` has no known element type; give it a file", port.name)));

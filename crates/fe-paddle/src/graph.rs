@@ -175,6 +175,10 @@ impl Builder<'_> {
     fn feed(&mut self, op: &Operator, values: &mut Values) -> Result<Option<SourceNode>> {
         let col = op.attrs.read("col", Some(self.inputs.len() as i64))?;
         for var in op.output("Out") {
+            // The marks of later values are not shown, so two inputs would have one name.
+            if self.inputs.iter().any(|(_, v)| v.name.split(MARK).next() == Some(var)) {
+                return Err(Error::invalid(format!("input `{var}` is fed twice")));
+            }
             let name = self.fresh(var);
             values.insert(var.clone(), name.clone());
             let ty = self.variables.get(var.as_str()).map(|v| v.ty.clone());

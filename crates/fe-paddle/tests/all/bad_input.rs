@@ -110,6 +110,13 @@ fn a_variable_that_nothing_writes_is_named() {
 }
 
 #[test]
+fn an_input_that_is_fed_twice_is_refused() {
+    let feed = operator("feed", &[("X", &["feed"])], &[("Out", &["x"])]);
+    let e = read(&single(&[], &[feed, relu()]).0, None).unwrap_err().to_string();
+    assert!(e.contains("input `x` is fed twice"), "{e}");
+}
+
+#[test]
 fn an_operator_that_reads_and_writes_one_variable_is_no_cycle() {
     let twice = operator("relu", &[("X", &["x"])], &[("Out", &["x"])]);
     let model = read(&single(&[], &[twice.clone(), twice, relu()]).0, None).unwrap();
