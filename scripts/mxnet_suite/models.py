@@ -38,7 +38,7 @@ def parse(argv):
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[], help="pattern over names; may be repeated")
     parser.add_argument("--carafe", metavar="PATH", type=Path, default=ROOT / "target" / "release" / "carafe")
     parser.add_argument("--device", metavar="NAME", default="CPU")
-    parser.add_argument("--tolerance", metavar="X", type=float, default=2e-4)
+    parser.add_argument("--tolerance", metavar="X", type=float, default=1e-4)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all figures")
     return parser.parse_args(argv)
 
