@@ -1,9 +1,9 @@
 //! The epilogue of a matrix product or convolution inside its step, sorted into what the kernels do in registers (a bias, one
 //! sum, one function) and a program for the rest.
 
-use super::elements::{act_of, names, program};
+use super::elements::act_of;
+use super::tile_program::{Rest, name_of};
 use super::{Io, Site};
-use carafe_kernels::eltwise::{Program, TileInput, TileProgram};
 use carafe_kernels::{Act, Epilogue};
 use carafe_plan::elementwise::{Binary, Elt, is_column_vector, is_scalar};
 use carafe_plan::{ElementwiseOp, Layout, RowStrides, Source};
@@ -28,25 +28,6 @@ pub(super) struct StepEpilogue {
     strides: RowStrides,
 }
 
-/// What kernels do not do in registers.
-#[derive(Clone, Debug)]
-struct Rest {
-    program: Program,
-    name: String,
-    inputs: Vec<(Form, usize)>,
-}
-
-/// How an operand meets the result.
-#[derive(Clone, Copy, Debug)]
-enum Form {
-    Matrix,
-    Columns,
-    Number,
-}
-
-/// Operands of a program at most.
-const MOST: usize = 8;
-
 impl StepEpilogue {
     /// The end for the posts of a site whose output keeps `columns` of them on `axis`. Operands are read behind the inputs in
     /// `reads`, and are added there in the layout of the output. `None` when not all can be done.
@@ -64,7 +45,7 @@ impl StepEpilogue {
             done += 1;
         }
         if done < site.epilogue.len() {
-            epilogue.rest = Some(rest(site, done, axis, layout, reads)?);
+            epilogue.rest = Some(Rest::of(site, done..site.epilogue.len(), axis, layout, reads)?);
         }
         Some(epilogue)
     }
@@ -112,8 +93,7 @@ impl StepEpilogue {
 
     /// Whether a read is an operand like the result, whose rows may have a stride.
     pub(super) fn is_matrix(&self, read: usize) -> bool {
-        let in_rest = |r: &Rest| r.inputs.iter().any(|(form, i)| *i == read && matches!(form, Form::Matrix));
-        self.add == Some(read) || self.rest.as_ref().is_some_and(in_rest)
+        self.add == Some(read) || self.rest.as_ref().is_some_and(|rest| rest.is_matrix(read))
     }
 
     /// The same for operands with row strides.
@@ -138,20 +118,12 @@ impl StepEpilogue {
 
     /// Calls the kernel with the epilogue over the memory of a run.
     pub(super) fn with<R>(&self, io: &Io<'_>, stride: usize, kernel: impl FnOnce(&Epilogue<'_>) -> R) -> R {
-        let mut epilogue = self.epilogue(io.inputs, stride);
+        let epilogue = self.epilogue(io.inputs, stride);
         let Some(rest) = &self.rest else { return kernel(&epilogue) };
-        let mut inputs: [TileInput<'_>; MOST] = [TileInput::Scalar(0.0); MOST];
-        for (slot, (form, read)) in inputs.iter_mut().zip(&rest.inputs) {
-            let data: &[f32] = bytemuck::cast_slice(io.inputs[*read]);
-            *slot = match form {
-                Form::Matrix => TileInput::Matrix { data, stride: self.strides.read(*read, stride) },
-                Form::Columns => TileInput::Row(data),
-                Form::Number => TileInput::Scalar(data[0]),
-            };
-        }
-        let tiles = TileProgram::new(io.exec.isa, &rest.program, &inputs[..rest.inputs.len()]);
-        epilogue.finish = Some(&tiles);
-        kernel(&epilogue)
+        rest.with(io, &self.strides, stride, |tiles| {
+            let epilogue = Epilogue { finish: Some(tiles), ..epilogue };
+            kernel(&epilogue)
+        })
     }
 
     /// The function, if there is no more than that and a bias.
@@ -168,50 +140,8 @@ impl StepEpilogue {
         if self.add.is_some() {
             name += "+add";
         }
-        if self.act != Act::None {
-            let act = format!("{:?}", self.act);
-            name += "+";
-            name += act.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase().as_str();
-        }
-        if let Some(rest) = &self.rest {
-            name += "+";
-            name += &rest.name.replace(' ', "+");
-        }
-        name
+        name + &name_of(self.act, self.rest.as_ref())
     }
-}
-
-// The posts from `done` on as a program over the finished result.
-fn rest(site: &Site<'_>, done: usize, axis: usize, layout: Layout, reads: &mut Vec<(usize, Layout)>) -> Option<Rest> {
-    let shape = &site.outputs[0].shape;
-    let source = |s: &Source| match *s {
-        Source::Result(k) => k.checked_sub(done).map(Source::Result),
-        input => Some(input),
-    };
-    let moved = |p: &ElementwiseOp| {
-        Some(ElementwiseOp { elt: p.elt, ty: p.ty, sources: p.sources.iter().map(source).collect::<Option<Vec<_>>>()? })
-    };
-    let post: Vec<ElementwiseOp> = site.epilogue[done..].iter().map(moved).collect::<Option<_>>()?;
-    let (program, used) = program(&post, Some(()), &site.inputs);
-    if used.len() > MOST {
-        return None;
-    }
-    let mut inputs = vec![];
-    for i in used {
-        let port = &site.inputs[i];
-        let (form, wanted) = if port.shape == *shape && port.len() > 1 {
-            (Form::Matrix, layout)
-        } else if port.len() == 1 {
-            (Form::Number, Layout::PLAIN)
-        } else if is_column_vector(&port.shape, shape, axis) {
-            (Form::Columns, Layout::PLAIN)
-        } else {
-            return None;
-        };
-        reads.push((i, wanted));
-        inputs.push((form, reads.len() - 1));
-    }
-    Some(Rest { program, name: names(&post), inputs })
 }
 
 // The other operand of a sum with the result so far, and whether it is taken away.

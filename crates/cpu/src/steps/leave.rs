@@ -1,0 +1,206 @@
+//! What leaves the tiles of a product of cells (bytes, or two bf16): the epilogue of a unit, sorted into what is applied to sums
+//! while they are near and a program for the rest, and the form in which the result is stored.
+
+use super::elements::act_of;
+use super::tile_program::{Rest, name_of};
+use super::{Io, Port, Site};
+use carafe_kernels::{Act, Addend, Quantizer, RoundTrip, TypedEpilogue, TypedOut};
+use carafe_plan::elementwise::{Binary, Elt, is_column_vector, is_scalar};
+use carafe_plan::{Form, Grid, Layout, RowStrides, Source};
+use carafe_tensor::ElementType;
+
+/// The epilogue of integer sums, sorted into what leaves the tiles and a program for the rest.
+#[derive(Clone, Debug)]
+pub(super) struct Leave {
+    /// Of each column.
+    pub(super) scale: Vec<f32>,
+    pub(super) bias: Vec<f32>,
+    pub(super) round_trip: Option<RoundTrip>,
+    pub(super) add: Option<(usize, Option<Grid>)>,
+    pub(super) add_last: bool,
+    pub(super) act: Act,
+    pub(super) rest: Option<Rest>,
+    /// The result is stored as bytes.
+    pub(super) to: Option<Quantizer>,
+    pub(super) strides: RowStrides,
+}
+
+// How numbers are rounded to a grid, as bytes from 0 on.
+fn rounding(elt: Elt) -> Option<RoundTrip> {
+    match elt {
+        Elt::RoundTrip(r) => {
+            let (low, high) = (r.low - r.zero, r.high - r.zero);
+            let zero = (r.zero - r.low) as i32;
+            let quantizer = Quantizer { inverse: 1.0 / r.scale, shift: 0.0, low, high, zero };
+            Some(RoundTrip { quantizer, scale: r.scale, offset: 0.0 })
+        }
+        Elt::Quantize(q) => {
+            let inverse = q.steps / (q.from[1] - q.from[0]);
+            let quantizer = Quantizer { inverse, shift: -q.from[0] * inverse, low: 0.0, high: q.steps, zero: 0 };
+            let usual = inverse.is_normal() && inverse > 0.0;
+            usual.then_some(RoundTrip { quantizer, scale: (q.to[1] - q.to[0]) / q.steps, offset: q.to[0] })
+        }
+        _ => None,
+    }
+}
+
+impl Leave {
+    /// For sums of which one is worth `scale` of its column. Operands are read behind the inputs in `reads`.
+    pub(super) fn of(
+        site: &Site<'_>,
+        axis: usize,
+        layout: Layout,
+        scale: Vec<f32>,
+        bias: Vec<f32>,
+        reads: &mut Vec<(usize, Form)>,
+    ) -> Option<Leave> {
+        let strides = RowStrides::default();
+        let mut leave = Leave {
+            scale,
+            bias,
+            round_trip: None,
+            add: None,
+            add_last: false,
+            act: Act::None,
+            rest: None,
+            to: None,
+            strides,
+        };
+        let mut end = site.epilogue.len();
+        // The last rounding is how the result is stored.
+        if let Some(last) = site.epilogue.last().filter(|_| site.outputs[0].grid.is_some()) {
+            let follows = last.sources == [Source::Result(end - 1)];
+            if let Some(trip) = rounding(last.elt).filter(|_| follows) {
+                leave.to = Some(trip.quantizer);
+                end -= 1;
+            }
+        }
+        let mut done = 0;
+        while done < end && leave.take(site, done, axis, layout, reads) {
+            done += 1;
+        }
+        if done < end {
+            leave.rest = Some(Rest::of(site, done..end, axis, layout, reads)?);
+        }
+        Some(leave)
+    }
+
+    // One operation into the tiles, if it comes at the right time.
+    fn take(&mut self, site: &Site<'_>, k: usize, axis: usize, layout: Layout, reads: &mut Vec<(usize, Form)>) -> bool {
+        let (op, shape) = (&site.epilogue[k], &site.outputs[0].shape);
+        let untouched = self.round_trip.is_none() && self.add.is_none() && self.act == Act::None;
+        if let Some(trip) = rounding(op.elt) {
+            let first = untouched && op.sources == [Source::Result(k)];
+            if first {
+                self.round_trip = Some(trip);
+            }
+            return first;
+        }
+        let (input, negative) = match (op.elt, &op.sources[..]) {
+            (Elt::Act(act), [Source::Result(r)]) if *r == k => {
+                if self.act != Act::None || self.add_last {
+                    return false;
+                }
+                self.act = act_of(act);
+                return true;
+            }
+            (
+                Elt::Binary(Binary::Add),
+                [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)],
+            ) if *r == k => (*i, false),
+            (Elt::Binary(Binary::Subtract), [Source::Result(r), Source::Input(i)]) if *r == k => (*i, true),
+            (
+                Elt::Binary(Binary::Multiply),
+                [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)],
+            ) if *r == k && untouched => return self.scaled(&site.inputs[*i], shape, axis),
+            _ => return false,
+        };
+        let port = &site.inputs[input];
+        if is_scalar(&port.shape) || is_column_vector(&port.shape, shape, axis) {
+            let Some(values) = port.floats().filter(|_| untouched) else { return false };
+            for (j, b) in self.bias.iter_mut().enumerate() {
+                let x = values[if values.len() == 1 { 0 } else { j }];
+                *b += if negative { -x } else { x };
+            }
+            return true;
+        }
+        if port.shape != *shape || self.add.is_some() || negative {
+            return false;
+        }
+        let grid = port.grid.filter(|_| port.stored == ElementType::U8);
+        reads.push((input, Form { layout, ty: grid.map(|_| ElementType::U8) }));
+        self.add = Some((reads.len() - 1, grid));
+        self.add_last = self.act != Act::None;
+        true
+    }
+
+    fn scaled(&mut self, port: &Port, shape: &[usize], axis: usize) -> bool {
+        let fits = is_scalar(&port.shape) || is_column_vector(&port.shape, shape, axis);
+        let Some(values) = port.floats().filter(|_| fits) else { return false };
+        for (j, (s, b)) in self.scale.iter_mut().zip(&mut self.bias).enumerate() {
+            let x = values[if values.len() == 1 { 0 } else { j }];
+            *s *= x;
+            *b *= x;
+        }
+        true
+    }
+
+    pub(super) fn is_matrix(&self, read: usize) -> bool {
+        self.add.is_some_and(|(i, _)| i == read) || self.rest.as_ref().is_some_and(|rest| rest.is_matrix(read))
+    }
+
+    /// The form of the result.
+    pub(super) fn form(&self, layout: Layout) -> Form {
+        Form { layout, ty: self.to.map(|_| ElementType::U8) }
+    }
+
+    /// Calls the kernel with the epilogue and the output over the memory of a run.
+    pub(super) fn with(
+        &self,
+        io: &mut Io<'_>,
+        stride: usize,
+        kernel: impl FnOnce(&Io<'_>, &TypedEpilogue<'_>, TypedOut<'_>),
+    ) {
+        let (bytes, io) = io.take_output::<u8>(0);
+        let out = match self.to {
+            Some(quantizer) => TypedOut::U8(bytes, quantizer),
+            None => TypedOut::F32(bytemuck::cast_slice_mut(bytes)),
+        };
+        let add = self.add.map(|(i, grid)| {
+            let stride = self.strides.read(i, stride);
+            match grid {
+                Some(g) => Addend::U8 { data: io.inputs[i], stride, scale: g.scale, zero: g.zero.into() },
+                None => Addend::F32(bytemuck::cast_slice(io.inputs[i]), stride),
+            }
+        });
+        let epilogue = TypedEpilogue {
+            scale: Some(&self.scale),
+            bias: Some(&self.bias),
+            round_trip: self.round_trip,
+            add,
+            add_last: self.add_last,
+            act: self.act,
+            finish: None,
+        };
+        let Some(rest) = &self.rest else { return kernel(&io, &epilogue, out) };
+        rest.with(&io, &self.strides, stride, |tiles| {
+            let epilogue = TypedEpilogue { finish: Some(tiles), ..epilogue };
+            kernel(&io, &epilogue, out);
+        });
+    }
+
+    pub(super) fn name(&self) -> String {
+        let mut name = String::new();
+        if self.round_trip.is_some() {
+            name += "+round";
+        }
+        if self.add.is_some() {
+            name += "+add";
+        }
+        name += &name_of(self.act, self.rest.as_ref());
+        if self.to.is_some() {
+            name += "+quantize";
+        }
+        name
+    }
+}
