@@ -101,13 +101,21 @@ pub fn core() -> Core {
     let core = Core::empty();
     core.add_ops(carafe_ops::factories());
     core.add_format(Arc::new(carafe_ir::Ir));
+    #[cfg(feature = "onnx")]
     core.add_format(Arc::new(carafe_fe_onnx::Onnx));
+    #[cfg(feature = "tensorflow")]
     core.add_format(Arc::new(carafe_fe_tensorflow::TensorFlow));
+    #[cfg(feature = "paddle")]
     core.add_format(Arc::new(carafe_fe_paddle::Paddle));
+    #[cfg(feature = "caffe")]
     core.add_format(Arc::new(carafe_fe_caffe::Caffe::default()));
+    #[cfg(feature = "tflite")]
     core.add_format(Arc::new(carafe_fe_tflite::TfLite));
+    #[cfg(feature = "kaldi")]
     core.add_format(Arc::new(carafe_fe_kaldi::Kaldi));
+    #[cfg(feature = "mxnet")]
     core.add_format(Arc::new(carafe_fe_mxnet::Mxnet));
+    #[cfg(feature = "tensorflow")]
     core.add_replacements(carafe_fe_tensorflow::replacements());
     core.add_device(carafe_cpu::NAME, Arc::new(carafe_cpu::CpuDevice::default()))
         .expect("built-in device names are valid and distinct");

@@ -69,6 +69,15 @@ fn steps_of(plan: &mut Vec<(NodeId, Steps)>, id: NodeId) -> &mut Steps {
     &mut plan[at].1
 }
 
+#[cfg(feature = "caffe")]
+use carafe_fe_caffe::read_mean;
+
+#[cfg(not(feature = "caffe"))]
+fn read_mean(file: &Path) -> Result<(Vec<usize>, Vec<f32>)> {
+    let file = file.display();
+    Err(Error::unsupported(format!("`{file}` is an image of Caffe: this build has no Caffe (feature `caffe`)")))
+}
+
 // The image of a file, cut to the size of the only input: in the middle, or where the offsets say.
 fn mean_image(model: &Model, file: &Path, options: &ConversionOptions) -> Result<(NodeId, Tensor)> {
     let &[id] = model.parameters() else {
@@ -79,7 +88,7 @@ fn mean_image(model: &Model, file: &Path, options: &ConversionOptions) -> Result
     let Some([_, Some(channels), Some(height), Some(width)]) = dims.as_deref() else {
         return Err(Error::usage(format!("the input must be an image of known size [N,C,H,W], found [{shape}]")));
     };
-    let (mean, values) = carafe_fe_caffe::read_mean(file)?;
+    let (mean, values) = read_mean(file)?;
     let &[c, h, w] = mean.as_slice() else {
         return Err(Error::invalid(format!("expected an image [C,H,W], found {mean:?}")));
     };
