@@ -21,6 +21,7 @@
 //! | tensors and shapes | [`Tensor`], [`ElementType`], [`PartialShape`] |
 //! | pictures, layouts, mean and scale in front of a model | [`preprocess`] |
 //! | conversion to IR, cutting, replacements | [`convert`] |
+//! | quantization to 8 bits, compressed weights | [`quantize`] |
 //! | looking at a model and editing it | [`Model`], [`summarize`], [`ops`], [`passes`], [`ir`] |
 //! | operations and rules of your own | [`prelude`], [`Extension`] |
 //! | a device of your own | [`device`] |
@@ -92,6 +93,7 @@ pub use carafe_multi as multi;
 pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_preprocess as preprocess;
+pub use carafe_quantize as quantize;
 
 use std::sync::Arc;
 

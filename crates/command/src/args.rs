@@ -1,5 +1,6 @@
 //! Every option once: parsing, `--help`, completions and the man page come from these definitions.
 
+use crate::quantize_args::{CompressWeightsArgs, QuantizeArgs};
 use carafe::FormatOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Convert(Box<ConvertArgs>),
+    Quantize(Box<QuantizeArgs>),
+    CompressWeights(Box<CompressWeightsArgs>),
     Inspect(InspectArgs),
     Query(QueryArgs),
     Devices(DevicesArgs),

@@ -13,12 +13,12 @@ pub(crate) struct Filler {
     pub seed: u64,
 }
 
-/// One tensor for each input: from its file, or filled.
+/// One tensor for each input: from its file, or filled; without a filler every input needs a file.
 pub(crate) fn bind(
     ports: &[Port],
     model: &Model,
     given: &[(Option<String>, PathBuf)],
-    filler: &Filler,
+    filler: Option<&Filler>,
 ) -> Result<Vec<Tensor>> {
     let mut tensors: Vec<Option<Tensor>> = vec![None; ports.len()];
     let packed: Vec<Option<ItemType>> = (0..ports.len()).map(|i| packed_type(model, i)).collect();
@@ -45,11 +45,12 @@ pub(crate) fn bind(
         };
         tensors[i] = Some(tensor.map_err(|e| e.at(shown(path)))?);
     }
-    let fill = |(i, tensor): (usize, Option<Tensor>)| match (tensor, &packed[i]) {
-        (Some(tensor), _) => Ok(tensor),
-        (None, Some(ty @ ItemType::Sequence(_))) => ty.pack(Some(&[])),
-        (None, Some(ty)) => ty.pack(None),
-        (None, None) => filler.fill(&ports[i], i),
+    let fill = |(i, tensor): (usize, Option<Tensor>)| match (tensor, &packed[i], filler) {
+        (Some(tensor), _, _) => Ok(tensor),
+        (None, _, None) => Err(Error::usage(format!("input `{}` got no data", ports[i].name))),
+        (None, Some(ty @ ItemType::Sequence(_)), _) => ty.pack(Some(&[])),
+        (None, Some(ty), _) => ty.pack(None),
+        (None, None, Some(filler)) => filler.fill(&ports[i], i),
     };
     tensors.into_iter().enumerate().map(fill).collect()
 }
@@ -66,7 +67,7 @@ pub(crate) fn find_input(ports: &[Port], model: &Model, name: Option<&str>, path
     }
 }
 
-fn find(ports: &[Port], model: &Model, name: &str) -> Result<usize> {
+pub(crate) fn find(ports: &[Port], model: &Model, name: &str) -> Result<usize> {
     let by_port = ports.iter().position(|p| p.name == name || p.names.contains(name));
     by_port.or_else(|| model.find_parameter(name)).ok_or_else(|| {
         let known: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
@@ -102,11 +103,11 @@ fn most_file_bytes(ports: &[Port]) -> u64 {
     all.map_or(u64::MAX, |n| n.max(PICTURE))
 }
 
-fn npz(path: &Path, bytes: &[u8], most: impl Fn(&str) -> Option<u64>) -> Result<Vec<(String, Tensor)>> {
+pub(crate) fn npz(path: &Path, bytes: &[u8], most: impl Fn(&str) -> Option<u64>) -> Result<Vec<(String, Tensor)>> {
     carafe_npy::read_npz_within(bytes, most).map_err(|e| Error::invalid(e.to_string()).at(shown(path)))
 }
 
-fn is_npz(bytes: &[u8]) -> bool {
+pub(crate) fn is_npz(bytes: &[u8]) -> bool {
     bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
 }
 
@@ -153,7 +154,7 @@ fn decode(path: &Path, bytes: &[u8], port: &Port, model: &Model, index: usize) -
 }
 
 // Same element type as the port where that loses nothing a user would miss: numpy has no bf16, f8 or 4-bit types.
-fn fit(tensor: Tensor, want: ElementType) -> Result<Tensor> {
+pub(crate) fn fit(tensor: Tensor, want: ElementType) -> Result<Tensor> {
     let have = tensor.element_type();
     let narrow = have.is_float() && want.is_float() || have.is_integer() && want.is_sub_byte();
     if have != want && !want.is_dynamic() && narrow {

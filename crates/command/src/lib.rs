@@ -4,12 +4,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod calibration;
 mod commands;
 mod explain;
 mod inputs;
 mod log;
 mod outputs;
 mod progress;
+mod quantize_args;
 mod utterances;
 
 use carafe::ErrorKind;

@@ -25,6 +25,12 @@ impl ProgressLine {
     pub(crate) fn steps(&self, done: usize, total: usize, what: &str) {
         self.show(|| format!("{done} of {total} {what}"), false);
     }
+    /// Steps of a count, with a bar.
+    pub(crate) fn bar(&self, done: usize, total: usize, what: &str) {
+        const WIDTH: usize = 24;
+        let filled = (WIDTH * done).checked_div(total).unwrap_or(0).min(WIDTH);
+        self.show(|| format!("[{}{}] {done} of {total} {what}", "#".repeat(filled), ".".repeat(WIDTH - filled)), false);
+    }
     /// A stage without a count.
     pub(crate) fn stage(&self, what: &str) {
         self.show(|| what.to_string(), self.shown.get());

@@ -1,21 +1,24 @@
 //! One file a command.
 
 mod cache;
+mod compress_weights;
 mod conformance;
 mod convert;
 mod devices;
 mod inspect;
 mod isolate;
 mod manuals;
+mod quantize;
 mod query;
 mod run;
 mod time_limit;
 
 use crate::args::{Cli, Command, ModelArgs};
+use crate::progress::ProgressLine;
 use carafe::convert::{Conversion, ConversionOptions, apply};
-use carafe::{Content, Core, Error, Model, ReadRequest, Result, printable};
+use carafe::{Content, Core, Error, Log, Model, Progress, ReadRequest, Result, printable};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs the command of the line. False when it worked and its answer is no.
 pub(crate) fn run(cli: Cli) -> Result<bool> {
@@ -31,6 +34,8 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
         Command::Conformance(args) => return conformance::run(move || core_of(&extensions, &plugins), &args),
         Command::Run(args) => run::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),
+        Command::Quantize(args) => quantize::run(&core, &args),
+        Command::CompressWeights(args) => compress_weights::run(&core, &args),
         Command::Inspect(args) => inspect::run(&core, &args),
         Command::Query(args) => query::run(&core, &args),
         Command::Devices(args) => devices::run(&core, &args),
@@ -61,14 +66,62 @@ fn read(core: &Core, args: &ModelArgs, explain: bool) -> Result<Model> {
 /// Reads a model whose inputs shall have the shapes of `--shape`.
 fn read_shaped(core: &Core, conversion: Conversion<'_>, shape: Option<&str>) -> Result<Model> {
     let Some(text) = shape else { return conversion.read(core) };
-    let text = Some(text.to_string());
-    let options = match text.as_deref().is_some_and(|t| t.trim_start().starts_with('[')) {
-        true => ConversionOptions { input_shape: text, ..ConversionOptions::default() },
-        false => ConversionOptions { input: text, ..ConversionOptions::default() },
-    };
+    let options = shape_options(text);
     let mut model = Conversion { options: options.clone(), ..conversion }.read(core)?;
     apply(&mut model, &options)?;
     Ok(model)
+}
+
+// What `--shape` asks of a conversion.
+fn shape_options(text: &str) -> ConversionOptions {
+    let text = text.to_string();
+    match text.trim_start().starts_with('[') {
+        true => ConversionOptions { input_shape: Some(text), ..ConversionOptions::default() },
+        false => ConversionOptions { input: Some(text), ..ConversionOptions::default() },
+    }
+}
+
+/// Reads and tidies a model, as `carafe convert` does, for commands that change it and write it again.
+fn read_to_change(core: &Core, args: &ModelArgs, line: &ProgressLine) -> Result<Model> {
+    let (path, format) = args.format.model(args.model.as_ref())?;
+    let steps = |done: usize, total: usize, what: &str| line.steps(done, total, what);
+    let hear = |level: carafe::log::Level, text: &str| {
+        line.clear();
+        crate::log::print(level, text);
+    };
+    let request = ReadRequest {
+        weights: args.weights.as_deref().map(Content::File),
+        progress: Progress::to(&steps),
+        options: Some(&format),
+        log: Log::to(&hear, false),
+        ..ReadRequest::new(path)
+    };
+    let options = args.shape.as_deref().map(shape_options).unwrap_or_default();
+    Ok(Conversion { options, ..Conversion::new(request) }.run(core)?.model)
+}
+
+/// Refuses an output that could not be written, before hours are spent on it.
+fn check_output(output: &Path) -> Result<()> {
+    match output.extension().is_some_and(|e| e.eq_ignore_ascii_case("xml")) {
+        true if output.is_dir() => Err(Error::usage(format!("output `{}` is a folder", output.display()))),
+        true => Ok(()),
+        false => Err(Error::usage(format!("output `{}` must end with .xml", output.display()))),
+    }
+}
+
+/// Rows as text, each column as wide as its widest cell.
+fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for row in rows {
+        widths.iter_mut().zip(row).for_each(|(w, cell)| *w = (*w).max(cell.chars().count()));
+    }
+    let mut out = String::new();
+    for row in rows {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, w)| format!("{cell:<w$}")).collect();
+        out.push_str(cells.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
 }
 
 /// Prints to standard output for people: names out of a model must not steer their terminal.

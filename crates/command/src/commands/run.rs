@@ -170,7 +170,7 @@ fn infer(
 ) -> Result<InferRequest> {
     let request = compiled.create_infer_request();
     limit.cancels(request.cancel_flag());
-    for (i, tensor) in bind(compiled.inputs(), model, given, filler)?.into_iter().enumerate() {
+    for (i, tensor) in bind(compiled.inputs(), model, given, Some(filler))?.into_iter().enumerate() {
         request.set_input(i, tensor)?;
     }
     for _ in 0..repeat.max(1) {
