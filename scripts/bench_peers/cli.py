@@ -56,7 +56,7 @@ def parse(argv):
                         help="INFERENCE_PRECISION_HINT of Carafe and OpenVINO; `default` leaves it to each; default: %(default)s")
     parser.add_argument("--worker", metavar="PATH", type=Path, help="Carafe's worker, default: built here")
     parser.add_argument("--tolerance", metavar="X", type=float,
-                        help="difference of outputs allowed, default: 1e-3, for quantized models and other precisions than f32 5e-2")
+                        help="difference of outputs allowed, default: 1e-3, for other precisions than f32 5e-2")
     parser.add_argument("--per-layer", metavar="MODEL", help="counters of every node beside OpenVINO's, and nothing else")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all figures, after every model")
     parser.add_argument("--from-json", metavar="FILE", type=Path, help="tell what such a file says instead of measuring")
@@ -135,7 +135,7 @@ def measured(args, plan, chosen):
         size = megabytes(files["carafe"][0] if "carafe" in files else next(iter(files.values()))[0])
         row = {"name": entry.name, "what": entry.what, "from": entry.origin, "file_mb": size, "engines": found}
         if getattr(entry, "quantized", ""):
-            row["tolerance"] = max(COARSE, args.tolerance)
+            row["tolerance"] = max(args.tolerance, report.apart(found))
         result["models"].append(row)
         report.tell(result, result["models"][-1])
         if args.json:

@@ -3,6 +3,7 @@ does more inferences a second."""
 
 import math
 
+COARSE = 0.05  # difference of quantized outputs that is always allowed
 PEERS = ("openvino", "onnxruntime", "tensorflow", "tflite")  # the ratio `best` is against the best of these
 SHOWN = {"carafe": "Carafe", "carafe-onnx": "from ONNX", "openvino": "OpenVINO", "onnxruntime": "ONNX Runtime", "tensorflow": "TensorFlow",
          "tflite": "TFLite"}
@@ -34,6 +35,12 @@ def ratio(row, peer, key):
 def best(row, key):
     each = [r for r in (ratio(row, peer, key) for peer in PEERS) if r]
     return min(each) if each else None
+
+
+def apart(found):
+    """How far outputs of a quantized model may differ: steps add up from layer to layer, so that engines differ from one another."""
+    errors = [told.get("error", 0) for engine, told in found.items() if engine in PEERS]
+    return max([COARSE, *(1.5 * e for e in errors if isinstance(e, float))])
 
 
 def wrong(row, engine, tolerance):
@@ -144,7 +151,7 @@ COMPUTES = {"default": "Every engine computes in the precision of its choice", "
 def page(result):
     text = [HEAD.format(cpu=result["machine"]["cpu"], cores=result["machine"]["cores"], rounds=result["rounds"], seconds=result["seconds"],
                         loads=result["loads"], tolerance=result["tolerance"], computes=COMPUTES[result.get("precision", "f32")],
-                        coarse=", of quantized models within 0.05" if any("tolerance" in row for row in result["models"]) else "",
+                        coarse=", of quantized models within 0.05 or 1.5 times what peers differ by" if any("tolerance" in row for row in result["models"]) else "",
                         again=AGAIN if result.get("tries", 1) > 1 else "",
                         versions=", ".join(f"{SHOWN.get(e, e)} {v}" for e, v in result["machine"]["versions"].items()))]
     every = means(result)

@@ -73,8 +73,13 @@ class Precisions(unittest.TestCase):
 
     def test_a_quantized_model_has_a_tolerance_of_its_own(self):
         one = result(carafe=engine(1.0, error=0.01), openvino=engine(2.0))
-        one["models"][0]["tolerance"] = 0.05
+        one["models"][0]["tolerance"] = report.apart(one["models"][0]["engines"])
         self.assertEqual(len(report.counted(one)), 1)
+
+    def test_quantized_outputs_may_differ_as_those_of_peers_do(self):
+        found = {"carafe": engine(1.0, error=0.5), "openvino": engine(1.0, error=0.4), "onnxruntime": engine(1.0)}
+        self.assertAlmostEqual(report.apart(found), 0.6)
+        self.assertEqual(report.apart({"carafe": engine(1.0, error=0.5)}), report.COARSE)
 
     def test_the_page_tells_it(self):
         one = result(carafe=engine(1.0), openvino=engine(2.0))

@@ -47,6 +47,14 @@ impl DepthwiseBytes {
         Some(DepthwiseBytes { isa, shape, groups: shape.kernel[1].div_ceil(TAPS), outside })
     }
 
+    /// Whether it is faster than a convolution of floats: only AVX-512 has it in vectors.
+    pub fn is_fast(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.isa.avx512().is_some() && Numbers::U8I8.is_fast(self.isa);
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+
     fn blocks(&self) -> usize {
         self.shape.in_channels.div_ceil(BLOCK)
     }
@@ -113,7 +121,7 @@ impl DepthwiseBytes {
 
     fn row(&self, lines: &Lines<'_>, packed: &[i8], out: (&mut [u8], usize), epilogue: &BytesEpilogue) {
         #[cfg(target_arch = "x86_64")]
-        if self.isa.avx512().is_some() && Numbers::U8I8.is_fast(self.isa) {
+        if self.is_fast() {
             // SAFETY: the instructions were detected, and `run` has checked the lengths.
             return unsafe { avx512::row(self, lines, packed, out.0, out.1, epilogue) };
         }

@@ -5,6 +5,7 @@
 use super::leave::{Added, Leaving, SUMS, To};
 use super::task::{Simple, Task, store_rows};
 use super::{Micro, TileFn, each_row};
+use crate::RoundTrip;
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -375,16 +376,24 @@ impl Steps {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'_>, sums: *const f32, rows: usize) {
     let To::U8(to, quantizer) = l.to else { return };
-    let each = _mm512_set1_ps;
-    let trip = l.round_trip.map_or([each(0.0); 4], |t| {
-        [each(t.quantizer.low), each(t.quantizer.high), each(t.scale), each(t.offset)]
-    });
-    let (added, add_stride, add) = match l.add {
-        Added::U8 { data, stride, scale, offset } => (data, stride, [each(scale), each(offset)]),
-        _ => (std::ptr::null(), 0, [each(0.0); 2]),
+    // Vectors go through no function that is compiled for less, such as those of `Option` and arrays.
+    let none = _mm512_setzero_ps();
+    let mut steps = Steps {
+        low: _mm512_set1_ps(quantizer.low),
+        high: _mm512_set1_ps(quantizer.high),
+        zero: _mm512_set1_epi32(quantizer.zero),
+        trip: [none; 4],
+        add: [none; 2],
     };
-    let (low, high) = (each(quantizer.low), each(quantizer.high));
-    let steps = Steps { low, high, zero: _mm512_set1_epi32(quantizer.zero), trip, add };
+    if let Some(RoundTrip { quantizer, scale, offset }) = l.round_trip {
+        let (low, high) = (_mm512_set1_ps(quantizer.low), _mm512_set1_ps(quantizer.high));
+        steps.trip = [low, high, _mm512_set1_ps(scale), _mm512_set1_ps(offset)];
+    }
+    let (mut added, mut add_stride) = (std::ptr::null(), 0);
+    if let Added::U8 { data, stride, scale, offset } = l.add {
+        (added, add_stride) = (data, stride);
+        steps.add = [_mm512_set1_ps(scale), _mm512_set1_ps(offset)];
+    }
     // Bytes of two rows come out of packing with lanes of four side by side.
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     // SAFETY: as in `leave`.
@@ -410,8 +419,8 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
             while first < rows {
                 // The last row of an odd number is taken twice.
                 let second = (first + 1).min(rows - 1);
-                let [a, b] = [first, second]
-                    .map(|row| _mm512_packs_epi32(one(row, 0, !0, lines[0]), one(row, 1, !0, lines[1])));
+                let a = _mm512_packs_epi32(one(first, 0, !0, lines[0]), one(first, 1, !0, lines[1]));
+                let b = _mm512_packs_epi32(one(second, 0, !0, lines[0]), one(second, 1, !0, lines[1]));
                 let bytes = _mm512_permutexvar_epi32(order, _mm512_packus_epi16(a, b));
                 _mm256_storeu_si256(to.add(at(first, 0)).cast(), _mm512_castsi512_si256(bytes));
                 _mm256_storeu_si256(to.add(at(second, 0)).cast(), _mm512_extracti64x4_epi64::<1>(bytes));
