@@ -28,16 +28,18 @@ crates/carafe/examples/bench_worker.rs.
 examples:
   scripts/bench-peers --quick
   scripts/bench-peers --models resnet50,bert_base_128 --threads 1
+  scripts/bench-peers --models int8 --precision default
   scripts/bench-peers --per-layer yolov8n_640 --threads 1
   scripts/bench-peers --tf-models DIR --models '*/saved_model'
   scripts/bench-peers --json target/bench.json --write-docs"""
+EXACT, COARSE = 1e-3, 5e-2  # differences of outputs that are allowed
 TF_ENGINES = ["carafe", "carafe-onnx", "openvino", "tensorflow", "tflite"]
 
 
 def parse(argv):
     parser = argparse.ArgumentParser(prog="bench-peers", description=ABOUT, epilog=MORE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="list the models and stop")
-    parser.add_argument("--models", metavar="A,B", type=words, help="default: all")
+    parser.add_argument("--models", metavar="A,B", type=words, help="names, or `int8` for all quantized ones; default: all that are not quantized")
     parser.add_argument("--tf-models", metavar="DIR", type=Path, help="time what scripts/tf-models put there; --models has patterns then")
     parser.add_argument("--engines", metavar="A,B", type=words,
                         help="of carafe, openvino, onnxruntime, tract; default: the first three; with --tf-models also tensorflow, tflite, "
@@ -50,8 +52,11 @@ def parse(argv):
     parser.add_argument("--tries", metavar="N", type=int, help="of a turn that other programs disturb, default: 3, with --quick 1")
     parser.add_argument("--quick", action="store_true", help="a few models and short turns")
     parser.add_argument("--device", default="CPU", help="device of Carafe, default: %(default)s")
+    parser.add_argument("--precision", choices=["default", "f32", "bf16"], default="f32",
+                        help="INFERENCE_PRECISION_HINT of Carafe and OpenVINO; `default` leaves it to each; default: %(default)s")
     parser.add_argument("--worker", metavar="PATH", type=Path, help="Carafe's worker, default: built here")
-    parser.add_argument("--tolerance", metavar="X", type=float, default=1e-3, help="difference of outputs allowed, default: %(default)s")
+    parser.add_argument("--tolerance", metavar="X", type=float,
+                        help="difference of outputs allowed, default: 1e-3, for other precisions than f32 5e-2")
     parser.add_argument("--per-layer", metavar="MODEL", help="counters of every node beside OpenVINO's, and nothing else")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all figures, after every model")
     parser.add_argument("--from-json", metavar="FILE", type=Path, help="tell what such a file says instead of measuring")
@@ -63,6 +68,7 @@ def parse(argv):
     args.seconds = args.seconds or (0.2 if args.quick else 0.4)
     args.loads = args.loads or (1 if args.quick else 3)
     args.tries = args.tries or (1 if args.quick else 3)
+    args.tolerance = args.tolerance or (EXACT if args.precision == "f32" else COARSE)
     return args
 
 
@@ -109,13 +115,15 @@ def planned(args, run):
         sys.exit(f"bench-peers: no engine {', '.join(unknown)}; there are {', '.join([*run.OURS, *ENGINES])}")
     engines = {**{name: None for name in args.engines}, **{name: command.split() for name, command in extra.items()}}
     worker = args.worker or (any(e in engines for e in run.OURS) and place.build_worker())
-    return run.Plan(engines, args.threads, args.rounds, args.seconds, args.loads, args.tries, args.device, worker)
+    return run.Plan(engines, args.threads, args.rounds, args.seconds, args.loads, args.tries, args.device, worker,
+                    args.precision)
 
 
 def measured(args, plan, chosen):
     from . import report, run
     result = {"machine": machine(plan), "engines": list(plan.engines), "threads": args.threads, "rounds": args.rounds,
-              "seconds": args.seconds, "loads": args.loads, "tries": args.tries, "tolerance": args.tolerance, "models": []}
+              "seconds": args.seconds, "loads": args.loads, "tries": args.tries, "tolerance": args.tolerance, "precision": args.precision,
+              "models": []}
     for entry in chosen:
         try:
             files = entry.files(plan.engines)
@@ -125,7 +133,10 @@ def measured(args, plan, chosen):
         with run.alone():
             found = run.measure(plan, files)
         size = megabytes(files["carafe"][0] if "carafe" in files else next(iter(files.values()))[0])
-        result["models"].append({"name": entry.name, "what": entry.what, "from": entry.origin, "file_mb": size, "engines": found})
+        row = {"name": entry.name, "what": entry.what, "from": entry.origin, "file_mb": size, "engines": found}
+        if getattr(entry, "quantized", ""):
+            row["tolerance"] = max(args.tolerance, report.apart(found))
+        result["models"].append(row)
         report.tell(result, result["models"][-1])
         if args.json:
             args.json.write_text(json.dumps(result, indent=1) + "\n")

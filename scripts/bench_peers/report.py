@@ -3,6 +3,7 @@ does more inferences a second."""
 
 import math
 
+COARSE = 0.05  # difference of quantized outputs that is always allowed
 PEERS = ("openvino", "onnxruntime", "tensorflow", "tflite")  # the ratio `best` is against the best of these
 SHOWN = {"carafe": "Carafe", "carafe-onnx": "from ONNX", "openvino": "OpenVINO", "onnxruntime": "ONNX Runtime", "tensorflow": "TensorFlow",
          "tflite": "TFLite"}
@@ -36,6 +37,12 @@ def best(row, key):
     return min(each) if each else None
 
 
+def apart(found):
+    """How far outputs of a quantized model may differ: steps add up from layer to layer, so that engines differ from one another."""
+    errors = [told.get("error", 0) for engine, told in found.items() if engine in PEERS]
+    return max([COARSE, *(1.5 * e for e in errors if isinstance(e, float))])
+
+
 def wrong(row, engine, tolerance):
     """Why an engine's figures of a model do not count, or nothing."""
     told = row["engines"].get(engine, {})
@@ -44,7 +51,7 @@ def wrong(row, engine, tolerance):
     error = told.get("error", 0)
     if isinstance(error, str):
         return error
-    return f"outputs differ by {error:.1e}" if not error <= tolerance else ""
+    return f"outputs differ by {error:.1e}" if not error <= row.get("tolerance", tolerance) else ""
 
 
 def mean(each):
@@ -126,7 +133,7 @@ Written by `scripts/bench-peers --write-docs`; the figures come from one machine
 above 1 means that Carafe does better.**
 
 - Machine: {cpu}, {cores} cores. {versions}.
-- Every engine computes in f32 and runs in a process of its own, with the same model file, inputs and threads. The engines
+- {computes} and runs in a process of its own, with the same model file, inputs and threads. The engines
   take turns, {rounds} rounds of {seconds} s each; a figure is the median over the rounds.{again}
 - **Latency**: one inference at a time. **Throughput**: Carafe runs the streams it chooses for PERFORMANCE_HINT=THROUGHPUT;
   each peer gets the best of one stream of one thread for every core, of the streams it chooses itself (OpenVINO) and of one
@@ -134,13 +141,18 @@ above 1 means that Carafe does better.**
   **Memory**: peak of the resident memory (`VmHWM`) after a few inferences, less what the process held before it touched the
   model; so Python, the libraries and the inputs do not count, and mapped model files do.
 - Outputs are compared with those of ONNX Runtime; a model counts when the largest difference is within {tolerance:g} of the
-  largest value.
+  largest value{coarse}.
 """
+
+COMPUTES = {"default": "Every engine computes in the precision of its choice", "f32": "Every engine computes in f32",
+            "bf16": "Carafe and OpenVINO compute in bf16, the others in f32; each"}
 
 
 def page(result):
     text = [HEAD.format(cpu=result["machine"]["cpu"], cores=result["machine"]["cores"], rounds=result["rounds"], seconds=result["seconds"],
-                        loads=result["loads"], tolerance=result["tolerance"], again=AGAIN if result.get("tries", 1) > 1 else "",
+                        loads=result["loads"], tolerance=result["tolerance"], computes=COMPUTES[result.get("precision", "f32")],
+                        coarse=", of quantized models within 0.05 or 1.5 times what peers differ by" if any("tolerance" in row for row in result["models"]) else "",
+                        again=AGAIN if result.get("tries", 1) > 1 else "",
                         versions=", ".join(f"{SHOWN.get(e, e)} {v}" for e, v in result["machine"]["versions"].items()))]
     every = means(result)
     peers = [e for e in result["engines"] if e != "carafe"]

@@ -35,8 +35,7 @@ class Failed(Exception):
 class Worker:
     def __init__(self, plan, engine, model, inputs, threads, streams):
         command = [str(part) for part in (*plan.command(engine), model, inputs, threads, streams)]
-        if engine in OURS:
-            command.append(plan.device)
+        command += plan.settings(engine)
         environment = dict(os.environ, PYTHONPATH=str(place.ROOT / "scripts"))
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True, env=environment, preexec_fn=first_in_line)
@@ -121,15 +120,21 @@ def alone():
 class Plan:
     """What is to be measured, and how long."""
 
-    def __init__(self, engines, threads, rounds, seconds, loads, tries, device, worker):
+    def __init__(self, engines, threads, rounds, seconds, loads, tries, device, worker, precision="f32"):
         self.engines, self.threads, self.rounds, self.seconds = engines, threads, rounds, seconds
-        self.loads, self.tries, self.device, self.worker = loads, tries, device, worker
+        self.loads, self.tries, self.device, self.worker, self.precision = loads, tries, device, worker, precision
 
     def command(self, engine):
         known = self.engines[engine]
         if engine in OURS:
             return [self.worker]
         return known or [sys.executable, "-m", "bench_peers.engines", engine]
+
+    def settings(self, engine):
+        """Arguments behind those that every engine takes; an engine of the user's has none."""
+        if engine in OURS:
+            return [self.device, self.precision]
+        return [] if self.engines[engine] else [self.precision]
 
     def throughput(self, engine, cores):
         """Settings (threads, streams) to try; 0 streams: the engine chooses."""

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import onnx
 
-from . import chart, folder, layers, models, nets, report, run
+from . import chart, cli, folder, layers, models, nets, quantized, report, run
 
 
 def result(**engines):
@@ -60,6 +60,31 @@ class Differences(unittest.TestCase):
 
     def test_another_shape_is_told(self):
         self.assertIn("expected [(2,)]", run.difference([np.zeros(2)], [np.zeros(3)]))
+
+
+class Precisions(unittest.TestCase):
+    def test_carafe_and_the_peers_get_it_and_another_engine_does_not(self):
+        plan = run.Plan({"carafe": None, "openvino": None, "mine": ["./mine"]}, [1], 1, 0.1, 1, 1, "CPU", "worker", "bf16")
+        self.assertEqual([plan.settings(e) for e in plan.engines], [["CPU", "bf16"], ["bf16"], []])
+
+    def test_f32_is_compared_closely_and_the_rest_is_not(self):
+        self.assertEqual([cli.parse(["--precision", p]).tolerance for p in ("f32", "bf16", "default")], [cli.EXACT, cli.COARSE, cli.COARSE])
+        self.assertEqual(cli.parse([]).precision, "f32")
+
+    def test_a_quantized_model_has_a_tolerance_of_its_own(self):
+        one = result(carafe=engine(1.0, error=0.01), openvino=engine(2.0))
+        one["models"][0]["tolerance"] = report.apart(one["models"][0]["engines"])
+        self.assertEqual(len(report.counted(one)), 1)
+
+    def test_quantized_outputs_may_differ_as_those_of_peers_do(self):
+        found = {"carafe": engine(1.0, error=0.5), "openvino": engine(1.0, error=0.4), "onnxruntime": engine(1.0)}
+        self.assertAlmostEqual(report.apart(found), 0.6)
+        self.assertEqual(report.apart({"carafe": engine(1.0, error=0.5)}), report.COARSE)
+
+    def test_the_page_tells_it(self):
+        one = result(carafe=engine(1.0), openvino=engine(2.0))
+        self.assertIn("- Every engine computes in f32 and runs", report.page(one))
+        self.assertIn("compute in bf16", report.page({**one, "precision": "bf16"}))
 
 
 class Charts(unittest.TestCase):
@@ -114,10 +139,23 @@ class Folders(unittest.TestCase):
 class Models(unittest.TestCase):
     def test_every_model_is_fetched_or_written(self):
         for entry in models.LIST:
-            self.assertTrue(entry.name in models.NETS or entry.package in models.packages.PACKAGES, entry.name)
+            self.assertTrue((entry.quantized or entry.name) in models.NETS or entry.package in models.packages.PACKAGES, entry.name)
 
     def test_every_written_network_is_listed(self):
-        self.assertEqual({e.name for e in models.LIST if not e.package}, set(models.NETS))
+        self.assertEqual({e.name for e in models.LIST if not e.package and not e.quantized}, set(models.NETS))
+
+    def test_int8_names_all_quantized_models_and_nothing_else_does(self):
+        self.assertEqual([e.quantized for e in models.chosen(["int8"], False)], list(quantized.NETS))
+        self.assertEqual([e.name for e in models.chosen(["vgg16", "resnet50_int8"], False)], ["vgg16", "resnet50_int8"])
+        self.assertFalse(any(e.quantized for e in models.chosen(None, False)))
+
+    def test_calibration_inputs_have_the_form_of_the_given(self):
+        given = {"x": np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4), "ids": np.arange(6)[None], "mask": np.ones((1, 6), np.int64)}
+        reader = quantized.Inputs(given, 3)
+        every = [reader.get_next() for _ in range(4)]
+        self.assertEqual([e is None for e in every], [False, False, False, True])
+        self.assertTrue(all(e[n].shape == v.shape and e[n].dtype == v.dtype for e in every[:3] for n, v in given.items()))
+        self.assertFalse(np.array_equal(every[1]["x"], given["x"]))
 
     def test_small_networks_are_valid_onnx(self):
         for name in ("squeezenet1_1", "mobilenet_v2", "gru_2_100", "yolov8n_640"):

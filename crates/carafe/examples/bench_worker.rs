@@ -1,9 +1,9 @@
 //! One engine's side of `scripts/bench-peers`: holds a compiled model and answers timing commands, a JSON object a line.
 //!
-//!     bench_worker MODEL INPUTS.npz THREADS STREAMS DEVICE
+//!     bench_worker MODEL INPUTS.npz THREADS STREAMS DEVICE [PRECISION]
 //!
-//! THREADS are those of one inference, STREAMS how many inferences run at once. When the model is ready, the first line
-//! tells what that took. Then, on standard input:
+//! THREADS are those of one inference, STREAMS how many inferences run at once. PRECISION is the INFERENCE_PRECISION_HINT;
+//! `default`, or none, leaves it to the device. When the model is ready, the first line tells what that took. Then, on standard input:
 //!
 //!     time SECONDS RUNS   run for that long and at least that often: median and least time of an inference
 //!     rate SECONDS        keep all streams busy: how many inferences in how much time
@@ -38,12 +38,13 @@ struct Setup {
     threads: usize,
     streams: usize,
     device: String,
+    precision: Option<String>,
 }
 
 impl Setup {
     fn parse(args: &[String]) -> Result<Setup> {
-        let [model, inputs, threads, streams, device] = args else {
-            return Err(Error::usage("usage: bench_worker MODEL INPUTS.npz THREADS STREAMS DEVICE"));
+        let [model, inputs, threads, streams, device, precision @ ..] = args else {
+            return Err(Error::usage("usage: bench_worker MODEL INPUTS.npz THREADS STREAMS DEVICE [PRECISION]"));
         };
         let bytes = std::fs::read(inputs).map_err(|e| Error::io(format!("cannot read `{inputs}`"), &e))?;
         Ok(Setup {
@@ -52,6 +53,7 @@ impl Setup {
             threads: number(threads)?,
             streams: number(streams)?,
             device: device.clone(),
+            precision: precision.first().filter(|p| *p != "default").cloned(),
         })
     }
 
@@ -72,6 +74,9 @@ impl Setup {
             if known.iter().any(|p| p.name == name) {
                 properties.set(name, value);
             }
+        }
+        if let Some(precision) = &self.precision {
+            properties.set("INFERENCE_PRECISION_HINT", precision.clone());
         }
         core.compile_model(&model, &self.device, &properties)
     }

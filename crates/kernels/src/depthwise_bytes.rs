@@ -23,14 +23,15 @@ pub struct DepthwiseBytes {
     outside: Vec<u8>,
 }
 
-/// What happens to the sums: `sum * scale + bias` of the channel, kept between two numbers, and rounded to steps.
+/// What happens to the sums: `sum * scale + bias` of the channel counts steps, is kept between `low` and `high`, rounded, and `zero`
+/// is added.
 #[derive(Clone, Debug)]
 pub struct BytesEpilogue {
     pub scale: Vec<f32>,
     pub bias: Vec<f32>,
     pub low: f32,
     pub high: f32,
-    pub quantizer: Quantizer,
+    pub zero: i32,
 }
 
 impl DepthwiseBytes {
@@ -44,6 +45,14 @@ impl DepthwiseBytes {
         }
         let outside = vec![zero; shape.in_channels.next_multiple_of(BLOCK)];
         Some(DepthwiseBytes { isa, shape, groups: shape.kernel[1].div_ceil(TAPS), outside })
+    }
+
+    /// Whether it is faster than a convolution of floats: only AVX-512 has it in vectors.
+    pub fn is_fast(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.isa.avx512().is_some() && Numbers::U8I8.is_fast(self.isa);
+        #[cfg(not(target_arch = "x86_64"))]
+        false
     }
 
     fn blocks(&self) -> usize {
@@ -112,7 +121,7 @@ impl DepthwiseBytes {
 
     fn row(&self, lines: &Lines<'_>, packed: &[i8], out: (&mut [u8], usize), epilogue: &BytesEpilogue) {
         #[cfg(target_arch = "x86_64")]
-        if self.isa.avx512().is_some() && Numbers::U8I8.is_fast(self.isa) {
+        if self.is_fast() {
             // SAFETY: the instructions were detected, and `run` has checked the lengths.
             return unsafe { avx512::row(self, lines, packed, out.0, out.1, epilogue) };
         }
@@ -134,9 +143,9 @@ impl DepthwiseBytes {
                         sum += i32::from(lines.pixel(self, y, x, kx)[channel]) * i32::from(w);
                     }
                 }
-                let real = (sum as f32).mul_add(epilogue.scale[channel], epilogue.bias[channel]);
-                let real = if real > epilogue.low { real } else { epilogue.low };
-                out[x * stride + channel] = epilogue.quantizer.step(real.min(epilogue.high)) as u8;
+                let steps = (sum as f32).mul_add(epilogue.scale[channel], epilogue.bias[channel]);
+                let (low, high) = (epilogue.low, epilogue.high);
+                out[x * stride + channel] = (Quantizer::rounded_within(steps, low, high) as i32 + epilogue.zero) as u8;
             }
         }
     }
@@ -187,16 +196,12 @@ mod avx512 {
     /// Four sums of sixteen channels; sum `j` has channels `4 j` to `4 j + 3` of each lane of sixteen.
     type Sums = [__m512i; 4];
 
-    /// Scale, bias, weights and limits of a block of channels.
+    /// Scale, bias and limits of a block of channels.
     struct Ends {
         scale: [__m512; 4],
         bias: [__m512; 4],
         low: __m512,
         high: __m512,
-        inverse: __m512,
-        shift: __m512,
-        least: __m512,
-        most: __m512,
         zero: __m512i,
     }
 
@@ -221,10 +226,12 @@ mod avx512 {
             let sliding = conv.shape.stride[2] == 1 && conv.shape.dilation[2] == 1 && conv.groups == 1;
             // SAFETY: the caller's promise is passed on.
             unsafe {
-                match width {
-                    3 if sliding => slide::<3>(conv, lines, weights, start, mask, &ends, out, stride),
-                    5 if sliding => slide::<5>(conv, lines, weights, start, mask, &ends, out, stride),
-                    _ => jump(conv, lines, weights, start, mask, &ends, out, stride),
+                match (width, conv.shape.kernel[1]) {
+                    (3, 3) if sliding => slide::<3, 3>(conv, lines, weights, start, mask, &ends, out, stride),
+                    (3, _) if sliding => slide::<3, 0>(conv, lines, weights, start, mask, &ends, out, stride),
+                    (5, _) if sliding => slide::<5, 0>(conv, lines, weights, start, mask, &ends, out, stride),
+                    (_, 3) => jump::<3>(conv, lines, weights, start, mask, &ends, out, stride),
+                    _ => jump::<0>(conv, lines, weights, start, mask, &ends, out, stride),
                 }
             }
         }
@@ -245,18 +252,15 @@ mod avx512 {
             bias: [load(&bias[0]), load(&bias[1]), load(&bias[2]), load(&bias[3])],
             low: _mm512_set1_ps(e.low),
             high: _mm512_set1_ps(e.high),
-            inverse: _mm512_set1_ps(e.quantizer.inverse),
-            shift: _mm512_set1_ps(e.quantizer.shift),
-            least: _mm512_set1_ps(e.quantizer.low),
-            most: _mm512_set1_ps(e.quantizer.high),
-            zero: _mm512_set1_epi32(e.quantizer.zero),
+            zero: _mm512_set1_epi32(e.zero),
         }
     }
 
-    /// Up to four rows of a column, four bytes of a channel beside one another.
+    /// Up to four rows of a column, four bytes of a channel beside one another. `H` is the height of the filter where it is known
+    /// beforehand, or 0.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
-    unsafe fn woven(
+    unsafe fn woven<const H: usize>(
         conv: &DepthwiseBytes,
         lines: &Lines<'_>,
         group: usize,
@@ -265,7 +269,7 @@ mod avx512 {
         mask: u64,
     ) -> Sums {
         let mut rows = [_mm512_setzero_si512(); TAPS];
-        let count = (conv.shape.kernel[1] - group * TAPS).min(TAPS);
+        let count = if H > 0 { H } else { (conv.shape.kernel[1] - group * TAPS).min(TAPS) };
         for (k, row) in rows.iter_mut().enumerate().take(count) {
             let pixel = lines.at(conv, group * TAPS + k, column);
             // SAFETY: the pixel has the channels of the mask.
@@ -298,9 +302,7 @@ mod avx512 {
         for j in 0..4 {
             let x = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[j]), ends.scale[j], ends.bias[j]);
             let x = _mm512_min_ps(_mm512_max_ps(x, ends.low), ends.high);
-            let y = _mm512_fmadd_ps(x, ends.inverse, ends.shift);
-            let y = _mm512_min_ps(_mm512_max_ps(y, ends.least), ends.most);
-            steps[j] = _mm512_add_epi32(_mm512_cvtps_epi32(y), ends.zero);
+            steps[j] = _mm512_add_epi32(_mm512_cvtps_epi32(x), ends.zero);
         }
         let (a, b) = (_mm512_packs_epi32(steps[0], steps[1]), _mm512_packs_epi32(steps[2], steps[3]));
         let bytes = _mm512_packus_epi16(a, b);
@@ -315,7 +317,7 @@ mod avx512 {
 
     /// Windows that follow one another: each woven column is added to all outputs above it.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
-    unsafe fn slide<const W: usize>(
+    unsafe fn slide<const W: usize, const H: usize>(
         conv: &DepthwiseBytes,
         lines: &Lines<'_>,
         weights: &[i8],
@@ -331,7 +333,7 @@ mod avx512 {
             let column = i.wrapping_sub(conv.shape.pad_begin[2]);
             // SAFETY: pixels, weights and outputs are there, as `run` has checked.
             unsafe {
-                let woven = woven(conv, lines, 0, column, start, mask);
+                let woven = woven::<H>(conv, lines, 0, column, start, mask);
                 // The column is tap `W - 1 - j` of the j-th window that is open.
                 for j in 0..W {
                     add(&mut sums[j], &woven, weights.as_ptr().add((W - 1 - j) * TAPS * BLOCK));
@@ -349,7 +351,7 @@ mod avx512 {
 
     /// Windows that lie apart.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
-    unsafe fn jump(
+    unsafe fn jump<const H: usize>(
         conv: &DepthwiseBytes,
         lines: &Lines<'_>,
         weights: &[i8],
@@ -367,7 +369,7 @@ mod avx512 {
                 for group in 0..conv.groups {
                     // SAFETY: as above.
                     unsafe {
-                        let woven = woven(conv, lines, group, column, start, mask);
+                        let woven = woven::<H>(conv, lines, group, column, start, mask);
                         add(&mut sums, &woven, weights.as_ptr().add((kx * conv.groups + group) * TAPS * BLOCK));
                     }
                 }

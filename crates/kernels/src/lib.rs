@@ -62,7 +62,7 @@ pub use isa::Neon;
 pub use isa::{Avx2, Avx512};
 pub use machine::Machine;
 pub use pool::{Pool, PoolOptions, Stopped};
-pub use quantize::{dequantize, quantize, quantize_planes};
+pub use quantize::{dequantize, map_bytes, map_bytes_in_place, quantize, quantize_planes, weave_planes};
 pub use recurrent::{
     CellKind, Direction, Lengths, Recurrent, RecurrentInputs, RecurrentOutputs, RecurrentParams, RecurrentWeights,
 };

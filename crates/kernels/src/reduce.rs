@@ -2,10 +2,12 @@
 //! a mean over a million pixels has the digits of one over ten. NaN never wins a maximum or minimum.
 
 mod arg;
+mod bytes;
 mod fold;
 mod typed;
 
 pub use arg::{ArgReduce, Extreme};
+pub use bytes::{MOST_PIXELS, mean_bytes};
 pub use typed::{IntegerReduction, reduce_bools, reduce_integers};
 
 use crate::eltwise::pieces;

@@ -93,17 +93,17 @@ pub(super) fn names(post: &[ElementwiseOp]) -> String {
 }
 
 // The shape with ones in front.
-fn aligned(port: &Port, rank: usize) -> Vec<usize> {
+pub(super) fn aligned(port: &Port, rank: usize) -> Vec<usize> {
     std::iter::repeat_n(1, rank.saturating_sub(port.rank())).chain(port.shape.iter().copied()).collect()
 }
 
 // Whether an operand can be read with the channels last: it has all axes, or its bytes lie the same either way.
-fn fits_channels_last(port: &Port, out: &Port) -> bool {
+pub(super) fn fits_channels_last(port: &Port, out: &Port) -> bool {
     port.rank() == out.rank() || Layout::PLAIN.same_for(Layout::CHANNELS_LAST, &aligned(port, out.rank()))
 }
 
 // The layout of the largest input that is no constant.
-fn common_layout(site: &Site<'_>, reads: &[usize]) -> Layout {
+pub(super) fn common_layout(site: &Site<'_>, reads: &[usize]) -> Layout {
     let computed =
         reads.iter().map(|&i| &site.inputs[i]).filter(|p| p.constant.is_none() && p.rank() == site.outputs[0].rank());
     let decided = computed.filter(|p| !Layout::PLAIN.same_for(Layout::CHANNELS_LAST, &p.shape));

@@ -23,10 +23,11 @@ pub(super) struct Leave {
     /// The result is stored as bytes.
     pub(super) to: Option<Quantizer>,
     pub(super) strides: RowStrides,
+    name: String,
 }
 
 // How numbers are rounded to a grid, as bytes from 0 on.
-fn rounding(elt: Elt) -> Option<RoundTrip> {
+pub(super) fn rounding(elt: Elt) -> Option<RoundTrip> {
     match elt {
         Elt::RoundTrip(r) => {
             let (low, high) = (r.low - r.zero, r.high - r.zero);
@@ -65,6 +66,7 @@ impl Leave {
             rest: None,
             to: None,
             strides,
+            name: String::new(),
         };
         let mut end = site.epilogue.len();
         // The last rounding is how the result is stored.
@@ -82,7 +84,50 @@ impl Leave {
         if done < end {
             leave.rest = Some(Rest::of(site, done..end, axis, layout, reads)?);
         }
+        leave.name = leave.told();
+        leave.count_in_steps();
         Some(leave)
+    }
+
+    // Where nothing but limits, a rounding and a sum of bytes lies between sums and the steps of the result, all of it counts in
+    // those steps: one multiplication is left, and limits are limits of steps.
+    fn count_in_steps(&mut self) {
+        let Some(to) = self.to.filter(|q| q.inverse.is_normal() && q.inverse > 0.0 && q.low <= q.high) else { return };
+        let limits = match self.act {
+            Act::None => [f32::NEG_INFINITY, f32::INFINITY],
+            Act::Relu => [0.0, f32::INFINITY],
+            Act::Clamp { min, max } => [min, max],
+            _ => return,
+        };
+        let bytes = self.add.is_none_or(|(_, grid)| grid.is_some());
+        let in_order = self.add.is_none() || !self.add_last;
+        if self.rest.is_some() || !bytes || !in_order || limits[0].is_nan() || limits[1].is_nan() {
+            return;
+        }
+        let unit = |q: &Quantizer| Quantizer { inverse: 1.0, shift: 0.0, ..*q };
+        let (by, plus) = match &mut self.round_trip {
+            None => (to.inverse, to.shift),
+            Some(trip) => {
+                let first = (trip.quantizer.inverse, trip.quantizer.shift);
+                trip.quantizer = unit(&trip.quantizer);
+                (trip.scale, trip.offset) = (trip.scale * to.inverse, trip.offset.mul_add(to.inverse, to.shift));
+                first
+            }
+        };
+        self.scale.iter_mut().for_each(|s| *s *= by);
+        self.bias.iter_mut().for_each(|b| *b = b.mul_add(by, plus));
+        if let Some((_, Some(grid))) = &mut self.add {
+            grid.scale *= to.inverse;
+        }
+        let [low, high] = limits.map(|x| x.mul_add(to.inverse, to.shift).clamp(to.low, to.high));
+        self.act = Act::None;
+        self.to = Some(Quantizer { low, high, ..unit(&to) });
+    }
+
+    /// Whether sums become bytes by scale, bias and limits alone, all in steps.
+    pub(super) fn is_in_steps(&self) -> bool {
+        let to = self.to.is_some_and(|q| q.inverse == 1.0 && q.shift == 0.0);
+        to && self.act == Act::None && self.round_trip.is_none() && self.add.is_none() && self.rest.is_none()
     }
 
     // One operation into the tiles, if it comes at the right time.
@@ -189,7 +234,12 @@ impl Leave {
         });
     }
 
-    pub(super) fn name(&self) -> String {
+    /// What it does, as the end of a kernel's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn told(&self) -> String {
         let mut name = String::new();
         if self.round_trip.is_some() {
             name += "+round";

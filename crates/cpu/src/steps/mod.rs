@@ -3,6 +3,7 @@
 
 mod attention;
 mod bags;
+mod bytes;
 mod conv;
 pub(crate) mod convert;
 pub(crate) mod dynamic_outputs;

@@ -2,27 +2,34 @@
 //! other grids, sums and functions are applied to them while they are near, and what lies on a grid again is stored as bytes.
 //! What only moves elements moves bytes.
 
+use super::bytes::{self, is_bytes};
 use super::conv::{attrs_of_op, shape_of};
 use super::leave::Leave;
 use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::Packed;
 use carafe_graph::Result;
 use carafe_kernels::{
-    Act, BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Gemm, LONGEST_INTEGER_SUM, Numbers, Quantizer, dequantize,
-    quantize, quantize_planes,
+    BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Gemm, LONGEST_INTEGER_SUM, Numbers, Quantizer, dequantize,
+    quantize, quantize_planes, weave_planes,
 };
 use carafe_ops::linear::MatMul;
-use carafe_ops::pooling::MaxPool;
+use carafe_passes::fuse::{keeps_steps, passes_on};
 use carafe_plan::elementwise::is_scalar;
 use carafe_plan::{Form, Grid, Integers, Layout, Operand, RowStrides};
 use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.group || site.before.is_some() || site.reordered() {
+    if site.before.is_some() || site.reordered() {
         return Ok(None);
     }
+    if site.group {
+        return bytes::group(site);
+    }
     if let Some(built) = moved(site)? {
+        return Ok(Some(built));
+    }
+    if let Some(built) = bytes::mean(site) {
         return Ok(Some(built));
     }
     let Some((grid, weights)) = site.inputs.first().and_then(|p| p.grid).zip(integers(site)) else { return Ok(None) };
@@ -84,22 +91,22 @@ impl Step<Cpu> for Dequantized {
 
 // What only moves elements, as if the model said u8.
 fn moved(site: &Site<'_>) -> Result<Option<Built>> {
-    let moves = site.op.is::<MaxPool>() || site.op.info().moves.first() == Some(&0);
+    let moves = keeps_steps(site.op);
     let grid = site.outputs.first().and_then(|p| p.grid);
-    let is_bytes = |p: &Port| p.stored == ElementType::U8 && p.is_f32() && p.grid == grid;
-    let floats_are_bytes = site.inputs.iter().filter(|p| p.is_f32()).all(is_bytes);
+    let is_moved = |(i, p): &(usize, &Port)| p.is_f32() && passes_on(site.op, *i);
+    let moved: Vec<bool> = site.inputs.iter().enumerate().map(|port| is_moved(&port)).collect();
+    let mut floats = site.inputs.iter().zip(&moved).filter(|(_, moved)| **moved);
+    let floats_are_bytes = floats.all(|(p, _)| is_bytes(p) && p.grid == grid);
     if !moves || grid.is_none() || !site.epilogue.is_empty() || !floats_are_bytes {
         return Ok(None);
     }
-    let as_bytes = |ports: &[Port]| -> Vec<Port> {
-        let byte = |p: &Port| Port { ty: ElementType::U8, stored: ElementType::U8, grid: None, ..p.clone() };
-        ports.iter().map(|p| if p.is_f32() { byte(p) } else { p.clone() }).collect()
-    };
-    let (inputs, outputs) = (as_bytes(&site.inputs), as_bytes(&site.outputs));
+    let byte = |p: &Port| Port { ty: ElementType::U8, stored: ElementType::U8, grid: None, ..p.clone() };
+    let inputs = site.inputs.iter().zip(&moved).map(|(p, moved)| if *moved { byte(p) } else { p.clone() }).collect();
+    let outputs = site.outputs.iter().map(|p| if p.is_f32() { byte(p) } else { p.clone() }).collect();
     let wanted = site.wanted.clone();
     let Some(mut built) = super::build_floats(&Site { inputs, outputs, wanted, ..*site })? else { return Ok(None) };
     for (i, form) in &mut built.reads {
-        if site.inputs[*i].is_f32() {
+        if moved[*i] {
             form.ty = Some(ElementType::U8);
         }
     }
@@ -144,10 +151,9 @@ fn convolution(site: &Site<'_>, grid: Grid, weights: &Integers) -> Result<Option
     let sums: Vec<i64> = data.chunks(each).map(|f| f.iter().map(|w| i64::from(*w)).sum()).collect();
     let (scale, bias) = columns(grid, &weights.scale.to_vec::<f32>()?, &sums);
     let port = &site.inputs[0];
-    let planar =
-        shape.in_channels <= 4 && shape.groups == 1 && port.layout == Layout::PLAIN && port.stored == ElementType::F32;
+    let planar = shape.in_channels <= 4 && shape.groups == 1 && port.layout == Layout::PLAIN;
     let read = match planar {
-        true => Form::from(Layout::PLAIN),
+        true => Form { layout: Layout::PLAIN, ty: is_bytes(port).then_some(ElementType::U8) },
         false => Form::typed(Layout::CHANNELS_LAST, ElementType::U8),
     };
     let mut reads = vec![(0, read)];
@@ -222,14 +228,10 @@ fn depthwise(
     leave: Leave,
     reads: Vec<(usize, Form)>,
 ) -> Result<Option<Built>> {
-    let limits = match leave.act {
-        Act::None => Some((f32::NEG_INFINITY, f32::INFINITY)),
-        Act::Relu => Some((0.0, f32::INFINITY)),
-        Act::Clamp { min, max } => Some((min, max)),
-        _ => None,
-    };
-    let plain = leave.add.is_none() && leave.round_trip.is_none() && leave.rest.is_none();
-    let (Some((low, high)), Some(quantizer), true) = (limits, leave.to, plain) else { return Ok(None) };
+    let Some(Quantizer { low, high, zero, .. }) = leave.to.filter(|_| leave.is_in_steps()) else { return Ok(None) };
+    if !conv.is_fast() {
+        return Ok(None);
+    }
     let data = weights.data.to_vec::<i8>()?;
     let form = format!("depthwise_i8|{:?}", shape.kernel);
     let packed = site.cx.packed(&form, &[&weights.data], conv.packed_bytes(), |to: &mut [i8]| {
@@ -237,7 +239,7 @@ fn depthwise(
         Ok(())
     })?;
     let (kernel, channels) = (shape.kernel, shape.in_channels);
-    let epilogue = BytesEpilogue { scale: leave.scale, bias: leave.bias, low, high, quantizer };
+    let epilogue = BytesEpilogue { scale: leave.scale, bias: leave.bias, low, high, zero };
     let step = IntegerDepthwise { conv, weights: packed, kernel, channels, strides: [channels; 2], epilogue };
     let output = Form::typed(Layout::CHANNELS_LAST, ElementType::U8);
     Ok(Some(Built::step(step, reads, output).with_precision(ElementType::I8)))
@@ -263,11 +265,12 @@ impl Step<Cpu> for IntegerDepthwise {
     }
 }
 
-/// The first layer: planes of floats become pixels of four bytes in the step's own memory.
+/// The first layer: planes become pixels of four bytes in the step's own memory.
 #[derive(Debug)]
 struct OfPlanes {
     conv: IntegerConv,
-    quantizer: Quantizer,
+    /// Of planes of floats; others are bytes already.
+    quantizer: Option<Quantizer>,
     /// Images, channels, pixels of a plane.
     planes: [usize; 3],
 }
@@ -297,7 +300,8 @@ fn of_planes(
     let (output, pixels) = (leave.form(Layout::CHANNELS_LAST), shape.in_pixels());
     let planes = [shape.batch, channels, pixels / shape.batch.max(1)];
     let conv = IntegerConv { conv, weights: packed, channels: 4, out_stride: shape.out_channels, leave };
-    let step = OfPlanes { conv, quantizer: quantizer_of(grid), planes };
+    let quantizer = (!is_bytes(&site.inputs[0])).then(|| quantizer_of(grid));
+    let step = OfPlanes { conv, quantizer, planes };
     let built = Built::step(step, reads, output).with_precision(ElementType::I8);
     Ok(Some(built.with_workspace(pixels * 4)))
 }
@@ -310,7 +314,10 @@ impl Step<Cpu> for OfPlanes {
         self.conv.scratch_bytes()
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
-        quantize_planes(io.exec, &self.quantizer, io.input(0), self.planes, io.workspace);
+        match &self.quantizer {
+            Some(quantizer) => quantize_planes(io.exec, quantizer, io.input(0), self.planes, io.workspace),
+            None => weave_planes(io.exec, io.inputs[0], self.planes, io.workspace),
+        }
         let IntegerConv { conv, weights, out_stride, leave, .. } = &self.conv;
         leave.with(io, conv.shape().out_channels, |io, epilogue, out| {
             let cells = bytemuck::cast_slice(io.workspace);

@@ -24,6 +24,9 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.inputs[0].ty == ElementType::U8 && site.op.is::<pool::MaxPool>() {
         return Ok(pooled(site));
     }
+    if site.inputs[0].ty == ElementType::U8 && site.op.is::<Interpolate>() {
+        return Ok(resized(site));
+    }
     if !site.inputs[0].is_f32() {
         return Ok(None);
     }
@@ -292,7 +295,14 @@ fn resized(site: &Site<'_>) -> Option<Built> {
             false => return None,
         };
     }
-    let (batch, channels) = (data[0], data[1]);
+    let (batch, mut channels) = (data[0], data[1]);
+    if site.inputs[0].ty == ElementType::U8 {
+        // Whole pixels are copied, four bytes as one float.
+        if mode != Mode::Nearest || channels % 4 != 0 {
+            return None;
+        }
+        channels /= 4;
+    }
     let kernel = Resize::new(site.cx.isa, batch, channels, three(&data[2..])?, tables);
     Some(Built::step(ResizeStep { kernel, channels, strides: [channels; 2] }, vec![(0, LAST)], LAST))
 }

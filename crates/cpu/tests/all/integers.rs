@@ -22,28 +22,28 @@ use std::sync::Arc;
 
 /// How quantization stands in the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Style {
+pub(crate) enum Style {
     /// Divide, Round, Add, Clamp, Subtract, Multiply.
     Pair,
     /// FakeQuantize on data and on weights.
     Fake,
 }
 
-fn constant(m: &mut Model, t: Tensor) -> Value {
+pub(crate) fn constant(m: &mut Model, t: Tensor) -> Value {
     m.constant(&format!("c{}", m.len()), t).unwrap()
 }
-fn number(m: &mut Model, v: f32) -> Value {
+pub(crate) fn number(m: &mut Model, v: f32) -> Value {
     constant(m, Tensor::scalar(v))
 }
-fn add<O: carafe_graph::Op>(m: &mut Model, op: O, inputs: &[Value]) -> Value {
+pub(crate) fn add<O: carafe_graph::Op>(m: &mut Model, op: O, inputs: &[Value]) -> Value {
     m.add(format!("n{}", m.len()), op, inputs).unwrap().into()
 }
-fn fake(levels: u64) -> FakeQuantize {
+pub(crate) fn fake(levels: u64) -> FakeQuantize {
     FakeQuantize { levels, auto_broadcast: Default::default(), auto_broadcast_axis: None }
 }
 
 /// Rounds to steps of `scale`; zero is step `zero` of 0 to 255.
-fn rounded(m: &mut Model, x: Value, style: Style, scale: f32, zero: f32) -> Value {
+pub(crate) fn rounded(m: &mut Model, x: Value, style: Style, scale: f32, zero: f32) -> Value {
     let (low, high) = (number(m, -zero * scale), number(m, (255.0 - zero) * scale));
     if style == Style::Fake {
         return add(m, fake(256), &[x, low, high, low, high]);
@@ -58,7 +58,7 @@ fn rounded(m: &mut Model, x: Value, style: Style, scale: f32, zero: f32) -> Valu
 }
 
 /// Weights stored as integers with a scale for each position of `axis`.
-fn weights(m: &mut Model, n: &mut Numbers, style: Style, shape: &[usize], axis: usize) -> Value {
+pub(crate) fn weights(m: &mut Model, n: &mut Numbers, style: Style, shape: &[usize], axis: usize) -> Value {
     let count: usize = shape.iter().product();
     let each = (count / shape[axis]) as f32;
     let mut along = vec![1; shape.len()];
@@ -80,13 +80,13 @@ fn weights(m: &mut Model, n: &mut Numbers, style: Style, shape: &[usize], axis: 
     add(m, Multiply::default(), &[w, s])
 }
 
-fn bias(m: &mut Model, n: &mut Numbers, x: Value, shape: &[usize]) -> Value {
+pub(crate) fn bias(m: &mut Model, n: &mut Numbers, x: Value, shape: &[usize]) -> Value {
     let b = n.tensor(shape);
     let b = constant(m, b);
     add(m, Add::default(), &[x, b])
 }
 
-fn convolution(kernel: &[i64], stride: i64) -> Convolution {
+pub(crate) fn convolution(kernel: &[i64], stride: i64) -> Convolution {
     let pads: Vec<i64> = kernel.iter().map(|k| k / 2).collect();
     Convolution {
         strides: vec![stride; kernel.len()],
@@ -97,17 +97,17 @@ fn convolution(kernel: &[i64], stride: i64) -> Convolution {
     }
 }
 
-fn grouped(kernel: &[i64], stride: i64) -> GroupConvolution {
+pub(crate) fn grouped(kernel: &[i64], stride: i64) -> GroupConvolution {
     let Convolution { strides, dilations, pads_begin, pads_end, auto_pad } = convolution(kernel, stride);
     GroupConvolution { strides, dilations, pads_begin, pads_end, auto_pad }
 }
 
-fn input(m: &mut Model, shape: &[usize]) -> Value {
+pub(crate) fn input(m: &mut Model, shape: &[usize]) -> Value {
     m.parameter(&format!("x{}", m.len()), ElementType::F32, PartialShape::of(shape)).unwrap()
 }
 
 /// The kernels that ran, after the outputs were compared: one in fifty elements may be a step away.
-fn check(m: &Model, inputs: &[Tensor], step: f32) -> Vec<String> {
+pub(crate) fn check(m: &Model, inputs: &[Tensor], step: f32) -> Vec<String> {
     let wanted = m.evaluate(inputs).unwrap();
     let mut kernels = vec![];
     for threads in [1, 3] {
@@ -132,7 +132,7 @@ fn compare(found: &Tensor, wanted: &Tensor, step: f32) {
 }
 
 /// Whether a kernel computed with integers, on machines that do so faster.
-fn has_integers(kernels: &[String], what: &str) {
+pub(crate) fn has_integers(kernels: &[String], what: &str) {
     if carafe_kernels::Numbers::U8I8.is_fast(Isa::best()) {
         assert!(kernels.iter().any(|k| k.starts_with(what) && k.contains("_i8")), "{kernels:?}");
     }

@@ -4,6 +4,7 @@
 
 mod apply;
 mod broadcast;
+mod bytes;
 mod elements;
 mod op;
 mod program;
@@ -12,6 +13,7 @@ mod tile;
 pub mod typed;
 
 pub use broadcast::Broadcast;
+pub use bytes::{BytesElements, BytesInput, BytesOutput};
 pub use elements::Elements;
 pub use op::{EltOp, Quantize, Steps};
 pub use program::{Arg, Instr, Program};

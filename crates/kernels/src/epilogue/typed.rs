@@ -19,16 +19,23 @@ pub struct Quantizer {
 }
 
 impl Quantizer {
+    /// Whether numbers already count steps, so that they are only rounded.
+    pub(crate) fn is_unit(&self) -> bool {
+        self.inverse == 1.0 && self.shift == 0.0
+    }
     /// The step of a number, as it is stored.
     pub fn step(&self, x: f32) -> i32 {
         self.rounded(x) as i32 + self.zero
     }
     #[inline(always)]
     pub(crate) fn rounded(&self, x: f32) -> f32 {
-        let y = x.mul_add(self.inverse, self.shift);
-        // A number that is none becomes the least.
-        let y = if y > self.low { y } else { self.low };
-        y.min(self.high).round_ties_even()
+        Quantizer::rounded_within(x.mul_add(self.inverse, self.shift), self.low, self.high)
+    }
+    /// A whole number between two. A number that is none becomes the least.
+    #[inline(always)]
+    pub(crate) fn rounded_within(x: f32, low: f32, high: f32) -> f32 {
+        let x = if x > low { x } else { low };
+        x.min(high).round_ties_even()
     }
 }
 

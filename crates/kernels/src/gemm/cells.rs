@@ -34,7 +34,12 @@ impl Numbers {
             #[cfg(target_arch = "x86_64")]
             Numbers::Bf16 => isa.avx512().is_some() && is_x86_feature_detected!("avx512bf16"),
             #[cfg(target_arch = "x86_64")]
-            Numbers::U8I8 => isa.avx512().is_some() && is_x86_feature_detected!("avx512vnni"),
+            // Without VNNI bytes are widened, which costs what they save.
+            Numbers::U8I8 => match isa {
+                Isa::Avx512(_) => is_x86_feature_detected!("avx512vnni"),
+                Isa::Avx2(_) => is_x86_feature_detected!("avxvnni"),
+                _ => false,
+            },
             #[cfg(not(target_arch = "x86_64"))]
             _ => {
                 let _ = isa;
@@ -50,6 +55,13 @@ impl Numbers {
                 Numbers::F32 => &super::cells_avx512::F32,
                 Numbers::Bf16 => &super::cells_avx512::BF16,
                 Numbers::U8I8 => &super::cells_avx512::U8I8,
+            };
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let (Isa::Avx2(_) | Isa::Avx512(_), Numbers::U8I8) = (isa, self) {
+            return match is_x86_feature_detected!("avxvnni") {
+                true => &super::cells_avx2::VNNI,
+                false => &super::cells_avx2::WIDENED,
             };
         }
         let _ = isa;

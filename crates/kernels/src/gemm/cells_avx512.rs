@@ -2,9 +2,10 @@
 //! (`vpdpbusd`). As in `f32_avx512` the loop is written out for the assembler. Sums go through a buffer that stays in the
 //! first-level cache, so that what follows is compiled once.
 
-use super::leave::{Added, SUMS, To};
+use super::leave::{Added, Leaving, SUMS, To};
 use super::task::{Simple, Task, store_rows};
 use super::{Micro, TileFn, each_row};
+use crate::RoundTrip;
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -256,6 +257,14 @@ unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
     // lengths, and masks leave out what lies beyond the last column.
     unsafe {
         let l = &*task.leaving;
+        if l.is_in_steps() {
+            return match (l.round_trip.is_some(), matches!(l.add, Added::None)) {
+                (false, true) => in_steps::<false, false>(task, l, sums, rows),
+                (false, false) => in_steps::<false, true>(task, l, sums, rows),
+                (true, true) => in_steps::<true, false>(task, l, sums, rows),
+                (true, false) => in_steps::<true, true>(task, l, sums, rows),
+            };
+        }
         let ([before, behind], deferred) = (l.adds(), l.is_deferred());
         let (p, q) = (_mm512_set1_ps(l.post.p), _mm512_set1_ps(l.post.q));
         let add = |row: usize, column: usize, mask: u16| match l.add {
@@ -326,6 +335,106 @@ unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
             for i in 0..rows {
                 let x = _mm512_load_ps(sums.add(i * SUMS + v * LANES));
                 store(&l.to, (task.row + i) * l.ldc + task.column + v * LANES, mask, x);
+            }
+        }
+    }
+}
+
+/// Numbers that every element of a result in steps meets.
+struct Steps {
+    low: __m512,
+    high: __m512,
+    zero: __m512i,
+    /// Least and largest number of the rounding between, its scale and offset.
+    trip: [__m512; 4],
+    /// Scale and offset of the addend.
+    add: [__m512; 2],
+}
+
+impl Steps {
+    /// The bytes of sixteen sums, each as an integer.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    #[inline]
+    fn of<const TRIP: bool, const ADD: bool>(&self, x: __m512, [scale, bias]: [__m512; 2], add: __m128i) -> __m512i {
+        let mut x = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_castps_si512(x)), scale, bias);
+        if TRIP {
+            let [low, high, scale, offset] = self.trip;
+            let whole = _mm512_roundscale_ps::<0>(_mm512_min_ps(_mm512_max_ps(x, low), high));
+            x = _mm512_fmadd_ps(whole, scale, offset);
+        }
+        if ADD {
+            let add = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(add));
+            x = _mm512_add_ps(x, _mm512_fmadd_ps(add, self.add[0], self.add[1]));
+        }
+        // A number that is none becomes the least.
+        let x = _mm512_min_ps(_mm512_max_ps(x, self.low), self.high);
+        _mm512_add_epi32(_mm512_cvtps_epi32(x), self.zero)
+    }
+}
+
+/// Takes sums out of the buffer as bytes, where [`Leaving::is_in_steps`]; two rows at a time.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'_>, sums: *const f32, rows: usize) {
+    let To::U8(to, quantizer) = l.to else { return };
+    // Vectors go through no function that is compiled for less, such as those of `Option` and arrays.
+    let none = _mm512_setzero_ps();
+    let mut steps = Steps {
+        low: _mm512_set1_ps(quantizer.low),
+        high: _mm512_set1_ps(quantizer.high),
+        zero: _mm512_set1_epi32(quantizer.zero),
+        trip: [none; 4],
+        add: [none; 2],
+    };
+    if let Some(RoundTrip { quantizer, scale, offset }) = l.round_trip {
+        let (low, high) = (_mm512_set1_ps(quantizer.low), _mm512_set1_ps(quantizer.high));
+        steps.trip = [low, high, _mm512_set1_ps(scale), _mm512_set1_ps(offset)];
+    }
+    let (mut added, mut add_stride) = (std::ptr::null(), 0);
+    if let Added::U8 { data, stride, scale, offset } = l.add {
+        (added, add_stride) = (data, stride);
+        steps.add = [_mm512_set1_ps(scale), _mm512_set1_ps(offset)];
+    }
+    // Bytes of two rows come out of packing with lanes of four side by side.
+    let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    // SAFETY: as in `leave`.
+    unsafe {
+        let line = |v: usize, mask: u16| {
+            let column = task.column + v * LANES;
+            [_mm512_maskz_loadu_ps(mask, l.scale.add(column)), _mm512_maskz_loadu_ps(mask, l.bias.add(column))]
+        };
+        let at = |row: usize, v: usize| (task.row + row) * l.ldc + task.column + v * LANES;
+        let one = |row: usize, v: usize, mask: u16, line: [__m512; 2]| {
+            let add = match ADD {
+                true => {
+                    let from = (task.row + row) * add_stride + task.column + v * LANES;
+                    _mm_maskz_loadu_epi8(mask, added.wrapping_add(from).cast())
+                }
+                false => _mm_setzero_si128(),
+            };
+            steps.of::<TRIP, ADD>(_mm512_load_ps(sums.add(row * SUMS + v * LANES)), line, add)
+        };
+        let mut first = 0;
+        if task.columns == 2 * LANES {
+            let lines = [line(0, !0), line(1, !0)];
+            while first < rows {
+                // The last row of an odd number is taken twice.
+                let second = (first + 1).min(rows - 1);
+                let a = _mm512_packs_epi32(one(first, 0, !0, lines[0]), one(first, 1, !0, lines[1]));
+                let b = _mm512_packs_epi32(one(second, 0, !0, lines[0]), one(second, 1, !0, lines[1]));
+                let bytes = _mm512_permutexvar_epi32(order, _mm512_packus_epi16(a, b));
+                _mm256_storeu_si256(to.add(at(first, 0)).cast(), _mm512_castsi512_si256(bytes));
+                _mm256_storeu_si256(to.add(at(second, 0)).cast(), _mm512_extracti64x4_epi64::<1>(bytes));
+                first += 2;
+            }
+            return;
+        }
+        for v in 0..task.columns.div_ceil(LANES) {
+            let left = task.columns - v * LANES;
+            let mask = if left >= LANES { 0xffff } else { ((1u32 << left) - 1) as u16 };
+            let line = line(v, mask);
+            for row in 0..rows {
+                let bytes = _mm512_cvtepi32_epi8(one(row, v, mask, line));
+                _mm_mask_storeu_epi8(to.add(at(row, v)).cast(), mask, bytes);
             }
         }
     }

@@ -100,6 +100,16 @@ impl<'a> Leaving<'a> {
     pub(crate) fn is_deferred(&self) -> bool {
         self.later != Act::None || self.finish.is_some()
     }
+    /// Whether sums of integers become bytes by one multiplication, with at most a rounding and a sum with bytes between: scales
+    /// and bias count in steps already.
+    pub(crate) fn is_in_steps(&self) -> bool {
+        let unit = |trip: &RoundTrip| trip.quantizer.is_unit();
+        let to = matches!(self.to, To::U8(_, q) if q.is_unit());
+        let add = matches!(self.add, Added::None | Added::U8 { .. });
+        let given = !self.scale.is_null() && !self.bias.is_null();
+        let plain = self.post.simple == Simple::None && !self.is_deferred();
+        self.integer && to && add && given && plain && self.round_trip.as_ref().is_none_or(unit)
+    }
     /// Whether the addend meets a vector before the function, and whether behind it.
     pub(crate) fn adds(&self) -> [bool; 2] {
         let now = !matches!(self.add, Added::None) && !self.add_later;

@@ -5,6 +5,8 @@
 mod batch;
 pub(crate) mod cells;
 #[cfg(target_arch = "x86_64")]
+mod cells_avx2;
+#[cfg(target_arch = "x86_64")]
 mod cells_avx512;
 mod cells_plain;
 mod dots;

@@ -272,6 +272,48 @@ fn convolutions_of_small_numbers_equal_plain_loops() {
 }
 
 #[test]
+fn sums_that_count_steps_leave_as_bytes_on_every_level() {
+    everywhere(SCRATCH, |exec| {
+        let mut r = Random(41);
+        for case in 0..32 {
+            let (m, n, k) = (r.pick(&[1, 4, 7, 14, 15]), r.pick(&[5, 16, 31, 32, 33, 64]), 4 * r.pick(&[1, 3, 16]));
+            let data: Vec<u8> = (0..m * k).map(|_| r.below(256) as u8).collect();
+            let w = weights(&mut r, Numbers::U8I8, k * n);
+            let (scale, bias) = (r.floats(n).iter().map(|x| x / 900.0).collect::<Vec<_>>(), r.floats(n));
+            let unit = |low: f32, high: f32, zero: i32| Quantizer { inverse: 1.0, shift: 0.0, low, high, zero };
+            let between = RoundTrip { quantizer: unit(-50.5, 60.0, 0), scale: 0.75, offset: 0.25 };
+            let round_trip = (case % 2 == 1).then_some(between);
+            let added: Vec<u8> = (0..m * n).map(|_| r.below(256) as u8).collect();
+            let add = (case % 4 > 1).then_some(Addend::U8 { data: &added, stride: n, scale: 0.5, zero: 100 });
+            let to = unit(-20.0, 200.0, 30);
+            let gemm = Gemm::of_cells(exec.isa, Numbers::U8I8, n, k).unwrap();
+            let mut packed = vec![0f32; gemm.packed_floats()];
+            gemm.pack_i8(&bytes(&w), false, &mut packed);
+            let end = TypedEpilogue { scale: Some(&scale), bias: Some(&bias), round_trip, add, ..Default::default() };
+            let (mut out, stride) = (vec![9u8; m * (n + 2)], n + 2);
+            let cells: Vec<f32> =
+                data.chunks(4).map(|c| f32::from_bits(u32::from_le_bytes([c[0], c[1], c[2], c[3]]))).collect();
+            let rows = (m, &cells[..], k / 4);
+            gemm.run_typed(exec, Numbers::U8I8, rows, &packed, TypedOut::U8(&mut out, to), stride, &end);
+            for (at, byte) in out.iter().enumerate() {
+                let (i, j) = (at / stride, at % stride);
+                if j >= n {
+                    assert_eq!(*byte, 9, "beside");
+                    continue;
+                }
+                let sum: f32 = (0..k).map(|x| f32::from(data[i * k + x]) * w[x * n + j]).sum();
+                let mut x = sum.mul_add(scale[j], bias[j]);
+                x = round_trip.map_or(x, |trip| trip.apply(x));
+                if add.is_some() {
+                    x += f32::from(added[i * n + j]).mul_add(0.5, -50.0);
+                }
+                assert_eq!(i32::from(*byte), to.step(x), "{m}x{n}x{k} case {case} at {i},{j}: {:?}", exec.isa);
+            }
+        }
+    });
+}
+
+#[test]
 fn channels_that_do_not_fill_a_cell_are_declined() {
     everywhere(0, |exec| {
         assert!(Gemm::of_cells(exec.isa, Numbers::U8I8, 8, 6).is_none());
@@ -323,7 +365,16 @@ fn depthwise_convolutions_of_bytes_equal_plain_loops() {
             let taken = |c: usize| f32::from(zero) * w[c * taps..(c + 1) * taps].iter().sum::<f32>();
             let bias = (0..channels).map(|c| shift[c] - scale[c] * taken(c)).collect();
             let (low, high) = r.pick(&[(f32::NEG_INFINITY, f32::INFINITY), (0.0, 1.5)]);
-            let epilogue = BytesEpilogue { scale: scale.clone(), bias, low, high, quantizer: STEPS };
+            let in_steps = |list: &[f32]| list.iter().map(|x| x * STEPS.inverse).collect::<Vec<_>>();
+            let limits = [low, high].map(|x: f32| (x * STEPS.inverse).clamp(STEPS.low, STEPS.high));
+            let bias: Vec<f32> = bias;
+            let epilogue = BytesEpilogue {
+                scale: in_steps(&scale),
+                bias: in_steps(&bias),
+                low: limits[0],
+                high: limits[1],
+                zero: STEPS.zero,
+            };
             let mut out = vec![77u8; s.out_pixels() * out_stride];
             conv.run(exec, (&input, in_stride), &packed, (&mut out, out_stride), &epilogue);
             for (x, sum) in sums.iter().enumerate() {

@@ -17,7 +17,7 @@ use carafe_ops::activation::Clamp;
 use carafe_ops::arithmetic::{Add, Multiply, Subtract};
 use carafe_ops::convert::Convert;
 use carafe_ops::math::{Ceiling, Floor, Round};
-use carafe_ops::movement::{Reshape, Unsqueeze};
+use carafe_ops::movement::{Reshape, Transpose, Unsqueeze};
 use carafe_tensor::ElementType;
 
 /// Numbers that are stored as integers and read back at once stay floats.
@@ -97,10 +97,15 @@ fn value_range(ty: ElementType) -> Option<std::ops::RangeInclusive<f64>> {
 /// Whether the node is a step from stored integers to weights, which constant folding must leave as they are.
 pub(crate) fn dequantizes_weights(model: &Model, id: NodeId) -> bool {
     let inputs = model.node(id).inputs();
-    // The weights of groups get their shape last.
-    if model.op_at::<Reshape>(id).is_some() {
-        let scaled = |v: &Value| model.op_at::<Multiply>(v.node).is_some() && dequantizes_weights(model, v.node);
-        return inputs.first().is_some_and(scaled);
+    // The weights of groups get their shape last, and other formats have their axes in another order.
+    let op = model.node(id).op();
+    let moves = |op: &dyn carafe_graph::Op| op.is::<Reshape>() || op.is::<Transpose>() || op.is::<Unsqueeze>();
+    if moves(op) {
+        let stored = |v: &Value| {
+            let from = model.node(v.node).op();
+            (from.is::<Multiply>() || moves(from)) && dequantizes_weights(model, v.node)
+        };
+        return inputs.first().is_some_and(stored);
     }
     if model.op_at::<Multiply>(id).is_some() {
         let centred = |v: &Value| model.op_at::<Subtract>(v.node).is_some() && dequantizes_weights(model, v.node);

@@ -36,6 +36,9 @@ mod fuse_silu;
 mod fuse_softmax;
 mod fuse_softplus;
 mod fuse_tree_walk;
+mod keeps_steps;
+mod mark_steps;
+mod round_early;
 mod spell_batch_norm;
 mod store_weights;
 mod widen_weights;
@@ -65,6 +68,9 @@ pub use fuse_silu::FuseSilu;
 pub use fuse_softmax::FuseSoftmax;
 pub use fuse_softplus::FuseSoftPlus;
 pub use fuse_tree_walk::FuseTreeWalk;
+pub use keeps_steps::{keeps_steps, passes_on};
+pub use mark_steps::MarkSteps;
+pub use round_early::RoundEarly;
 pub use spell_batch_norm::SpellBatchNorm;
 pub use store_weights::StoreWeights;
 pub use widen_weights::WidenWeights;
@@ -98,7 +104,7 @@ pub const FUSE: &[&dyn Pass] = &[
 
 /// Rewrites whose results have no place in a file; for devices that have kernels for them.
 pub const DEVICE_FUSE: &[&dyn Pass] =
-    &[&FuseRoundTrip, &SpellBatchNorm, &FuseRmsNorm, &FuseRotary, &FuseEmbeddings, &FuseTreeWalk];
+    &[&FuseRoundTrip, &RoundEarly, &SpellBatchNorm, &FuseRmsNorm, &FuseRotary, &FuseEmbeddings, &FuseTreeWalk];
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@
 //! (Convert(stored) - zero) * scale        ->  Dequantize(stored - zero, scale)
 //! FakeQuantize(stored, limits)            ->  Dequantize(steps, step)
 //! Reshape(Dequantize(stored, scale))      ->  Dequantize(reshaped, scale)
+//! Transpose(Dequantize(stored, scale))    ->  Dequantize(transposed, transposed scale)
 //! ```
 //!
 //! Only where the integers fit i8 and there is one scale, or one for each position of one axis.
@@ -13,7 +14,7 @@ use carafe_graph::{EvalEnv, Model, NodeId, Outcome, Result, Rewrite, Value, eval
 use carafe_ops::arithmetic::{Multiply, Subtract};
 use carafe_ops::carafe::Dequantize;
 use carafe_ops::convert::Convert;
-use carafe_ops::movement::Reshape;
+use carafe_ops::movement::{Reshape, Transpose, Unsqueeze};
 use carafe_ops::quantize::FakeQuantize;
 use carafe_tensor::{ElementType, Tensor};
 
@@ -26,7 +27,10 @@ impl Rewrite for StoreWeights {
         "store_weights"
     }
     fn at(&self, model: &mut Model, root: NodeId) -> Result<Outcome> {
-        let found = scaled(model, root).or_else(|| rounded(model, root)).or_else(|| reshaped(model, root));
+        let found = scaled(model, root)
+            .or_else(|| rounded(model, root))
+            .or_else(|| reshaped(model, root))
+            .or_else(|| transposed(model, root));
         let Some((integers, scale)) = found else { return Ok(Outcome::NoMatch) };
         let name = model.node(root).name().to_string();
         let integers = model.constant(&format!("{name}/integers"), integers)?;
@@ -133,11 +137,28 @@ fn rounded(model: &Model, root: NodeId) -> Option<(Tensor, Tensor)> {
     Some((as_i8(&integers, &shape)?, scale))
 }
 
-fn reshaped(model: &Model, root: NodeId) -> Option<(Tensor, Tensor)> {
-    model.op_at::<Reshape>(root)?;
+// The integers and scales that a node works on, when those are its first input.
+fn weights_of(model: &Model, root: NodeId) -> Option<(&Tensor, &Tensor)> {
     let (id, _) = model.producer::<Dequantize>(model.input(root, 0)?)?;
-    let integers = model.constant_of(model.input(id, 0)?)?;
-    let scale = model.constant_of(model.input(id, 1)?)?;
+    Some((model.constant_of(model.input(id, 0)?)?, model.constant_of(model.input(id, 1)?)?))
+}
+
+fn transposed(model: &Model, root: NodeId) -> Option<(Tensor, Tensor)> {
+    model.op_at::<Transpose>(root)?;
+    let (integers, scale) = weights_of(model, root)?;
+    let order = stored(model, model.input(root, 1)?)?.into_owned();
+    let moved = |t: &Tensor| {
+        let inputs = vec![t.clone(), order.clone()];
+        Some(eval_node(model, root, inputs, &mut EvalEnv::default()).ok()?.swap_remove(0))
+    };
+    Some((moved(integers)?, moved(scale)?))
+}
+
+fn reshaped(model: &Model, root: NodeId) -> Option<(Tensor, Tensor)> {
+    if model.op_at::<Reshape>(root).is_none() && model.op_at::<Unsqueeze>(root).is_none() {
+        return None;
+    }
+    let (integers, scale) = weights_of(model, root)?;
     let shape = model.fact(root.into()).shape.to_static()?;
     // Scales of the first axis, which may be cut in two: a group and the channels of it.
     let count = scale.len();
@@ -250,6 +271,20 @@ mod tests {
             let w = m.add("w", Multiply::default(), &[w, s]).unwrap().into();
             let to = c(m, &[3], &[2i64, 2, 1]);
             m.add("cut", Reshape { special_zero: false }, &[w, to]).unwrap().into()
+        });
+        assert_eq!(kinds(&m), "Dequantize Add");
+    }
+
+    #[test]
+    fn scales_go_with_the_axis_that_they_belong_to() {
+        let m = check(|m| {
+            let w = c(m, &[1, 2, 3], &[1i8, -128, 127, 4, 5, 6]);
+            let (w, s) = (widened(m, w), c(m, &[1, 1, 3], &[0.5f32, 0.25, 1.0]));
+            let w = m.add("w", Multiply::default(), &[w, s]).unwrap().into();
+            let order = c(m, &[3], &[2i64, 0, 1]);
+            let w = m.add("turned", Transpose, &[w, order]).unwrap().into();
+            let axis = c(m, &[1], &[2i64]);
+            m.add("longer", Unsqueeze {}, &[w, axis]).unwrap().into()
         });
         assert_eq!(kinds(&m), "Dequantize Add");
     }

@@ -47,8 +47,9 @@ fn is_quantized(model: &Model, v: Value, reach: usize) -> bool {
     if op.is::<FakeQuantize>() || op.is::<QuantizeDequantize>() {
         return true;
     }
-    let moves = op.info().moves.first() == Some(&0) || op.is::<carafe_ops::pooling::MaxPool>();
-    reach > 0 && moves && model.input(v.node, 0).is_some_and(|data| is_quantized(model, data, reach - 1))
+    reach > 0
+        && super::keeps_steps(op)
+        && model.input(v.node, 0).is_some_and(|data| is_quantized(model, data, reach - 1))
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 use super::draft::{Draft, Unit, Val};
 use crate::elementwise::{Elt, Quantize, RoundTrip};
 use crate::grid::Grid;
-use carafe_ops::movement::{ExtractImagePatches, SpaceToBatch};
-use carafe_ops::pooling::MaxPool;
+use carafe_passes::fuse::{keeps_steps, passes_on};
 use carafe_tensor::ElementType;
 
 /// How far a zero point may lie from a whole step.
@@ -30,17 +29,14 @@ fn of_unit(draft: &Draft, unit: &Unit) -> Option<Grid> {
         Some((Elt::RoundTrip(r), ElementType::F32)) => return of_steps(&r),
         _ => {}
     }
-    // These fill up with zeros, which are bytes of their own.
-    if unit.op.is::<SpaceToBatch>() || unit.op.is::<ExtractImagePatches>() {
-        return None;
-    }
-    if !unit.op.is::<MaxPool>() && unit.op.info().moves.first() != Some(&0) {
+    if !keeps_steps(&*unit.op) {
         return None;
     }
     let grid = draft.values[*unit.inputs.first()?].grid?;
     let same = |&v: &usize| draft.values[v].grid == Some(grid);
     // A float that is not moved, such as the value of padding, need not lie on the grid.
-    let all = unit.inputs.iter().filter(|&&v| draft.values[v].ty == ElementType::F32).all(same);
+    let float = |(i, v): &(usize, &usize)| draft.values[**v].ty == ElementType::F32 && passes_on(&*unit.op, *i);
+    let all = unit.inputs.iter().enumerate().filter(float).all(|(_, v)| same(v));
     all.then_some(grid)
 }
 
