@@ -3,7 +3,7 @@
 /// A level of vector instructions, from the plainest up.
 ///
 /// A level above [`Isa::Scalar`] carries a token that only detection makes, so whoever holds an `Isa` may run its
-/// instructions. Tests run every level of [`Isa::available`].
+/// instructions. Tests run every level of [`Isa::tested`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isa {
     /// Plain Rust; what the compiler's baseline gives.
@@ -17,6 +17,11 @@ pub enum Isa {
     /// AVX-512 F, BW, DQ, VL, with AVX2 and FMA: 16 floats.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
+    /// AVX-512 with VNNI and BF16, and the tile registers of AMX for products of bf16 and bytes.
+    #[cfg(target_arch = "x86_64")]
+    Amx(Amx),
+    /// Plain Rust in all, with tile registers that are imitated: slow, and there for tests.
+    TileTwin,
 }
 
 macro_rules! tokens {
@@ -42,6 +47,34 @@ tokens! {
     "x86_64" Avx512, is_x86_feature_detected: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma";
 }
 
+/// Proof that this machine has the instructions of `Isa::Amx`, and lets this process use them.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Amx(());
+
+#[cfg(target_arch = "x86_64")]
+impl Amx {
+    /// The token, or why there is none. The first call asks the system for the registers, for all threads of the process, and
+    /// tries a few instructions.
+    pub fn detect() -> Result<Amx, &'static str> {
+        use std::sync::OnceLock;
+        static FOUND: OnceLock<Result<(), &'static str>> = OnceLock::new();
+        let found = FOUND.get_or_init(|| {
+            let vectors = Avx512::detect().is_some()
+                && std::arch::is_x86_feature_detected!("avx512bf16")
+                && std::arch::is_x86_feature_detected!("avx512vnni");
+            if vectors { crate::simd::amx::probe() } else { Err("the processor has no AVX-512 for bf16 and bytes") }
+        });
+        found.map(|()| Amx(()))
+    }
+
+    /// For tests that carry the instructions out themselves.
+    #[cfg(test)]
+    pub(crate) fn unproven() -> Amx {
+        Amx(())
+    }
+}
+
 impl Isa {
     /// The best level of this machine, found once.
     pub fn best() -> Isa {
@@ -60,33 +93,45 @@ impl Isa {
             Avx2::detect().map(Isa::Avx2),
             #[cfg(target_arch = "x86_64")]
             Avx512::detect().map(Isa::Avx512),
+            #[cfg(target_arch = "x86_64")]
+            Amx::detect().ok().map(Isa::Amx),
         ];
         levels.into_iter().flatten()
+    }
+
+    /// The levels of [`Isa::available`], and those that imitate others.
+    pub fn tested() -> impl Iterator<Item = Isa> {
+        Isa::available().chain([Isa::TileTwin])
+    }
+
+    /// Whether floats are those of the compiler's baseline.
+    pub(crate) fn is_plain(self) -> bool {
+        matches!(self, Isa::Scalar | Isa::TileTwin)
     }
 
     /// Floats in one vector.
     pub fn lanes(self) -> usize {
         match self {
-            Isa::Scalar => 4,
+            Isa::Scalar | Isa::TileTwin => 4,
             #[cfg(target_arch = "aarch64")]
             Isa::Neon(_) => 4,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2(_) => 8,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => 16,
+            Isa::Avx512(_) | Isa::Amx(_) => 16,
         }
     }
 
     /// Vector registers, which bound the sums that a kernel keeps.
     pub fn registers(self) -> usize {
         match self {
-            Isa::Scalar => 16,
+            Isa::Scalar | Isa::TileTwin => 16,
             #[cfg(target_arch = "aarch64")]
             Isa::Neon(_) => 32,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2(_) => 16,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => 32,
+            Isa::Avx512(_) | Isa::Amx(_) => 32,
         }
     }
 
@@ -100,6 +145,9 @@ impl Isa {
             Isa::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512(_) => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Isa::Amx(_) => "amx",
+            Isa::TileTwin => "tile-twin",
         }
     }
 }
@@ -109,14 +157,18 @@ impl Isa {
     /// Proof of AVX2, which AVX-512 includes; `None` below it.
     pub(crate) fn avx2(self) -> Option<Avx2> {
         match self {
-            Isa::Scalar => None,
+            Isa::Scalar | Isa::TileTwin => None,
             Isa::Avx2(token) => Some(token),
-            Isa::Avx512(_) => Some(Avx2(())),
+            Isa::Avx512(_) | Isa::Amx(_) => Some(Avx2(())),
         }
     }
 
-    /// Proof of AVX-512; `None` below it.
+    /// Proof of AVX-512, which AMX includes; `None` below it.
     pub(crate) fn avx512(self) -> Option<Avx512> {
-        if let Isa::Avx512(token) = self { Some(token) } else { None }
+        match self {
+            Isa::Avx512(token) => Some(token),
+            Isa::Amx(_) => Some(Avx512(())),
+            _ => None,
+        }
     }
 }

@@ -59,7 +59,7 @@ pub use isa::Isa;
 #[cfg(target_arch = "aarch64")]
 pub use isa::Neon;
 #[cfg(target_arch = "x86_64")]
-pub use isa::{Avx2, Avx512};
+pub use isa::{Amx, Avx2, Avx512};
 pub use machine::Machine;
 pub use pool::{Pool, PoolOptions, Stopped};
 pub use quantize::{dequantize, map_bytes, map_bytes_in_place, quantize, quantize_planes, weave_planes};

@@ -61,10 +61,10 @@ fn multiply_adds(n: usize) -> f32 {
     #[cfg(target_arch = "x86_64")]
     match Isa::best() {
         // SAFETY: the level is there.
-        Isa::Avx512(_) => return unsafe { avx512(n) },
+        Isa::Avx512(_) | Isa::Amx(_) => return unsafe { avx512(n) },
         // SAFETY: as above.
         Isa::Avx2(_) => return unsafe { avx2(n) },
-        Isa::Scalar => {}
+        Isa::Scalar | Isa::TileTwin => {}
     }
     let mut sums = [[1.0f32; 4]; 16];
     for _ in 0..n {

@@ -4,7 +4,6 @@ use super::ConvShape;
 use super::direct::{Conv, Path};
 use super::fill::{self, Input, Rows};
 use crate::exec::Stop;
-use crate::gemm::FIRST_ROWS;
 use crate::gemm::region::{Product, TileEpilogue};
 use crate::gemm::task::Task;
 use crate::{SharedMut, part_of};
@@ -200,10 +199,12 @@ impl Call<'_> {
                             task.a[0] = line.wrapping_add(tile.start * task.lda);
                             task.c = self.out.as_ptr().wrapping_add(pixel * self.out_stride + column);
                             let run = if together == 2 {
+                                task.rows = [tile.len(); 2];
                                 task.a[1] = task.a[0].wrapping_add(shape.stride[1] * taps.rows.row);
                                 micro.pair(tile.len(), width)
                             } else {
-                                task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * task.lda);
+                                task.rows = micro.starts(tile.len());
+                                task.a[1] = task.a[0].wrapping_add(task.rows[0] * task.lda);
                                 micro.tile(tile.len(), width)
                             };
                             // SAFETY: the copied rows hold every tap of the tile; the tile is this thread's own.

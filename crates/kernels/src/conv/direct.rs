@@ -336,8 +336,11 @@ impl Conv {
         exec.each(grid.chunks(), |chunk, thread| {
             let (units, panels) = grid.part(chunk, units, panels);
             let mut scratch = exec.scratch.of(thread);
-            // SAFETY: the slices were checked above, and chunks are disjoint rectangles of pixels and channels.
-            unsafe { call.part(units, panels, &mut scratch, thread) };
+            // SAFETY: the slices were checked above, and chunks are disjoint rectangles of pixels and channels. The table is
+            // that of a level of this machine.
+            unsafe {
+                self.micro.around(|| call.part(units.clone(), panels.clone(), &mut scratch, thread));
+            }
         });
     }
 }

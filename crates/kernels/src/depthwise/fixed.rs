@@ -61,7 +61,7 @@ pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool) -> Optio
                 $(
                     (true, $k, $s, 2, true) => Some(entry::<Fixed<$k, $s, 2, 7>, _>(isa)),
                     (true, $k, $s, 1, true) => Some(entry::<Fixed<$k, $s, 1, 7>, _>(isa)),
-                    (_, $k, $s, 1, false) if isa != Isa::Scalar => Some(entry::<Fixed<$k, $s, 1, 4>, _>(isa)),
+                    (_, $k, $s, 1, false) if !isa.is_plain() => Some(entry::<Fixed<$k, $s, 1, 4>, _>(isa)),
                 )*
                 _ => None,
             }

@@ -235,7 +235,7 @@ impl BatchMatMul {
                     continue;
                 }
                 task.b = whole.b.add(column);
-                if columns < width || self.isa == Isa::Scalar {
+                if columns < width || self.isa.is_plain() {
                     pack::rows(task.b, self.b.stride, self.k, columns, scratch.as_mut_ptr(), width);
                     (task.b, task.ldb) = (scratch.as_ptr(), width);
                 }

@@ -36,7 +36,7 @@ impl Numbers {
             #[cfg(target_arch = "x86_64")]
             // Without VNNI bytes are widened, which costs what they save.
             Numbers::U8I8 => match isa {
-                Isa::Avx512(_) => is_x86_feature_detected!("avx512vnni"),
+                Isa::Avx512(_) | Isa::Amx(_) => is_x86_feature_detected!("avx512vnni"),
                 Isa::Avx2(_) => is_x86_feature_detected!("avxvnni"),
                 _ => false,
             },
@@ -49,6 +49,15 @@ impl Numbers {
     }
     /// The innermost functions; in plain Rust where the level has none.
     pub(crate) fn micro(self, isa: Isa) -> &'static Micro {
+        match (isa, self) {
+            (Isa::TileTwin, Numbers::Bf16) => return &super::amx::TWIN_BF16,
+            (Isa::TileTwin, Numbers::U8I8) => return &super::amx::TWIN_U8I8,
+            #[cfg(target_arch = "x86_64")]
+            (Isa::Amx(_), Numbers::Bf16) => return &super::amx::BF16,
+            #[cfg(target_arch = "x86_64")]
+            (Isa::Amx(_), Numbers::U8I8) => return &super::amx::U8I8,
+            _ => {}
+        }
         #[cfg(target_arch = "x86_64")]
         if isa.avx512().is_some() && self.is_fast(isa) {
             return match self {
@@ -64,7 +73,6 @@ impl Numbers {
                 false => &super::cells_avx2::WIDENED,
             };
         }
-        let _ = isa;
         match self {
             Numbers::F32 => &super::cells_plain::F32,
             Numbers::Bf16 => &super::cells_plain::BF16,

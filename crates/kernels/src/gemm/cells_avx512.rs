@@ -24,7 +24,7 @@ pub(crate) static F32: Micro = micro::<FLOAT>();
 pub(crate) static BF16: Micro = micro::<PAIR>();
 pub(crate) static U8I8: Micro = micro::<BYTES>();
 
-const fn micro<const OP: usize>() -> Micro {
+pub(super) const fn micro<const OP: usize>() -> Micro {
     // Panels are of one vector or two.
     let (one, two) = (tiles::<OP, 2>(), tiles::<OP, 4>());
     let (pair, pairs_of_two) = (pairs::<OP, 2>(), pairs::<OP, 4>());
@@ -35,6 +35,7 @@ const fn micro<const OP: usize>() -> Micro {
         width: SUMS,
         grain: LANES,
         resumes: false,
+        unit: None,
         tiles: [one, one, two, two],
         pairs: [pair, pair, pairs_of_two, pairs_of_two],
         skinny: [few_one, few_one, few_two, few_two],
@@ -251,7 +252,7 @@ unsafe fn tile<const OP: usize, const M0: usize, const M1: usize, const W: usize
 /// Takes sums out of the buffer as the task says.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline(never)]
-unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
+pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
     let (zero, one) = (_mm512_setzero_ps(), _mm512_set1_ps(1.0));
     // SAFETY: the caller promises that `leaving` is set and the rectangle this thread's own; `Leaving::new` has checked the
     // lengths, and masks leave out what lies beyond the last column.

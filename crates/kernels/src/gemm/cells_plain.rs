@@ -13,13 +13,14 @@ pub(crate) static F32: Micro = micro::<0>();
 pub(crate) static BF16: Micro = micro::<1>();
 pub(crate) static U8I8: Micro = micro::<2>();
 
-const fn micro<const OP: usize>() -> Micro {
+pub(super) const fn micro<const OP: usize>() -> Micro {
     Micro {
         rows: ROWS,
         pair_rows: GROUP,
         width: SUMS,
         grain: 16,
         resumes: false,
+        unit: None,
         tiles: [tiles::<OP>(); 4],
         pairs: [pairs::<OP>(); 4],
         skinny: [few::<OP>(); 4],

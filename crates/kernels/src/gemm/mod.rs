@@ -2,6 +2,7 @@
 //! is whole, and is stored once, with what follows already applied. Convolutions run on the same innermost functions: a tap
 //! of the filter is an offset added to the rows of `A`.
 
+pub(crate) mod amx;
 mod batch;
 pub(crate) mod cells;
 #[cfg(target_arch = "x86_64")]
@@ -51,6 +52,8 @@ pub(crate) struct Micro {
     pub(crate) grain: usize,
     /// Whether long sums may be taken in blocks, with what there is so far in the output.
     pub(crate) resumes: bool,
+    /// Tile registers, which take what is not skinny.
+    unit: Option<amx::TileUnit>,
     /// By width in eights of columns, then by rows. Tiles of more than seven rows find the eighth at the second start.
     tiles: [[TileFn; 15]; 4],
     pairs: [[TileFn; 8]; 4],
@@ -59,8 +62,8 @@ pub(crate) struct Micro {
     store: unsafe fn(&Task, *const f32, usize),
 }
 
-/// Rows of a tile that are counted from its first start.
-pub(crate) const FIRST_ROWS: usize = 7;
+/// Rows of a tile of vectors that are counted from its first start.
+const FIRST_ROWS: usize = 7;
 /// Most rows that count as few.
 pub(crate) const SKINNY: usize = 4;
 
@@ -70,18 +73,34 @@ impl Micro {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2(_) => &f32_avx2::MICRO,
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => &f32_avx512::MICRO,
+            Isa::Avx512(_) | Isa::Amx(_) => &f32_avx512::MICRO,
             // SAFETY: a table is looked up and nothing is run.
             _ => unsafe { dispatch!(isa, <S>() -> &'static Micro { &f32_simd::Level::<S>::MICRO }) },
         }
     }
-    /// `rows` that follow one another.
+    /// `rows` that follow one another; `starts` says how many of them from which start.
     pub(crate) fn tile(&self, rows: usize, width: usize) -> TileFn {
-        self.tiles[width / 8 - 1][rows]
+        self.unit.as_ref().map_or_else(|| self.tiles[width / 8 - 1][rows], |unit| unit.tile)
     }
     /// Twice `rows`, each half from its own start.
     pub(crate) fn pair(&self, rows: usize, width: usize) -> TileFn {
-        self.pairs[width / 8 - 1][rows]
+        self.unit.as_ref().map_or_else(|| self.pairs[width / 8 - 1][rows], |unit| unit.tile)
+    }
+    /// Rows of a tile that are counted from its first start, and from its second.
+    pub(crate) fn starts(&self, rows: usize) -> [usize; 2] {
+        let first = rows.min(FIRST_ROWS);
+        self.unit.as_ref().map_or([first, rows - first], |_| amx::TileUnit::starts(rows))
+    }
+    /// Runs what computes tiles on this thread. What they store is whole when this returns.
+    ///
+    /// # Safety
+    /// The processor has the instructions of the level, and what tasks point to lives until this returns.
+    pub(crate) unsafe fn around(&self, mut work: impl FnMut()) {
+        match &self.unit {
+            None => work(),
+            // SAFETY: the caller's promise.
+            Some(unit) => unsafe { (unit.around)(&mut work) },
+        }
     }
     /// Up to [`SKINNY`] rows, of panels that come from far away.
     pub(crate) fn skinny(&self, rows: usize, width: usize) -> TileFn {

@@ -215,8 +215,11 @@ impl Gemm {
         exec.each(grid.chunks(), |chunk, thread| {
             let (rows, panels) = grid.part(chunk, m, panels);
             let mut scratch = moved.then(|| exec.scratch.of(thread));
-            // SAFETY: the slices were checked above, and chunks are disjoint rectangles.
-            unsafe { product.run(rows, panels, scratch.as_deref_mut(), thread) };
+            // SAFETY: the slices were checked above, and chunks are disjoint rectangles. The table is that of a level of this
+            // machine.
+            unsafe {
+                self.micro.around(|| product.run(rows.clone(), panels.clone(), scratch.as_deref_mut(), thread));
+            }
         });
     }
 }

@@ -5,7 +5,7 @@
 use super::leave::Leaving;
 use super::panels::Panels;
 use super::task::{Post, Task};
-use super::{FIRST_ROWS, Micro, SKINNY};
+use super::{Micro, SKINNY};
 use crate::exec::Stop;
 use crate::{Act, Epilogue, Finish, Isa, Tile, part_of, vmath};
 use std::ops::Range;
@@ -299,8 +299,9 @@ impl Product<'_> {
             let (width, column) = (self.panels.width_of(panel), panel * self.panels.width);
             let tile = part_of(strip.len(), tiles, t);
             let row = strip.start + tile.start;
+            task.rows = self.micro.starts(tile.len());
             task.a[0] = a.wrapping_add(tile.start * lda);
-            task.a[1] = task.a[0].wrapping_add(FIRST_ROWS * lda);
+            task.a[1] = task.a[0].wrapping_add(task.rows[0] * lda);
             task.b = self.b.wrapping_add(self.panels.start(panel, self.k) + block.start * width);
             task.c = self.c.wrapping_add(row * self.ldc + column);
             task.columns = self.panels.columns(panel);

@@ -9,6 +9,8 @@ use crate::{Act, Epilogue};
 pub(crate) struct Task {
     /// First row, and the first row of the second group of rows (see [`crate::gemm::Micro`]).
     pub(crate) a: [*const f32; 2],
+    /// Rows from each of both. Only tile registers look at it.
+    pub(crate) rows: [usize; 2],
     /// Floats from row to row of `A`.
     pub(crate) lda: usize,
     /// Offsets in floats added to the rows, one a tap.
@@ -21,7 +23,7 @@ pub(crate) struct Task {
     pub(crate) chunk_taps: usize,
     /// The panel: `tap_count * depth` rows of the panel's width.
     pub(crate) b: *const f32,
-    /// Floats from row to row of the panel. Only functions for few rows look at it; for others it is the panel's width.
+    /// Floats from row to row of the panel: its width, but for functions for few rows.
     pub(crate) ldb: usize,
     pub(crate) c: *mut f32,
     pub(crate) ldc: usize,
@@ -165,6 +167,7 @@ impl Default for Task {
         let none = std::ptr::null();
         Task {
             a: [none; 2],
+            rows: [0; 2],
             lda: 0,
             taps: std::ptr::null(),
             tap_count: 0,

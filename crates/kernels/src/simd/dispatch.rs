@@ -34,13 +34,13 @@ pub(crate) unsafe fn run<K: Kernel>(isa: Isa, args: K::Args<'_>) -> K::Out {
     // SAFETY: the token in `isa` proves that the machine has the level; the rest is the caller's promise.
     unsafe {
         match isa {
-            Isa::Scalar => baseline::F32x4::call::<K>(args),
+            Isa::Scalar | Isa::TileTwin => baseline::F32x4::call::<K>(args),
             #[cfg(target_arch = "aarch64")]
             Isa::Neon(_) => super::neon::F32x4::call::<K>(args),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2(_) => super::avx2::F32x8::call::<K>(args),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => {
+            Isa::Avx512(_) | Isa::Amx(_) => {
                 // Only one of both is compiled.
                 if const { K::PLAIN } {
                     super::avx2::F32x8::call::<K>(args)
@@ -58,13 +58,13 @@ where
     K: for<'a> Kernel<Args<'a> = &'a J, Out = ()>,
 {
     match isa {
-        Isa::Scalar => baseline::F32x4::call::<K>,
+        Isa::Scalar | Isa::TileTwin => baseline::F32x4::call::<K>,
         #[cfg(target_arch = "aarch64")]
         Isa::Neon(_) => super::neon::F32x4::call::<K>,
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2(_) => super::avx2::F32x8::call::<K>,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512(_) => {
+        Isa::Avx512(_) | Isa::Amx(_) => {
             if const { K::PLAIN } {
                 super::avx2::F32x8::call::<K>
             } else {

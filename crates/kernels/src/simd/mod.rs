@@ -7,8 +7,8 @@
 //! 2. A vector type that implements [`Simd`] in a file of this folder, with the features at [`Simd::call`], and a line for it
 //!    in `dispatch.rs`. No caller changes: they ask for `S::N` and `S::REGISTERS`.
 //! 3. Where the level has more than vectors of floats, an implementation of what uses it: AMX, VNNI, AVX-512 bf16 and fp16 are
-//!    tables of innermost functions (`gemm::Micro`) and conversions (`cast.rs`). A variant such as `Isa::Avx512Vnni` names
-//!    the vector type of `Isa::Avx512` in `dispatch.rs`, so all else runs as before.
+//!    tables of innermost functions (`gemm::Micro`) and conversions (`cast.rs`). `Isa::Amx` names the vector type of
+//!    `Isa::Avx512` in `dispatch.rs`, so all but products of cells runs as there.
 //!
 //! # Raw intrinsics
 //!
@@ -22,6 +22,8 @@ mod dispatch;
 mod scalar;
 mod unroll;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

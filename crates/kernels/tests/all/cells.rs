@@ -181,12 +181,12 @@ fn compare(end: &End, sums: &[f64], taken: &[f64], run: impl Fn(TypedOut<'_>, us
 fn products_of_small_numbers_equal_plain_loops() {
     everywhere(SCRATCH, |exec| {
         let mut r = Random(11);
-        for case in 0..36 {
+        for case in 0..54 {
             let numbers = ALL[case % 3];
             let each = numbers.per_cell();
-            let m = r.pick(&[1, 2, 4, 5, 7, 8, 13, 14, 15, 29]);
+            let m = r.pick(&[1, 2, 4, 5, 7, 8, 13, 14, 15, 16, 17, 29, 32, 33, 75]);
             let n = r.pick(&[1, 5, 15, 16, 17, 31, 32, 33, 70]);
-            let cells = r.pick(&[1, 2, 3, 4, 7, 16, 19, 130]);
+            let cells = r.pick(&[1, 2, 3, 4, 7, 16, 19, 32, 40, 72, 130]);
             let (k, lda) = (cells * each, cells + r.below(3));
             let zero = r.pick(&[0u8, 3, 128]);
             let data = activations(&mut r, numbers, m * lda * each, zero);
@@ -247,20 +247,23 @@ fn convolve(exec: &Exec<'_>, s: &ConvShape, numbers: Numbers, zero: u8, r: &mut 
 fn convolutions_of_small_numbers_equal_plain_loops() {
     everywhere(SCRATCH, |exec| {
         let mut r = Random(23);
-        for case in 0..48 {
+        for case in 0..60 {
             let numbers = ALL[case % 3];
             let groups = r.pick(&[1, 1, 1, 2]);
             let kernel = r.pick(&[[1, 1, 1], [1, 3, 3], [1, 1, 5], [1, 7, 1], [2, 2, 3]]);
-            let size = [kernel[0] + r.below(2), kernel[1] + r.below(9), kernel[2] + r.below(20)];
+            let dilation = [1, r.pick(&[1, 1, 2]), r.pick(&[1, 1, 3])];
+            let extent = |axis: usize| (kernel[axis] - 1) * dilation[axis] + 1;
+            let wider = r.pick(&[20, 20, 50]);
+            let size = [extent(0) + r.below(2), extent(1) + r.below(9), extent(2) + r.below(wider)];
             let pad = kernel.map(|k| r.below(k));
             let s = ConvShape {
                 batch: r.pick(&[1, 2]),
                 in_spatial: size,
-                in_channels: 4 * groups * r.pick(&[1, 2, 5]),
+                in_channels: 4 * groups * r.pick(&[1, 2, 5, 17]),
                 out_channels: groups * r.pick(&[9, 16, 20, 40]),
                 kernel,
                 stride: [1, r.pick(&[1, 2]), r.pick(&[1, 2])],
-                dilation: [1; 3],
+                dilation,
                 pad_begin: pad,
                 pad_end: pad,
                 groups,
