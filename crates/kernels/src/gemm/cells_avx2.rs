@@ -29,6 +29,7 @@ const fn micro<const DOT: bool>() -> Micro {
         pairs: [pair, pairs_of_two, pairs_of_two, pairs_of_two],
         skinny: [few_one, few_two, few_two, few_two],
         store: store_rows,
+        unit: None,
     }
 }
 
