@@ -53,7 +53,7 @@ pub use embedding::{EmbeddingTerm, embedding_sum};
 pub use epilogue::{Act, Addend, Epilogue, Finish, Quantizer, RoundTrip, Tile, TypedEpilogue, TypedOut};
 pub use exec::{Exec, Scratch};
 pub use fold::Fold;
-pub use gemm::{BatchMatMul, Gemm, LONGEST_INTEGER_SUM, Numbers, Operand};
+pub use gemm::{BatchMatMul, Codes, CompressedGemm, Compression, Gemm, LONGEST_INTEGER_SUM, Numbers, Operand, Stored};
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
 #[cfg(target_arch = "aarch64")]

@@ -7,6 +7,7 @@ pub(crate) mod cells;
 #[cfg(target_arch = "x86_64")]
 mod cells_avx512;
 mod cells_plain;
+mod compressed;
 mod dots;
 #[cfg(target_arch = "x86_64")]
 mod f32_avx2;
@@ -23,6 +24,7 @@ pub(crate) mod task;
 
 pub use batch::{BatchMatMul, Operand};
 pub use cells::{LONGEST_INTEGER_SUM, Numbers};
+pub use compressed::{Codes, CompressedGemm, Compression, Stored};
 pub use prepacked::Gemm;
 
 use crate::Isa;

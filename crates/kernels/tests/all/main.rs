@@ -2,6 +2,7 @@
 
 mod attention;
 mod cells;
+mod compressed;
 mod conv;
 mod deconv;
 mod depthwise;
