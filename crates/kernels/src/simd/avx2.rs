@@ -61,10 +61,6 @@ impl Simd for F32x8 {
         F32x8(unsafe { _mm256_i32gather_ps::<4>(from, indices) })
     }
     #[inline(always)]
-    unsafe fn load_u8(from: *const u8) -> __m256i {
-        unsafe { _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast())) }
-    }
-    #[inline(always)]
     unsafe fn load_i8(from: *const i8) -> __m256i {
         unsafe { _mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast())) }
     }

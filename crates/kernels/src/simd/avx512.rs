@@ -61,10 +61,6 @@ impl Simd for F32x16 {
         F32x16(unsafe { _mm512_i32gather_ps::<4>(indices, from) })
     }
     #[inline(always)]
-    unsafe fn load_u8(from: *const u8) -> __m512i {
-        unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast())) }
-    }
-    #[inline(always)]
     unsafe fn load_i8(from: *const i8) -> __m512i {
         unsafe { _mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast())) }
     }

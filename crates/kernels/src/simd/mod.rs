@@ -92,10 +92,6 @@ pub(crate) trait Simd:
     /// Each of them can be read.
     unsafe fn gather(from: *const f32, indices: Self::Int) -> Self;
 
-    /// `N` bytes without a sign.
-    /// # Safety
-    /// They can be read.
-    unsafe fn load_u8(from: *const u8) -> Self::Int;
     /// `N` bytes with a sign.
     /// # Safety
     /// They can be read.

@@ -124,13 +124,6 @@ impl Simd for F32x4 {
         }
     }
     #[inline(always)]
-    unsafe fn load_u8(from: *const u8) -> int32x4_t {
-        unsafe {
-            let bytes = vreinterpret_u8_u32(vdup_n_u32(from.cast::<u32>().read_unaligned()));
-            vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(bytes))))
-        }
-    }
-    #[inline(always)]
     unsafe fn load_i8(from: *const i8) -> int32x4_t {
         unsafe {
             let bytes = vreinterpret_s8_u32(vdup_n_u32(from.cast::<u32>().read_unaligned()));

@@ -140,11 +140,6 @@ impl Simd for F32x4 {
         F32x4(each(indices, |i| unsafe { *from.offset(i as isize) }))
     }
     #[inline(always)]
-    unsafe fn load_u8(from: *const u8) -> [i32; 4] {
-        // SAFETY: the caller's promise.
-        each(unsafe { from.cast::<[u8; 4]>().read() }, i32::from)
-    }
-    #[inline(always)]
     unsafe fn load_i8(from: *const i8) -> [i32; 4] {
         // SAFETY: the caller's promise.
         each(unsafe { from.cast::<[i8; 4]>().read() }, i32::from)

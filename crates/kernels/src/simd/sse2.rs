@@ -113,14 +113,6 @@ impl Simd for F32x4 {
         unsafe { F32x4(_mm_set_ps(*from.offset(d), *from.offset(c), *from.offset(b), *from.offset(a))) }
     }
     #[inline(always)]
-    unsafe fn load_u8(from: *const u8) -> __m128i {
-        unsafe {
-            let zero = _mm_setzero_si128();
-            let bytes = _mm_cvtsi32_si128(from.cast::<i32>().read_unaligned());
-            _mm_unpacklo_epi16(_mm_unpacklo_epi8(bytes, zero), zero)
-        }
-    }
-    #[inline(always)]
     unsafe fn load_i8(from: *const i8) -> __m128i {
         unsafe {
             let bytes = _mm_cvtsi32_si128(from.cast::<i32>().read_unaligned());

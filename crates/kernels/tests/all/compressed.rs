@@ -94,9 +94,8 @@ fn compressed_products_equal_plain_loops() {
 #[test]
 fn groups_that_do_not_divide_the_rows_are_refused() {
     everywhere(0, |exec| {
-        let gemm = |group: usize| {
-            CompressedGemm::new(exec.isa, 8, 96, Compression { codes: Codes::I4, group, zeros: false })
-        };
+        let gemm =
+            |group: usize| CompressedGemm::new(exec.isa, 8, 96, Compression { codes: Codes::I4, group, zeros: false });
         assert!(gemm(32).is_some() && gemm(96).is_some());
         assert!(gemm(36).is_none() && gemm(0).is_none() && gemm(128).is_none());
     });

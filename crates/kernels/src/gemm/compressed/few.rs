@@ -91,6 +91,11 @@ pub(super) unsafe fn panel(
     }
 }
 
+// Bytes of a pair of vectors.
+const fn bytes<S: Simd>(way: usize) -> usize {
+    if way == BYTES { 2 * S::N } else { S::N }
+}
+
 /// `M` rows; `U` sets of sums, so that the additions do not wait for one another.
 struct Few<const M: usize, const U: usize, const WAY: usize>;
 
@@ -111,8 +116,10 @@ impl<const M: usize, const U: usize, const WAY: usize> Kernel for Few<M, U, WAY>
                     let mut sums = [[[S::splat(0.0); 2]; M]; U];
                     let mut left = group;
                     while left >= U {
+                        for line in 0..const { (U * bytes::<S>(WAY)).div_ceil(64) } {
+                            prefetch(codes.wrapping_add(AHEAD + 64 * line).cast());
+                        }
                         for u in 0..U {
-                            prefetch(codes.wrapping_add(AHEAD).cast());
                             let b = pair::<S, WAY>(codes, &job.table);
                             for i in 0..M {
                                 let x = S::splat(*x.add(i * lda + u));

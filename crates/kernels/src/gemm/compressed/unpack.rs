@@ -35,13 +35,18 @@ pub(super) unsafe fn pair<S: Simd, const WAY: usize>(from: *const u8, table: &[f
             let from = from.cast::<i8>();
             return [S::from_int(S::load_i8(from)), S::from_int(S::load_i8(from.add(S::N)))];
         }
-        let both = S::load_u8(from);
-        if const { WAY == TABLE || S::FAST_LOOKUP } {
-            [S::lookup(table, both), S::lookup(table, S::int_shr::<4>(both))]
-        } else {
-            let (low, high) = (S::int_shl::<28>(both), S::int_shl::<24>(both));
-            [S::from_int(S::int_shr::<28>(low)), S::from_int(S::int_shr::<28>(high))]
+        // The sign of the byte is that of its upper half.
+        let both = S::load_i8(from.cast());
+        let upper = S::int_shr::<4>(both);
+        if const { WAY == TABLE } {
+            return [S::lookup(table, both), S::lookup(table, upper)];
         }
+        // One half is looked up and the other converted, by other units of the processor.
+        let low = match const { S::FAST_LOOKUP } {
+            true => S::lookup(table, both),
+            false => S::from_int(S::int_shr::<28>(S::int_shl::<28>(both))),
+        };
+        [low, S::from_int(upper)]
     }
 }
 
