@@ -8,6 +8,7 @@ use carafe_device::{KernelOp, Parallel, with_parallel};
 use carafe_graph::{Error, Op, Result, normalize_axis};
 use carafe_kernels::{DenormalsGuard, Exec, Isa, MAX_PARTS, Scratch, Stopped, flush_denormals, keep_denormals};
 use carafe_ops::carafe::RotaryEmbedding;
+use carafe_ops::indexing::Gather;
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_plan::elementwise::Elt;
 use carafe_plan::{Backend, DynamicOutput, Fusing, Grid, Layout, MemoryKind, Parts, RowStrides, Step, TransposedReads};
@@ -95,6 +96,9 @@ impl Fusing for Cpu {
             _ => return None,
         };
         (ty == ElementType::F32).then_some(TransposedReads { inputs, columns })
+    }
+    fn reads_compressed(&self, op: &dyn Op, input: usize) -> bool {
+        (op.is::<MatMul>() && input == 1) || (op.is::<Gather>() && input == 0)
     }
     fn fuses_separable(&self, bytes: usize) -> bool {
         bytes >= LARGE_BETWEEN

@@ -47,6 +47,7 @@ impl Compiled {
         // An extension's kernel is asked first, before anything is fused into or around its node.
         use_kernels(&mut model, crate::NAME, crate::LAYOUTS, kernels, &mut Notes::default())?;
         run_passes(&mut model, FOR_KERNELS, &mut Notes::default())?;
+        run_passes(&mut model, &[&carafe_passes::fuse::KeepCompressed], &mut Notes::default())?;
         // Where integers are no faster, weights are better folded to floats.
         if carafe_kernels::Numbers::U8I8.is_fast(carafe_kernels::Isa::best()) {
             // Once before constants are folded, which would round weights for good, and once when scales are constants.

@@ -2,7 +2,7 @@
 
 mod products;
 
-use carafe_kernels::{BatchMatMul, Buffer, Epilogue, Exec, Gemm, Operand};
+use carafe_kernels::{BatchMatMul, Buffer, Codes, CompressedGemm, Compression, Epilogue, Exec, Gemm, Operand, Stored};
 use products::{Ground, best};
 
 fn buffer(n: usize) -> Buffer {
@@ -58,6 +58,7 @@ fn main() {
             println!("{:34} {:9.1} GB/s", "", (n * k * 4) as f64 / seconds / 1e9);
         }
     }
+    compressed(&filter, &ground, &exec);
     for transposed in [false, true] {
         let (n, k) = (4096, 4096);
         let gemm = Gemm::new(exec.isa, n, k);
@@ -92,5 +93,55 @@ fn main() {
         let (a, b, mut c) = (buffer(size), buffer(size), buffer(size));
         let seconds = best(|| matmul.run(&exec, a.as_floats(), b.as_floats(), c.as_floats_mut(), &Epilogue::default()));
         ground.report(&name, 2 * batch * m * n * k, seconds);
+    }
+}
+
+// Layers of language models, one token and many, with floats and with compressed weights.
+fn compressed(filter: &str, ground: &Ground, exec: &Exec<'_>) {
+    let table = std::array::from_fn(|i| i as f32 * 0.1);
+    let forms = [
+        ("f32", None),
+        ("i8", Some(Compression { codes: Codes::I8, group: 4096, zeros: false })),
+        ("u8_zeros", Some(Compression { codes: Codes::I8, group: 4096, zeros: true })),
+        ("i4_g128", Some(Compression { codes: Codes::I4, group: 128, zeros: false })),
+        ("u4_g128_zeros", Some(Compression { codes: Codes::I4, group: 128, zeros: true })),
+        ("nf4_g64", Some(Compression { codes: Codes::Table(table), group: 64, zeros: false })),
+    ];
+    let (n, k) = (4096, 4096);
+    for m in [1, 2, 4, 8, 128, 512] {
+        for (form, compression) in forms {
+            let name = format!("compressed {form} {m}x{n}x{k}");
+            if !name.contains(filter) {
+                continue;
+            }
+            let (a, mut c) = (buffer(m * k), buffer(m * n));
+            let (seconds, bytes) = match compression {
+                None => {
+                    let gemm = Gemm::new(exec.isa, n, k);
+                    let packed = buffer(gemm.packed_floats());
+                    let packed = packed.as_floats();
+                    let run =
+                        || gemm.run(exec, m, a.as_floats(), k, packed, c.as_floats_mut(), n, &Epilogue::default());
+                    (best(run), n * k * 4)
+                }
+                Some(compression) => {
+                    let gemm = CompressedGemm::new(exec.isa, n, k, compression).expect("groups divide");
+                    let bytes: Vec<u8> = (0..n * k).map(|i| (i % 251) as u8).collect();
+                    let (scale, zero) = (|_, _| 0.01, |_, _| 3);
+                    let stored = Stored { bytes: &bytes, flip: 0, transposed: true, scale: &scale, zero: &zero };
+                    // In turns, so that a shared cache does not hold them.
+                    let mut packed = ground.copies(gemm.packed_bytes() / 4);
+                    packed.iter_mut().for_each(|p| gemm.pack(Some(exec), &stored, p.as_bytes_mut()));
+                    let mut turn = packed.iter().cycle();
+                    let run = || {
+                        let packed = turn.next().map_or(&[][..], Buffer::as_bytes);
+                        gemm.run(exec, (m, a.as_floats(), k), packed, c.as_floats_mut(), n, &Epilogue::default());
+                    };
+                    (best(run), gemm.packed_bytes())
+                }
+            };
+            ground.report(&name, 2 * m * n * k, seconds);
+            println!("{:34} {:9.1} GB/s", "", bytes as f64 / seconds / 1e9);
+        }
     }
 }

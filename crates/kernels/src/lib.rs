@@ -14,6 +14,7 @@ mod depthwise;
 mod depthwise_bytes;
 pub mod eltwise;
 mod embedding;
+mod embedding_compressed;
 mod epilogue;
 mod exec;
 mod fold;
@@ -50,10 +51,11 @@ pub use denormals::{DenormalsGuard, flush_denormals, flushes_denormals, keep_den
 pub use depthwise::Depthwise;
 pub use depthwise_bytes::{BytesEpilogue, DepthwiseBytes};
 pub use embedding::{EmbeddingTerm, embedding_sum};
+pub use embedding_compressed::CompressedRows;
 pub use epilogue::{Act, Addend, Epilogue, Finish, Quantizer, RoundTrip, Tile, TypedEpilogue, TypedOut};
 pub use exec::{Exec, Scratch};
 pub use fold::Fold;
-pub use gemm::{BatchMatMul, Gemm, LONGEST_INTEGER_SUM, Numbers, Operand};
+pub use gemm::{BatchMatMul, Codes, CompressedGemm, Compression, Gemm, LONGEST_INTEGER_SUM, Numbers, Operand, Stored};
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
 #[cfg(target_arch = "aarch64")]

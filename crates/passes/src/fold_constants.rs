@@ -6,7 +6,7 @@ use crate::fuse::dequantizes_weights;
 use carafe_graph::{
     Body, Constant, EvalEnv, Model, NodeId, Notes, Parameter, Pass, Result, ResultOp, Value, eval_node,
 };
-use carafe_ops::carafe::Dequantize;
+use carafe_ops::carafe::{Decompress, Dequantize};
 use carafe_ops::movement::Identity;
 use carafe_tensor::{ElementType, Tensor};
 use std::sync::Arc;
@@ -65,6 +65,11 @@ impl FoldConstants {
         }
         // Made by a device that computes with the integers of weights, which are a second input.
         if op.is::<Dequantize>() && model.users(id.into()).iter().any(|u| u.input == 1) {
+            return None;
+        }
+        // Made by a device that computes with compressed weights.
+        let is_output = |u: &carafe_graph::Use| model.node(u.node).op().is::<ResultOp>();
+        if op.is::<Decompress>() && !model.users(id.into()).iter().all(is_output) {
             return None;
         }
         if info.random || info.stateful || info.sink || node.outputs().is_empty() {

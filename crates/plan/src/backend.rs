@@ -84,6 +84,10 @@ pub trait Fusing {
     fn fuses_separable(&self, _bytes: usize) -> bool {
         false
     }
+    /// Whether the builder of an operation may take this input as it is stored when it is compressed.
+    fn reads_compressed(&self, _op: &dyn Op, _input: usize) -> bool {
+        false
+    }
     /// The element type in which a unit is to be computed, for these types of its inputs and outputs. The model's types,
     /// floats before others, unless the backend knows better.
     fn precision(&self, _op: &dyn Op, inputs: &[ElementType], outputs: &[ElementType]) -> ElementType {

@@ -9,6 +9,7 @@
 
 mod backend;
 mod bodies;
+mod compressed;
 pub mod elementwise;
 mod epilogue;
 mod extension;
@@ -25,6 +26,7 @@ mod strided;
 
 pub use backend::{Backend, DynamicOutput, Fusing, Host, Memory, MemoryKind, Step, StepRun, TransposedReads};
 pub use bodies::Bodies;
+pub use compressed::Compressed;
 pub use epilogue::{ElementwiseOp, Source};
 pub use extension::PlannedKernel;
 pub use grid::{Grid, Integers};

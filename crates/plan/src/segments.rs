@@ -3,6 +3,7 @@
 //! was entered with, and may end in a segment again.
 
 use crate::backend::Backend;
+use crate::compressed::Compressed;
 use crate::plan::Plan;
 use crate::planner::{PlanCache, Planner};
 use crate::run::{RunCx, RunMemory, run};
@@ -91,7 +92,7 @@ pub(crate) fn split<B: Backend>(model: &Model, depth: usize) -> Result<Option<Sp
     let mut border: Vec<Value> = vec![];
     for &id in order.iter().filter(|id| late[id.0 as usize]) {
         for &v in model.node(id).inputs() {
-            let still = model.node(v.node).op().is::<Constant>();
+            let still = model.node(v.node).op().is::<Constant>() || Compressed::of(model, v.node).is_some();
             if !late[v.node.0 as usize] && !still && !border.contains(&v) {
                 border.push(v);
             }

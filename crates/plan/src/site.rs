@@ -1,6 +1,7 @@
 //! What a builder sees of a unit of work, and its answer.
 
 use crate::backend::{Backend, Step};
+use crate::compressed::Compressed;
 use crate::epilogue::ElementwiseOp;
 use crate::grid::{Grid, Integers};
 use crate::layout::{Form, Layout};
@@ -27,6 +28,9 @@ pub struct Port {
     /// Weights that the model stores as integers. A unit whose data lies on no grid sees them as a constant, and so does one
     /// whose builder declined them.
     pub integers: Option<Integers>,
+    /// Weights that the model stores compressed, where [`crate::Fusing::reads_compressed`] asks for them. A unit whose builder
+    /// declined sees them as a constant.
+    pub compressed: Option<Compressed>,
 }
 
 impl Port {

@@ -4,6 +4,7 @@
 mod attention;
 mod bags;
 mod bytes;
+mod compressed;
 mod conv;
 pub(crate) mod convert;
 pub(crate) mod dynamic_outputs;
@@ -118,6 +119,10 @@ pub(crate) const BUILDERS: &[Builder] = &[
 
 /// The step of a node, from the first family that takes it; kernels of extensions are asked before all.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    // What nobody takes compressed comes back as floats.
+    if site.inputs.iter().any(|p| p.compressed.is_some()) {
+        return compressed::build(site);
+    }
     if let Some(built) = extension::build(site)? {
         return Ok(Some(built));
     }

@@ -1,6 +1,7 @@
 //! Tests of the CPU device, in one binary: linking costs more than running.
 
 mod bytes;
+mod compressed;
 mod denormals;
 mod detection;
 mod embeddings;

@@ -10,6 +10,7 @@ mod cells_avx2;
 #[cfg(target_arch = "x86_64")]
 mod cells_avx512;
 mod cells_plain;
+mod compressed;
 mod dots;
 #[cfg(target_arch = "x86_64")]
 mod f32_avx2;
@@ -26,6 +27,7 @@ pub(crate) mod task;
 
 pub use batch::{BatchMatMul, Operand};
 pub use cells::{LONGEST_INTEGER_SUM, Numbers};
+pub use compressed::{Codes, CompressedGemm, Compression, Stored};
 pub use prepacked::Gemm;
 
 use crate::Isa;

@@ -28,6 +28,7 @@ impl Simd for F32x8 {
     const N: usize = 8;
     const REGISTERS: usize = 16;
     const FAST_LDEXP: bool = false;
+    const FAST_LOOKUP: bool = false;
     const FUSED: bool = true;
 
     #[target_feature(enable = "avx2,fma")]
@@ -58,6 +59,19 @@ impl Simd for F32x8 {
     #[inline(always)]
     unsafe fn gather(from: *const f32, indices: Self::Int) -> Self {
         F32x8(unsafe { _mm256_i32gather_ps::<4>(from, indices) })
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> __m256i {
+        unsafe { _mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast())) }
+    }
+    #[inline(always)]
+    fn lookup(table: &[f32; 16], indices: __m256i) -> Self {
+        unsafe {
+            let low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table.as_ptr()), indices);
+            let high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table.as_ptr().add(8)), indices);
+            // The bit of 8 goes to where a sign is.
+            F32x8(_mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32::<28>(indices))))
+        }
     }
     #[inline(always)]
     fn fma(self, by: Self, plus: Self) -> Self {

@@ -28,6 +28,7 @@ impl Simd for F32x16 {
     const N: usize = 16;
     const REGISTERS: usize = 32;
     const FAST_LDEXP: bool = true;
+    const FAST_LOOKUP: bool = true;
     const FUSED: bool = true;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
@@ -58,6 +59,14 @@ impl Simd for F32x16 {
     #[inline(always)]
     unsafe fn gather(from: *const f32, indices: Self::Int) -> Self {
         F32x16(unsafe { _mm512_i32gather_ps::<4>(indices, from) })
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> __m512i {
+        unsafe { _mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast())) }
+    }
+    #[inline(always)]
+    fn lookup(table: &[f32; 16], indices: __m512i) -> Self {
+        F32x16(unsafe { _mm512_permutexvar_ps(indices, _mm512_loadu_ps(table.as_ptr())) })
     }
     #[inline(always)]
     fn fma(self, by: Self, plus: Self) -> Self {

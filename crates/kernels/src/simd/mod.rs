@@ -53,6 +53,8 @@ pub(crate) trait Simd:
     const REGISTERS: usize;
     /// Whether [`Simd::ldexp`] is one instruction.
     const FAST_LDEXP: bool;
+    /// Whether [`Simd::lookup`] is one instruction.
+    const FAST_LOOKUP: bool;
     /// Whether [`Simd::mul_add`] rounds once.
     const FUSED: bool;
 
@@ -91,6 +93,13 @@ pub(crate) trait Simd:
     /// # Safety
     /// Each of them can be read.
     unsafe fn gather(from: *const f32, indices: Self::Int) -> Self;
+
+    /// `N` bytes with a sign.
+    /// # Safety
+    /// They can be read.
+    unsafe fn load_i8(from: *const i8) -> Self::Int;
+    /// The float of the table that the four lowest bits of each lane count; the other bits have no effect.
+    fn lookup(table: &[f32; 16], indices: Self::Int) -> Self;
 
     /// `self * by + plus`, rounded once.
     fn fma(self, by: Self, plus: Self) -> Self;

@@ -51,6 +51,7 @@ impl Simd for F32x4 {
     const N: usize = 4;
     const REGISTERS: usize = 32;
     const FAST_LDEXP: bool = false;
+    const FAST_LOOKUP: bool = false;
     const FUSED: bool = true;
 
     #[target_feature(enable = "neon")]
@@ -121,6 +122,18 @@ impl Simd for F32x4 {
             let third = vld1q_lane_f32::<2>(at(vgetq_lane_s32::<2>(indices)), second);
             F32x4(vld1q_lane_f32::<3>(at(vgetq_lane_s32::<3>(indices)), third))
         }
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> int32x4_t {
+        unsafe {
+            let bytes = vreinterpret_s8_u32(vdup_n_u32(from.cast::<u32>().read_unaligned()));
+            vmovl_s16(vget_low_s16(vmovl_s8(bytes)))
+        }
+    }
+    #[inline(always)]
+    fn lookup(table: &[f32; 16], indices: int32x4_t) -> Self {
+        // SAFETY: four bits count within the table.
+        unsafe { Self::gather(table.as_ptr(), vandq_s32(indices, vdupq_n_s32(15))) }
     }
     names! {
         fma(a, b, c) = vfmaq_f32(c, a, b);

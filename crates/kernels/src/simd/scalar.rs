@@ -79,6 +79,7 @@ impl Simd for F32x4 {
     const N: usize = 4;
     const REGISTERS: usize = 16;
     const FAST_LDEXP: bool = false;
+    const FAST_LOOKUP: bool = false;
     const FUSED: bool = false;
 
     // Once for each kernel, not inside of everything that picks a level.
@@ -137,6 +138,15 @@ impl Simd for F32x4 {
     unsafe fn gather(from: *const f32, indices: [i32; 4]) -> Self {
         // SAFETY: the caller's promise.
         F32x4(each(indices, |i| unsafe { *from.offset(i as isize) }))
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> [i32; 4] {
+        // SAFETY: the caller's promise.
+        each(unsafe { from.cast::<[i8; 4]>().read() }, i32::from)
+    }
+    #[inline(always)]
+    fn lookup(table: &[f32; 16], indices: [i32; 4]) -> Self {
+        F32x4(each(indices, |i| table[(i & 15) as usize]))
     }
     // The product is exact in f64, so only the sum rounds, and then the result: as good as one rounding here, and far
     // quicker than the library's exact one.

@@ -59,6 +59,7 @@ impl Simd for F32x4 {
     const N: usize = 4;
     const REGISTERS: usize = 16;
     const FAST_LDEXP: bool = false;
+    const FAST_LOOKUP: bool = false;
     const FUSED: bool = false;
 
     // Once for each kernel, not inside of everything that picks a level.
@@ -110,6 +111,19 @@ impl Simd for F32x4 {
     unsafe fn gather(from: *const f32, indices: __m128i) -> Self {
         let [a, b, c, d] = Self::from_bits(indices).lanes().map(|i| i.to_bits() as i32 as isize);
         unsafe { F32x4(_mm_set_ps(*from.offset(d), *from.offset(c), *from.offset(b), *from.offset(a))) }
+    }
+    #[inline(always)]
+    unsafe fn load_i8(from: *const i8) -> __m128i {
+        unsafe {
+            let bytes = _mm_cvtsi32_si128(from.cast::<i32>().read_unaligned());
+            let words = _mm_unpacklo_epi8(bytes, bytes);
+            _mm_srai_epi32::<24>(_mm_unpacklo_epi16(words, words))
+        }
+    }
+    #[inline(always)]
+    fn lookup(table: &[f32; 16], indices: __m128i) -> Self {
+        let [a, b, c, d] = Self::from_bits(indices).lanes().map(|i| table[(i.to_bits() & 15) as usize]);
+        F32x4(unsafe { _mm_set_ps(d, c, b, a) })
     }
     // The product is exact in f64, so only the sum rounds, and then the result: as good as one rounding here, and far
     // quicker than the library's exact one.

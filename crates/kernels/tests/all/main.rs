@@ -4,6 +4,7 @@ mod accuracy;
 mod attention;
 mod bytes;
 mod cells;
+mod compressed;
 mod conv;
 mod deconv;
 mod depthwise;

@@ -5,7 +5,7 @@ mod sequence;
 mod text;
 
 opset! {
-    bit_cast::{BitCast}, convert_text::{ConvertText}, dequantize::{Dequantize}, det::{Det}, embedding_sum::{EmbeddingSum},
+    bit_cast::{BitCast}, convert_text::{ConvertText}, decompress::{Decompress}, dequantize::{Dequantize}, det::{Det}, embedding_sum::{EmbeddingSum},
     image_decode::{ImageDecode},
     ngram_counts::{NgramCounts}, quantize_dequantize::{QuantizeDequantize}, rms_norm::{RmsNorm}, rotary_embedding::{RotaryEmbedding},
     sequence_at::{SequenceAt}, sequence_concat::{SequenceConcat},

@@ -8,7 +8,7 @@ use super::look::{fuse, inputs_at, is_float, is_stored, made_by};
 use super::slices::width;
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Value};
 use carafe_ops::arithmetic::Add;
-use carafe_ops::carafe::EmbeddingSum;
+use carafe_ops::carafe::{Decompress, EmbeddingSum};
 use carafe_ops::indexing::Gather;
 use carafe_tensor::ElementType;
 
@@ -56,6 +56,10 @@ fn gathered(model: &Model, v: Value) -> Option<Terms> {
     }
     let batch = model.producer::<Gather>(v)?.1.batch_dims;
     let &[table, ids, axis] = made_by::<Gather>(model, v)? else { return None };
+    // A compressed table has a kernel of its own.
+    if model.producer::<Decompress>(table).is_some() {
+        return None;
+    }
     let axis = *model.constant_of(axis)?.to_vec::<i64>().ok()?.first()?;
     let rows = axis == 0 || axis == -2;
     let plain = matches!(model.fact(ids).ty, ElementType::I32 | ElementType::I64);

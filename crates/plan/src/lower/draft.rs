@@ -2,6 +2,7 @@
 
 use super::separable::Before;
 use crate::backend::Fusing;
+use crate::compressed::Compressed;
 use crate::elementwise::Elt;
 use crate::epilogue::ElementwiseOp;
 use crate::grid::{Grid, Integers};
@@ -23,6 +24,8 @@ pub(crate) struct Val {
     pub(crate) grid: Option<Grid>,
     /// Weights stored as integers; they have no unit.
     pub(crate) integers: Option<Integers>,
+    /// Weights that stay compressed; they have no unit.
+    pub(crate) compressed: Option<Compressed>,
 }
 
 /// One piece of work: an operation with what was fused into it.
@@ -90,6 +93,7 @@ impl Draft {
                     input: model.parameters().iter().position(|p| *p == id),
                     grid: None,
                     integers: None,
+                    compressed: None,
                 });
             }
             if op.is::<Parameter>() || op.is::<Constant>() {
@@ -97,6 +101,10 @@ impl Draft {
             }
             if let Some(integers) = integers_of(model, id) {
                 draft.values[outputs[0]].integers = Some(integers);
+                continue;
+            }
+            if let Some(compressed) = Compressed::of(model, id) {
+                draft.values[outputs[0]].compressed = Some(compressed);
                 continue;
             }
             let inputs: Vec<usize> = node.inputs().iter().map(|v| at[v]).collect();

@@ -4,6 +4,7 @@
 
 use super::draft::{Draft, Unit};
 use crate::backend::{Backend, Step, model_precision};
+use crate::compressed::Compressed;
 use crate::epilogue::{ElementwiseOp, Source, as_group};
 use crate::grid::{Grid, Integers};
 use crate::layout::{Form, Layout};
@@ -55,6 +56,8 @@ pub(super) enum Origin {
     Constant(Tensor),
     /// Weights that are a constant as soon as somebody wants floats.
     Integers(Integers),
+    /// The same for compressed ones.
+    Compressed(Compressed),
     /// A step with planned memory.
     Step,
     /// An evaluated step.
@@ -114,7 +117,7 @@ pub(super) fn select<B: Backend>(draft: Draft, backend: &B) -> Result<Selection<
             (Some(t), ..) => Origin::Constant(t.clone()),
             (None, Some(integers), _) => Origin::Integers(integers.clone()),
             (None, None, Some(i)) => Origin::Input(i),
-            (None, None, None) => Origin::Eval,
+            (None, None, None) => v.compressed.clone().map_or(Origin::Eval, Origin::Compressed),
         };
         let plain = Chosen::plain(v.ty, v.shape.clone(), source);
         walk.out.values.push(Chosen { grid: v.grid, ..plain });
@@ -143,7 +146,7 @@ struct Walk<'a, B: Backend> {
 
 impl<B: Backend> Walk<'_, B> {
     fn unit(&mut self, unit: &Unit) -> Result<()> {
-        if !self.keeps_integers(unit) {
+        if !self.keeps_stored(unit) {
             unit.inputs.iter().try_for_each(|&v| self.widen(v))?;
         }
         if let Some((size, parts)) = self.parts_of_concat(unit) {
@@ -158,7 +161,7 @@ impl<B: Backend> Walk<'_, B> {
                 }
                 _ => self.take(unit, built),
             },
-            None if self.keeps_integers(unit) => {
+            None if self.keeps_stored(unit) => {
                 unit.inputs.iter().try_for_each(|&v| self.widen(v))?;
                 self.unit(unit)
             }
@@ -171,6 +174,17 @@ impl<B: Backend> Walk<'_, B> {
         }
     }
 
+    // Whether a unit has weights that its builder may want as they are stored.
+    fn keeps_stored(&self, unit: &Unit) -> bool {
+        self.keeps_integers(unit) || self.keeps_compressed(unit)
+    }
+
+    fn keeps_compressed(&self, unit: &Unit) -> bool {
+        let compressed = |v: usize| matches!(self.out.values[v].source, Origin::Compressed(_));
+        let kept = |(i, &v): (usize, &usize)| compressed(v) && self.backend.reads_compressed(&*unit.op, i);
+        !unit.group && unit.inputs[..unit.own_inputs].iter().enumerate().any(kept)
+    }
+
     // Whether a unit has integer weights for data on a grid, so that its builder may want both as they are.
     fn keeps_integers(&self, unit: &Unit) -> bool {
         let value = |i: usize| unit.inputs.get(i).map(|&v| &self.out.values[v]);
@@ -178,26 +192,30 @@ impl<B: Backend> Walk<'_, B> {
         integers && !unit.group && value(0).is_some_and(|v| v.grid.is_some())
     }
 
-    // Integer weights become the floats that they stand for.
+    // Stored weights become the floats that they stand for.
     fn widen(&mut self, v: usize) -> Result<()> {
-        if let Origin::Integers(integers) = &self.out.values[v].source {
-            self.out.values[v].source = Origin::Constant(integers.numbers()?);
-        }
+        let numbers = match &self.out.values[v].source {
+            Origin::Integers(integers) => integers.numbers()?,
+            Origin::Compressed(compressed) => compressed.numbers()?,
+            _ => return Ok(()),
+        };
+        self.out.values[v].source = Origin::Constant(numbers);
         Ok(())
     }
 
     fn build(&self, unit: &Unit) -> Result<Option<Built<B>>> {
         let port = |&v: &usize| {
             let value = &self.out.values[v];
-            let (constant, integers) = match &value.source {
-                Origin::Constant(t) => (Some(t.clone()), None),
-                Origin::Integers(integers) => (None, Some(integers.clone())),
-                _ => (None, None),
+            let (constant, integers, compressed) = match &value.source {
+                Origin::Constant(t) => (Some(t.clone()), None, None),
+                Origin::Integers(integers) => (None, Some(integers.clone()), None),
+                Origin::Compressed(compressed) => (None, None, Some(compressed.clone())),
+                _ => (None, None, None),
             };
             let shape = value.shape.clone()?;
             let (ty, stored, layout) = (value.model_ty, value.ty, value.layout);
             let grid = value.grid;
-            plannable(ty).then_some(Port { ty, shape, layout, stored, constant, grid, integers })
+            plannable(ty).then_some(Port { ty, shape, layout, stored, constant, grid, integers, compressed })
         };
         let inputs: Option<Vec<Port>> = unit.inputs.iter().map(port).collect();
         let inputs = inputs.map(|mut ports| {
