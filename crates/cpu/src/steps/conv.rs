@@ -72,7 +72,8 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         (Method::Depthwise(k), w)
     } else if !site.cx.strict_f32 && Winograd::fits(&shape) && winograd::worthwhile(&shape, threads, Machine::here()) {
         let k = Winograd::new(isa, threads, shape);
-        let w = packed!("winograd", k, |data: &[f32], to: &mut [f32]| k.pack(packers.exec().as_ref(), data, to));
+        let w =
+            packed!("winograd 11/16 3/2", k, |data: &[f32], to: &mut [f32]| k.pack(packers.exec().as_ref(), data, to));
         (Method::Winograd(k), w)
     } else {
         let k = Conv::new(isa, threads, shape);

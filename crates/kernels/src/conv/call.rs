@@ -36,7 +36,7 @@ impl Call<'_> {
         // SAFETY: what the caller promises is passed on.
         unsafe {
             match &self.conv.path {
-                Path::Rows { rows, strip, taps, per_row, depth, blocks } => {
+                Path::Rows { rows, strip, taps, per_row, depth, chunk_taps, blocks } => {
                     let [_, out_h, _] = self.conv.shape.out_spatial();
                     let mut row = units.start;
                     while row < units.end {
@@ -45,8 +45,8 @@ impl Call<'_> {
                         let end = (plane * out_h + out_h).min(units.end);
                         let strips = (end - row).div_ceil(*strip);
                         let count = part_of(end - row, strips, 0).len();
-                        let blocks = *blocks;
-                        let taps = Taps { rows, taps, per_row: *per_row, depth: *depth, blocks };
+                        let (per_row, depth, chunk_taps, blocks) = (*per_row, *depth, *chunk_taps, *blocks);
+                        let taps = Taps { rows, taps, per_row, depth, chunk_taps, blocks };
                         self.strip(taps, plane, y..y + count, panels.clone(), scratch, thread);
                         row += count;
                     }
@@ -150,7 +150,7 @@ impl Call<'_> {
         }
         let paired = out_w <= micro.pair_rows;
         let tiles = out_w.div_ceil(micro.rows);
-        let all_rows = shape.kernel[0] * shape.kernel[1];
+        let all = taps.taps.len();
         let (mut from, mut to) = (shape.out_channels, 0);
         for (group, panels) in self.by_group(panels) {
             let packed = &self.packed[group * conv.panels.floats(k)..];
@@ -162,6 +162,7 @@ impl Call<'_> {
                 let mut task = Task {
                     lda: shape.stride[2] * taps.rows.pitch,
                     depth: taps.depth,
+                    chunk_taps: taps.chunk_taps,
                     ldc: self.out_stride,
                     columns: conv.panels.columns(panel),
                     ldb: width,
@@ -170,27 +171,26 @@ impl Call<'_> {
                 };
                 (from, to) = (from.min(column), to.max(column + task.columns));
                 for block in 0..taps.blocks {
-                    let block = part_of(all_rows, taps.blocks, block);
+                    let block = part_of(all, taps.blocks, block);
                     let mut y = strip.start;
                     while y < strip.end {
                         let together = if paired && y + 1 < strip.end { 2 } else { 1 };
                         // Pixels outside count unless they are zero.
                         let inside = match conv.outside {
                             0 => taps.inside(shape, y..y + together),
-                            _ => 0..all_rows,
+                            _ => 0..all,
                         };
-                        let kernel_rows = block.start.max(inside.start)..block.end.min(inside.end);
+                        let met = block.start.max(inside.start)..block.end.min(inside.end);
                         // A block that meets nothing but padding is left out, unless all are like that.
-                        if kernel_rows.is_empty() && (!inside.is_empty() || block.start > 0) {
+                        if met.is_empty() && (!inside.is_empty() || block.start > 0) {
                             y += together;
                             continue;
                         }
-                        let skipped = kernel_rows.start * taps.per_row;
-                        task.taps = taps.taps[skipped.min(taps.taps.len())..].as_ptr();
-                        task.tap_count = kernel_rows.len() * taps.per_row;
-                        task.b = packed.as_ptr().wrapping_add(panel_start + skipped * taps.depth * width);
-                        task.resume = kernel_rows.start > inside.start;
-                        let last = kernel_rows.end >= inside.end;
+                        task.taps = taps.taps[met.start.min(all)..].as_ptr();
+                        task.tap_count = met.len();
+                        task.b = packed.as_ptr().wrapping_add(panel_start + met.start * taps.depth * width);
+                        task.resume = met.start > inside.start;
+                        let last = met.end >= inside.end;
                         let line = (y - strip.start) * shape.stride[1] * taps.rows.row;
                         let line = scratch[line..].as_ptr().wrapping_add(group * conv.group_channels());
                         let row = (first + y) * out_w;
@@ -230,21 +230,23 @@ struct Taps<'a> {
     taps: &'a [usize],
     per_row: usize,
     depth: usize,
+    chunk_taps: usize,
     blocks: usize,
 }
 
 impl Taps<'_> {
-    /// Kernel rows that meet more than padding for any of these output rows. All of them when the kernel has depth.
+    /// Taps of kernel rows that meet more than padding for any of these output rows. All of them when the kernel has depth.
     fn inside(&self, shape: &ConvShape, rows: Range<usize>) -> Range<usize> {
-        let all = 0..shape.kernel[0] * shape.kernel[1];
+        let all = shape.kernel[1];
         if shape.kernel[0] > 1 {
-            return all;
+            return 0..self.taps.len();
         }
         let (pad, dilation) = (shape.pad_begin[1], shape.dilation[1]);
         let (low, high) = (rows.start * shape.stride[1], (rows.end - 1) * shape.stride[1]);
         // The last of the rows reaches highest up, the first one lowest down.
-        let start = pad.saturating_sub(high).div_ceil(dilation).min(all.end);
+        let start = pad.saturating_sub(high).div_ceil(dilation).min(all);
         let below = (shape.in_spatial[1] + pad).saturating_sub(low);
-        start..below.div_ceil(dilation).clamp(start, all.end)
+        let end = below.div_ceil(dilation).clamp(start, all);
+        start * self.per_row..end * self.per_row
     }
 }

@@ -8,7 +8,7 @@ use crate::gemm::cells::{self, Numbers};
 use crate::gemm::grid::{Grid, Size};
 use crate::gemm::leave::Leaving;
 use crate::gemm::panels::Panels;
-use crate::gemm::region::{STRIP, TileEpilogue};
+use crate::gemm::region::{STRIP, TileEpilogue, chunks};
 use crate::gemm::{Gemm, Micro};
 use crate::{Epilogue, Exec, Isa, SharedMut, TypedEpilogue, TypedOut};
 use std::sync::atomic::AtomicUsize;
@@ -41,11 +41,14 @@ pub(super) enum Path {
         rows: Rows,
         /// Output rows of a strip.
         strip: usize,
-        /// Offsets of the taps, those of one kernel row together.
+        /// Where runs of `depth` numbers that are summed lie, `per_row` of a kernel row after one another: taps, joined taps or
+        /// parts of either.
         taps: Vec<usize>,
         per_row: usize,
         depth: usize,
-        /// Blocks of kernel rows that are summed one after another.
+        /// As in a task.
+        chunk_taps: usize,
+        /// Blocks of these that are summed one after another.
         blocks: usize,
     },
     /// The taps of each pixel are copied side by side.
@@ -140,22 +143,23 @@ impl Conv {
         let joined = shape.dilation[2] == 1 && shape.groups == self.fused && rows.pitch == channels;
         let (per_row, depth) =
             if joined { (1, shape.kernel[2] * channels) } else { (shape.kernel[2], self.group_channels()) };
+        let [pieces, chunk_taps] = if self.micro.resumes { chunks(depth) } else { [1, 0] };
+        let (per_row, depth) = (per_row * pieces, depth / pieces);
         let mut taps = Vec::new();
         for z in 0..shape.kernel[0] {
             for y in 0..shape.kernel[1] {
                 for x in 0..per_row {
                     let line = z * rows.plane + y * shape.dilation[1] * rows.row;
-                    taps.push(line + x * shape.dilation[2] * rows.pitch);
+                    taps.push(line + x / pieces * shape.dilation[2] * rows.pitch + x % pieces * depth);
                 }
             }
         }
         // A panel leaves room in the cache for the rows it is multiplied with.
-        let kernel_rows = shape.kernel[0] * shape.kernel[1];
         let blocks = match self.micro.resumes {
-            true => (self.k() * self.micro.width).div_ceil(STRIP + STRIP / 2).clamp(1, kernel_rows),
+            true => (self.k() * self.micro.width).div_ceil(STRIP + STRIP / 2).clamp(1, taps.len().max(1)),
             false => 1,
         };
-        Path::Rows { rows, strip, taps, per_row, depth, blocks }
+        Path::Rows { rows, strip, taps, per_row, depth, chunk_taps, blocks }
     }
 
     /// Input channels of one (fused) group.

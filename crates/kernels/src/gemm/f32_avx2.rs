@@ -57,7 +57,12 @@ unsafe fn tile<const M0: usize, const M1: usize, const V: usize>(task: &Task) {
         let ld5 = opaque(ld * 5);
         let mut b = task.b;
         let mut sums = [[_mm256_setzero_ps(); V]; ROWS];
+        let mut aside = [[_mm256_setzero_ps(); V]; ROWS];
         for tap in 0..task.tap_count {
+            if task.chunk_taps > 0 && tap > 0 && tap % task.chunk_taps == 0 {
+                add_sums(&mut aside, &sums);
+                sums = [[_mm256_setzero_ps(); V]; ROWS];
+            }
             let offset = *task.taps.add(tap);
             let mut p0 = task.a[0].add(offset).cast::<u8>();
             let mut p1 = task.a[1].wrapping_add(offset).cast::<u8>();
@@ -105,7 +110,18 @@ unsafe fn tile<const M0: usize, const M1: usize, const V: usize>(task: &Task) {
                 k -= 1;
             }
         }
+        if task.chunk_taps > 0 {
+            add_sums(&mut sums, &aside);
+        }
         store::<M0, M1, V>(task, &mut sums);
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+#[inline]
+fn add_sums<const V: usize>(to: &mut [[__m256; V]; ROWS], more: &[[__m256; V]; ROWS]) {
+    for (to, more) in to.as_flattened_mut().iter_mut().zip(more.as_flattened()) {
+        *to = _mm256_add_ps(*to, *more);
     }
 }
 

@@ -9,6 +9,7 @@ use super::task::{Simple, Task};
 use super::{Micro, TileFn, each_row};
 use std::arch::asm;
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 const ROWS: usize = 2 * GROUP;
 /// Most rows from one start.
@@ -148,13 +149,75 @@ macro_rules! clear {
     ($($n:literal)*) => { concat!($("vpxord xmm", $n, ", xmm", $n, ", xmm", $n, "\n"),*) };
 }
 
+/// Sums of one row that are put aside, or what was put aside added to them: `$at` is the row of [`Aside`].
+macro_rules! aside_row {
+    (store, $m:literal, $j:literal, $at:literal, $s:literal, $t:literal) => {
+        concat!(
+            ".if {", $m, "} > ", $j, "\n",
+            "vmovups zmmword ptr [{aside}+64+128*", $at, "], zmm", $s, "\n",
+            "vpxord xmm", $s, ", xmm", $s, ", xmm", $s, "\n",
+            ".if {w} > 2\n",
+            "vmovups zmmword ptr [{aside}+128+128*", $at, "], zmm", $t, "\n",
+            "vpxord xmm", $t, ", xmm", $t, ", xmm", $t, "\n",
+            ".endif\n",
+            ".endif\n",
+        )
+    };
+    (add, $m:literal, $j:literal, $at:literal, $s:literal, $t:literal) => {
+        concat!(
+            ".if {", $m, "} > ", $j, "\n",
+            "vaddps zmm", $s, ", zmm", $s, ", zmmword ptr [{aside}+64+128*", $at, "]\n",
+            ".if {w} > 2\n",
+            "vaddps zmm", $t, ", zmm", $t, ", zmmword ptr [{aside}+128+128*", $at, "]\n",
+            ".endif\n",
+            ".endif\n",
+        )
+    };
+}
+macro_rules! aside {
+    ($what:ident) => {
+        concat!(
+            aside_row!($what, "m0", 0, 0, 4, 5),
+            aside_row!($what, "m0", 1, 1, 6, 7),
+            aside_row!($what, "m0", 2, 2, 8, 9),
+            aside_row!($what, "m0", 3, 3, 10, 11),
+            aside_row!($what, "m0", 4, 4, 12, 13),
+            aside_row!($what, "m0", 5, 5, 14, 15),
+            aside_row!($what, "m0", 6, 6, 16, 17),
+            aside_row!($what, "m1", 0, 7, 18, 19),
+            aside_row!($what, "m1", 1, 8, 20, 21),
+            aside_row!($what, "m1", 2, 9, 22, 23),
+            aside_row!($what, "m1", 3, 10, 24, 25),
+            aside_row!($what, "m1", 4, 11, 26, 27),
+            aside_row!($what, "m1", 5, 12, 28, 29),
+            aside_row!($what, "m1", 6, 13, 30, 31),
+        )
+    };
+}
+
+/// What the loop of a tile keeps in memory. The assembler counts the bytes of its fields.
+#[repr(C, align(64))]
+struct Aside {
+    /// Taps until sums are put aside, and how many that are in the whole.
+    left: usize,
+    every: usize,
+    /// Whether there are sums in `sums`.
+    some: usize,
+    depth: usize,
+    unused: [usize; 4],
+    sums: MaybeUninit<Sums>,
+}
+
 /// `M0` rows from the first start, `M1` from the second.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
     let mut s: Sums = [[_mm512_setzero_ps(); 2]; ROWS];
     let ld = task.lda * 4;
+    let every = if task.chunk_taps == 0 { task.tap_count } else { task.chunk_taps };
+    let sums = MaybeUninit::uninit();
+    let mut aside = Aside { left: every, every, some: 0, depth: task.depth, unused: [0; 4], sums };
     // SAFETY: the caller of a micro kernel promises that every row, tap and panel of the task may be read. Only registers
-    // named here are written.
+    // named here and `aside` are written.
     unsafe {
         asm!(
             clear!(4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31),
@@ -166,7 +229,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
             ".if {m1} > 0",
             "lea {p1}, [{a1}+4*{k}]",
             ".endif",
-            "mov {k}, {depth}",
+            "mov {k}, qword ptr [{aside}+24]",
             "sub {k}, 4",
             "jb 4f",
             ".p2align 5",
@@ -197,7 +260,22 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
             "6:",
             "add {taps}, 8",
             "dec {count}",
+            "jz 9f",
+            "dec qword ptr [{aside}]",
             "jnz 2b",
+            "cmp qword ptr [{aside}+16], 0",
+            "je 8f",
+            aside!(add),
+            "8:",
+            aside!(store),
+            "mov qword ptr [{aside}+16], 1",
+            "mov {k}, qword ptr [{aside}+8]",
+            "mov qword ptr [{aside}], {k}",
+            "jmp 2b",
+            "9:",
+            "cmp qword ptr [{aside}+16], 0",
+            "je 7f",
+            aside!(add),
             "7:",
             m0 = const M0,
             m1 = const M1,
@@ -206,7 +284,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
             count = inout(reg) task.tap_count => _,
             a0 = in(reg) task.a[0],
             a1 = in(reg) task.a[1],
-            depth = in(reg) task.depth,
+            aside = in(reg) &raw mut aside,
             b = inout(reg) task.b => _,
             ld = in(reg) ld,
             ld3 = in(reg) 3 * ld,
@@ -222,7 +300,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
             out("zmm20") s[8][0], out("zmm21") s[8][1], out("zmm22") s[9][0], out("zmm23") s[9][1],
             out("zmm24") s[10][0], out("zmm25") s[10][1], out("zmm26") s[11][0], out("zmm27") s[11][1],
             out("zmm28") s[12][0], out("zmm29") s[12][1], out("zmm30") s[13][0], out("zmm31") s[13][1],
-            options(readonly, nostack),
+            options(nostack),
         );
         store::<M0, M1, W>(task, &mut s);
     }

@@ -74,10 +74,15 @@ impl<const M0: usize, const M1: usize, const W: usize> Kernel for Rows<M0, M1, W
             unreachable!("a level with tiles of its own");
         }
         let mut sums = [[S::splat(0.0); VECTORS]; ROWS];
+        let mut aside = sums;
         let mut b = task.b;
         // SAFETY: the caller of a micro kernel promises that every row, tap and panel of the task may be read.
         unsafe {
             for tap in 0..task.tap_count {
+                if task.chunk_taps > 0 && tap > 0 && tap % task.chunk_taps == 0 {
+                    add_sums(&mut aside, &sums);
+                    sums = [[S::splat(0.0); VECTORS]; ROWS];
+                }
                 let offset = *task.taps.add(tap);
                 let (mut p0, mut p1) = (task.a[0].add(offset), task.a[1].wrapping_add(offset));
                 for _ in 0..task.depth {
@@ -95,9 +100,19 @@ impl<const M0: usize, const M1: usize, const W: usize> Kernel for Rows<M0, M1, W
                     b = b.add(W);
                 }
             }
+            if task.chunk_taps > 0 {
+                add_sums(&mut sums, &aside);
+            }
             store::<S, W>(task, M0 + M1, sums);
         }
     }
+}
+
+#[inline(always)]
+fn add_sums<S: Simd>(to: &mut [[S; VECTORS]; ROWS], more: &[[S; VECTORS]; ROWS]) {
+    unroll!(i < ROWS, [0 1 2 3 4 5] {
+        unroll!(v < VECTORS, 4, { to[i][v] = to[i][v] + more[i][v]; });
+    });
 }
 
 /// Few rows of a panel that may lie in a larger matrix: `U` sets of sums, so that the additions do not wait for one another.

@@ -16,6 +16,17 @@ pub(crate) const STRIP: usize = 64 * 1024;
 /// Longest sums that are taken at once.
 const DEPTH: usize = 1024;
 
+/// Numbers after which a sum begins anew, more or less: the errors of the parts do not add up as those of one long sum do.
+const CHUNK: usize = 512;
+
+/// A run of numbers in equal pieces, between which sums may begin anew: how many pieces, and after how many a sum does.
+pub(crate) fn chunks(run: usize) -> [usize; 2] {
+    let least = ((run + CHUNK / 2) / CHUNK).max(1);
+    let pieces = (least..=2 * least).find(|pieces| run.is_multiple_of(*pieces)).unwrap_or(1);
+    let piece = (run / pieces).max(1);
+    [pieces, ((CHUNK + piece / 2) / piece).max(1)]
+}
+
 /// Tiles of rows that make it cheap to read panels from afar.
 pub(crate) const MANY: usize = 4;
 
@@ -180,6 +191,11 @@ impl Product<'_> {
         if !micro.resumes || k <= DEPTH + DEPTH / 2 { 1 } else { k.div_ceil(DEPTH) }
     }
 
+    /// The same with few rows, which have several sums for each number.
+    fn skinny_blocks(micro: &Micro, k: usize) -> usize {
+        if micro.resumes { k.div_ceil(2 * DEPTH).max(1) } else { 1 }
+    }
+
     /// Rows of a strip whose `A` stays in the cache while panels pass.
     fn strip_rows(micro: &Micro, k: usize) -> usize {
         let depth = k.div_ceil(Self::blocks(micro, k));
@@ -220,7 +236,10 @@ impl Product<'_> {
         }
         let copy = copy.map(|c| c.as_mut_ptr());
         let strips = rows.len().div_ceil(strip_rows);
-        let blocks = if skinny { 1 } else { Self::blocks(self.micro, self.k) };
+        let blocks = match skinny {
+            true => Self::skinny_blocks(self.micro, self.k),
+            false => Self::blocks(self.micro, self.k),
+        };
         for s in 0..strips {
             let strip = part_of(rows.len(), strips, s);
             let strip = rows.start + strip.start..rows.start + strip.end;
@@ -260,13 +279,17 @@ impl Product<'_> {
         skinny: bool,
         thread: usize,
     ) {
-        let tap = 0usize;
+        // A block has at most six pieces.
+        let [pieces, chunk_taps] = if skinny || !self.micro.resumes { [1, 0] } else { chunks(block.len()) };
+        let depth = block.len() / pieces;
+        let taps: [usize; 6] = std::array::from_fn(|i| i * depth);
         let tiles = strip.len().div_ceil(self.micro.rows);
         let mut task = Task {
             lda,
-            taps: &tap,
-            tap_count: 1,
-            depth: block.len(),
+            taps: taps.as_ptr(),
+            tap_count: taps[..pieces].len(),
+            depth,
+            chunk_taps,
             ldc: self.ldc,
             resume: block.start > 0,
             thread,

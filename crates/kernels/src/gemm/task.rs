@@ -16,6 +16,9 @@ pub(crate) struct Task {
     pub(crate) tap_count: usize,
     /// Numbers of one tap.
     pub(crate) depth: usize,
+    /// After so many taps a sum begins anew, and what there is of it is put aside and added later: the errors of shorter sums
+    /// are smaller. With 0 every sum is taken at once. Functions for few rows do not look at it.
+    pub(crate) chunk_taps: usize,
     /// The panel: `tap_count * depth` rows of the panel's width.
     pub(crate) b: *const f32,
     /// Floats from row to row of the panel. Only functions for few rows look at it; for others it is the panel's width.
@@ -166,6 +169,7 @@ impl Default for Task {
             taps: std::ptr::null(),
             tap_count: 0,
             depth: 0,
+            chunk_taps: 0,
             b: none,
             ldb: 0,
             c: std::ptr::null_mut(),

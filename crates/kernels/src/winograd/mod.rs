@@ -10,7 +10,7 @@ use crate::epilogue::SplitEpilogue;
 use crate::exec::Stop;
 use crate::simd::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, Machine, SharedMut, part_of};
-use transform::{A, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
+use transform::{A, G, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
 
 /// A convolution of 3 by 3 with steps of 1.
 #[derive(Clone, Debug)]
@@ -229,15 +229,8 @@ impl Winograd {
 /// Matrices of the transformed domain.
 const MATRICES: usize = A * A;
 
-/// One dimension of the transform of weights.
-const G: [[f64; 3]; A] = [
-    [1.0 / 4.0, 0.0, 0.0],
-    [-1.0 / 6.0, -1.0 / 6.0, -1.0 / 6.0],
-    [-1.0 / 6.0, 1.0 / 6.0, -1.0 / 6.0],
-    [1.0 / 24.0, 1.0 / 12.0, 1.0 / 6.0],
-    [1.0 / 24.0, -1.0 / 12.0, 1.0 / 6.0],
-    [0.0, 0.0, 1.0],
-];
+/// Channels that are summed at once, more or less: longer sums are taken in blocks, whose errors do not add up.
+const BLOCK: usize = 128;
 
 /// One run.
 struct Job<'a> {
@@ -275,23 +268,31 @@ impl Job<'_> {
         // SAFETY: the input was checked at the door, scratch above.
         unsafe { (this.kernels.gather)(&gather) };
         let row_tiles = count.div_ceil(2 * this.kernels.products.len());
+        let blocks = ((ins + BLOCK / 2) / BLOCK).max(1);
+        let channels = ins.div_ceil(blocks).next_multiple_of(lanes).max(1);
         for panel in panels.clone() {
             self.stop.check();
             let c = panel * this.panel();
             let width = this.panel_width(panel);
             let weights = &self.packed[c * MATRICES * ins..][..width * MATRICES * ins];
             for q in 0..MATRICES {
-                for part in 0..row_tiles {
-                    let rows = part_of(count, row_tiles, part);
-                    let product = product::Product {
-                        a: v[q * v_step + rows.start * lanes..].as_ptr(),
-                        block_step: count * lanes,
-                        channels: ins,
-                        b: weights[q * ins * width..].as_ptr(),
-                        out: m[q * m_step + rows.start * width..].as_mut_ptr(),
-                    };
-                    // SAFETY: all parts lie in scratch and in the packed weights, whose lengths were checked.
-                    unsafe { this.kernels.products[rows.len().div_ceil(2) - 1][width / lanes - 1](&product) };
+                let (v, weights) = (&v[q * v_step..], &weights[q * ins * width..]);
+                for first in (0..ins).step_by(channels) {
+                    for part in 0..row_tiles {
+                        // By twos, so that no part touches the sums of another.
+                        let pairs = part_of(count.div_ceil(2), row_tiles, part);
+                        let row = 2 * pairs.start;
+                        let product = product::Product {
+                            a: v[first * count + row * lanes..].as_ptr(),
+                            block_step: count * lanes,
+                            channels: channels.min(ins - first),
+                            b: weights[first * width..].as_ptr(),
+                            resumes: first > 0,
+                            out: m[q * m_step + row * width..].as_mut_ptr(),
+                        };
+                        // SAFETY: all parts lie in scratch and in the packed weights, whose lengths were checked.
+                        unsafe { this.kernels.products[pairs.len() - 1][width / lanes - 1](&product) };
+                    }
                 }
             }
             let (add, add_stride) = self.epilogue.add();

@@ -13,6 +13,8 @@ pub(super) struct Product {
     pub(super) channels: usize,
     /// One row of one or two vectors an input channel.
     pub(super) b: *const f32,
+    /// Whether the sums of earlier channels are in `out`.
+    pub(super) resumes: bool,
     pub(super) out: *mut f32,
 }
 
@@ -44,6 +46,11 @@ impl<const M: usize, const V: usize> Kernel for Rows<M, V> {
             }
             for k in 0..p.channels % L::N {
                 channel(a.add(k), b.add(k * V * L::N), &mut acc);
+            }
+            if p.resumes {
+                unroll!(i < M, 14, {
+                    unroll!(v < V, [0 1] { acc[i][v] = acc[i][v] + L::load(p.out.add((i * V + v) * L::N)); });
+                });
             }
             unroll!(i < M, 14, {
                 unroll!(v < V, [0 1] { acc[i][v].store(p.out.add((i * V + v) * L::N)); });

@@ -1,5 +1,6 @@
 //! Tests of every kernel against a naive loop, in one binary: linking costs more than running.
 
+mod accuracy;
 mod attention;
 mod cells;
 mod conv;
