@@ -3,6 +3,7 @@
 import argparse
 import fnmatch
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import openvino as ov
 
 from . import reference
 
@@ -22,12 +22,15 @@ PART = 1e-2
 
 HELP = """
 Writes networks with seeded weights (Gluon's model zoo, SSD of both generations, a YOLOv3 head, a Faster R-CNN, segmentation, an
-LSTM language model, a layer of BERT, a spatial transformer; those of GluonCV where it is installed), asks MXNet for their outputs, runs `carafe run` on the symbol and
-`carafe convert`, runs OpenVINO on the IR, and prints the relative error of both against MXNet. Further models: put
+LSTM language model, a layer of BERT, a spatial transformer; those of GluonCV where it is installed), asks MXNet for their outputs,
+runs `carafe run` on the symbol and `carafe convert`, runs OpenVINO on the IR, and prints the relative error of both against
+MXNet, which computes in doubles where it can; column `mxnet` is then the error of MXNet in floats. Further models: put
 NAME-symbol.json and NAME-NNNN.params anywhere under DIR, with NAME.inputs.json, {"data": [1, 3, 12, 12]}.
 
 The relative error of an element is |found - expected| / max(|expected|, s), where s is a hundredth of the largest |expected| of
-that output, but at least 1e-3; that of a model is the largest of its outputs.
+that output, but at least 1e-3; that of a model is the largest of its outputs. Detections whose scores are nearer to each other
+than the tolerance may stand in either order. Carafe must be within the tolerance. OpenVINO's error is that of its own sums: where
+it is larger, it must be within twice what OpenVINO's kernels of AVX2 differ by from those it took (marked ~).
 """
 
 
@@ -55,12 +58,14 @@ def main(argv=None):
     folder = args.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     rows = {}
-    print(f"{'model':<24} {'nodes':>6} {'MB':>7}  {'carafe':>9} {'openvino':>9}  seconds")
+    print(f"{'model':<40} {'nodes':>6} {'MB':>7}  {'carafe':>9} {'openvino':>9}  {'mxnet':>9}  seconds")
     for name in [*written(), *lying(folder)]:
         if wanted(name):
             rows[name] = row = check(args, folder, name)
-            figures = [f"{row[k]:.1e}" if isinstance(row.get(k), float) else "-" for k in ("carafe", "openvino")]
-            print(f"{name:<24} {row['nodes']:>6} {row['megabytes']:>7.1f}  {figures[0]:>9} {figures[1]:>9}  {row['seconds']:.1f}  {row.get('error', '')}", flush=True)
+            figures = [f"{row[k]:.1e}" if isinstance(row.get(k), float) else "-" for k in ("carafe", "openvino", "mxnet")]
+            figures[1] += "~" if agrees(args, row) and row["openvino"] > args.tolerance else " "
+            words = f"{row['seconds']:.1f}  {row.get('error', '')}"
+            print(f"{name:<40} {row['nodes']:>6} {row['megabytes']:>7.1f}  {figures[0]:>9} {figures[1]:>10} {figures[2]:>9}  {words}", flush=True)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + "\n")
     good = sum(agrees(args, row) for row in rows.values())
@@ -69,7 +74,9 @@ def main(argv=None):
 
 
 def agrees(args, row):
-    return all(isinstance(row.get(k), float) and row[k] <= args.tolerance for k in ("carafe", "openvino"))
+    if not all(isinstance(row.get(k), float) for k in ("carafe", "openvino")):
+        return False
+    return row["carafe"] <= args.tolerance and row["openvino"] <= max(args.tolerance, 2 * row.get("kernels", 0.0))
 
 
 def written():
@@ -92,7 +99,7 @@ class Model:
             raise RuntimeError(f"MXNet cannot run it: {(done.stderr.strip() or 'it crashed').splitlines()[-1]}")
         arrays = np.load(work / "reference.npz")
         self.inputs = {k[3:]: arrays[k] for k in arrays.files if k.startswith("in:")}
-        self.outputs = [arrays[f"out:{i}"] for i in range(len(arrays.files) - len(self.inputs))]
+        self.outputs, self.own = ([arrays[k] for k in arrays.files if k.startswith(kind)] for kind in ("out:", "own:"))
         prefix = work / "net" if (work / "net-symbol.json").exists() else folder / name
         self.symbol = Path(f"{prefix}-symbol.json")
         self.params = sorted(prefix.parent.glob(f"{prefix.name}-*.params"))[-1]
@@ -109,20 +116,48 @@ def check(args, folder, name):
         start = time.perf_counter()
         answer = run_carafe(args, net, work)
         row["seconds"] = time.perf_counter() - start
-        row["carafe"] = worst(net.outputs, answer)
-        row["openvino"] = worst(net.outputs, run_openvino(args, net, work))
+        row["carafe"] = worst(net.outputs, answer, args.tolerance)
+        if net.own:
+            row["mxnet"] = worst(net.outputs, net.own, args.tolerance)
+        convert(args, net, work)
+        found = run_openvino(work)
+        row["openvino"] = worst(net.outputs, found, args.tolerance)
+        if row["openvino"] > args.tolerance:
+            row["kernels"] = worst(found, run_openvino(work, ONEDNN_MAX_CPU_ISA="AVX2"), args.tolerance)
     except (RuntimeError, AssertionError) as problem:
         row["error"] = str(problem).strip().splitlines()[-1][:160]
     return row
 
 
-def worst(expected, found):
+def worst(expected, found, tolerance):
     if len(expected) != len(found):
         raise AssertionError(f"{len(found)} outputs, expected {len(expected)}")
     for e, f in zip(expected, found):
         if e.shape != f.shape:
             raise AssertionError(f"an output is {f.shape}, expected {e.shape}")
-    return max(error(e, f) for e, f in zip(expected, found))
+    apart = max(error(e, f) for e, f in zip(expected, found))
+    if apart > tolerance and (order := reordered(expected, found, tolerance)) is not None:
+        return min(apart, max(error(e, f[:, order]) for e, f in zip(expected, found)))
+    return apart
+
+
+def reordered(expected, found, tolerance):
+    """The rows of detections (label, score, box in one output or in three) in the order of those expected, as far as scores are too
+    near to each other to have one; `None` for other outputs."""
+    if len({e.shape[:2] for e in expected}) > 1 or any(e.ndim < 2 or e.shape[0] != 1 for e in expected):
+        return None
+    rows = [np.concatenate([x.reshape(x.shape[1], -1) for x in side], axis=1).astype(np.float64) for side in (expected, found)]
+    if rows[0].shape[1] != 6:
+        return None
+    wanted, had = rows
+    left = list(range(len(had)))
+    order = []
+    for row in wanted:
+        near = [i for i in left if abs(had[i, 1] - row[1]) <= tolerance * max(abs(row[1]), PART)]
+        best = min(near or left[:1], key=lambda i: np.abs(had[i] - row).max())
+        left.remove(best)
+        order.append(best)
+    return order
 
 
 def error(expected, found):
@@ -154,11 +189,16 @@ def run_carafe(args, net, work):
     return [np.load(work / "out" / e["file"]) for e in listed]
 
 
-def run_openvino(args, net, work):
+def convert(args, net, work):
     words = ["convert", net.symbol, "--weights", net.params, "-o", work / "net.xml"]
     carafe(args, *words, "--input", ",".join(shapes(net)), "--compress_to_fp16=False")
-    core = ov.Core()
-    compiled = core.compile_model(core.read_model(work / "net.xml"), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    by_port = {p: net.inputs[n] for p in compiled.inputs for n in net.inputs if n in p.get_names() or p.get_node().get_friendly_name() == n}
-    done = compiled(by_port)
-    return [done[o] for o in compiled.outputs]
+
+
+def run_openvino(work, **environment):
+    """In a process of its own: which kernels it takes is decided once."""
+    command = [sys.executable, "-m", "mxnet_suite.peer", work]
+    done = subprocess.run(command, cwd=ROOT / "scripts", env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"OpenVINO cannot run it: {(done.stderr.strip() or 'it crashed').splitlines()[-1]}")
+    arrays = np.load(work / "openvino.npz")
+    return [arrays[f"{i}"] for i in range(len(arrays.files))]

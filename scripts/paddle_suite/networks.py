@@ -1,13 +1,12 @@
 """Networks of paddle.vision and some of our own, each with inputs. Weights are random, from a fixed seed."""
 
 import numpy as np
+import paddle
+from paddle import nn
+from paddle.vision import models
 
 
 def networks():
-    import paddle
-    from paddle import nn
-    from paddle.vision import models
-
     def picture(size=224):
         return [("image", np.random.RandomState(1).uniform(-1, 1, (1, 3, size, size)).astype("float32"), (None, 3, size, size))]
 
@@ -86,8 +85,6 @@ def networks():
 
 def export(name, prefix):
     """Saves a network and gives its inputs."""
-    import paddle
-
     paddle.seed(5)
     make, inputs = networks()[name]
     net = make()

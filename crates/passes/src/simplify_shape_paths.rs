@@ -1,7 +1,8 @@
 //! Shape arithmetic in fewer nodes, and still computed from the inputs so that the model can be reshaped:
 //! - `ShapeOf(f(x))` becomes `ShapeOf(x)` where f keeps the shape;
 //! - `Reshape(x, Concat(Gather(ShapeOf(x), 0), 12, ...))` becomes `Reshape(x, [0, 12, -1])`;
-//!   (a pattern with one computed size takes -1 for it, which says the same unless the tensor is empty);
+//!   a pattern with one computed size takes -1 for it; where the tensor may be empty by another size, which leaves -1 open,
+//!   only if it is computed from sizes of the tensor itself;
 //! - `Unsqueeze(Gather(s, 1), 0)` becomes `Gather(s, [1])`, and a Concat of Gathers from one shape becomes one Gather; a
 //!   Slice of a shape counts as a Gather.
 
@@ -10,6 +11,7 @@ use carafe_graph::{Elementwise, EvalEnv, Model, NodeId, Outcome, Result, Rewrite
 use carafe_ops::indexing::Gather;
 use carafe_ops::movement::{Concat, Reshape};
 use carafe_tensor::Tensor;
+use std::collections::HashSet;
 
 /// Nodes that a ShapeOf climbs in one visit; keeps the pass linear.
 const CLIMB: usize = 64;
@@ -84,8 +86,35 @@ fn fix_pattern(model: &mut Model, root: NodeId) -> Result<Outcome> {
         let text: Vec<String> = entries.iter().map(|e| e.to_string()).collect();
         return Ok(Outcome::skip(format!("more than one size is computed: [{}]", text.join(","))));
     }
+    let empty = |(i, &n): (usize, &i64)| n == 0 && data.get(i).is_some_and(|d| d.contains(0));
+    if pattern.contains(&-1) && pattern.iter().enumerate().any(empty) && !is_of_shape(model, target, x) {
+        return Ok(Outcome::skip(
+            "a size of another tensor is computed, which -1 does not say when there are no elements",
+        ));
+    }
     crate::merge_reshapes::reshape_to(model, root, x, &pattern)?;
     Ok(Outcome::Done)
+}
+
+// Whether numbers are computed from constants and from sizes of `x` alone.
+fn is_of_shape(model: &Model, numbers: Value, x: Value) -> bool {
+    let (mut open, mut seen) = (vec![numbers], HashSet::new());
+    while let Some(v) = open.pop() {
+        if !seen.insert(v.node) || model.constant_of(v).is_some() {
+            continue;
+        }
+        let node = model.node(v.node);
+        if kind(model, v.node) == "ShapeOf" {
+            if !same_shape(&model.fact(node.inputs()[0]).shape, &model.fact(x).shape) {
+                return false;
+            }
+        } else if node.inputs().is_empty() || seen.len() > LONGEST {
+            return false;
+        } else {
+            open.extend(node.inputs());
+        }
+    }
+    true
 }
 
 /// A vector whose elements are picked out by constant indices.
@@ -208,6 +237,7 @@ fn group_gathers(model: &mut Model, root: NodeId) -> Result<Outcome> {
 mod tests {
     use super::*;
     use crate::testing::Draft;
+    use carafe_ops::arithmetic::Multiply;
     use carafe_ops::math::{Exp, Tanh};
     use carafe_ops::movement::Unsqueeze;
     use carafe_ops::shape::ShapeOf;
@@ -259,6 +289,44 @@ mod tests {
         assert_eq!((d.count("Gather"), d.count("Unsqueeze")), (1, 0));
         let x = carafe_tensor::Tensor::zeros(ElementType::F32, &[5, 6, 7]).unwrap();
         assert_eq!(d.model.evaluate(&[x]).unwrap()[0].as_slice::<i64>().unwrap(), [7, 5, 1]);
+    }
+
+    // Reshapes `x` of [a, b] to [first size of `y`, b].
+    fn beside_another() -> Draft {
+        let mut d = Draft::new();
+        let (x, y) = (d.input("x", &[-1, -1]), d.input("y", &[-1]));
+        let own = d.add("own", ShapeOf { output_type: ElementType::I64 }, &[x]);
+        let other = d.add("other", ShapeOf { output_type: ElementType::I64 }, &[y]);
+        let b = size(&mut d, own, 1);
+        let target = d.add("target", Concat { axis: 0 }, &[other, b]);
+        let out = d.add("out", Reshape { special_zero: false }, &[x, target]);
+        d.result(out);
+        d
+    }
+
+    #[test]
+    fn a_size_of_another_tensor_is_kept_where_the_data_may_be_empty() {
+        let mut d = beside_another();
+        let (_, why) = d.run(&SimplifyShapePaths);
+        assert!(why.iter().any(|w| w.contains("when there are no elements")), "{why:?}");
+        let zeros = |shape: &[usize]| carafe_tensor::Tensor::zeros(ElementType::F32, shape).unwrap();
+        assert_eq!(d.model.evaluate(&[zeros(&[3, 0]), zeros(&[5])]).unwrap()[0].shape(), [5, 0]);
+    }
+
+    #[test]
+    fn a_computed_size_of_the_tensor_itself_becomes_the_rest() {
+        let mut d = Draft::new();
+        let x = d.input("x", &[-1, -1, -1]);
+        let shape = d.add("shape", ShapeOf { output_type: ElementType::I64 }, &[x]);
+        let (a, b, c) = (size(&mut d, shape, 0), size(&mut d, shape, 1), size(&mut d, shape, 2));
+        let rest = d.add("rest", Multiply::default(), &[b, c]);
+        let target = d.add("target", Concat { axis: 0 }, &[a, rest]);
+        let out = d.add("out", Reshape { special_zero: false }, &[x, target]);
+        d.result(out);
+        d.run(&SimplifyShapePaths);
+        assert_eq!(d.count("Multiply"), 0);
+        let x = carafe_tensor::Tensor::zeros(ElementType::F32, &[0, 6, 7]).unwrap();
+        assert_eq!(d.model.evaluate(&[x]).unwrap()[0].shape(), [0, 42]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use carafe_ops::convolution::window::{PadType, Rounding};
 use carafe_ops::indexing::Gather;
 use carafe_ops::normalization::Mvn;
 use carafe_ops::normalization::mvn::EpsMode;
-use carafe_ops::pooling::MaxPool;
+use carafe_ops::pooling::{AvgPool, MaxPool};
 use carafe_ops::search::TopK;
 use carafe_ops::search::topk::{TopKMode, TopKSort};
 use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
@@ -60,6 +60,23 @@ fn a_node_is_written_in_the_oldest_version_that_says_the_same() {
     assert_eq!(opset_of(&model_of(dilated, image, &[], 1)), "opset8");
     assert_eq!(opset_of(&model_of(Softmax { axis: 1 }, image, &[], 1)), "opset1");
     assert_eq!(opset_of(&model_of(Softmax { axis: -1 }, image, &[], 1)), "opset8");
+}
+
+#[test]
+fn an_average_without_dilations_is_written_as_one_of_ones() {
+    let average = |dilations: &[i64]| AvgPool {
+        dilations: dilations.to_vec(),
+        strides: vec![2, 2],
+        pads_begin: vec![0, 0],
+        pads_end: vec![0, 0],
+        kernel: vec![2, 2],
+        exclude_pad: true,
+        auto_pad: PadType::Explicit,
+        rounding_type: Rounding::Floor,
+    };
+    for (dilations, opset) in [(&[][..], "opset1"), (&[1, 1], "opset1"), (&[1, 2], "opset16")] {
+        assert_eq!(opset_of(&model_of(average(dilations), &[1, 2, 6, 6], &[], 1)), opset, "{dilations:?}");
+    }
 }
 
 #[test]

@@ -7,10 +7,10 @@ use crate::linear::product::zeros;
 use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
 
 /// Mean of every window, which may have holes.
-#[derive(Op, Clone, Debug, PartialEq)]
+#[derive(Op, Clone, Debug)]
 #[op(since = 16, keeps_zero, rows = "0", heavy)]
 pub struct AvgPool {
-    /// Steps between the elements of a window.
+    /// Steps between the elements of a window; none means 1.
     #[attr(default = Vec::new())]
     pub dilations: Vec<i64>,
     /// Steps between windows, one for each spatial axis.
@@ -85,6 +85,22 @@ older_avg_pool! {
     #[derive(Op, Clone, Debug, PartialEq)]
     #[op(name = "AvgPool", since = 1, until = 13, keeps_zero, rows = "0", heavy)]
     AvgPoolV1
+}
+
+impl PartialEq for AvgPool {
+    fn eq(&self, other: &AvgPool) -> bool {
+        let [a, b] = [self, other];
+        same_dilations(&a.dilations, &b.dilations)
+            && (&a.strides, &a.pads_begin, &a.pads_end) == (&b.strides, &b.pads_begin, &b.pads_end)
+            && (&a.kernel, a.exclude_pad, a.auto_pad) == (&b.kernel, b.exclude_pad, b.auto_pad)
+            && a.rounding_type == b.rounding_type
+    }
+}
+
+// An older version has none and is read with ones.
+fn same_dilations(a: &[i64], b: &[i64]) -> bool {
+    let ones = |d: &[i64]| d.iter().all(|&d| d == 1);
+    if a.is_empty() || b.is_empty() { ones(a) && ones(b) } else { a == b }
 }
 
 impl AvgPool {

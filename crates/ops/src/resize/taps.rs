@@ -1,5 +1,7 @@
 //! Which pixels of an axis make an output pixel, and with which weights. Every mode is separable, so an axis is planned on
-//! its own. Coordinates are computed in f32: another precision would choose other neighbours at exact halves.
+//! its own.
+
+use std::ops::{Add, Div, Mul, Sub};
 
 carafe_graph::attr_enum! {
     /// How pixels are blended.
@@ -68,18 +70,19 @@ impl Axis {
         self.from == self.to
     }
 
-    fn coordinate(&self, x: usize, coordinates: Coordinates) -> f32 {
-        let (x, from, to) = (x as f32, self.from as f32, self.to as f32);
+    fn coordinate<F: Real>(&self, x: usize, coordinates: Coordinates) -> F {
+        let [x, from, to, scale] = [x as f64, self.from as f64, self.to as f64, f64::from(self.scale)].map(F::of);
+        let [half, one] = [0.5, 1.0].map(F::of);
         if self.scale == 1.0 || self.unchanged() {
             return x;
         }
         match coordinates {
-            Coordinates::PytorchHalfPixel if self.to <= 1 => 0.0,
-            Coordinates::HalfPixel | Coordinates::PytorchHalfPixel => (x + 0.5) / self.scale - 0.5,
-            Coordinates::Asymmetric => x / self.scale,
-            Coordinates::TfHalfPixelForNn => (x + 0.5) / self.scale,
-            Coordinates::AlignCorners if self.to == 1 => 0.0,
-            Coordinates::AlignCorners => x * (from - 1.0) / (to - 1.0),
+            Coordinates::PytorchHalfPixel if self.to <= 1 => F::of(0.0),
+            Coordinates::HalfPixel | Coordinates::PytorchHalfPixel => (x + half) / scale - half,
+            Coordinates::Asymmetric => x / scale,
+            Coordinates::TfHalfPixelForNn => (x + half) / scale,
+            Coordinates::AlignCorners if self.to == 1 => F::of(0.0),
+            Coordinates::AlignCorners => x * (from - one) / (to - one),
         }
     }
 
@@ -88,10 +91,26 @@ impl Axis {
     }
 }
 
+/// What coordinates are computed in. Which pixel is the nearest is decided in f32, as it is elsewhere: the last bit counts.
+/// Weights vary with the coordinate, and one in f32 would be off by more than sums of pixels are.
+trait Real: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> {
+    fn of(x: f64) -> Self;
+}
+impl Real for f32 {
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+}
+impl Real for f64 {
+    fn of(x: f64) -> f64 {
+        x
+    }
+}
+
 /// The source pixel of each output pixel.
 pub(super) fn nearest(axis: Axis, coordinates: Coordinates, mode: NearestMode) -> Vec<usize> {
     let pick = |x: usize| {
-        let c = axis.coordinate(x, coordinates);
+        let c: f32 = axis.coordinate(x, coordinates);
         let at = match mode {
             NearestMode::RoundPreferFloor if c == c.trunc() + 0.5 => c.floor(),
             NearestMode::RoundPreferFloor | NearestMode::RoundPreferCeil => c.round(),
@@ -148,10 +167,10 @@ pub(super) type Taps = Vec<Vec<(usize, f64)>>;
 pub(super) fn linear(axis: Axis, coordinates: Coordinates, widening: f32) -> Taps {
     let reach = if axis.scale > 1.0 { 2 } else { (2.0 / widening).ceil() as i64 };
     let one = |x: usize| {
-        let c = axis.coordinate(x, coordinates);
+        let c: f64 = axis.coordinate(x, coordinates);
         let middle = c.round() as i64;
         let (first, last) = (middle.saturating_sub(reach).max(0), middle.saturating_add(reach).min(axis.from as i64 - 1));
-        let weight = |t: i64| f64::from((1.0 - (widening * (c - t as f32)).abs()).max(0.0));
+        let weight = |t: i64| (1.0 - (f64::from(widening) * (c - t as f64)).abs()).max(0.0);
         normalized((first..=last).map(|t| (t as usize, weight(t))).filter(|(_, w)| *w > 0.0).collect())
     };
     (0..axis.to).map(one).collect()
@@ -160,13 +179,13 @@ pub(super) fn linear(axis: Axis, coordinates: Coordinates, widening: f32) -> Tap
 /// The two neighbours of a coordinate inside of the axis.
 pub(super) fn linear_onnx(axis: Axis, coordinates: Coordinates) -> Taps {
     let one = |x: usize| {
-        let c = axis.coordinate(x, coordinates).clamp(0.0, axis.from as f32 - 1.0);
+        let c = axis.coordinate::<f64>(x, coordinates).clamp(0.0, axis.from as f64 - 1.0);
         let low = axis.clip(c as i64);
         let high = axis.clip(low as i64 + 1);
         if low == high {
             return vec![(low, 1.0)];
         }
-        vec![(low, f64::from((c - high as f32).abs())), (high, f64::from((c - low as f32).abs()))]
+        vec![(low, (c - high as f64).abs()), (high, (c - low as f64).abs())]
     };
     (0..axis.to).map(one).collect()
 }
@@ -174,9 +193,9 @@ pub(super) fn linear_onnx(axis: Axis, coordinates: Coordinates) -> Taps {
 /// Four neighbours; the border pixel stands for those beyond.
 pub(super) fn cubic(axis: Axis, coordinates: Coordinates, a: f32) -> Taps {
     let one = |x: usize| {
-        let c = axis.coordinate(x, coordinates);
+        let c: f64 = axis.coordinate(x, coordinates);
         let base = c.floor();
-        let weights = cubic_weights(f64::from(c - base), f64::from(a));
+        let weights = cubic_weights(c - base, f64::from(a));
         (0..4).map(|i| (axis.clip((base as i64).saturating_add(i - 1)), weights[i as usize])).collect()
     };
     (0..axis.to).map(one).collect()
@@ -240,6 +259,14 @@ mod tests {
     fn an_unchanged_axis_ignores_the_coordinates() {
         let axis = Axis { from: 3, to: 3, scale: 1.1 };
         assert_eq!(nearest(axis, Coordinates::TfHalfPixelForNn, NearestMode::Ceil), [0, 1, 2]);
+    }
+
+    #[test]
+    fn weights_are_exact_far_from_the_first_pixel() {
+        let taps = linear_onnx(Axis { from: 20, to: 80, scale: 4.0 }, Coordinates::AlignCorners);
+        let (low, high) = (taps[71][0], taps[71][1]);
+        assert_eq!((low.0, high.0), (17, 18));
+        assert!((high.1 - 6.0 / 79.0).abs() < 1e-12 && (low.1 - 73.0 / 79.0).abs() < 1e-12, "{low:?} {high:?}");
     }
 
     #[test]
