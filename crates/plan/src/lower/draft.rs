@@ -1,7 +1,7 @@
 //! The form between a model and a plan: values and units of work that fusing moves around.
 
 use super::separable::Before;
-use crate::backend::Fusing;
+use crate::backend::{Fusing, Known};
 use crate::elementwise::Elt;
 use crate::epilogue::ElementwiseOp;
 use crate::grid::{Grid, Integers};
@@ -23,6 +23,16 @@ pub(crate) struct Val {
     pub(crate) grid: Option<Grid>,
     /// Weights stored as integers; they have no unit.
     pub(crate) integers: Option<Integers>,
+    /// The narrower float type that those who read it compute in.
+    pub(crate) preferred: Option<ElementType>,
+}
+
+impl Val {
+    /// As a backend sees it.
+    pub(crate) fn known(&self) -> Known<'_> {
+        let is_constant = self.constant.is_some() || self.integers.is_some();
+        Known { ty: self.ty, shape: self.shape.as_deref(), is_constant }
+    }
 }
 
 /// One piece of work: an operation with what was fused into it.
@@ -90,6 +100,7 @@ impl Draft {
                     input: model.parameters().iter().position(|p| *p == id),
                     grid: None,
                     integers: None,
+                    preferred: None,
                 });
             }
             if op.is::<Parameter>() || op.is::<Constant>() {
@@ -100,8 +111,8 @@ impl Draft {
                 continue;
             }
             let inputs: Vec<usize> = node.inputs().iter().map(|v| at[v]).collect();
-            let types = |list: &[usize]| list.iter().map(|&v| draft.values[v].ty).collect::<Vec<_>>();
-            let precision = fusing.precision(&**op, &types(&inputs), &types(&outputs));
+            let known = |list: &[usize]| list.iter().map(|&v| draft.values[v].known()).collect::<Vec<_>>();
+            let precision = fusing.precision(&**op, &known(&inputs), &known(&outputs));
             draft.units.push(Unit {
                 node: id,
                 name: node.name().to_string(),

@@ -110,6 +110,7 @@ fn spell(draft: &mut Draft, unit: &Unit, limits: &[Limit; 4], steps: f32, units:
                 input: None,
                 grid: None,
                 integers: None,
+                preferred: None,
             });
         }
         value = unit.outputs[0];
