@@ -181,6 +181,8 @@ def shapes(net):
 
 def run_carafe(args, net, work):
     words = ["run", net.symbol, "--weights", net.params, "-d", args.device, "-o", work / "out", "--shape", ",".join(shapes(net))]
+    if args.device == "CPU":
+        words += ["--property", "INFERENCE_PRECISION_HINT=f32"]
     for name, value in net.inputs.items():
         np.save(work / f"{name}.npy", value)
         words += ["-i", f"{name}={work / f'{name}.npy'}"]

@@ -61,7 +61,8 @@ def by_carafe(carafe, model, inputs, folder):
         np.save(path, array)
         given.append(f"{name}={path}")
     target = folder / f"out-{model.suffix[1:]}"
-    call = [carafe, "run", str(model), "-d", "CPU", *[part for g in given for part in ("-i", g)], "-o", str(target)]
+    call = [carafe, "run", str(model), "-d", "CPU", "--property", "INFERENCE_PRECISION_HINT=f32", "-o", str(target)]
+    call += [part for g in given for part in ("-i", g)]
     done = subprocess.run(call, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[-1])

@@ -7,7 +7,7 @@ use crate::case_files;
 use crate::ops;
 use crate::report::{OpRow, Report, Row, Verdict};
 use crate::target::Target;
-use carafe::{Core, Error, Result};
+use carafe::{Core, Error, Properties, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ impl Plan {
             Step::Check { name, check, .. } => Some(behaviour::run(target, name, *check)),
             Step::Case { file, case } => {
                 if cases.is_none() {
-                    *cases = Some(target.core()?);
+                    *cases = Some(exact_core(target)?);
                 }
                 let name = ops::class(file, case).0;
                 cases.as_ref().and_then(|core| ops::run(target, core, &name, case))
@@ -92,6 +92,17 @@ impl Plan {
         };
         Ok(Ended { verdict, time: start.elapsed() })
     }
+}
+
+/// A `Core` whose devices compute in f32, where they can be asked to: cases compare numbers strictly.
+fn exact_core(target: &Target) -> Result<Core> {
+    let (core, name) = (target.core()?, "INFERENCE_PRECISION_HINT");
+    for device in core.available_devices() {
+        if core.device(&device)?.properties().iter().any(|p| p.name == name) {
+            core.set_property(&device, &Properties::new().with(name, "f32"))?;
+        }
+    }
+    Ok(core)
 }
 
 /// A report that grows step by step.

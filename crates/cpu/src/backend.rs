@@ -1,7 +1,7 @@
 //! The CPU as a backend of plans: its builders, what they fuse, its threads and memory.
 
 use crate::memory::CpuMemory;
-use crate::steps::{self, Built, Io, Site, dynamic_outputs, elements, movement, reorder};
+use crate::steps::{self, Built, Io, Site, dynamic_outputs, elements, half, movement, reorder};
 use crate::threads::Stream;
 use crate::weights::{Packed, Packers, Weights};
 use carafe_device::{KernelOp, Parallel, with_parallel};
@@ -11,7 +11,10 @@ use carafe_ops::carafe::RotaryEmbedding;
 use carafe_ops::indexing::Gather;
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_plan::elementwise::Elt;
-use carafe_plan::{Backend, DynamicOutput, Fusing, Grid, Layout, MemoryKind, Parts, RowStrides, Step, TransposedReads};
+use carafe_plan::{
+    Backend, DynamicOutput, Fusing, Grid, Known, Layout, MemoryKind, Parts, RowStrides, Step, TransposedReads,
+    model_precision,
+};
 use carafe_tensor::{Element, ElementType, Tensor};
 use std::any::Any;
 use std::sync::Arc;
@@ -31,6 +34,8 @@ pub(crate) struct Cpu {
     pub(crate) strict_f32: bool,
     /// Whether kernels take denormal numbers as zero.
     pub(crate) flush_denormals: bool,
+    /// Whether products and convolutions of floats are computed in bf16.
+    pub(crate) bf16: bool,
 }
 
 /// What builders share while a plan is made.
@@ -101,7 +106,16 @@ impl Fusing for Cpu {
         (op.is::<MatMul>() && input == 1) || (op.is::<Gather>() && input == 0)
     }
     fn fuses_separable(&self, bytes: usize) -> bool {
-        bytes >= LARGE_BETWEEN
+        bytes >= LARGE_BETWEEN && !self.bf16
+    }
+    fn precision(&self, op: &dyn Op, inputs: &[Known<'_>], outputs: &[Known<'_>]) -> ElementType {
+        if self.bf16 && half::suits(op, inputs) {
+            return ElementType::Bf16;
+        }
+        model_precision(inputs, outputs)
+    }
+    fn passes_on(&self, op: &dyn Op, group: bool) -> bool {
+        self.bf16 && half::passes_on(op, group)
     }
 }
 

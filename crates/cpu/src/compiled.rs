@@ -1,7 +1,7 @@
 //! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
 
 use crate::backend::Cpu;
-use crate::properties::{Settings, TABLE, check, metric};
+use crate::properties::{Settings, TABLE, check, metric, precision};
 use crate::request::Request;
 use crate::threads::Streams;
 use crate::weights::Weights;
@@ -84,6 +84,7 @@ impl Compiled {
             threads: settings.threads_each,
             strict_f32: settings.strict_f32,
             flush_denormals: settings.flush_denormals,
+            bf16: settings.bf16,
         };
         let planner = Arc::new(Planner::new(model, backend));
         let mut compiled = Compiled { planner, inputs, outputs, settings, streams, properties: properties.clone() };
@@ -157,11 +158,12 @@ impl CompiledModel for Compiled {
             "CPU_MEMORY_STATISTICS" => Ok(self.memory()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
+            "INFERENCE_PRECISION_HINT" if self.properties.get(name).is_none() => Ok(precision(&self.properties).into()),
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
             "INFERENCE_NUM_THREADS" if self.properties.get(name).is_none() => {
                 Ok((self.settings.streams * self.settings.threads_each).to_string())
             }
-            _ => match self.properties.or_default(TABLE, name) {
+            _ => match self.properties.or_default(&TABLE, name) {
                 Some(value) if !value.is_empty() => Ok(value.to_string()),
                 _ => metric(name),
             },

@@ -48,7 +48,7 @@ impl CpuDevice {
 
 impl Device for CpuDevice {
     fn properties(&self) -> &'static [PropertyInfo] {
-        properties::TABLE
+        &properties::TABLE
     }
     fn metric(&self, name: &str) -> Result<String> {
         properties::metric(name)

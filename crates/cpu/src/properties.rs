@@ -4,64 +4,75 @@ use crate::threads::Machine;
 use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
 use carafe_graph::{Error, Result};
 use carafe_kernels::{Isa, Numbers};
+use std::sync::LazyLock;
 
 const COUNT: PropertyKind = PropertyKind::Int { min: 0, max: 1024 };
 const HINTS: PropertyKind = PropertyKind::Enum(&["LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"]);
 
-pub(crate) const TABLE: &[PropertyInfo] = &[
-    writable("PERF_COUNT", PropertyKind::Bool, "false", "Measure the time of every node."),
-    writable("DEVICE_ID", PropertyKind::Text, "0", "Which instance; there is only 0."),
-    writable(
-        "PERFORMANCE_HINT",
-        HINTS,
-        "LATENCY",
-        "LATENCY: one stream with all threads; THROUGHPUT: a stream a thread.",
-    ),
-    writable("PERFORMANCE_HINT_NUM_REQUESTS", COUNT, "0", "Most requests that will run at once; 0 for any number."),
-    writable("NUM_STREAMS", PropertyKind::Text, "AUTO", "Inferences that run at the same time; AUTO follows the hint."),
-    writable("INFERENCE_NUM_THREADS", COUNT, "0", "Threads of all streams together; 0 for all processors allowed."),
-    writable("ENABLE_CPU_PINNING", PropertyKind::Bool, "false", "Keep each thread on one processor."),
-    writable(
-        "CPU_SPIN_MICROSECONDS",
-        PropertyKind::Int { min: 0, max: 1_000_000 },
-        "200",
-        "How long an idle thread waits awake for the next node before it sleeps.",
-    ),
-    writable(
-        "INFERENCE_PRECISION_HINT",
-        PropertyKind::Enum(&["f32", "FP32", "undefined"]),
-        "f32",
-        "Type that floats are computed in.",
-    ),
-    writable(
-        "EXECUTION_MODE_HINT",
-        PropertyKind::Enum(&["PERFORMANCE", "ACCURACY"]),
-        "PERFORMANCE",
-        "ACCURACY leaves out convolution by Winograd's method.",
-    ),
-    writable(
-        "CPU_DENORMALS_OPTIMIZATION",
-        PropertyKind::Bool,
-        "true",
-        "Kernels take numbers below 1.2e-38 as zero, which many processors are slow with. Evaluations, constants and \
+/// What can be set and read. The default precision is that of the machine.
+pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
+    vec![
+        writable("PERF_COUNT", PropertyKind::Bool, "false", "Measure the time of every node."),
+        writable("DEVICE_ID", PropertyKind::Text, "0", "Which instance; there is only 0."),
+        writable(
+            "PERFORMANCE_HINT",
+            HINTS,
+            "LATENCY",
+            "LATENCY: one stream with all threads; THROUGHPUT: a stream a thread.",
+        ),
+        writable("PERFORMANCE_HINT_NUM_REQUESTS", COUNT, "0", "Most requests that will run at once; 0 for any number."),
+        writable(
+            "NUM_STREAMS",
+            PropertyKind::Text,
+            "AUTO",
+            "Inferences that run at the same time; AUTO follows the hint.",
+        ),
+        writable("INFERENCE_NUM_THREADS", COUNT, "0", "Threads of all streams together; 0 for all processors allowed."),
+        writable("ENABLE_CPU_PINNING", PropertyKind::Bool, "false", "Keep each thread on one processor."),
+        writable(
+            "CPU_SPIN_MICROSECONDS",
+            PropertyKind::Int { min: 0, max: 1_000_000 },
+            "200",
+            "How long an idle thread waits awake for the next node before it sleeps.",
+        ),
+        writable(
+            "INFERENCE_PRECISION_HINT",
+            PropertyKind::Enum(&["f32", "FP32", "bf16", "BF16", "f16", "FP16", "dynamic", "undefined"]),
+            fast_precision(),
+            "Type that products and convolutions of floats are computed in; dynamic is the type of the model. A type that the \
+         processor has no instructions for, as f16, counts as none: then it is bf16 where that is multiplied faster than f32, in \
+         the mode PERFORMANCE.",
+        ),
+        writable(
+            "EXECUTION_MODE_HINT",
+            PropertyKind::Enum(&["PERFORMANCE", "ACCURACY"]),
+            "PERFORMANCE",
+            "ACCURACY keeps the types of the model and leaves out convolution by Winograd's method.",
+        ),
+        writable(
+            "CPU_DENORMALS_OPTIMIZATION",
+            PropertyKind::Bool,
+            "true",
+            "Kernels take numbers below 1.2e-38 as zero, which many processors are slow with. Evaluations, constants and \
          extensions keep them.",
-    ),
-    writable(
-        "CPU_REPRODUCIBLE",
-        PropertyKind::Bool,
-        "true",
-        "Results of the same input are the same bits in every run with as many threads; it always holds.",
-    ),
-    readable("AVAILABLE_DEVICES", "Ids of the instances."),
-    readable("FULL_DEVICE_NAME", "Name for people."),
-    readable("DEVICE_ARCHITECTURE", "Kind of machine the device runs on."),
-    readable("DEVICE_TYPE", "Integrated or discrete."),
-    readable("OPTIMIZATION_CAPABILITIES", "Precisions and abilities."),
-    readable("OPTIMAL_NUMBER_OF_INFER_REQUESTS", "How many requests keep the device busy."),
-    readable("RANGE_FOR_ASYNC_INFER_REQUESTS", "Fewest, most and step of parallel requests."),
-    readable("RANGE_FOR_STREAMS", "Fewest and most streams."),
-    readable("SUPPORTED_PROPERTIES", "Names of all properties."),
-];
+        ),
+        writable(
+            "CPU_REPRODUCIBLE",
+            PropertyKind::Bool,
+            "true",
+            "Results of the same input are the same bits in every run with as many threads; it always holds.",
+        ),
+        readable("AVAILABLE_DEVICES", "Ids of the instances."),
+        readable("FULL_DEVICE_NAME", "Name for people."),
+        readable("DEVICE_ARCHITECTURE", "Kind of machine the device runs on."),
+        readable("DEVICE_TYPE", "Integrated or discrete."),
+        readable("OPTIMIZATION_CAPABILITIES", "Precisions and abilities."),
+        readable("OPTIMAL_NUMBER_OF_INFER_REQUESTS", "How many requests keep the device busy."),
+        readable("RANGE_FOR_ASYNC_INFER_REQUESTS", "Fewest, most and step of parallel requests."),
+        readable("RANGE_FOR_STREAMS", "Fewest and most streams."),
+        readable("SUPPORTED_PROPERTIES", "Names of all properties."),
+    ]
+});
 
 const fn writable(name: &'static str, kind: PropertyKind, default: &'static str, doc: &'static str) -> PropertyInfo {
     PropertyInfo { name, kind, mutability: Mutability::ReadWrite, default, doc }
@@ -73,7 +84,7 @@ const fn readable(name: &'static str, doc: &'static str) -> PropertyInfo {
 
 /// Checks what the table can say and what it cannot.
 pub(crate) fn check(properties: &Properties) -> Result<()> {
-    properties.check(TABLE)?;
+    properties.check(&TABLE)?;
     match properties.get("DEVICE_ID") {
         Some(id) if id.trim() != "0" => {
             return Err(Error::not_found(format!("device CPU has no instance {id}; it has 0")));
@@ -95,11 +106,13 @@ pub(crate) struct Settings {
     pub(crate) profiled: bool,
     pub(crate) strict_f32: bool,
     pub(crate) flush_denormals: bool,
+    /// Whether products and convolutions of floats are computed in bf16.
+    pub(crate) bf16: bool,
 }
 
 impl Settings {
     pub(crate) fn of(properties: &Properties) -> Result<Settings> {
-        let text = |name: &str| properties.or_default(TABLE, name).unwrap_or_default().trim().to_ascii_uppercase();
+        let text = |name: &str| properties.or_default(&TABLE, name).unwrap_or_default().trim().to_ascii_uppercase();
         let number = |name: &str| text(name).parse::<usize>().unwrap_or(0);
         let processors = Machine::processors();
         let threads = match number("INFERENCE_NUM_THREADS") {
@@ -129,11 +142,12 @@ impl Settings {
             streams,
             threads_each: (threads / streams).max(1),
             is_free: wanted.is_none() && requests == 0,
-            pinned: properties.is_on(TABLE, "ENABLE_CPU_PINNING"),
+            pinned: properties.is_on(&TABLE, "ENABLE_CPU_PINNING"),
             spin_us: number("CPU_SPIN_MICROSECONDS") as u64,
-            profiled: properties.is_on(TABLE, "PERF_COUNT"),
+            profiled: properties.is_on(&TABLE, "PERF_COUNT"),
             strict_f32: text("EXECUTION_MODE_HINT") == "ACCURACY",
-            flush_denormals: properties.is_on(TABLE, "CPU_DENORMALS_OPTIMIZATION"),
+            flush_denormals: properties.is_on(&TABLE, "CPU_DENORMALS_OPTIMIZATION"),
+            bf16: precision(properties) == "bf16",
         })
     }
 }
@@ -147,6 +161,24 @@ impl Settings {
     }
 }
 
+// The type that is multiplied fastest.
+fn fast_precision() -> &'static str {
+    if Numbers::Bf16.is_fast(Isa::best()) { "bf16" } else { "f32" }
+}
+
+/// What INFERENCE_PRECISION_HINT comes to: an explicit type wins over the mode, and one without instructions counts as none.
+pub(crate) fn precision(properties: &Properties) -> &'static str {
+    let given = properties.get("INFERENCE_PRECISION_HINT").unwrap_or_default().trim().to_ascii_lowercase();
+    let mode = properties.or_default(&TABLE, "EXECUTION_MODE_HINT").unwrap_or_default();
+    match given.as_str() {
+        "f32" | "fp32" => "f32",
+        "bf16" if Numbers::Bf16.is_native(Isa::best()) => "bf16",
+        "dynamic" | "undefined" => "dynamic",
+        _ if mode.trim().eq_ignore_ascii_case("ACCURACY") => "dynamic",
+        _ => fast_precision(),
+    }
+}
+
 /// Value of a read-only property.
 pub(crate) fn metric(name: &str) -> Result<String> {
     let processors = Machine::processors();
@@ -155,11 +187,11 @@ pub(crate) fn metric(name: &str) -> Result<String> {
         "FULL_DEVICE_NAME" => Machine::name(),
         "DEVICE_ARCHITECTURE" => format!("{} {}", std::env::consts::ARCH, carafe_kernels::Isa::best().name()),
         "DEVICE_TYPE" => "integrated".into(),
-        // What is kept in f16, bf16 or small integers is computed in f32 (`compiled.rs`).
-        "OPTIMIZATION_CAPABILITIES" => match Numbers::U8I8.is_fast(Isa::best()) {
-            true => "FP32 INT8 WINOGRAD EXPORT_IMPORT".into(),
-            false => "FP32 WINOGRAD EXPORT_IMPORT".into(),
-        },
+        "OPTIMIZATION_CAPABILITIES" => {
+            let fast = |numbers: Numbers, word| if numbers.is_fast(Isa::best()) { word } else { "" };
+            let (bf16, int8) = (fast(Numbers::Bf16, "BF16 "), fast(Numbers::U8I8, "INT8 "));
+            format!("FP32 {bf16}{int8}WINOGRAD EXPORT_IMPORT")
+        }
         "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => "1".into(),
         "RANGE_FOR_ASYNC_INFER_REQUESTS" => "1 1 1".into(),
         "RANGE_FOR_STREAMS" => format!("1 {processors}"),

@@ -5,6 +5,7 @@
 
 mod arena;
 mod attention;
+mod brain;
 mod buffer;
 pub mod cast;
 mod conv;
@@ -44,6 +45,7 @@ pub mod winograd;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
+pub use brain::{brain_bits, brain_planes};
 pub use buffer::Buffer;
 pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use deconv::{Deconv, DeconvShape};

@@ -120,6 +120,14 @@ fn vendor() -> Vendor {
     }
 }
 
+/// Whether a product of two pairs of bf16 takes as long as one of floats: so it is where AMD has the instruction.
+pub(crate) fn multiplies_pairs_fast() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return vendor() == Vendor::Amd;
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 #[cfg(target_arch = "x86_64")]
 fn fma_per_cycle() -> usize {
     let eax = std::arch::x86_64::__cpuid(1).eax;

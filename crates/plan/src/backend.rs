@@ -88,17 +88,33 @@ pub trait Fusing {
     fn reads_compressed(&self, _op: &dyn Op, _input: usize) -> bool {
         false
     }
-    /// The element type in which a unit is to be computed, for these types of its inputs and outputs. The model's types,
-    /// floats before others, unless the backend knows better.
-    fn precision(&self, _op: &dyn Op, inputs: &[ElementType], outputs: &[ElementType]) -> ElementType {
+    /// The element type in which a unit is to be computed. The model's types, floats before others, unless the backend knows
+    /// better.
+    fn precision(&self, _op: &dyn Op, inputs: &[Known<'_>], outputs: &[Known<'_>]) -> ElementType {
         model_precision(inputs, outputs)
+    }
+    /// Whether a unit reads and writes in the narrower float type that those behind it compute in, without conversions of its own:
+    /// one that moves elements, or a group of elementwise nodes.
+    fn passes_on(&self, _op: &dyn Op, _group: bool) -> bool {
+        false
     }
 }
 
+/// What is known of a value while units are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// As the model says.
+    pub ty: ElementType,
+    /// `None` when only the run knows it.
+    pub shape: Option<&'a [usize]>,
+    /// Whether its elements are known.
+    pub is_constant: bool,
+}
+
 /// The element type in which the model has a unit computed.
-pub(crate) fn model_precision(inputs: &[ElementType], outputs: &[ElementType]) -> ElementType {
-    let float = outputs.iter().chain(inputs).find(|ty| ty.is_float());
-    float.or(inputs.first()).or(outputs.first()).copied().unwrap_or(ElementType::F32)
+pub fn model_precision(inputs: &[Known<'_>], outputs: &[Known<'_>]) -> ElementType {
+    let float = outputs.iter().chain(inputs).find(|v| v.ty.is_float());
+    float.or(inputs.first()).or(outputs.first()).map_or(ElementType::F32, |v| v.ty)
 }
 
 /// How the memory of values is planned.

@@ -24,7 +24,9 @@ mod segments;
 mod site;
 mod strided;
 
-pub use backend::{Backend, DynamicOutput, Fusing, Host, Memory, MemoryKind, Step, StepRun, TransposedReads};
+pub use backend::{
+    Backend, DynamicOutput, Fusing, Host, Known, Memory, MemoryKind, Step, StepRun, TransposedReads, model_precision,
+};
 pub use bodies::Bodies;
 pub use compressed::Compressed;
 pub use epilogue::{ElementwiseOp, Source};

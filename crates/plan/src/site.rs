@@ -25,6 +25,8 @@ pub struct Port {
     pub constant: Option<Tensor>,
     /// The steps on which its numbers lie. Such a value may be read and written as u8.
     pub grid: Option<Grid>,
+    /// Outputs: the type in which those who read it would rather have it, when that is a narrower float than the model's.
+    pub preferred: Option<ElementType>,
     /// Weights that the model stores as integers. A unit whose data lies on no grid sees them as a constant, and so does one
     /// whose builder declined them.
     pub integers: Option<Integers>,

@@ -27,7 +27,7 @@ pub fn run_all(sets: &[&str], least: usize) -> ! {
 
 fn check(dir: &Path) -> Result<(), Failed> {
     let case: Json = serde_json::from_slice(&std::fs::read(dir.join("case.json"))?)?;
-    let core = carafe::core();
+    let core = crate::core_in_f32();
     let file = ["model.xml", "model.onnx"].iter().map(|f| dir.join(f)).find(|f| f.exists()).ok_or("no model file")?;
     let model = core.read_model(file)?;
     run(&core, &model, dir, &case)?;

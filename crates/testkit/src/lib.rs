@@ -19,4 +19,4 @@ pub use carafe_conformance::case::{Case, CaseError, CaseFile, Expect, Expected, 
 pub use carafe_conformance::compare::{Tolerance, assert_close};
 pub use carafe_conformance::{case, compare, guard, runner};
 pub use fake_device::{FakeDevice, Fault, Told};
-pub use paths::Path;
+pub use paths::{Path, core_in_f32};

@@ -86,7 +86,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 }
 
 // The filters with these taps alone.
-fn taps_of(floats: &[f32], whole: &ConvShape, kept: &[Range<usize>; 3]) -> Vec<f32> {
+pub(super) fn taps_of(floats: &[f32], whole: &ConvShape, kept: &[Range<usize>; 3]) -> Vec<f32> {
     let [_, height, width] = whole.kernel;
     let mut out = vec![];
     for filter in floats.chunks_exact(whole.taps()) {

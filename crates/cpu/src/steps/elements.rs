@@ -4,7 +4,8 @@ use super::{Built, Cpu, Io, Port, Site, Step};
 use carafe_graph::Result;
 use carafe_kernels::eltwise::{Arg, Broadcast, Elements, EltOp, Instr, Program, Quantize, Steps};
 use carafe_plan::elementwise::{Act, Binary, Elt, Unary};
-use carafe_plan::{ElementwiseOp, Layout, Operand, RowStrides, Source};
+use carafe_plan::{ElementwiseOp, Form, Layout, Operand, RowStrides, Source};
+use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 /// Inputs and outputs together that the kernel takes.
@@ -17,6 +18,14 @@ struct Group {
     /// Dimensions of the result and of each input, as they lie.
     out: Vec<usize>,
     inputs: Vec<Vec<usize>>,
+    /// Inputs that lie as bf16, and whether the result does.
+    brains: (Vec<usize>, bool),
+}
+
+impl Group {
+    fn in_bf16(&self) -> bool {
+        !self.brains.0.is_empty() || self.brains.1
+    }
 }
 
 impl Step<Cpu> for Group {
@@ -34,14 +43,20 @@ impl Step<Cpu> for Group {
         let dims: Vec<&[usize]> = self.inputs.iter().map(Vec::as_slice).collect();
         let broadcast = Broadcast::with_pitches(&self.out, &dims, &row_strides, strides.write(0, 0));
         let elements = Elements::with_broadcast(self.elements.program().clone(), broadcast);
+        let elements = elements.of_brains(&self.brains.0, self.brains.1);
         Some(Arc::new(Group { elements, ..self.clone() }))
     }
     fn runs_in_place(&self, read: usize) -> bool {
         self.elements.may_run_over(read)
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
-        let mut inputs: [&[f32]; MOST] = [&[]; MOST];
         let count = self.inputs.len();
+        if self.in_bf16() {
+            let (out, io) = io.take_output(0);
+            self.elements.run_brains(io.exec, &io.inputs[..count], out);
+            return Ok(());
+        }
+        let mut inputs: [&[f32]; MOST] = [&[]; MOST];
         for (i, slot) in inputs.iter_mut().enumerate().take(count) {
             *slot = io.input(i);
         }
@@ -69,14 +84,21 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let dims: Vec<&[usize]> = inputs.iter().map(Vec::as_slice).collect();
     let out = layout.dims(&out.shape);
     let elements = Elements::new(program, &out, &dims);
-    let reads = reads.into_iter().map(|i| {
+    // What has all of the result's elements may lie as bf16.
+    let lies_so = |&at: &usize| site.inputs[reads[at]].stored == ElementType::Bf16 && inputs[at] == out;
+    let halves: Vec<usize> = (0..reads.len()).filter(lies_so).collect();
+    let to_half = site.outputs[0].preferred == Some(ElementType::Bf16);
+    let elements = elements.of_brains(&halves, to_half);
+    let typed = |half: bool, layout: Layout| if half { Form::typed(layout, ElementType::Bf16) } else { layout.into() };
+    let reads = reads.into_iter().enumerate().map(|(at, i)| {
         // A shorter value has no channels of its own; it lies the same way in both layouts.
         let own = if site.inputs[i].rank() == out.len() { layout } else { Layout::PLAIN };
-        (i, own)
+        (i, typed(halves.contains(&at), own))
     });
-    let reads: Vec<(usize, Layout)> = reads.collect();
+    let reads: Vec<(usize, Form)> = reads.collect();
     let name = format!("elementwise[{}]", names(site.epilogue));
-    Ok(Some(Built::step(Group { elements, name, out, inputs }, reads, layout)))
+    let output = typed(to_half, layout);
+    Ok(Some(Built::step(Group { elements, name, out, inputs, brains: (halves, to_half) }, reads, output)))
 }
 
 pub(super) fn names(post: &[ElementwiseOp]) -> String {

@@ -9,19 +9,47 @@ use carafe_plan::elementwise::{Binary, Elt, is_column_vector, is_scalar};
 use carafe_plan::{Form, Grid, Layout, RowStrides, Source};
 use carafe_tensor::ElementType;
 
-/// The epilogue of integer sums, sorted into what leaves the tiles and a program for the rest.
+/// How an operand or a result lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stored {
+    F32,
+    Bf16,
+    Bytes(Grid),
+}
+
+impl Stored {
+    /// As a value lies now.
+    pub(super) fn of(port: &Port) -> Stored {
+        match (port.stored, port.grid) {
+            (ElementType::U8, Some(grid)) => Stored::Bytes(grid),
+            (ElementType::Bf16, _) => Stored::Bf16,
+            _ => Stored::F32,
+        }
+    }
+    pub(super) fn form(self, layout: Layout) -> Form {
+        match self {
+            Stored::F32 => layout.into(),
+            Stored::Bf16 => Form::typed(layout, ElementType::Bf16),
+            Stored::Bytes(_) => Form::typed(layout, ElementType::U8),
+        }
+    }
+}
+
+/// The epilogue of sums of cells, sorted into what leaves the tiles and a program for the rest.
 #[derive(Clone, Debug)]
 pub(super) struct Leave {
-    /// Of each column.
+    /// Of each column; none when all are 1.
     pub(super) scale: Vec<f32>,
     pub(super) bias: Vec<f32>,
     pub(super) round_trip: Option<RoundTrip>,
-    pub(super) add: Option<(usize, Option<Grid>)>,
+    pub(super) add: Option<(usize, Stored)>,
     pub(super) add_last: bool,
     pub(super) act: Act,
     pub(super) rest: Option<Rest>,
     /// The result is stored as bytes.
     pub(super) to: Option<Quantizer>,
+    /// The result is stored as bf16.
+    pub(super) to_bf16: bool,
     pub(super) strides: RowStrides,
     name: String,
 }
@@ -65,6 +93,7 @@ impl Leave {
             act: Act::None,
             rest: None,
             to: None,
+            to_bf16: false,
             strides,
             name: String::new(),
         };
@@ -99,9 +128,11 @@ impl Leave {
             Act::Clamp { min, max } => [min, max],
             _ => return,
         };
-        let bytes = self.add.is_none_or(|(_, grid)| grid.is_some());
+        let bytes = self.add.is_none_or(|(_, stored)| matches!(stored, Stored::Bytes(_)));
         let in_order = self.add.is_none() || !self.add_last;
-        if self.rest.is_some() || !bytes || !in_order || limits[0].is_nan() || limits[1].is_nan() {
+        // Sums without a scale are real numbers already.
+        let scaled = !self.scale.is_empty();
+        if !scaled || self.rest.is_some() || !bytes || !in_order || limits[0].is_nan() || limits[1].is_nan() {
             return;
         }
         let unit = |q: &Quantizer| Quantizer { inverse: 1.0, shift: 0.0, ..*q };
@@ -116,7 +147,7 @@ impl Leave {
         };
         self.scale.iter_mut().for_each(|s| *s *= by);
         self.bias.iter_mut().for_each(|b| *b = b.mul_add(by, plus));
-        if let Some((_, Some(grid))) = &mut self.add {
+        if let Some((_, Stored::Bytes(grid))) = &mut self.add {
             grid.scale *= to.inverse;
         }
         let [low, high] = limits.map(|x| x.mul_add(to.inverse, to.shift).clamp(to.low, to.high));
@@ -172,9 +203,9 @@ impl Leave {
         if port.shape != *shape || self.add.is_some() || negative {
             return false;
         }
-        let grid = port.grid.filter(|_| port.stored == ElementType::U8);
-        reads.push((input, Form { layout, ty: grid.map(|_| ElementType::U8) }));
-        self.add = Some((reads.len() - 1, grid));
+        let stored = Stored::of(port);
+        reads.push((input, stored.form(layout)));
+        self.add = Some((reads.len() - 1, stored));
         self.add_last = self.act != Act::None;
         true
     }
@@ -196,7 +227,8 @@ impl Leave {
 
     /// The form of the result.
     pub(super) fn form(&self, layout: Layout) -> Form {
-        Form { layout, ty: self.to.map(|_| ElementType::U8) }
+        let bf16 = self.to_bf16.then_some(ElementType::Bf16);
+        Form { layout, ty: self.to.map(|_| ElementType::U8).or(bf16) }
     }
 
     /// Calls the kernel with the epilogue and the output over the memory of a run.
@@ -209,17 +241,19 @@ impl Leave {
         let (bytes, io) = io.take_output::<u8>(0);
         let out = match self.to {
             Some(quantizer) => TypedOut::U8(bytes, quantizer),
+            None if self.to_bf16 => TypedOut::Bf16(bytemuck::cast_slice_mut(bytes)),
             None => TypedOut::F32(bytemuck::cast_slice_mut(bytes)),
         };
-        let add = self.add.map(|(i, grid)| {
+        let add = self.add.map(|(i, stored)| {
             let stride = self.strides.read(i, stride);
-            match grid {
-                Some(g) => Addend::U8 { data: io.inputs[i], stride, scale: g.scale, zero: g.zero.into() },
-                None => Addend::F32(bytemuck::cast_slice(io.inputs[i]), stride),
+            match stored {
+                Stored::Bytes(g) => Addend::U8 { data: io.inputs[i], stride, scale: g.scale, zero: g.zero.into() },
+                Stored::Bf16 => Addend::Bf16(bytemuck::cast_slice(io.inputs[i]), stride),
+                Stored::F32 => Addend::F32(bytemuck::cast_slice(io.inputs[i]), stride),
             }
         });
         let epilogue = TypedEpilogue {
-            scale: Some(&self.scale),
+            scale: (!self.scale.is_empty()).then_some(&self.scale),
             bias: Some(&self.bias),
             round_trip: self.round_trip,
             add,

@@ -14,6 +14,7 @@ mod epilogue;
 mod extension;
 mod fold;
 mod gather;
+pub(crate) mod half;
 mod leave;
 mod matmul;
 pub(crate) mod movement;
@@ -41,6 +42,7 @@ use carafe_graph::Result;
 use carafe_kernels::Exec;
 use carafe_plan::Layout;
 pub(crate) use carafe_plan::{Port, Step};
+use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 /// A unit of work to find a step for.
@@ -144,7 +146,12 @@ fn build_own(site: &Site<'_>) -> Result<Option<Built>> {
     if site.inputs.iter().any(|p| p.integers.is_some()) {
         return Ok(None);
     }
-    build_floats(site)
+    if let Some(built) = half::build(site)? {
+        return Ok(Some(built));
+    }
+    // Whoever else takes it computes in the type of the model.
+    let narrow = site.precision == ElementType::Bf16 && site.inputs.iter().any(Port::is_f32);
+    Ok(build_floats(site)?.map(|built| if narrow { built.with_precision(ElementType::F32) } else { built }))
 }
 
 fn build_floats(site: &Site<'_>) -> Result<Option<Built>> {

@@ -13,7 +13,7 @@ use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropD
 use carafe_ops::pooling as pool;
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{AxisPlan, Interpolate, Mode, plan_axis};
-use carafe_plan::{Layout, Operand, RowStrides};
+use carafe_plan::{Form, Layout, Operand, RowStrides};
 use carafe_tensor::ElementType;
 use std::sync::Arc;
 
@@ -59,6 +59,8 @@ struct PoolStep {
     /// Floats from pixel to pixel of the input and of the output.
     strides: [usize; 2],
     name: &'static str,
+    /// Numbers are bf16.
+    bf16: bool,
 }
 
 impl Step<Cpu> for PoolStep {
@@ -76,9 +78,14 @@ impl Step<Cpu> for PoolStep {
         Some(Arc::new(PoolStep { strides, ..self.clone() }))
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
-        let (out, io) = io.take_output(0);
         let [from, to] = self.strides;
-        self.kernel.run(io.exec, io.input(0), from, out, to);
+        if self.bf16 {
+            let (out, io) = io.take_output(0);
+            self.kernel.run_brains(io.exec, (io.input(0), from), (out, to));
+        } else {
+            let (out, io) = io.take_output(0);
+            self.kernel.run(io.exec, io.input(0), from, out, to);
+        }
         Ok(())
     }
 }
@@ -181,7 +188,11 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
     }
     let kernel = SpatialPool::new(site.cx.isa, site.cx.threads, shape, kind);
     let name = if kind == PoolKind::Max { "pool_max" } else { "pool_mean" };
-    Some(Built::step(PoolStep { kernel, channels, strides: [channels; 2], name }, vec![(0, LAST)], LAST))
+    let bf16 = site.inputs[0].stored == ElementType::Bf16;
+    let form = if bf16 { Form::typed(LAST, ElementType::Bf16) } else { LAST.into() };
+    let step = PoolStep { kernel, channels, strides: [channels; 2], name, bf16 };
+    let built = Built::step(step, vec![(0, form)], form);
+    Some(if bf16 { built.with_precision(ElementType::Bf16) } else { built })
 }
 
 /// The largest number and its place, of planes.

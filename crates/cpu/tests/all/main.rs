@@ -1,5 +1,6 @@
 //! Tests of the CPU device, in one binary: linking costs more than running.
 
+mod bf16;
 mod bytes;
 mod compressed;
 mod denormals;

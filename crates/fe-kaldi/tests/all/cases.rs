@@ -25,6 +25,8 @@ families! {
 
 fn check(family: &str) {
     let (core, all) = (carafe::core(), cases(family));
+    // Numbers are compared strictly, also where another type is faster.
+    core.set_property("CPU", &carafe::Properties::new().with("INFERENCE_PRECISION_HINT", "f32")).unwrap();
     let mut failures = vec![];
     for case in &all {
         for (path, run) in PATHS {

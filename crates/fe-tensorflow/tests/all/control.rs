@@ -20,6 +20,8 @@ fn read(path: &Path) -> Result<Model, String> {
 #[test]
 fn graphs_run_on_the_devices_and_through_ir() {
     let core = carafe::core();
+    // Numbers are compared strictly, also where another type is faster.
+    core.set_property("CPU", &carafe::Properties::new().with("INFERENCE_PRECISION_HINT", "f32")).unwrap();
     let files = std::fs::read_dir(folder()).unwrap().map(|f| f.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|f| f.extension().is_some_and(|e| e == "pb")).collect();
     files.sort();

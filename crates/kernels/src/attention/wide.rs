@@ -14,7 +14,40 @@ const TALL: usize = 14;
 
 pub(super) fn scratch_floats(p: &super::AttentionParams) -> usize {
     let states = GROUP * (lines(p.head_size * WIDTH) + lines(p.value_size * WIDTH) + 2 * WIDTH);
-    states + lines(BLOCK * WIDTH) + 2 * WIDTH + lines(BLOCK)
+    let copies = lines(BLOCK * p.head_size) + lines(BLOCK * p.value_size);
+    states + lines(BLOCK * WIDTH) + 2 * WIDTH + lines(BLOCK) + copies
+}
+
+/// Keys and values of a block: where they lie, and floats from one to the next.
+#[derive(Clone, Copy)]
+struct KeysValues {
+    keys: (*const f32, usize),
+    values: (*const f32, usize),
+}
+
+impl KeysValues {
+    /// Where they are; or copied, when several blocks of queries read them and they lie far apart: rows of other heads between
+    /// them make them share few lines of the first-level cache.
+    #[inline(always)]
+    unsafe fn of(item: &Item, keys: Range<usize>, several: bool, copies: [&mut [f32]; 2]) -> KeysValues {
+        let p = item.job.p;
+        let [to_keys, to_values] = copies;
+        let place = |from: *const f32, stride: usize, size: usize, to: &mut [f32]| {
+            let from = from.wrapping_add(keys.start * stride);
+            if !several || stride == size {
+                return (from, stride);
+            }
+            for (i, row) in to.chunks_exact_mut(size.max(1)).take(keys.len()).enumerate() {
+                // SAFETY: the row is one of the operand's, whose length was checked.
+                row.copy_from_slice(unsafe { std::slice::from_raw_parts(from.wrapping_add(i * stride), size) });
+            }
+            (to.as_ptr(), size)
+        };
+        KeysValues {
+            keys: place(item.at.k, p.k[2], p.head_size, to_keys),
+            values: place(item.at.v, p.v[2], p.value_size, to_values),
+        }
+    }
 }
 
 /// Queries `queries` of one head.
@@ -248,6 +281,7 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
     let mut pieces = Pieces(scratch);
     let (scores, mask) = (pieces.take(BLOCK * WIDTH), pieces.take(BLOCK));
     let (new_largest, factors) = (pieces.take(WIDTH), pieces.take(WIDTH));
+    let (copied_keys, copied_values) = (pieces.take(BLOCK * p.head_size), pieces.take(BLOCK * p.value_size));
     let mut states: [Option<State>; GROUP] = [const { None }; GROUP];
     let count = item.queries.len().div_ceil(width);
     for (i, state) in states.iter_mut().take(count).enumerate() {
@@ -274,6 +308,8 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
         if by_row {
             job.mask_row(item.batch, item.head, 0, keys.start, &mut mask[..keys.len()]);
         }
+        // SAFETY: the keys are there.
+        let from = unsafe { KeysValues::of(item, keys.clone(), count > 1, [&mut *copied_keys, &mut *copied_values]) };
         for state in states.iter_mut().flatten() {
             let seen = job.visible(state.first + state.queries - 1).min(keys.end);
             if seen <= keys.start {
@@ -283,9 +319,9 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
             let rows = if by_row { mask.as_ptr() } else { std::ptr::null() };
             // SAFETY: the caller's promise; the pieces are as large as `scratch_floats` says.
             unsafe {
-                add_scores::<V>(item, state, keys.clone(), rows, scores, new_largest);
+                add_scores::<V>(item, state, keys.clone(), from.keys, rows, scores, new_largest);
                 exp_scores::<V>(state, keys.len(), scores, new_largest, factors);
-                add_values::<V>(item, state, keys, scores, factors);
+                add_values::<V>(item, state, keys.len(), from.values, scores, factors);
             }
         }
     }
@@ -328,6 +364,7 @@ unsafe fn add_scores<V: Simd>(
     item: &Item,
     s: &State,
     keys: Range<usize>,
+    (from, stride): (*const f32, usize),
     mask_rows: *const f32,
     scores: &mut [f32],
     largest: &mut [f32],
@@ -352,8 +389,8 @@ unsafe fn add_scores<V: Simd>(
         // SAFETY: the tile's keys, queries and scores are all there.
         unsafe {
             kernels[rows.len() - 1](&Scores {
-                keys: item.at.k.wrapping_add(key * p.k[2]),
-                stride: p.k[2],
+                keys: from.wrapping_add(rows.start * stride),
+                stride,
                 queries: s.transposed.as_ptr(),
                 size: p.head_size,
                 to: scores.as_mut_ptr().add(rows.start * row),
@@ -430,7 +467,14 @@ unsafe fn exp_scores<V: Simd>(s: &mut State, keys: usize, scores: &mut [f32], la
 }
 
 #[inline(always)]
-unsafe fn add_values<V: Simd>(item: &Item, s: &mut State, keys: Range<usize>, scores: &[f32], factors: &[f32]) {
+unsafe fn add_values<V: Simd>(
+    item: &Item,
+    s: &mut State,
+    keys: usize,
+    (from, stride): (*const f32, usize),
+    scores: &[f32],
+    factors: &[f32],
+) {
     let p = item.job.p;
     let row = s.vectors * V::N;
     let kernels = Tiles::<V>::SUMS[s.vectors - 1];
@@ -440,9 +484,9 @@ unsafe fn add_values<V: Simd>(item: &Item, s: &mut State, keys: Range<usize>, sc
         // SAFETY: the tile's values, shares and sums are all there.
         unsafe {
             kernels[rows.len() - 1](&Sums {
-                values: item.at.v.wrapping_add(keys.start * p.v[2] + rows.start),
-                stride: p.v[2],
-                keys: keys.len(),
+                values: from.wrapping_add(rows.start),
+                stride,
+                keys,
                 shares: scores.as_ptr(),
                 to: s.sums.as_mut_ptr().add(rows.start * row),
                 factors: if s.started { factors.as_ptr() } else { std::ptr::null() },

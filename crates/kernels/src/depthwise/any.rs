@@ -1,19 +1,20 @@
 //! Blocks of output pixels of one row for kernels of any size in up to three dimensions, with holes or without.
 
 use super::target::Target;
-use crate::simd::{Kernel, Simd, unroll};
+use crate::simd::{Kernel, Number, Simd, unroll};
+use std::marker::PhantomData;
 
 /// Output columns of a block.
 pub(super) const COLUMNS: usize = 8;
 
 /// A block of output pixels, all channels.
-pub(super) struct Span {
+pub(super) struct Span<T> {
     /// The input under the first tap of the first column, which may lie in the padding.
-    pub(super) input: *const f32,
+    pub(super) input: *const T,
     /// Kernel rows that lie in the image, by depth and by height.
     pub(super) depth: [usize; 2],
     pub(super) height: [usize; 2],
-    /// Floats from tap to tap of each kernel axis.
+    /// Numbers from tap to tap of each kernel axis.
     pub(super) tap_step: [usize; 3],
     pub(super) kernel: [usize; 3],
     /// Input column under the first tap of the first output column, of how many; whether columns or taps leave the image;
@@ -23,20 +24,20 @@ pub(super) struct Span {
     pub(super) edge: bool,
     pub(super) dilation: usize,
     pub(super) stride: usize,
-    /// Floats from input pixel to input pixel.
+    /// Numbers from input pixel to input pixel.
     pub(super) step: usize,
     pub(super) weights: *const f32,
     pub(super) channels: usize,
-    pub(super) target: Target,
+    pub(super) target: Target<T>,
 }
 
-pub(super) struct Any;
+pub(super) struct Any<T>(PhantomData<T>);
 
-impl Kernel for Any {
-    type Args<'a> = &'a Span;
+impl<T: Number> Kernel for Any<T> {
+    type Args<'a> = &'a Span<T>;
     type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Simd>(s: &Span) {
+    unsafe fn run<L: Simd>(s: &Span<T>) {
         // SAFETY: the span describes memory that is there, and the processor has the instructions.
         unsafe {
             let taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
@@ -44,14 +45,14 @@ impl Kernel for Any {
             if !s.edge {
                 let all = L::first(L::N);
                 while c + L::N <= s.channels {
-                    span::<L, false>(s, c, w, all, false);
+                    span::<L, T, false>(s, c, w, all, L::N);
                     c += L::N;
                     w = w.add(taps * L::N);
                 }
             }
             while c < s.channels {
                 let more = s.channels - c;
-                span::<L, true>(s, c, w, L::first(more), more < L::N);
+                span::<L, T, true>(s, c, w, L::first(more), more.min(L::N));
                 c += L::N;
                 w = w.add(taps * L::N);
             }
@@ -59,9 +60,9 @@ impl Kernel for Any {
     }
 }
 
-/// With `CARE` columns or taps may be missing, and vectors may have fewer lanes, which is a `tail`.
+/// With `CARE` columns or taps may be missing, and vectors may have fewer lanes: the first `n`.
 #[inline(always)]
-unsafe fn span<L: Simd, const CARE: bool>(s: &Span, c: usize, w: *const f32, mask: L::Mask, tail: bool) {
+unsafe fn span<L: Simd, T: Number, const CARE: bool>(s: &Span<T>, c: usize, w: *const f32, mask: L::Mask, n: usize) {
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
         let mut acc = [s.target.start::<L, CARE>(c, mask); COLUMNS];
@@ -76,7 +77,7 @@ unsafe fn span<L: Simd, const CARE: bool>(s: &Span, c: usize, w: *const f32, mas
                     unroll!(o < COLUMNS, 8, {
                         if !CARE || ((x + (o * s.stride) as isize) as usize) < s.width {
                             let at = from.wrapping_add(o * column_step);
-                            let v = if CARE { L::load_masked(at, mask) } else { L::load(at) };
+                            let v = if CARE { T::load_first::<L>(at, mask, n) } else { T::load::<L>(at) };
                             acc[o] = v.mul_add(tap, acc[o]);
                         }
                     });
@@ -88,7 +89,7 @@ unsafe fn span<L: Simd, const CARE: bool>(s: &Span, c: usize, w: *const f32, mas
         }
         unroll!(o < COLUMNS, 8, {
             if !CARE || o < s.target.columns {
-                s.target.put::<L, CARE>(0, o, c, acc[o], mask, tail);
+                s.target.put::<L, CARE>(0, o, c, acc[o], mask, n);
             }
         });
     }

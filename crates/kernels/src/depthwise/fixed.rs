@@ -3,13 +3,14 @@
 
 use super::target::Target;
 use crate::Isa;
-use crate::simd::{Entry, Kernel, Simd, entry, unroll};
+use crate::simd::{Entry, Kernel, Number, Simd, entry, unroll};
+use std::marker::PhantomData;
 
 /// A block of output pixels, all channels.
-pub(super) struct Block {
+pub(super) struct Block<T> {
     /// Input rows at the first input column of the block, which may lie before the row; null in the padding.
-    pub(super) rows: [*const f32; 7],
-    /// Floats from input column to input column.
+    pub(super) rows: [*const T; 7],
+    /// Numbers from input column to input column.
     pub(super) step: usize,
     /// Whether columns are missing; which input columns of the block lie in the image.
     pub(super) edge: bool,
@@ -17,17 +18,17 @@ pub(super) struct Block {
     pub(super) high: usize,
     pub(super) weights: *const f32,
     pub(super) channels: usize,
-    pub(super) target: Target,
+    pub(super) target: Target<T>,
 }
 
 /// Kernels of `K` by `K` with steps of `S`, over `R` rows and `X` columns of output.
-struct Fixed<const K: usize, const S: usize, const R: usize, const X: usize>;
+struct Fixed<T, const K: usize, const S: usize, const R: usize, const X: usize>(PhantomData<T>);
 
-impl<const K: usize, const S: usize, const R: usize, const X: usize> Kernel for Fixed<K, S, R, X> {
-    type Args<'a> = &'a Block;
+impl<T: Number, const K: usize, const S: usize, const R: usize, const X: usize> Kernel for Fixed<T, K, S, R, X> {
+    type Args<'a> = &'a Block<T>;
     type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Simd>(b: &Block) {
+    unsafe fn run<L: Simd>(b: &Block<T>) {
         // Not compiled where `of` does not pick it.
         if const { !L::FUSED || (X > 4 && L::REGISTERS < 32) } {
             unreachable!("more sums than registers");
@@ -38,14 +39,14 @@ impl<const K: usize, const S: usize, const R: usize, const X: usize> Kernel for 
             if !b.edge {
                 let all = L::first(L::N);
                 while c + L::N <= b.channels {
-                    block::<L, K, S, R, X, false>(b, c, w, all, false);
+                    block::<L, T, K, S, R, X, false>(b, c, w, all, L::N);
                     c += L::N;
                     w = w.add(K * K * L::N);
                 }
             }
             while c < b.channels {
                 let more = b.channels - c;
-                block::<L, K, S, R, X, true>(b, c, w, L::first(more), more < L::N);
+                block::<L, T, K, S, R, X, true>(b, c, w, L::first(more), more.min(L::N));
                 c += L::N;
                 w = w.add(K * K * L::N);
             }
@@ -54,14 +55,14 @@ impl<const K: usize, const S: usize, const R: usize, const X: usize> Kernel for 
 }
 
 /// The function for kernels of `k` by `k` with steps of `s`; `None` where there is none at this level.
-pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool) -> Option<Entry<Block>> {
+pub(super) fn of<T: Number>(isa: Isa, k: usize, s: usize, rows: usize, wide: bool) -> Option<Entry<Block<T>>> {
     macro_rules! pick {
         ($(($k:literal $s:literal))*) => {
             match (isa.registers() >= 32, k, s, rows, wide) {
                 $(
-                    (true, $k, $s, 2, true) => Some(entry::<Fixed<$k, $s, 2, 7>, _>(isa)),
-                    (true, $k, $s, 1, true) => Some(entry::<Fixed<$k, $s, 1, 7>, _>(isa)),
-                    (_, $k, $s, 1, false) if !isa.is_plain() => Some(entry::<Fixed<$k, $s, 1, 4>, _>(isa)),
+                    (true, $k, $s, 2, true) => Some(entry::<Fixed<T, $k, $s, 2, 7>, _>(isa)),
+                    (true, $k, $s, 1, true) => Some(entry::<Fixed<T, $k, $s, 1, 7>, _>(isa)),
+                    (_, $k, $s, 1, false) if !isa.is_plain() => Some(entry::<Fixed<T, $k, $s, 1, 4>, _>(isa)),
                 )*
                 _ => None,
             }
@@ -70,14 +71,22 @@ pub(super) fn of(isa: Isa, k: usize, s: usize, rows: usize, wide: bool) -> Optio
     pick!((3 1) (3 2) (5 1) (5 2))
 }
 
-/// With `CARE` columns may be missing, and vectors may have fewer lanes, which is a `tail`.
+/// With `CARE` columns may be missing, and vectors may have fewer lanes: the first `n`.
 #[inline(always)]
-unsafe fn block<L: Simd, const K: usize, const S: usize, const R: usize, const X: usize, const CARE: bool>(
-    b: &Block,
+unsafe fn block<
+    L: Simd,
+    T: Number,
+    const K: usize,
+    const S: usize,
+    const R: usize,
+    const X: usize,
+    const CARE: bool,
+>(
+    b: &Block<T>,
     c: usize,
     w: *const f32,
     mask: L::Mask,
-    tail: bool,
+    n: usize,
 ) {
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
@@ -85,7 +94,7 @@ unsafe fn block<L: Simd, const K: usize, const S: usize, const R: usize, const X
         macro_rules! rows {
             ($($r:literal)*) => {
                 $(if const { $r < (R - 1) * S + K } && !b.rows[$r].is_null() {
-                    row::<L, K, S, R, X, $r, CARE>(b, b.rows[$r].wrapping_add(c), w, &mut acc, mask);
+                    row::<L, T, K, S, R, X, $r, CARE>(b, b.rows[$r].wrapping_add(c), w, &mut acc, mask, n);
                 })*
             };
         }
@@ -93,7 +102,7 @@ unsafe fn block<L: Simd, const K: usize, const S: usize, const R: usize, const X
         unroll!(t < R, [0 1] {
             unroll!(o < X, 8, {
                 if const { !CARE } || o < b.target.columns {
-                    b.target.put::<L, CARE>(t, o, c, acc[t][o], mask, tail);
+                    b.target.put::<L, CARE>(t, o, c, acc[t][o], mask, n);
                 }
             });
         });
@@ -109,6 +118,7 @@ const fn concerns(row: usize, t: usize, s: usize, k: usize) -> bool {
 #[inline(always)]
 unsafe fn row<
     L: Simd,
+    T: Number,
     const K: usize,
     const S: usize,
     const R: usize,
@@ -116,11 +126,12 @@ unsafe fn row<
     const ROW: usize,
     const CARE: bool,
 >(
-    b: &Block,
-    from: *const f32,
+    b: &Block<T>,
+    from: *const T,
     w: *const f32,
     acc: &mut [[L; X]; R],
     mask: L::Mask,
+    n: usize,
 ) {
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
@@ -138,7 +149,7 @@ unsafe fn row<
             ($j:literal: $($o:literal $k:literal),*) => {
                 if const { $j < (X - 1) * S + K } && (const { !CARE } || ($j >= b.low && $j < b.high)) {
                     let at = from.wrapping_add($j * b.step);
-                    let v = if const { CARE } { L::load_masked(at, mask) } else { L::load(at) };
+                    let v = if const { CARE } { T::load_first::<L>(at, mask, n) } else { T::load::<L>(at) };
                     if const { concerns(ROW, 0, S, K) } {
                         $(if const { $o < X } { acc[0][$o] = v.mul_add(taps[0][$k], acc[0][$o]); })*
                     }

@@ -6,8 +6,9 @@ mod fixed;
 mod target;
 
 use crate::ConvShape;
+use crate::cast::Brain;
 use crate::epilogue::SplitEpilogue;
-use crate::simd::{Entry, entry};
+use crate::simd::{Entry, Number, entry};
 use crate::split::Split;
 use crate::{Epilogue, Exec, Isa, SharedMut};
 use target::Target;
@@ -19,7 +20,9 @@ pub struct Depthwise {
     shape: ConvShape,
     out: [usize; 3],
     pieces: Vec<Piece>,
-    kernels: Kernels,
+    kernels: Kernels<f32>,
+    /// The same over numbers of bf16.
+    brains: Kernels<Brain>,
 }
 
 /// Some columns of every output row.
@@ -37,16 +40,16 @@ struct Piece {
 }
 
 #[derive(Clone)]
-enum Kernels {
+enum Kernels<T: 'static> {
     /// Wide ones for two rows and for one.
     Fixed {
-        wide: Option<[Entry<fixed::Block>; 2]>,
-        narrow: Entry<fixed::Block>,
+        wide: Option<[Entry<fixed::Block<T>>; 2]>,
+        narrow: Entry<fixed::Block<T>>,
     },
-    Any(Entry<any::Span>),
+    Any(Entry<any::Span<T>>),
 }
 
-impl std::fmt::Debug for Kernels {
+impl<T> std::fmt::Debug for Kernels<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if matches!(self, Kernels::Any(_)) { "Any" } else { "Fixed" })
     }
@@ -65,10 +68,10 @@ impl Depthwise {
     pub fn new(isa: Isa, _threads: usize, shape: ConvShape) -> Depthwise {
         assert!(Depthwise::fits(&shape), "a depthwise convolution has one channel a group: {shape:?}");
 
-        let (kernels, columns) = Kernels::of(isa, &shape);
+        let ((kernels, columns), (brains, _)) = (Kernels::of(isa, &shape), Kernels::of(isa, &shape));
         let out = shape.out_spatial();
         let pieces = pieces(&shape, out[2], columns);
-        Depthwise { isa, shape, out, pieces, kernels }
+        Depthwise { isa, shape, out, pieces, kernels, brains }
     }
 
     /// Floats of packed weights.
@@ -107,6 +110,42 @@ impl Depthwise {
         out_stride: usize,
         epilogue: &Epilogue<'_>,
     ) {
+        let rest = |out: SharedMut<'_, f32>, stride, rows, columns, thread| {
+            // SAFETY: a job asks for rows and channels that its thread alone has made.
+            unsafe { SplitEpilogue::new(epilogue).rest(self.isa, out, stride, rows, columns, thread) }
+        };
+        self.run_typed(exec, &self.kernels, (input, in_stride), packed, (out, out_stride), epilogue, &rest);
+    }
+
+    /// Whether [`Depthwise::run_brains`] does the function.
+    pub fn does(act: crate::Act) -> bool {
+        crate::epilogue::Quick::of(act).is_some()
+    }
+
+    /// Over images of bf16, computed in f32. The epilogue is a bias and a function that [`Depthwise::does`].
+    pub fn run_brains(
+        &self,
+        exec: &Exec<'_>,
+        (input, in_stride): (&[Brain], usize),
+        packed: &[f32],
+        (out, out_stride): (&mut [Brain], usize),
+        epilogue: &Epilogue<'_>,
+    ) {
+        assert!(epilogue.add.is_none() && !SplitEpilogue::new(epilogue).has_rest(), "{epilogue:?} of bf16");
+        let none = |_: SharedMut<'_, Brain>, _, _, _, _| {};
+        self.run_typed(exec, &self.brains, (input, in_stride), packed, (out, out_stride), epilogue, &none);
+    }
+
+    fn run_typed<T: Number>(
+        &self,
+        exec: &Exec<'_>,
+        kernels: &Kernels<T>,
+        (input, in_stride): (&[T], usize),
+        packed: &[f32],
+        (out, out_stride): (&mut [T], usize),
+        epilogue: &Epilogue<'_>,
+        rest: &Rest<'_, T>,
+    ) {
         let (s, channels) = (&self.shape, self.shape.in_channels);
         let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
         let (rows, width) = (s.batch * self.out[0] * self.out[1], self.out[2]);
@@ -128,8 +167,8 @@ impl Depthwise {
         let halves = if rows < 8 * exec.threads() && channels >= 4 * self.isa.lanes() { 2 } else { 1 };
         let split = Split::new(rows * halves, pixels * channels * self.taps(), exec.threads());
         let first = (channels / 2).next_multiple_of(self.isa.lanes());
-        let job =
-            Job { this: self, input, in_stride, packed, out: SharedMut::new(out), out_stride, first: 0, epilogue };
+        let out = SharedMut::new(out);
+        let job = Job { this: self, kernels, input, in_stride, packed, out, out_stride, first: 0, epilogue };
         exec.each(split.chunks(), |chunk, thread| {
             let units = split.range(chunk);
             for half in 0..halves {
@@ -139,28 +178,29 @@ impl Depthwise {
                     (_, 0) => [0, first],
                     _ => [first, channels - first],
                 };
-                job.rows(rows, columns, thread);
+                job.rows(rows, columns, thread, rest);
             }
         });
     }
 
     /// A run whose rows are asked for one by one, without work on finished rows.
-    pub(crate) fn job<'a>(&'a self, input: &'a [f32], packed: &'a [f32], epilogue: SplitEpilogue<'a>) -> Job<'a> {
+    pub(crate) fn job<'a>(&'a self, input: &'a [f32], packed: &'a [f32], epilogue: SplitEpilogue<'a>) -> Job<'a, f32> {
         let (s, channels) = (&self.shape, self.shape.in_channels);
         let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
         assert!(input.len() >= in_pixels * channels, "input of {s:?}");
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
         assert!(!epilogue.has_rest(), "work that has no place");
         let out = SharedMut::new(&mut []);
-        Job { this: self, input, in_stride: channels, packed, out, out_stride: channels, first: 0, epilogue }
+        let (kernels, stride) = (&self.kernels, channels);
+        Job { this: self, kernels, input, in_stride: stride, packed, out, out_stride: stride, first: 0, epilogue }
     }
 
     /// Some rows of a job into memory of their own.
-    pub(crate) fn rows_into<'a>(&self, job: &Job<'a>, rows: std::ops::Range<usize>, out: SharedMut<'a, f32>) {
+    pub(crate) fn rows_into<'a>(&self, job: &Job<'a, f32>, rows: std::ops::Range<usize>, out: SharedMut<'a, f32>) {
         let channels = self.shape.in_channels;
         assert!(out.len() >= rows.len() * self.out[2] * channels, "room for {rows:?} of {:?}", self.shape);
         let job = Job { out, first: rows.start * self.out[2], ..*job };
-        job.rows(rows, [0, channels], 0);
+        job.rows(rows, [0, channels], 0, &|_: SharedMut<'_, f32>, _, _, _, _| {});
     }
 
     fn taps(&self) -> usize {
@@ -168,9 +208,9 @@ impl Depthwise {
     }
 }
 
-impl Kernels {
+impl<T: Number> Kernels<T> {
     /// The functions, and how many output columns their blocks may have.
-    fn of(isa: Isa, s: &ConvShape) -> (Kernels, &'static [usize]) {
+    fn of(isa: Isa, s: &ConvShape) -> (Kernels<T>, &'static [usize]) {
         let (k, stride) = (s.kernel[2], s.stride[2]);
         let flat = s.kernel[0] == 1 && s.in_spatial[0] + s.pad_begin[0] + s.pad_end[0] == 1;
         let square = s.kernel[1] == k && s.stride[1] == stride && s.dilation[1] == 1 && s.dilation[2] == 1;
@@ -181,7 +221,7 @@ impl Kernels {
                 _ => (Kernels::Fixed { wide: None, narrow }, &[NARROW]),
             };
         }
-        (Kernels::Any(entry::<any::Any, _>(isa)), &[any::COLUMNS])
+        (Kernels::Any(entry::<any::Any<T>, _>(isa)), &[any::COLUMNS])
     }
 }
 
@@ -216,29 +256,33 @@ fn pieces(s: &ConvShape, width: usize, sizes: &[usize]) -> Vec<Piece> {
     pieces
 }
 
+/// Work that is left on finished rows: output and its stride, rows, channels, thread.
+type Rest<'a, T> = dyn Fn(SharedMut<'_, T>, usize, [usize; 2], [usize; 2], usize) + Sync + 'a;
+
 /// One run.
 #[derive(Clone, Copy)]
-pub(crate) struct Job<'a> {
+pub(crate) struct Job<'a, T: 'static> {
     this: &'a Depthwise,
-    input: &'a [f32],
+    kernels: &'a Kernels<T>,
+    input: &'a [T],
     in_stride: usize,
     packed: &'a [f32],
-    out: SharedMut<'a, f32>,
+    out: SharedMut<'a, T>,
     out_stride: usize,
     /// The pixel of the whole output that `out` begins with.
     first: usize,
     epilogue: SplitEpilogue<'a>,
 }
 
-impl Job<'_> {
+impl<T: Number> Job<'_, T> {
     /// Some output rows, some channels.
-    fn rows(&self, rows: std::ops::Range<usize>, [c, channels]: [usize; 2], thread: usize) {
+    fn rows(&self, rows: std::ops::Range<usize>, [c, channels]: [usize; 2], thread: usize, rest: &Rest<'_, T>) {
         let width = self.this.out[2];
         let height = self.this.out[1];
         let mut row = rows.start;
         while row < rows.end {
             let both = row + 1 < rows.end && !(row + 1).is_multiple_of(height);
-            let n = match &self.this.kernels {
+            let n = match self.kernels {
                 Kernels::Fixed { wide, narrow } => {
                     let n = if both && wide.is_some() { 2 } else { 1 };
                     for piece in &self.this.pieces {
@@ -257,12 +301,7 @@ impl Job<'_> {
                 }
             };
             if self.epilogue.has_rest() {
-                let rest = |row, rows| {
-                    // SAFETY: these rows and channels were made by this thread alone.
-                    unsafe {
-                        self.epilogue.rest(self.this.isa, self.out, self.out_stride, [row, rows], [c, channels], thread)
-                    }
-                };
+                let rest = |row, rows| rest(self.out, self.out_stride, [row, rows], [c, channels], thread);
                 if channels == self.this.shape.in_channels {
                     rest(row * width, n * width);
                 } else {
@@ -273,7 +312,7 @@ impl Job<'_> {
         }
     }
 
-    fn target(&self, row: usize, rows: usize, piece: &Piece, c: usize) -> Target {
+    fn target(&self, row: usize, rows: usize, piece: &Piece, c: usize) -> Target<T> {
         let pixel = |i: usize| (row + i.min(rows - 1)) * self.this.out[2] + piece.x;
         let (add, add_step) = self.epilogue.add();
         Target {
@@ -292,7 +331,7 @@ impl Job<'_> {
         }
     }
 
-    fn fixed(&self, kernel: Entry<fixed::Block>, row: usize, rows: usize, piece: &Piece, c: usize, channels: usize) {
+    fn fixed(&self, kernel: Entry<fixed::Block<T>>, row: usize, rows: usize, piece: &Piece, c: usize, channels: usize) {
         let s = &self.this.shape;
         let (image, y) = (row / self.this.out[1], row % self.this.out[1]);
         let [_, height, width] = s.in_spatial;
@@ -319,7 +358,7 @@ impl Job<'_> {
         unsafe { kernel(&block) }
     }
 
-    fn any(&self, kernel: Entry<any::Span>, row: usize, piece: &Piece, c: usize, channels: usize) {
+    fn any(&self, kernel: Entry<any::Span<T>>, row: usize, piece: &Piece, c: usize, channels: usize) {
         let s = &self.this.shape;
         let (image, z, y) = {
             let plane = row / self.this.out[1];

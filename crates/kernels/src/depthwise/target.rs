@@ -1,12 +1,12 @@
 //! Where a block of output pixels goes and what is done to it on the way.
 
 use crate::epilogue::Quick;
-use crate::simd::Simd;
+use crate::simd::{Number, Simd};
 
 /// One or two rows of output columns.
-pub(super) struct Target {
-    pub(super) out: [*mut f32; 2],
-    /// Floats from column to column.
+pub(super) struct Target<T> {
+    pub(super) out: [*mut T; 2],
+    /// Numbers from column to column.
     pub(super) step: usize,
     /// How many columns exist.
     pub(super) columns: usize,
@@ -19,7 +19,7 @@ pub(super) struct Target {
     pub(super) quick: Quick,
 }
 
-impl Target {
+impl<T: Number> Target<T> {
     /// What sums begin with at channel `c`; only the lanes of the mask with `CARE`.
     ///
     /// # Safety
@@ -38,7 +38,7 @@ impl Target {
         }
     }
 
-    /// Finishes and stores column `o` of row `t`; only the lanes of the mask for a `tail`.
+    /// Finishes and stores column `o` of row `t`; only the first `n` lanes, which the mask says too, where that is fewer.
     ///
     /// # Safety
     /// As [`Self::start`]; the column exists.
@@ -50,7 +50,7 @@ impl Target {
         c: usize,
         v: L,
         mask: L::Mask,
-        tail: bool,
+        n: usize,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -63,7 +63,7 @@ impl Target {
                 v = if self.add_last { self.quick.apply(v) + more } else { self.quick.apply(v + more) };
             }
             let to = self.out[t].add(o * self.step + c);
-            if CARE && tail { v.store_masked(to, mask) } else { v.store(to) }
+            if CARE && n < L::N { T::store_first(v, to, mask, n) } else { T::store(v, to) }
         }
     }
 }

@@ -3,6 +3,9 @@
 
 use super::apply::{Area, Source, Target};
 use super::{Broadcast, Program, pieces};
+use crate::cast::Brain;
+use crate::simd::dispatch;
+use crate::vmath::{put, take};
 use crate::{Exec, Isa, part_of};
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -31,6 +34,27 @@ pub struct Elements {
     /// Rows and columns of a block; in flat mode one row.
     rows: usize,
     columns: usize,
+    types: Types,
+}
+
+/// Inputs that lie as bf16, a bit each, and whether the output does. They are widened and rounded block by block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Types {
+    inputs: u64,
+    output: bool,
+}
+
+impl Types {
+    fn is_brain(self, input: usize) -> bool {
+        self.inputs >> input & 1 == 1
+    }
+    /// Which of the buffers for such inputs is that of an input.
+    fn position(self, input: usize) -> usize {
+        (self.inputs & ((1 << input) - 1)).count_ones() as usize
+    }
+    fn buffers(self) -> usize {
+        self.inputs.count_ones() as usize + usize::from(self.output)
+    }
 }
 
 impl Elements {
@@ -41,6 +65,18 @@ impl Elements {
 
     /// With inputs that may be transposed or cut, see [`Broadcast::with_steps`].
     pub fn with_broadcast(program: Program, broadcast: Broadcast) -> Elements {
+        Elements::with_types(program, broadcast, Types::default())
+    }
+
+    /// The same with some inputs, which have the shape of the one output, and maybe the output as bf16; see
+    /// [`Elements::run_brains`].
+    pub fn of_brains(self, inputs: &[usize], output: bool) -> Elements {
+        assert_eq!(self.program.outputs(), 1, "one output");
+        let types = Types { inputs: inputs.iter().map(|i| 1 << i).sum(), output };
+        Elements::with_types(self.program, self.broadcast, types)
+    }
+
+    fn with_types(program: Program, broadcast: Broadcast, types: Types) -> Elements {
         assert_eq!(program.inputs(), broadcast.inputs(), "a shape for every input");
         assert!(
             broadcast.dims().len() <= RANK && program.inputs() + program.outputs() <= MANY,
@@ -58,7 +94,8 @@ impl Elements {
         let small = rows * columns < 512 && broadcast.outer() > 1;
         let flat = odd.clone().next().is_some() && (!long || small) && broadcast.out_is_dense();
         let laid_out: Vec<usize> = if flat { odd.collect() } else { gathered.collect() };
-        let buffers = laid_out.len() + program.buffers();
+        assert!(!laid_out.iter().any(|&i| types.is_brain(i)), "an input of bf16 lies like the output");
+        let buffers = laid_out.len() + program.buffers() + types.buffers();
         let block = match buffers {
             0 => DIRECT,
             n => (STACK / n / 16 * 16).min(BLOCK),
@@ -74,7 +111,7 @@ impl Elements {
             let wide = broadcast.inner().1 > block;
             (if wide { 1 } else { (block / columns.max(1)).clamp(1, rows.max(1)) }, columns)
         };
-        Elements { program, broadcast, laid_out, flat, block, rows, columns }
+        Elements { program, broadcast, laid_out, flat, block, rows, columns, types }
     }
 
     pub fn program(&self) -> &Program {
@@ -92,6 +129,7 @@ impl Elements {
     pub fn run(&self, exec: &Exec<'_>, inputs: &[&[f32]], outputs: &mut [&mut [f32]]) {
         assert_eq!(inputs.len(), self.program.inputs(), "as many arrays as inputs");
         assert_eq!(outputs.len(), self.program.outputs(), "as many arrays as outputs");
+        assert_eq!(self.types, Types::default(), "arrays of floats");
         let (mut from, mut to) = ([std::ptr::null(); MANY], [std::ptr::null_mut(); MANY]);
         for (i, input) in inputs.iter().enumerate() {
             assert!(input.len() >= self.broadcast.input_len(i), "input {i} has {} elements", input.len());
@@ -105,6 +143,28 @@ impl Elements {
         unsafe { self.run_raw(exec, from, to) }
     }
 
+    /// As [`Elements::run`] over the bytes of arrays, whose types [`Elements::of_brains`] was told.
+    pub fn run_brains(&self, exec: &Exec<'_>, inputs: &[&[u8]], output: &mut [u8]) {
+        assert_eq!(inputs.len(), self.program.inputs(), "as many arrays as inputs");
+        let (mut from, mut to) = ([std::ptr::null(); MANY], [std::ptr::null_mut(); MANY]);
+        for (i, input) in inputs.iter().enumerate() {
+            let floats = match self.types.is_brain(i) {
+                true => bytemuck::cast_slice::<u8, Brain>(input).len(),
+                false => bytemuck::cast_slice::<u8, f32>(input).len(),
+            };
+            assert!(floats >= self.broadcast.input_len(i), "input {i} has {floats} elements");
+            from[i] = input.as_ptr().cast();
+        }
+        let len = match self.types.output {
+            true => bytemuck::cast_slice::<u8, Brain>(output).len(),
+            false => bytemuck::cast_slice::<u8, f32>(output).len(),
+        };
+        assert_eq!(len, self.broadcast.out_len(), "the output");
+        to[0] = output.as_mut_ptr().cast();
+        // SAFETY: lengths and addresses were checked; inputs are shared and the output is an exclusive slice.
+        unsafe { self.run_raw(exec, from, to) }
+    }
+
     /// Input 0 is the output too; `inputs` are the others. Panics when the program reads input 0 after it wrote the output,
     /// or input 0 does not have the shape of the output.
     pub fn run_in_place(&self, exec: &Exec<'_>, data: &mut [f32], inputs: &[&[f32]]) {
@@ -115,7 +175,10 @@ impl Elements {
 
     /// Whether an input may lie where the output goes: it has the same shape, and nothing reads it after that is written.
     pub fn may_run_over(&self, input: usize) -> bool {
-        self.program.may_overwrite(input) && self.broadcast.is_dense(input) && self.broadcast.out_is_dense()
+        self.types == Types::default()
+            && self.program.may_overwrite(input)
+            && self.broadcast.is_dense(input)
+            && self.broadcast.out_is_dense()
     }
 
     /// With the output over one of the inputs, whose slice is not looked at. Panics when that may not be.
@@ -168,8 +231,8 @@ impl Elements {
             let mut inputs = [Source::NONE; MANY];
             for i in 0..self.program.inputs() {
                 let step = usize::from(self.broadcast.is_dense(i));
-                // SAFETY: a dense input is as long as the output, another is one number or laid out below.
-                inputs[i] = Source { at: unsafe { arrays.from[i].add(start * step) }, step, row: n };
+                // A dense input is as long as the output, another is one number or laid out below.
+                inputs[i] = Source { at: arrays.from[i].wrapping_add(start * step), step, row: n };
                 if step == 0 {
                     inputs[i].row = 0;
                 }
@@ -184,10 +247,15 @@ impl Elements {
                 inputs[i] = Source { at: buffer, step: 1, row: n };
             }
             held = n;
-            let outputs = arrays.to.map(|to| Target { at: to.wrapping_add(start), row: n });
+            let mut outputs = arrays.to.map(|to| Target { at: to.wrapping_add(start), row: n });
             let area = Area { rows: 1, columns: n };
             // SAFETY: all of it was set up above.
-            unsafe { self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block) };
+            unsafe {
+                self.widen(isa, area, &mut inputs, |i| (arrays.from[i].cast::<Brain>().add(start), n), buffers);
+                let to = self.own_output(&mut outputs, area, buffers);
+                self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block);
+                self.narrow(isa, area, to, (arrays.to[0].cast::<Brain>().wrapping_add(start), n));
+            }
         }
     }
 
@@ -204,8 +272,8 @@ impl Elements {
             for i in 0..self.program.inputs() {
                 let (r, c) = self.broadcast.inner_steps(i);
                 let at = self.broadcast.offset(i, outer) + row * r + column * c;
-                // SAFETY: the shape of the input reaches as far.
-                inputs[i] = Source { at: unsafe { arrays.from[i].add(at) }, step: c, row: r };
+                // The shape of the input reaches as far.
+                inputs[i] = Source { at: arrays.from[i].wrapping_add(at), step: c, row: r };
             }
             for (k, &(i, _)) in self.laid_out.iter().enumerate() {
                 let source = inputs[i];
@@ -221,10 +289,89 @@ impl Elements {
             }
             let (r, c) = self.broadcast.out_inner_steps();
             let at = self.broadcast.out_offset(outer) + row * r + column * c;
-            let outputs = arrays.to.map(|to| Target { at: to.wrapping_add(at), row: r });
+            let mut outputs = arrays.to.map(|to| Target { at: to.wrapping_add(at), row: r });
+            let brains = |i: usize| {
+                let (r, c) = self.broadcast.inner_steps(i);
+                let at = self.broadcast.offset(i, outer) + row * r + column * c;
+                (arrays.from[i].cast::<Brain>().wrapping_add(at), r)
+            };
             // SAFETY: all of it was set up above.
-            unsafe { self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block) };
+            unsafe {
+                self.widen(isa, area, &mut inputs, brains, buffers);
+                let to = self.own_output(&mut outputs, area, buffers);
+                self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block);
+                self.narrow(isa, area, to, (arrays.to[0].cast::<Brain>().wrapping_add(at), r));
+            }
         }
+    }
+
+    // Puts inputs of bf16 into buffers as floats. `brains` gives the address of an input in the block and its distance from row
+    // to row.
+    unsafe fn widen(
+        &self,
+        isa: Isa,
+        area: Area,
+        inputs: &mut [Source; MANY],
+        brains: impl Fn(usize) -> (*const Brain, usize),
+        buffers: *mut f32,
+    ) {
+        for i in (0..self.program.inputs()).filter(|&i| self.types.is_brain(i)) {
+            let at = self.program.buffers() + self.laid_out.len() + self.types.position(i);
+            let (buffer, (from, row)) = (buffers.wrapping_add(at * self.block), brains(i));
+            for r in 0..area.rows {
+                let (from, to) = (from.wrapping_add(r * row), buffer.wrapping_add(r * area.columns));
+                // SAFETY: every buffer has room for a block; the input reaches as far as the shape says.
+                unsafe { widen(isa, from, to, area.columns) };
+            }
+            inputs[i] = Source { at: buffer, step: 1, row: area.columns };
+        }
+    }
+
+    // Lets the output go to a buffer first when it is of bf16.
+    fn own_output(&self, outputs: &mut [Target; MANY], area: Area, buffers: *mut f32) -> *const f32 {
+        let at = self.program.buffers() + self.laid_out.len() + self.types.buffers();
+        if self.types.output {
+            outputs[0] = Target { at: buffers.wrapping_add((at - 1) * self.block), row: area.columns };
+        }
+        outputs[0].at
+    }
+
+    unsafe fn narrow(&self, isa: Isa, area: Area, from: *const f32, (to, row): (*mut Brain, usize)) {
+        if !self.types.output {
+            return;
+        }
+        for r in 0..area.rows {
+            // SAFETY: the buffer holds the block, and the output has room for it.
+            unsafe { narrow(isa, from.add(r * area.columns), to.wrapping_add(r * row), area.columns) };
+        }
+    }
+}
+
+// SAFETY: `n` numbers can be read and written.
+unsafe fn widen(isa: Isa, from: *const Brain, to: *mut f32, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        dispatch!(isa, <S>(from: *const Brain, to: *mut f32, n: usize) {
+            let mut i = 0;
+            while i < n {
+                put(S::load_brains(from.add(i), (n - i).min(S::N)), to, i, n - i);
+                i += S::N;
+            }
+        })
+    }
+}
+
+// SAFETY: `n` numbers can be read and written.
+unsafe fn narrow(isa: Isa, from: *const f32, to: *mut Brain, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        dispatch!(isa, <S>(from: *const f32, to: *mut Brain, n: usize) {
+            let mut i = 0;
+            while i < n {
+                take::<S>(from, i, n - i).store_brains(to.add(i), (n - i).min(S::N));
+                i += S::N;
+            }
+        })
     }
 }
 

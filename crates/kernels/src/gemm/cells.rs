@@ -29,6 +29,11 @@ impl Numbers {
     }
     /// Whether the processor multiplies them faster than floats.
     pub fn is_fast(self, isa: Isa) -> bool {
+        // Intel's cores multiply pairs of bf16 at half the rate of floats.
+        self.is_native(isa) && (self != Numbers::Bf16 || crate::machine::multiplies_pairs_fast())
+    }
+    /// Whether the processor has instructions that multiply them.
+    pub fn is_native(self, isa: Isa) -> bool {
         match self {
             Numbers::F32 => true,
             #[cfg(target_arch = "x86_64")]
@@ -59,7 +64,7 @@ impl Numbers {
             _ => {}
         }
         #[cfg(target_arch = "x86_64")]
-        if isa.avx512().is_some() && self.is_fast(isa) {
+        if isa.avx512().is_some() && self.is_native(isa) {
             return match self {
                 Numbers::F32 => &super::cells_avx512::F32,
                 Numbers::Bf16 => &super::cells_avx512::BF16,

@@ -2,7 +2,7 @@
 //! (`vpdpbusd`). As in `f32_avx512` the loop is written out for the assembler. Sums go through a buffer that stays in the
 //! first-level cache, so that what follows is compiled once.
 
-use super::leave::{Added, Leaving, SUMS, To};
+use super::leave::{Added, Leaving, SUMS, Short, To};
 use super::task::{Simple, Task, store_rows};
 use super::{Micro, TileFn, each_row};
 use crate::RoundTrip;
@@ -266,6 +266,9 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
                 (true, false) => in_steps::<true, true>(task, l, sums, rows),
             };
         }
+        if let Some(short) = &l.short {
+            return leave_short(task, short, sums, rows);
+        }
         let ([before, behind], deferred) = (l.adds(), l.is_deferred());
         let (p, q) = (_mm512_set1_ps(l.post.p), _mm512_set1_ps(l.post.q));
         let add = |row: usize, column: usize, mask: u16| match l.add {
@@ -436,6 +439,48 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
             for row in 0..rows {
                 let bytes = _mm512_cvtepi32_epi8(one(row, v, mask, line));
                 _mm_mask_storeu_epi8(to.add(at(row, v)).cast(), mask, bytes);
+            }
+        }
+    }
+}
+
+/// The usual end of sums of floats, without a question in the innermost loop: a bias, an addend, two limits, bf16.
+///
+/// # Safety
+/// As [`leave`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")]
+unsafe fn leave_short(task: &Task, short: &Short, sums: *const f32, rows: usize) {
+    let (low, high) = (_mm512_set1_ps(short.low), _mm512_set1_ps(short.high));
+    // SAFETY: the caller's promise.
+    unsafe {
+        let l = &*task.leaving;
+        for v in 0..task.columns.div_ceil(LANES) {
+            let left = task.columns - v * LANES;
+            let mask = if left >= LANES { 0xffff } else { ((1u32 << left) - 1) as u16 };
+            let column = task.column + v * LANES;
+            let bias = match l.bias.is_null() {
+                true => _mm512_setzero_ps(),
+                false => _mm512_maskz_loadu_ps(mask, l.bias.add(column)),
+            };
+            let mut to = short.to.add(task.row * l.ldc + column);
+            let mut from = sums.add(v * LANES);
+            let mut add = short.add.wrapping_add(task.row * short.add_stride + column);
+            for _ in 0..rows {
+                let mut x = _mm512_add_ps(_mm512_load_ps(from), bias);
+                if !short.add.is_null() {
+                    let bits = _mm256_maskz_loadu_epi16(mask, add.cast());
+                    x = _mm512_add_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits))));
+                }
+                // The number itself comes second, so that NaN stays.
+                x = _mm512_min_ps(high, _mm512_max_ps(low, x));
+                let bits: __m256i = std::mem::transmute(_mm512_cvtneps_pbh(x));
+                match mask {
+                    0xffff => _mm256_storeu_si256(to.cast(), bits),
+                    _ => _mm256_mask_storeu_epi16(to.cast(), mask, bits),
+                }
+                from = from.add(SUMS);
+                to = to.wrapping_add(l.ldc);
+                add = add.wrapping_add(short.add_stride);
             }
         }
     }

@@ -26,6 +26,19 @@ pub(crate) struct Leaving<'a> {
     add_later: bool,
     finish: Option<&'a dyn Finish>,
     isa: Isa,
+    /// The same in short, where it can be said so.
+    pub(crate) short: Option<Short>,
+}
+
+/// The usual end of sums of bf16: `+ bias + add`, kept between two limits, stored as bf16.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Short {
+    /// Null when there is none.
+    pub(crate) add: *const u16,
+    pub(crate) add_stride: usize,
+    pub(crate) low: f32,
+    pub(crate) high: f32,
+    pub(crate) to: *mut u16,
 }
 
 /// An addend without its lengths.
@@ -93,7 +106,29 @@ impl<'a> Leaving<'a> {
         let add_later = epilogue.add.is_some() && epilogue.add_last && later != Act::None;
         let (scale, bias) = (pointer(epilogue.scale), pointer(epilogue.bias));
         let (round_trip, finish) = (epilogue.round_trip, epilogue.finish);
-        Leaving { integer, scale, bias, round_trip, add, post, to, ldc, later, add_later, finish, isa }
+        let short = None;
+        let mut leaving =
+            Leaving { integer, scale, bias, round_trip, add, post, to, ldc, later, add_later, finish, isa, short };
+        leaving.short = leaving.in_short();
+        leaving
+    }
+
+    fn in_short(&self) -> Option<Short> {
+        let (low, high) = match self.post.simple {
+            Simple::None => (f32::NEG_INFINITY, f32::INFINITY),
+            Simple::Relu => (0.0, f32::INFINITY),
+            Simple::Clamp => (self.post.p, self.post.q),
+            _ => return None,
+        };
+        let (add, add_stride) = match self.add {
+            Added::None => (std::ptr::null(), 0),
+            Added::Bf16(data, stride) if !self.post.add_last || self.post.simple == Simple::None => (data, stride),
+            _ => return None,
+        };
+        let To::Bf16(to) = self.to else { return None };
+        let plain = !self.integer && self.scale.is_null() && self.round_trip.is_none() && !self.is_deferred();
+        let native = crate::Numbers::Bf16.is_native(self.isa);
+        (plain && native).then_some(Short { add, add_stride, low, high, to })
     }
 
     /// Whether work is left that does not fit in registers.

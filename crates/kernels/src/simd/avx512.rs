@@ -3,6 +3,7 @@
 
 use super::avx2::sums_of_halves;
 use super::{Block, Kernel, Simd, operators};
+use crate::cast::Brain;
 use std::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -55,6 +56,24 @@ impl Simd for F32x16 {
     #[inline(always)]
     unsafe fn store_partial(self, to: *mut f32, n: usize) {
         unsafe { _mm512_mask_storeu_ps(to, first(n), self.0) }
+    }
+    #[inline(always)]
+    unsafe fn load_brains(from: *const Brain, n: usize) -> Self {
+        let bits = unsafe { _mm256_maskz_loadu_epi16(first(n), from.cast()) };
+        F32x16(unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits))) })
+    }
+    #[inline(always)]
+    unsafe fn store_brains(self, to: *mut Brain, n: usize) {
+        unsafe {
+            // To the nearest, ties to even; what is no number stays none.
+            let bits = _mm512_castps_si512(self.0);
+            let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+            let round = _mm512_add_epi32(_mm512_add_epi32(bits, odd), _mm512_set1_epi32(0x7fff));
+            let none = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, self.0);
+            let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
+            let half = _mm512_srli_epi32::<16>(_mm512_mask_mov_epi32(round, none, quiet));
+            _mm256_mask_storeu_epi16(to.cast(), first(n), _mm512_cvtepi32_epi16(half));
+        }
     }
     #[inline(always)]
     unsafe fn gather(from: *const f32, indices: Self::Int) -> Self {

@@ -18,6 +18,7 @@
 //! (`movement/tiles.rs`), woven streams (`movement/weave.rs`), planes to pixels (`conv/fill.rs`). A test keeps it so.
 
 mod dispatch;
+mod number;
 #[cfg(not(target_arch = "x86_64"))]
 mod scalar;
 mod unroll;
@@ -34,8 +35,10 @@ mod neon;
 mod sse2;
 
 pub(crate) use dispatch::{Entry, Kernel, dispatch, entry, run};
+pub(crate) use number::Number;
 pub(crate) use unroll::unroll;
 
+use crate::cast::{Brain, brain_to_f32, f32_to_brain};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// `N` floats, with integers of the same width and one truth value a lane.
@@ -165,6 +168,34 @@ pub(crate) trait Simd:
     /// # Safety
     /// The block describes memory that is there.
     unsafe fn transpose(block: Block);
+
+    /// The first `n` lanes, at most `N`, of numbers that lie as bf16; the others 0.
+    /// # Safety
+    /// `n` numbers can be read.
+    #[inline(always)]
+    unsafe fn load_brains(from: *const Brain, n: usize) -> Self {
+        let mut floats = [0.0; 16];
+        for i in 0..n.min(Self::N) {
+            // SAFETY: the caller's promise.
+            floats[i] = brain_to_f32(unsafe { *from.add(i) });
+        }
+        // SAFETY: no vector has more than 16 lanes.
+        unsafe { Self::load(floats.as_ptr()) }
+    }
+    /// The first `n` lanes, at most `N`, rounded to bf16.
+    /// # Safety
+    /// `n` numbers can be written.
+    #[inline(always)]
+    unsafe fn store_brains(self, to: *mut Brain, n: usize) {
+        let mut floats = [0.0; 16];
+        // SAFETY: no vector has more than 16 lanes; the rest is the caller's promise.
+        unsafe {
+            self.store(floats.as_mut_ptr());
+            for i in 0..n.min(Self::N) {
+                *to.add(i) = f32_to_brain(floats[i]);
+            }
+        }
+    }
 
     /// Vectors that lie one after the other.
     /// # Safety

@@ -8,7 +8,8 @@ mod row;
 pub use bytes::max_pool_bytes;
 pub use positions::{MaxPositions, Places};
 
-use crate::simd::Entry;
+use crate::cast::Brain;
+use crate::simd::{Entry, Number};
 use crate::split::Split;
 use crate::{Exec, Isa, SharedMut};
 use row::Row;
@@ -45,15 +46,28 @@ pub struct SpatialPool {
     kind: PoolKind,
     /// Columns first into scratch, then rows of those.
     two_passes: bool,
-    kernel: Kernel,
+    kernels: Kernels<f32>,
+    /// The same over numbers of bf16.
+    brains: Kernels<Brain>,
 }
 
+/// Rows at once, and columns and rows of the two passes, between which floats lie.
 #[derive(Clone)]
-struct Kernel(Entry<Row>);
+struct Kernels<T: 'static> {
+    whole: Entry<Row<T, T>>,
+    columns: Entry<Row<T, f32>>,
+    lines: Entry<Row<f32, T>>,
+}
 
-impl std::fmt::Debug for Kernel {
+impl<T: Number> Kernels<T> {
+    fn of(isa: Isa, max: bool) -> Kernels<T> {
+        Kernels { whole: row::of(isa, max), columns: row::of(isa, max), lines: row::of(isa, max) }
+    }
+}
+
+impl<T> std::fmt::Debug for Kernels<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Kernel")
+        f.write_str("Kernels")
     }
 }
 
@@ -64,7 +78,8 @@ impl SpatialPool {
 
         let (tall, wide, step) = (shape.kernel[0] * shape.kernel[1], shape.kernel[2], shape.stride[2]);
         let two_passes = shape.out_spatial[2] > 1 && 4 * (tall * step + wide + 2) < 3 * tall * wide;
-        SpatialPool { isa, shape, kind, two_passes, kernel: Kernel(row::of(isa, kind == PoolKind::Max)) }
+        let max = kind == PoolKind::Max;
+        SpatialPool { isa, shape, kind, two_passes, kernels: Kernels::of(isa, max), brains: Kernels::of(isa, max) }
     }
 
     /// Floats that each thread needs of scratch.
@@ -74,6 +89,26 @@ impl SpatialPool {
 
     /// `in_stride` and `out_stride` are floats from pixel to pixel.
     pub fn run(&self, exec: &Exec<'_>, input: &[f32], in_stride: usize, out: &mut [f32], out_stride: usize) {
+        self.run_typed(exec, &self.kernels, (input, in_stride), (out, out_stride));
+    }
+
+    /// The same over images of bf16, computed in f32.
+    pub fn run_brains(
+        &self,
+        exec: &Exec<'_>,
+        (input, in_stride): (&[Brain], usize),
+        (out, out_stride): (&mut [Brain], usize),
+    ) {
+        self.run_typed(exec, &self.brains, (input, in_stride), (out, out_stride));
+    }
+
+    fn run_typed<T: Number>(
+        &self,
+        exec: &Exec<'_>,
+        kernels: &Kernels<T>,
+        (input, in_stride): (&[T], usize),
+        (out, out_stride): (&mut [T], usize),
+    ) {
         let (s, channels) = (&self.shape, self.shape.channels);
         let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
         let rows = s.batch * s.out_spatial[0] * s.out_spatial[1];
@@ -92,7 +127,7 @@ impl SpatialPool {
         let least = 4 * self.isa.lanes();
         let parts = if rows < 4 * exec.threads() { (channels / least).clamp(1, 2 * exec.threads()) } else { 1 };
         let split = Split::new(rows * parts, pixels * channels * s.kernel.iter().product::<usize>(), exec.threads());
-        let job = Job { this: self, input, in_stride, out: SharedMut::new(out), out_stride };
+        let job = Job { this: self, kernels, input, in_stride, out: SharedMut::new(out), out_stride };
         exec.each(split.chunks(), |chunk, thread| {
             for unit in split.range(chunk) {
                 let part = |i: usize| (channels * i / parts).next_multiple_of(least).min(channels);
@@ -110,15 +145,16 @@ impl SpatialPool {
 }
 
 /// One run.
-struct Job<'a> {
+struct Job<'a, T: 'static> {
     this: &'a SpatialPool,
-    input: &'a [f32],
+    kernels: &'a Kernels<T>,
+    input: &'a [T],
     in_stride: usize,
-    out: SharedMut<'a, f32>,
+    out: SharedMut<'a, T>,
     out_stride: usize,
 }
 
-impl Job<'_> {
+impl<T: Number> Job<'_, T> {
     fn row(&self, row: usize, [c, channels]: [usize; 2], exec: &Exec<'_>, thread: usize) {
         let s = &self.this.shape;
         let plane = row / s.out_spatial[1];
@@ -163,11 +199,12 @@ impl Job<'_> {
         if !self.this.two_passes || rows == 0 {
             // SAFETY: lengths were checked at the door; windows are cut at the borders; this part of the row is of this
             // thread alone.
-            return unsafe { self.this.kernel.0(&whole) };
+            return unsafe { (self.kernels.whole)(&whole) };
         }
         let mut scratch = exec.scratch.of(thread);
         let scratch = &mut scratch[..width * channels];
         let columns = Row {
+            input: whole.input,
             taps: 1,
             dilation: 1,
             stride: 1,
@@ -177,20 +214,36 @@ impl Job<'_> {
             columns: width,
             // Sums stay sums.
             divisor: 1.0,
-            ..whole
+            depth: whole.depth,
+            height: whole.height,
+            tap_step: whole.tap_step,
+            width,
+            step: whole.step,
+            channels,
+            rows,
         };
         let lines = Row {
             input: scratch.as_ptr(),
             depth: [0, 1],
             height: [0, 1],
             tap_step: [0, 0, s.dilation[2] * channels],
+            width,
             step: channels,
-            ..whole
+            taps: whole.taps,
+            dilation: whole.dilation,
+            stride: whole.stride,
+            pad: whole.pad,
+            out: whole.out,
+            out_step: whole.out_step,
+            columns: whole.columns,
+            channels,
+            divisor,
+            rows,
         };
         // SAFETY: as above; the second pass reads what the first has written.
         unsafe {
-            self.this.kernel.0(&columns);
-            self.this.kernel.0(&lines);
+            (self.kernels.columns)(&columns);
+            (self.kernels.lines)(&lines);
         }
     }
 }

@@ -1,19 +1,20 @@
 //! One row of pooled pixels. Windows are cut at the borders of the image, so pads are never read.
 
 use crate::Isa;
-use crate::simd::{Entry, Kernel, Simd, entry, unroll};
+use crate::simd::{Entry, Kernel, Number, Simd, entry, unroll};
+use std::marker::PhantomData;
 
 /// The windows of one output row.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct Row<I, O> {
     /// The pixel under the first tap of a window at column 0, as if nothing were padded on the left; may lie outside.
-    pub(super) input: *const f32,
+    pub(super) input: *const I,
     /// Window rows inside of the image, by depth and by height.
     pub(super) depth: [usize; 2],
     pub(super) height: [usize; 2],
-    /// Floats from tap to tap by depth, height and width.
+    /// Numbers from tap to tap by depth, height and width.
     pub(super) tap_step: [usize; 3],
-    /// Pixels of an input row, and floats from one to the next.
+    /// Pixels of an input row, and numbers from one to the next.
     pub(super) width: usize,
     pub(super) step: usize,
     /// Taps by width, pixels from tap to tap, from window to window, and before the first pixel.
@@ -21,7 +22,7 @@ pub(super) struct Row {
     pub(super) dilation: usize,
     pub(super) stride: usize,
     pub(super) pad: usize,
-    pub(super) out: *mut f32,
+    pub(super) out: *mut O,
     pub(super) out_step: usize,
     pub(super) columns: usize,
     pub(super) channels: usize,
@@ -31,13 +32,13 @@ pub(super) struct Row {
 }
 
 /// Largest elements or means.
-struct Pooled<const MAX: bool>;
+struct Pooled<I, O, const MAX: bool>(PhantomData<(I, O)>);
 
-impl<const MAX: bool> Kernel for Pooled<MAX> {
-    type Args<'a> = &'a Row;
+impl<I: Number, O: Number, const MAX: bool> Kernel for Pooled<I, O, MAX> {
+    type Args<'a> = &'a Row<I, O>;
     type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Simd>(r: &Row) {
+    unsafe fn run<L: Simd>(r: &Row<I, O>) {
         for column in 0..r.columns {
             let x = (column * r.stride) as isize - r.pad as isize;
             let at_least = |p: isize| ((p - x).max(0) as usize).div_ceil(r.dilation).min(r.taps);
@@ -51,35 +52,35 @@ impl<const MAX: bool> Kernel for Pooled<MAX> {
             unsafe {
                 let all = L::first(L::N);
                 while c + 4 * L::N <= r.channels {
-                    window::<L, MAX, 4, false>(r, inside, from.wrapping_add(c), to.add(c), scale, all);
+                    window::<L, I, O, MAX, 4, false>(r, inside, from.wrapping_add(c), to.add(c), scale, (all, L::N));
                     c += 4 * L::N;
                 }
                 while c + L::N <= r.channels {
-                    window::<L, MAX, 1, false>(r, inside, from.wrapping_add(c), to.add(c), scale, all);
+                    window::<L, I, O, MAX, 1, false>(r, inside, from.wrapping_add(c), to.add(c), scale, (all, L::N));
                     c += L::N;
                 }
                 if c < r.channels {
-                    let some = L::first(r.channels - c);
-                    window::<L, MAX, 1, true>(r, inside, from.wrapping_add(c), to.add(c), scale, some);
+                    let some = (L::first(r.channels - c), r.channels - c);
+                    window::<L, I, O, MAX, 1, true>(r, inside, from.wrapping_add(c), to.add(c), scale, some);
                 }
             }
         }
     }
 }
 
-pub(super) fn of(isa: Isa, max: bool) -> Entry<Row> {
-    if max { entry::<Pooled<true>, _>(isa) } else { entry::<Pooled<false>, _>(isa) }
+pub(super) fn of<I: Number, O: Number>(isa: Isa, max: bool) -> Entry<Row<I, O>> {
+    if max { entry::<Pooled<I, O, true>, _>(isa) } else { entry::<Pooled<I, O, false>, _>(isa) }
 }
 
-/// One window, `V` vectors of channels.
+/// One window, `V` vectors of channels, of a tail the first ones as mask and number.
 #[inline(always)]
-unsafe fn window<L: Simd, const MAX: bool, const V: usize, const TAIL: bool>(
-    r: &Row,
+unsafe fn window<L: Simd, I: Number, O: Number, const MAX: bool, const V: usize, const TAIL: bool>(
+    r: &Row<I, O>,
     inside: [usize; 2],
-    from: *const f32,
-    to: *mut f32,
+    from: *const I,
+    to: *mut O,
     scale: f32,
-    mask: L::Mask,
+    (mask, n): (L::Mask, usize),
 ) {
     // SAFETY: as the caller says.
     unsafe {
@@ -89,7 +90,7 @@ unsafe fn window<L: Simd, const MAX: bool, const V: usize, const TAIL: bool>(
                 let mut at = from.wrapping_add(d * r.tap_step[0] + h * r.tap_step[1] + inside[0] * r.tap_step[2]);
                 for _ in inside[0]..inside[1] {
                     unroll!(v < V, 4, {
-                        let x = if TAIL { L::load_masked(at, mask) } else { L::load(at.add(v * L::N)) };
+                        let x = if TAIL { I::load_first::<L>(at, mask, n) } else { I::load::<L>(at.add(v * L::N)) };
                         acc[v] = if MAX { x.max(acc[v]) } else { x + acc[v] };
                     });
                     at = at.wrapping_add(r.tap_step[2]);
@@ -98,7 +99,7 @@ unsafe fn window<L: Simd, const MAX: bool, const V: usize, const TAIL: bool>(
         }
         unroll!(v < V, 4, {
             let y = if MAX { acc[v] } else { acc[v] * L::splat(scale) };
-            if TAIL { y.store_masked(to, mask) } else { y.store(to.add(v * L::N)) }
+            if TAIL { O::store_first(y, to, mask, n) } else { O::store(y, to.add(v * L::N)) }
         });
     }
 }

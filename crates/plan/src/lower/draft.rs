@@ -1,7 +1,7 @@
 //! The form between a model and a plan: values and units of work that fusing moves around.
 
 use super::separable::Before;
-use crate::backend::Fusing;
+use crate::backend::{Fusing, Known};
 use crate::compressed::Compressed;
 use crate::elementwise::Elt;
 use crate::epilogue::ElementwiseOp;
@@ -26,6 +26,16 @@ pub(crate) struct Val {
     pub(crate) integers: Option<Integers>,
     /// Weights that stay compressed; they have no unit.
     pub(crate) compressed: Option<Compressed>,
+    /// The narrower float type that those who read it compute in.
+    pub(crate) preferred: Option<ElementType>,
+}
+
+impl Val {
+    /// As a backend sees it.
+    pub(crate) fn known(&self) -> Known<'_> {
+        let is_constant = self.constant.is_some() || self.integers.is_some();
+        Known { ty: self.ty, shape: self.shape.as_deref(), is_constant }
+    }
 }
 
 /// One piece of work: an operation with what was fused into it.
@@ -94,6 +104,7 @@ impl Draft {
                     grid: None,
                     integers: None,
                     compressed: None,
+                    preferred: None,
                 });
             }
             if op.is::<Parameter>() || op.is::<Constant>() {
@@ -108,8 +119,8 @@ impl Draft {
                 continue;
             }
             let inputs: Vec<usize> = node.inputs().iter().map(|v| at[v]).collect();
-            let types = |list: &[usize]| list.iter().map(|&v| draft.values[v].ty).collect::<Vec<_>>();
-            let precision = fusing.precision(&**op, &types(&inputs), &types(&outputs));
+            let known = |list: &[usize]| list.iter().map(|&v| draft.values[v].known()).collect::<Vec<_>>();
+            let precision = fusing.precision(&**op, &known(&inputs), &known(&outputs));
             draft.units.push(Unit {
                 node: id,
                 name: node.name().to_string(),

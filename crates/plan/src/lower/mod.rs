@@ -7,6 +7,7 @@
 //! 3. `epilogue`: elementwise nodes behind a convolution or matrix product move into it;
 //! 4. `separable`: a depthwise convolution moves into the pointwise one behind it when what is between is large;
 //! 5. `groups`: what is left of elementwise nodes is put together, chains and trees of any size;
+//!    `preferred` finds values that are better stored in a narrower type;
 //! 6. `select`: each unit gets its kernel and each value its layout and type; where forms differ, a copy is put between;
 //! 7. `alias_concat_split`: what a concatenation joins is made where it ends up, what a split cuts out is read where it lies;
 //! 8. `in_place`: elementwise steps and the like write over an input that nobody needs any more;
@@ -19,6 +20,7 @@ mod grids;
 mod groups;
 mod in_place;
 mod memory;
+mod preferred;
 mod quantize;
 mod select;
 pub(crate) mod separable;
@@ -46,5 +48,6 @@ fn units(model: &Model, fusing: &dyn Fusing) -> Result<Draft> {
     epilogue::fuse(&mut draft, fusing);
     separable::fuse(&mut draft, fusing);
     groups::fuse(&mut draft, fusing);
+    preferred::find(&mut draft, fusing);
     Ok(draft)
 }

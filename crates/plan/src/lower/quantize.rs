@@ -111,6 +111,7 @@ fn spell(draft: &mut Draft, unit: &Unit, limits: &[Limit; 4], steps: f32, units:
                 grid: None,
                 integers: None,
                 compressed: None,
+                preferred: None,
             });
         }
         value = unit.outputs[0];

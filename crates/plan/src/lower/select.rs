@@ -3,7 +3,7 @@
 //! put into the wanted form right here.
 
 use super::draft::{Draft, Unit};
-use crate::backend::{Backend, Step, model_precision};
+use crate::backend::{Backend, Known, Step, model_precision};
 use crate::compressed::Compressed;
 use crate::epilogue::{ElementwiseOp, Source, as_group};
 use crate::grid::{Grid, Integers};
@@ -29,11 +29,13 @@ pub(super) struct Chosen {
     pub(super) source: Origin,
     /// The steps on which its numbers lie; then its type may be u8 where the model says f32.
     pub(super) grid: Option<Grid>,
+    /// The type in which its readers would rather have it.
+    pub(super) preferred: Option<ElementType>,
 }
 
 impl Chosen {
     fn plain(ty: ElementType, shape: Option<Vec<usize>>, source: Origin) -> Chosen {
-        Chosen { ty, model_ty: ty, shape, layout: Layout::PLAIN, source, grid: None }
+        Chosen { ty, model_ty: ty, shape, layout: Layout::PLAIN, source, grid: None, preferred: None }
     }
     // A value of the same form with other numbers.
     fn like(&self) -> Chosen {
@@ -120,7 +122,7 @@ pub(super) fn select<B: Backend>(draft: Draft, backend: &B) -> Result<Selection<
             (None, None, None) => v.compressed.clone().map_or(Origin::Eval, Origin::Compressed),
         };
         let plain = Chosen::plain(v.ty, v.shape.clone(), source);
-        walk.out.values.push(Chosen { grid: v.grid, ..plain });
+        walk.out.values.push(Chosen { grid: v.grid, preferred: v.preferred, ..plain });
     }
     for unit in &draft.units {
         walk.unit(unit)?;
@@ -214,8 +216,8 @@ impl<B: Backend> Walk<'_, B> {
             };
             let shape = value.shape.clone()?;
             let (ty, stored, layout) = (value.model_ty, value.ty, value.layout);
-            let grid = value.grid;
-            plannable(ty).then_some(Port { ty, shape, layout, stored, constant, grid, integers, compressed })
+            let (grid, preferred) = (value.grid, value.preferred);
+            plannable(ty).then_some(Port { ty, shape, layout, stored, constant, grid, preferred, integers, compressed })
         };
         let inputs: Option<Vec<Port>> = unit.inputs.iter().map(port).collect();
         let inputs = inputs.map(|mut ports| {
@@ -310,6 +312,10 @@ impl<B: Backend> Walk<'_, B> {
     fn evaluate(&mut self, unit: &Unit) -> Result<()> {
         let plain = |&v: &usize| self.in_form(v, Layout::PLAIN.into());
         let reads = unit.inputs.iter().map(plain).collect::<Result<Vec<_>>>()?;
+        let known = |&v: &usize| {
+            let value = &self.out.values[v];
+            Known { ty: value.model_ty, shape: value.shape.as_deref(), is_constant: false }
+        };
         let types: Vec<ElementType> = unit.inputs.iter().map(|&v| self.out.values[v].model_ty).collect();
         let dynamic = self.backend.dynamic_output(&*unit.op, &types);
         let (kernel, action) = match (unit.op.get::<carafe_device::KernelOp>(), dynamic) {
@@ -318,8 +324,9 @@ impl<B: Backend> Walk<'_, B> {
             (None, None) => ("reference".to_string(), Action::Eval(unit.op.clone())),
         };
         // An evaluation computes in the types of the model.
-        let outputs: Vec<ElementType> = unit.outputs.iter().map(|&v| self.out.values[v].model_ty).collect();
-        let precision = model_precision(&types, &outputs);
+        let (inputs, outputs): (Vec<_>, Vec<_>) =
+            (unit.inputs.iter().map(known).collect(), unit.outputs.iter().map(known).collect());
+        let precision = model_precision(&inputs, &outputs);
         self.push(unit, kernel, precision, action, reads, unit.outputs.clone(), 0);
         Ok(())
     }

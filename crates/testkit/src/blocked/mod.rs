@@ -10,8 +10,8 @@ use carafe_ops::indexing::NonZero;
 use carafe_ops::linear::MatMul;
 use carafe_plan::elementwise::{Act, Binary, Elt, Unary};
 use carafe_plan::{
-    Backend, Bodies, Built, DynamicOutput, Fusing, Grid, Layout, MemoryKind, Parts, Plan, Planner, RowStrides, RunCx,
-    RunMemory, SHAPED, Site, Step, run,
+    Backend, Bodies, Built, DynamicOutput, Fusing, Grid, Known, Layout, MemoryKind, Parts, Plan, Planner, RowStrides,
+    RunCx, RunMemory, SHAPED, Site, Step, run,
 };
 use carafe_tensor::{ElementType, Tensor};
 use std::sync::Arc;
@@ -42,10 +42,10 @@ impl Fusing for Blocked {
         };
         known && ty == ElementType::F32
     }
-    fn precision(&self, op: &dyn Op, inputs: &[ElementType], _outputs: &[ElementType]) -> ElementType {
-        match inputs.first() {
+    fn precision(&self, op: &dyn Op, inputs: &[Known<'_>], _outputs: &[Known<'_>]) -> ElementType {
+        match inputs.first().map(|v| v.ty) {
             Some(ElementType::F32) if op.is::<MatMul>() => self.products,
-            ty => ty.copied().unwrap_or(ElementType::F32),
+            ty => ty.unwrap_or(ElementType::F32),
         }
     }
 }

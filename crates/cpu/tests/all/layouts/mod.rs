@@ -94,7 +94,8 @@ pub fn check(mut model: Model, op: NodeId, random: &mut Random) {
 pub fn check_with(model: Model, op: NodeId, inputs: Vec<Tensor>) {
     let what = format!("{:?} of {:?}", model.node(op).op(), inputs.iter().map(Tensor::shape).collect::<Vec<_>>());
     let wanted = model.evaluate(&inputs).expect("evaluation");
-    let compiled = CpuDevice::default().compile(&model, &Properties::new()).expect("a compiled model");
+    let f32 = Properties::new().with("INFERENCE_PRECISION_HINT", "f32");
+    let compiled = CpuDevice::default().compile(&model, &f32).expect("a compiled model");
     let kernels = kernels_of(&model, op, &compiled.runtime_model());
     assert!(!kernels.iter().any(|k| k == "reference"), "no kernel for {what}: {kernels:?}");
     assert!(!kernels.is_empty() || is_no_op(&model, op, &inputs, &wanted[0]), "nothing is left of {what}");

@@ -43,7 +43,9 @@ impl Numbers {
 pub fn compile(model: &Model, properties: &Properties) -> Arc<dyn CompiledModel> {
     // As `Core` does: devices meet current operations only.
     let newest = carafe_graph::upgraded(model).unwrap();
-    CpuDevice::default().compile(newest.as_ref().unwrap_or(model), properties).unwrap()
+    // Numbers are compared strictly, unless a test asks for another type.
+    let properties = Properties::new().with("INFERENCE_PRECISION_HINT", "f32").overlaid(properties);
+    CpuDevice::default().compile(newest.as_ref().unwrap_or(model), &properties).unwrap()
 }
 
 /// One inference on the device.

@@ -1,0 +1,247 @@
+//! What is computed in bf16: near the numbers of f32, stored so between steps, told in names and properties. Where the processor
+//! has no such instructions all of it is f32, and near all the more.
+
+use crate::nets::{Numbers, compile, conv, network, weights};
+use carafe_device::{CompiledModel, Properties};
+use carafe_graph::{Model, Value};
+use carafe_kernels::{Isa, Numbers as Kinds};
+use carafe_ops::activation::{Clamp, Gelu, HSwish, Relu, Swish, gelu::GeluApproximation};
+use carafe_ops::arithmetic::{Add, Multiply};
+use carafe_ops::convolution::GroupConvolution;
+use carafe_ops::convolution::window::PadType;
+use carafe_ops::linear::MatMul;
+use carafe_ops::movement::Concat;
+use carafe_tensor::{ElementType, PartialShape, Tensor};
+use std::sync::Arc;
+
+const HINT: &str = "INFERENCE_PRECISION_HINT";
+const MODE: &str = "EXECUTION_MODE_HINT";
+/// Two roundings of 2^-9 for each of a few layers, of the largest number.
+const BOUND: f32 = 0.02;
+
+fn is_native() -> bool {
+    Kinds::Bf16.is_native(Isa::best())
+}
+
+fn with(pairs: &[(&str, &str)]) -> Properties {
+    pairs.iter().fold(Properties::new().with("PERF_COUNT", "YES"), |p, (name, value)| p.with(name, value))
+}
+
+// Numbers of the first output, and the kernels that ran.
+fn run(compiled: Arc<dyn CompiledModel>, x: &Tensor) -> (Vec<f32>, Vec<String>) {
+    let mut request = compiled.create_request();
+    request.set_input(0, x.clone()).unwrap();
+    request.infer().unwrap();
+    let ran = request.profile().into_iter().filter(|p| p.real_time.as_nanos() > 0);
+    let kernels = ran.map(|p| p.kernel).collect();
+    (request.output(0).unwrap().to_vec::<f32>().unwrap().into_owned(), kernels)
+}
+
+fn assert_near(found: &[f32], wanted: &[f32], bound: f32, what: &str) {
+    let largest = wanted.iter().fold(0f32, |m, x| m.max(x.abs()));
+    assert!(largest > 0.0 && found.len() == wanted.len(), "{what}");
+    for (i, (x, y)) in found.iter().zip(wanted).enumerate() {
+        assert!((x - y).abs() <= bound * largest, "{what}, element {i}: {x}, expected {y} of {largest}");
+    }
+}
+
+// In bf16 beside f32; gives the kernels.
+fn check(model: &Model, shape: &[usize], what: &str) -> Vec<String> {
+    let x = Numbers(5).tensor(shape);
+    let (wanted, _) = run(compile(model, &with(&[(HINT, "f32")])), &x);
+    let mut kernels = vec![];
+    for threads in ["1", "3"] {
+        let properties = with(&[(HINT, "bf16"), ("INFERENCE_NUM_THREADS", threads)]);
+        let (found, ran) = run(compile(model, &properties), &x);
+        assert_near(&found, &wanted, BOUND, what);
+        kernels = ran;
+    }
+    kernels
+}
+
+fn input(m: &mut Model, shape: &[usize]) -> Value {
+    m.parameter("x", ElementType::F32, PartialShape::of(shape)).unwrap()
+}
+
+fn groups(m: &mut Model, x: Value, w: Value, stride: i64, pad: i64) -> Value {
+    let op = GroupConvolution {
+        strides: vec![stride; 2],
+        pads_begin: vec![pad; 2],
+        pads_end: vec![pad; 2],
+        dilations: vec![1; 2],
+        auto_pad: PadType::Explicit,
+    };
+    m.add(format!("groups{}", m.len()), op, &[x, w]).unwrap().into()
+}
+
+#[test]
+fn convolutions_in_bf16_are_near_those_in_f32() {
+    for (channels, size, k, stride) in [
+        ([8, 24], [9, 7], 1, 1),
+        ([6, 40], [12, 11], 3, 1),
+        ([34, 33], [8, 20], 3, 2),
+        ([64, 64], [10, 10], 3, 1),
+        ([2, 17], [13, 15], 5, 2),
+        ([3, 16], [17, 19], 7, 2),
+        ([1, 9], [8, 8], 3, 1),
+        ([16, 8], [5, 6], 1, 2),
+    ] {
+        let (mut m, n) = (Model::new("m"), &mut Numbers(11));
+        let shape = [2, channels[0], size[0], size[1]];
+        let x = input(&mut m, &shape);
+        let y = conv(&mut m, n, x, channels, k, stride);
+        let bias = weights(&mut m, n, &[1, channels[1], 1, 1]);
+        let y = m.add("bias", Add::default(), &[y, bias]).unwrap().into();
+        let y = m.add("relu", Relu, &[y]).unwrap().into();
+        m.result("y", y).unwrap();
+        let kernels = check(&m, &shape, &format!("{channels:?} {size:?} {k} {stride}"));
+        let bf16 = kernels.iter().any(|k| k.starts_with("conv_") && k.contains("_bf16"));
+        assert_eq!(bf16, is_native(), "{channels:?} {k}: {kernels:?}");
+    }
+}
+
+#[test]
+fn groups_in_bf16_are_near_those_in_f32() {
+    for (groups_of, each, stride) in [(4, [8, 8], 1), (2, [6, 20], 2), (3, [3, 16], 1)] {
+        let (mut m, n) = (Model::new("m"), &mut Numbers(3));
+        let shape = [1, groups_of * each[0], 9, 10];
+        let x = input(&mut m, &shape);
+        let w = weights(&mut m, n, &[groups_of, each[1], each[0], 3, 3]);
+        let y = groups(&mut m, x, w, stride, 1);
+        m.result("y", y).unwrap();
+        check(&m, &shape, &format!("{groups_of} groups of {each:?}"));
+    }
+}
+
+#[test]
+fn depthwise_convolutions_read_and_write_bf16() {
+    for (channels, k, stride) in [(32, 3, 1), (20, 3, 2), (17, 5, 1), (48, 7, 1)] {
+        let (mut m, n) = (Model::new("m"), &mut Numbers(3));
+        let shape = [1, 8, 15, 14];
+        let x = input(&mut m, &shape);
+        let y = conv(&mut m, n, x, [8, channels], 1, 1);
+        let w = weights(&mut m, n, &[channels, 1, 1, k, k]);
+        let y = groups(&mut m, y, w, stride, k as i64 / 2);
+        let bias = weights(&mut m, n, &[1, channels, 1, 1]);
+        let y = m.add("bias", Add::default(), &[y, bias]).unwrap().into();
+        let y = m.add("clamp", Clamp { min: -0.2, max: 0.6 }, &[y]).unwrap().into();
+        let channels_even = channels / 2 * 2;
+        let y = conv(&mut m, n, y, [channels, channels_even], 1, 1);
+        m.result("y", y).unwrap();
+        let kernels = check(&m, &shape, &format!("{channels} channels, {k} by {k}, {stride}"));
+        let depthwise = kernels.iter().any(|k| k.starts_with("conv_depthwise") && k.contains("_bf16"));
+        assert_eq!(depthwise, is_native() && channels % 2 == 0, "{kernels:?}");
+    }
+}
+
+#[test]
+fn products_in_bf16_are_near_those_in_f32() {
+    for (rows, k, n_columns, transposed) in
+        [(5, 24, 40, false), (1, 130, 33, true), (64, 768, 96, true), (9, 7, 8, false)]
+    {
+        let (mut m, n) = (Model::new("m"), &mut Numbers(13));
+        let shape = [2, rows, k];
+        let x = input(&mut m, &shape);
+        let w = weights(&mut m, n, &if transposed { [n_columns, k] } else { [k, n_columns] });
+        let y = m.add("product", MatMul { transpose_a: false, transpose_b: transposed }, &[x, w]).unwrap().into();
+        let bias = weights(&mut m, n, &[n_columns]);
+        let y = m.add("bias", Add::default(), &[y, bias]).unwrap().into();
+        let gelu = Gelu { approximation_mode: GeluApproximation::Erf };
+        let y = m.add("gelu", gelu, &[y]).unwrap().into();
+        m.result("y", y).unwrap();
+        let kernels = check(&m, &shape, &format!("{rows} x {k} x {n_columns}"));
+        let bf16 = kernels.iter().any(|k| k.starts_with("gemm_bf16"));
+        assert_eq!(bf16, is_native() && k % 2 == 0, "{kernels:?}");
+    }
+}
+
+#[test]
+fn what_lies_between_convolutions_stays_bf16() {
+    let (mut m, n) = (Model::new("m"), &mut Numbers(17));
+    let shape = [1, 8, 12, 12];
+    let x = input(&mut m, &shape);
+    let a = conv(&mut m, n, x, [8, 32], 3, 1);
+    let b = conv(&mut m, n, a, [32, 32], 3, 1);
+    let b: Value = m.add("sum", Add::default(), &[b, a]).unwrap().into();
+    let c: Value = m.add("swish", Swish, &[b]).unwrap().into();
+    let d = conv(&mut m, n, c, [32, 16], 1, 1);
+    let gate = weights(&mut m, n, &[1, 48, 1, 1]);
+    let joined: Value = m.add("joined", Concat { axis: 1 }, &[d, c]).unwrap().into();
+    let e: Value = m.add("hswish", HSwish, &[joined]).unwrap().into();
+    let e: Value = m.add("gated", Multiply::default(), &[e, gate]).unwrap().into();
+    let y = conv(&mut m, n, e, [48, 10], 1, 1);
+    m.result("y", y).unwrap();
+    let kernels = check(&m, &shape, "a chain");
+    if is_native() {
+        // The input of the model alone.
+        let conversions = kernels.iter().filter(|k| k.starts_with("convert")).count();
+        assert_eq!(conversions, 1, "{kernels:?}");
+    }
+}
+
+#[test]
+fn a_whole_net_in_bf16_is_near_the_one_in_f32() {
+    let model = network("2");
+    let kernels = check(&model, &[2, 3, 24, 20], "the net");
+    // Sums of rows stay f32.
+    for sensitive in ["softmax_f32", "row_norm_f32"] {
+        assert!(kernels.iter().any(|k| k.starts_with(sensitive)), "{sensitive}: {kernels:?}");
+    }
+}
+
+#[test]
+fn accuracy_is_f32_to_the_last_bit() {
+    let (model, x) = (network("1"), Numbers(5).tensor(&[1, 3, 24, 20]));
+    let (wanted, _) = run(compile(&model, &with(&[(MODE, "ACCURACY"), (HINT, "f32")])), &x);
+    for hint in ["dynamic", "undefined"] {
+        let (found, kernels) = run(compile(&model, &with(&[(MODE, "ACCURACY"), (HINT, hint)])), &x);
+        assert!(kernels.iter().all(|k| !k.contains("bf16")), "{kernels:?}");
+        assert_eq!(found, wanted);
+    }
+    let own = with(&[(MODE, "ACCURACY")]);
+    let compiled = carafe_device::Device::compile(&carafe_cpu::CpuDevice::default(), &model, &own).unwrap();
+    assert_eq!(compiled.property(HINT).unwrap(), "dynamic");
+    assert_eq!(run(compiled, &x).0, wanted);
+}
+
+#[test]
+fn the_default_is_the_type_that_is_multiplied_fastest() {
+    let device = carafe_cpu::CpuDevice::default();
+    let fast = Kinds::Bf16.is_fast(Isa::best());
+    let wanted = if fast { "bf16" } else { "f32" };
+    let table = carafe_device::Device::properties(&device);
+    assert_eq!(table.iter().find(|p| p.name == HINT).unwrap().default, wanted);
+    let of = |pairs: &[(&str, &str)]| {
+        let compiled = carafe_device::Device::compile(&device, &network("1"), &with(pairs)).unwrap();
+        let (_, kernels) = run(compiled.clone(), &Numbers(5).tensor(&[1, 3, 24, 20]));
+        (compiled.property(HINT).unwrap(), kernels.iter().any(|k| k.contains("bf16")))
+    };
+    assert_eq!(of(&[]), (wanted.to_string(), fast));
+    // A type without instructions counts as none.
+    assert_eq!(of(&[(HINT, "f16")]).1, fast);
+    // An explicit type wins over the mode.
+    assert_eq!(of(&[(HINT, "bf16"), (MODE, "ACCURACY")]).1, is_native());
+    assert!(!of(&[(HINT, "f32")]).1 && !of(&[(HINT, "dynamic")]).1);
+    let words = carafe_device::Device::metric(&device, "OPTIMIZATION_CAPABILITIES").unwrap();
+    assert_eq!(words.split(' ').any(|w| w == "BF16"), fast, "{words}");
+}
+
+#[test]
+fn a_type_that_is_none_for_arithmetic_is_refused() {
+    let device = carafe_cpu::CpuDevice::default();
+    let e = carafe_device::Device::compile(&device, &network("1"), &with(&[(HINT, "i8")])).err().unwrap().to_string();
+    assert!(e.contains(HINT) && e.contains("bf16") && e.contains("i8"), "{e}");
+}
+
+#[test]
+fn an_exported_model_gives_the_same_numbers_in_bf16() {
+    let (model, x) = (network("1"), Numbers(5).tensor(&[1, 3, 24, 20]));
+    let properties = with(&[(HINT, "bf16")]);
+    let compiled = compile(&model, &properties);
+    let mut blob = vec![];
+    compiled.export(&mut blob).unwrap();
+    let bytes = carafe_tensor::SharedBytes::from_vec(blob);
+    let device = carafe_cpu::CpuDevice::default();
+    let again = carafe_device::Device::import(&device, bytes, &carafe_ops::registry(), &properties).unwrap();
+    assert_eq!(run(again, &x).0, run(compiled, &x).0);
+}
