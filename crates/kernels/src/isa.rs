@@ -104,6 +104,16 @@ impl Isa {
         Isa::available().chain([Isa::TileTwin])
     }
 
+    /// Whether products of bf16 and bytes run in tile registers.
+    pub fn has_tiles(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Amx(_) => true,
+            Isa::TileTwin => true,
+            _ => false,
+        }
+    }
+
     /// Whether floats are those of the compiler's baseline.
     pub(crate) fn is_plain(self) -> bool {
         matches!(self, Isa::Scalar | Isa::TileTwin)
