@@ -1,7 +1,7 @@
 //! Products whose results tell what tile registers did, and what happens between tiles.
 
 use super::twin::Twin;
-use crate::{Conv, ConvShape, Exec, Finish, Gemm, Isa, Numbers, Pool, PoolOptions, Scratch, Tile};
+use crate::{Act, Addend, Conv, ConvShape, Exec, Finish, Gemm, Isa, Numbers, Pool, PoolOptions, Scratch, Tile};
 use crate::{TypedEpilogue, TypedOut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,7 +52,18 @@ fn ended(isa: Isa, numbers: Numbers, [m, n, cells]: [usize; 3], finish: Option<&
         _ => gemm.pack_bf16(&r.halves(k * n), false, &mut packed),
     }
     let (a, mut out) = (r.cells(numbers, m * (cells + 1)), vec![77.0; m * n]);
-    let (to, epilogue) = (TypedOut::F32(&mut out), TypedEpilogue { finish, ..TypedEpilogue::default() });
+    // Sums of every tile meet numbers of their own row and column.
+    let numbers_of = |count: usize, unit: f32| (0..count).map(|i| (i % 29) as f32 * unit).collect::<Vec<f32>>();
+    let (scale, bias, add) = (numbers_of(n, 0.25), numbers_of(n, 3.0), numbers_of(m * n, -7.0));
+    let epilogue = TypedEpilogue {
+        scale: Some(&scale),
+        bias: Some(&bias),
+        add: Some(Addend::F32(&add, n)),
+        act: Act::Relu,
+        finish,
+        ..TypedEpilogue::default()
+    };
+    let to = TypedOut::F32(&mut out);
     alone(isa, |exec| {
         gemm.run_typed(exec, numbers, (m, &a, cells + 1), &packed, to, n, &epilogue);
     });
