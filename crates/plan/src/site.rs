@@ -24,6 +24,8 @@ pub struct Port {
     pub constant: Option<Tensor>,
     /// The steps on which its numbers lie. Such a value may be read and written as u8.
     pub grid: Option<Grid>,
+    /// Outputs: whether somebody who computes with integers reads it.
+    pub wants_bytes: bool,
     /// Weights that the model stores as integers. A unit whose data lies on no grid sees them as a constant, and so does one
     /// whose builder declined them.
     pub integers: Option<Integers>,
