@@ -191,23 +191,12 @@ impl<'a> Lines<'a> {
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use super::{BLOCK, BytesEpilogue, DepthwiseBytes, Lines, TAPS};
-    use std::arch::x86_64::*;
 
-    /// Four sums of sixteen channels; sum `j` has channels `4 j` to `4 j + 3` of each lane of sixteen.
-    type Sums = [__m512i; 4];
-
-    /// Scale, bias and limits of a block of channels.
-    struct Ends {
-        scale: [__m512; 4],
-        bias: [__m512; 4],
-        low: __m512,
-        high: __m512,
-        zero: __m512i,
-    }
+    /// Channels that half of a register holds.
+    const HALF: usize = BLOCK / 2;
 
     /// # Safety
     /// AVX-512 with VNNI; the lengths are as `run` checks them.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
     pub(super) unsafe fn row(
         conv: &DepthwiseBytes,
         lines: &Lines<'_>,
@@ -216,166 +205,241 @@ mod avx512 {
         stride: usize,
         epilogue: &BytesEpilogue,
     ) {
-        let width = conv.shape.kernel[2];
         for block in 0..conv.blocks() {
             let start = block * BLOCK;
             let channels = (conv.shape.in_channels - start).min(BLOCK);
-            let mask = if channels == BLOCK { !0 } else { (1u64 << channels) - 1 };
-            let ends = ends(epilogue, start, channels);
-            let weights = &packed[block * width * conv.groups * TAPS * BLOCK..];
-            let sliding = conv.shape.stride[2] == 1 && conv.shape.dilation[2] == 1 && conv.groups == 1;
+            let weights = &packed[block * conv.shape.kernel[2] * conv.groups * TAPS * BLOCK..];
             // SAFETY: the caller's promise is passed on.
             unsafe {
-                match (width, conv.shape.kernel[1]) {
-                    (3, 3) if sliding => slide::<3, 3>(conv, lines, weights, start, mask, &ends, out, stride),
-                    (3, _) if sliding => slide::<3, 0>(conv, lines, weights, start, mask, &ends, out, stride),
-                    (5, _) if sliding => slide::<5, 0>(conv, lines, weights, start, mask, &ends, out, stride),
-                    (_, 3) => jump::<3>(conv, lines, weights, start, mask, &ends, out, stride),
-                    _ => jump::<0>(conv, lines, weights, start, mask, &ends, out, stride),
+                match channels <= HALF {
+                    true => narrow::block(conv, lines, weights, [start, channels], epilogue, out, stride),
+                    false => wide::block(conv, lines, weights, [start, channels], epilogue, out, stride),
                 }
             }
         }
     }
 
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    fn ends(e: &BytesEpilogue, start: usize, channels: usize) -> Ends {
-        let (mut scale, mut bias) = ([[0f32; 16]; 4], [[0f32; 16]; 4]);
-        for c in 0..channels {
-            let (lane, sum, quarter) = (c / 16, c % 16 / 4, c % 4);
-            scale[sum][lane * 4 + quarter] = e.scale[start + c];
-            bias[sum][lane * 4 + quarter] = e.bias[start + c];
-        }
-        // SAFETY: arrays of sixteen numbers.
-        let load = |a: &[f32; 16]| unsafe { _mm512_loadu_ps(a.as_ptr()) };
-        Ends {
-            scale: [load(&scale[0]), load(&scale[1]), load(&scale[2]), load(&scale[3])],
-            bias: [load(&bias[0]), load(&bias[1]), load(&bias[2]), load(&bias[3])],
-            low: _mm512_set1_ps(e.low),
-            high: _mm512_set1_ps(e.high),
-            zero: _mm512_set1_epi32(e.zero),
-        }
-    }
+    /// The functions over registers of one width, whose instructions are known by the names that follow.
+    macro_rules! functions {
+        () => {
+            /// Four sums of lanes of sixteen channels; sum `j` has channels `4 j` to `4 j + 3` of each.
+            type Sums = [Ints; 4];
 
-    /// Up to four rows of a column, four bytes of a channel beside one another. `H` is the height of the filter where it is known
-    /// beforehand, or 0.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    #[inline]
-    unsafe fn woven<const H: usize>(
-        conv: &DepthwiseBytes,
-        lines: &Lines<'_>,
-        group: usize,
-        column: usize,
-        start: usize,
-        mask: u64,
-    ) -> Sums {
-        let mut rows = [_mm512_setzero_si512(); TAPS];
-        let count = if H > 0 { H } else { (conv.shape.kernel[1] - group * TAPS).min(TAPS) };
-        for (k, row) in rows.iter_mut().enumerate().take(count) {
-            let pixel = lines.at(conv, group * TAPS + k, column);
-            // SAFETY: the pixel has the channels of the mask.
-            *row = unsafe { _mm512_maskz_loadu_epi8(mask, pixel.as_ptr().add(start).cast()) };
-        }
-        let (low, high) = (_mm512_unpacklo_epi8(rows[0], rows[1]), _mm512_unpackhi_epi8(rows[0], rows[1]));
-        let (low2, high2) = (_mm512_unpacklo_epi8(rows[2], rows[3]), _mm512_unpackhi_epi8(rows[2], rows[3]));
-        [
-            _mm512_unpacklo_epi16(low, low2),
-            _mm512_unpackhi_epi16(low, low2),
-            _mm512_unpacklo_epi16(high, high2),
-            _mm512_unpackhi_epi16(high, high2),
-        ]
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-    #[inline]
-    unsafe fn add(sums: &mut Sums, woven: &Sums, weights: *const i8) {
-        for j in 0..4 {
-            // SAFETY: the weights of a column follow.
-            let w = unsafe { _mm512_loadu_si512(weights.add(j * BLOCK).cast()) };
-            sums[j] = _mm512_dpbusd_epi32(sums[j], woven[j], w);
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-    #[inline]
-    unsafe fn store(sums: &Sums, ends: &Ends, mask: u64, to: *mut u8) {
-        let mut steps = *sums;
-        for j in 0..4 {
-            let x = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[j]), ends.scale[j], ends.bias[j]);
-            let x = _mm512_min_ps(_mm512_max_ps(x, ends.low), ends.high);
-            steps[j] = _mm512_add_epi32(_mm512_cvtps_epi32(x), ends.zero);
-        }
-        let (a, b) = (_mm512_packs_epi32(steps[0], steps[1]), _mm512_packs_epi32(steps[2], steps[3]));
-        let bytes = _mm512_packus_epi16(a, b);
-        // SAFETY: the output has the channels of the mask.
-        unsafe {
-            match mask {
-                u64::MAX => _mm512_storeu_si512(to.cast(), bytes),
-                _ => _mm512_mask_storeu_epi8(to.cast(), mask, bytes),
+            /// Scale, bias and limits of a block of channels.
+            struct Ends {
+                scale: [Floats; 4],
+                bias: [Floats; 4],
+                low: Floats,
+                high: Floats,
+                zero: Ints,
             }
-        }
-    }
 
-    /// Windows that follow one another: each woven column is added to all outputs above it.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
-    unsafe fn slide<const W: usize, const H: usize>(
-        conv: &DepthwiseBytes,
-        lines: &Lines<'_>,
-        weights: &[i8],
-        start: usize,
-        mask: u64,
-        ends: &Ends,
-        out: &mut [u8],
-        stride: usize,
-    ) {
-        let columns = conv.shape.out_spatial()[2];
-        let mut sums = [[_mm512_setzero_si512(); 4]; W];
-        for i in 0..columns + W - 1 {
-            let column = i.wrapping_sub(conv.shape.pad_begin[2]);
-            // SAFETY: pixels, weights and outputs are there, as `run` has checked.
-            unsafe {
-                let woven = woven::<H>(conv, lines, 0, column, start, mask);
-                // The column is tap `W - 1 - j` of the j-th window that is open.
-                for j in 0..W {
-                    add(&mut sums[j], &woven, weights.as_ptr().add((W - 1 - j) * TAPS * BLOCK));
-                }
-                if i + 1 >= W {
-                    store(&sums[0], ends, mask, out.as_mut_ptr().add((i + 1 - W) * stride + start));
-                }
-            }
-            for j in 1..W {
-                sums[j - 1] = sums[j];
-            }
-            sums[W - 1] = [_mm512_setzero_si512(); 4];
-        }
-    }
-
-    /// Windows that lie apart.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
-    unsafe fn jump<const H: usize>(
-        conv: &DepthwiseBytes,
-        lines: &Lines<'_>,
-        weights: &[i8],
-        start: usize,
-        mask: u64,
-        ends: &Ends,
-        out: &mut [u8],
-        stride: usize,
-    ) {
-        let s = &conv.shape;
-        for x in 0..s.out_spatial()[2] {
-            let mut sums = [_mm512_setzero_si512(); 4];
-            for kx in 0..s.kernel[2] {
-                let column = (x * s.stride[2] + kx * s.dilation[2]).wrapping_sub(s.pad_begin[2]);
-                for group in 0..conv.groups {
-                    // SAFETY: as above.
-                    unsafe {
-                        let woven = woven::<H>(conv, lines, group, column, start, mask);
-                        add(&mut sums, &woven, weights.as_ptr().add((kx * conv.groups + group) * TAPS * BLOCK));
+            /// Channels of a row from `start` on.
+            ///
+            /// # Safety
+            /// AVX-512 with VNNI; the lengths are as `run` checks them.
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
+            pub(super) unsafe fn block(
+                conv: &DepthwiseBytes,
+                lines: &Lines<'_>,
+                weights: &[i8],
+                [start, channels]: [usize; 2],
+                epilogue: &BytesEpilogue,
+                out: &mut [u8],
+                stride: usize,
+            ) {
+                let mask = if channels == WIDTH { !0 } else { (1 << channels) - 1 };
+                let ends = ends(epilogue, start, channels);
+                let sliding = conv.shape.stride[2] == 1 && conv.shape.dilation[2] == 1 && conv.groups == 1;
+                // SAFETY: the caller's promise is passed on.
+                unsafe {
+                    match (conv.shape.kernel[2], conv.shape.kernel[1]) {
+                        (3, 3) if sliding => slide::<3, 3>(conv, lines, weights, start, mask, &ends, out, stride),
+                        (3, _) if sliding => slide::<3, 0>(conv, lines, weights, start, mask, &ends, out, stride),
+                        (5, _) if sliding => slide::<5, 0>(conv, lines, weights, start, mask, &ends, out, stride),
+                        (_, 3) => jump::<3>(conv, lines, weights, start, mask, &ends, out, stride),
+                        _ => jump::<0>(conv, lines, weights, start, mask, &ends, out, stride),
                     }
                 }
             }
-            // SAFETY: as above.
-            unsafe { store(&sums, ends, mask, out.as_mut_ptr().add(x * stride + start)) };
-        }
+
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            fn ends(e: &BytesEpilogue, start: usize, channels: usize) -> Ends {
+                let (mut scale, mut bias) = ([[0f32; 16]; 4], [[0f32; 16]; 4]);
+                for c in 0..channels {
+                    let (lane, sum, quarter) = (c / 16, c % 16 / 4, c % 4);
+                    scale[sum][lane * 4 + quarter] = e.scale[start + c];
+                    bias[sum][lane * 4 + quarter] = e.bias[start + c];
+                }
+                // SAFETY: arrays of as many numbers, or more.
+                let load = |a: &[f32; 16]| unsafe { loadu_ps(a.as_ptr()) };
+                Ends {
+                    scale: [load(&scale[0]), load(&scale[1]), load(&scale[2]), load(&scale[3])],
+                    bias: [load(&bias[0]), load(&bias[1]), load(&bias[2]), load(&bias[3])],
+                    low: set1_ps(e.low),
+                    high: set1_ps(e.high),
+                    zero: set1_epi32(e.zero),
+                }
+            }
+
+            /// Up to four rows of a column, four bytes of a channel beside one another. `H` is the height of the filter where it is
+            /// known beforehand, or 0.
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            #[inline]
+            unsafe fn woven<const H: usize>(
+                conv: &DepthwiseBytes,
+                lines: &Lines<'_>,
+                group: usize,
+                column: usize,
+                start: usize,
+                mask: Mask,
+            ) -> Sums {
+                let mut rows = [setzero(); TAPS];
+                let count = if H > 0 { H } else { (conv.shape.kernel[1] - group * TAPS).min(TAPS) };
+                for (k, row) in rows.iter_mut().enumerate().take(count) {
+                    let pixel = lines.at(conv, group * TAPS + k, column);
+                    // SAFETY: the pixel has the channels of the mask.
+                    *row = unsafe { maskz_loadu_epi8(mask, pixel.as_ptr().add(start).cast()) };
+                }
+                let (low, high) = (unpacklo_epi8(rows[0], rows[1]), unpackhi_epi8(rows[0], rows[1]));
+                let (low2, high2) = (unpacklo_epi8(rows[2], rows[3]), unpackhi_epi8(rows[2], rows[3]));
+                [
+                    unpacklo_epi16(low, low2),
+                    unpackhi_epi16(low, low2),
+                    unpacklo_epi16(high, high2),
+                    unpackhi_epi16(high, high2),
+                ]
+            }
+
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+            #[inline]
+            unsafe fn add(sums: &mut Sums, woven: &Sums, weights: *const i8) {
+                for j in 0..4 {
+                    // SAFETY: the weights of a column follow.
+                    let w = unsafe { loadu(weights.add(j * BLOCK).cast()) };
+                    sums[j] = dpbusd_epi32(sums[j], woven[j], w);
+                }
+            }
+
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+            #[inline]
+            unsafe fn store(sums: &Sums, ends: &Ends, mask: Mask, to: *mut u8) {
+                let mut steps = *sums;
+                for j in 0..4 {
+                    let x = fmadd_ps(cvtepi32_ps(sums[j]), ends.scale[j], ends.bias[j]);
+                    let x = min_ps(max_ps(x, ends.low), ends.high);
+                    steps[j] = add_epi32(cvtps_epi32(x), ends.zero);
+                }
+                let bytes = packus_epi16(packs_epi32(steps[0], steps[1]), packs_epi32(steps[2], steps[3]));
+                // SAFETY: the output has the channels of the mask.
+                unsafe {
+                    match mask {
+                        Mask::MAX => storeu(to.cast(), bytes),
+                        _ => mask_storeu_epi8(to.cast(), mask, bytes),
+                    }
+                }
+            }
+
+            /// Windows that follow one another: each woven column is added to all outputs above it.
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
+            unsafe fn slide<const W: usize, const H: usize>(
+                conv: &DepthwiseBytes,
+                lines: &Lines<'_>,
+                weights: &[i8],
+                start: usize,
+                mask: Mask,
+                ends: &Ends,
+                out: &mut [u8],
+                stride: usize,
+            ) {
+                let columns = conv.shape.out_spatial()[2];
+                let mut sums = [[setzero(); 4]; W];
+                for i in 0..columns + W - 1 {
+                    let column = i.wrapping_sub(conv.shape.pad_begin[2]);
+                    // SAFETY: pixels, weights and outputs are there, as `run` has checked.
+                    unsafe {
+                        let woven = woven::<H>(conv, lines, 0, column, start, mask);
+                        // The column is tap `W - 1 - j` of the j-th window that is open.
+                        for j in 0..W {
+                            add(&mut sums[j], &woven, weights.as_ptr().add((W - 1 - j) * TAPS * BLOCK));
+                        }
+                        if i + 1 >= W {
+                            store(&sums[0], ends, mask, out.as_mut_ptr().add((i + 1 - W) * stride + start));
+                        }
+                    }
+                    for j in 1..W {
+                        sums[j - 1] = sums[j];
+                    }
+                    sums[W - 1] = [setzero(); 4];
+                }
+            }
+
+            /// Windows that lie apart.
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
+            unsafe fn jump<const H: usize>(
+                conv: &DepthwiseBytes,
+                lines: &Lines<'_>,
+                weights: &[i8],
+                start: usize,
+                mask: Mask,
+                ends: &Ends,
+                out: &mut [u8],
+                stride: usize,
+            ) {
+                let s = &conv.shape;
+                for x in 0..s.out_spatial()[2] {
+                    let mut sums = [setzero(); 4];
+                    for kx in 0..s.kernel[2] {
+                        let column = (x * s.stride[2] + kx * s.dilation[2]).wrapping_sub(s.pad_begin[2]);
+                        for group in 0..conv.groups {
+                            // SAFETY: as above.
+                            unsafe {
+                                let woven = woven::<H>(conv, lines, group, column, start, mask);
+                                add(&mut sums, &woven, weights.as_ptr().add((kx * conv.groups + group) * TAPS * BLOCK));
+                            }
+                        }
+                    }
+                    // SAFETY: as above.
+                    unsafe { store(&sums, ends, mask, out.as_mut_ptr().add(x * stride + start)) };
+                }
+            }
+        };
+    }
+
+    mod wide {
+        use super::super::{BLOCK, BytesEpilogue, DepthwiseBytes, Lines, TAPS};
+        use std::arch::x86_64::{
+            __m512 as Floats, __m512i as Ints, __mmask64 as Mask, _mm512_add_epi32 as add_epi32,
+            _mm512_cvtepi32_ps as cvtepi32_ps, _mm512_cvtps_epi32 as cvtps_epi32, _mm512_dpbusd_epi32 as dpbusd_epi32,
+            _mm512_fmadd_ps as fmadd_ps, _mm512_loadu_ps as loadu_ps, _mm512_loadu_si512 as loadu,
+            _mm512_mask_storeu_epi8 as mask_storeu_epi8, _mm512_maskz_loadu_epi8 as maskz_loadu_epi8,
+            _mm512_max_ps as max_ps, _mm512_min_ps as min_ps, _mm512_packs_epi32 as packs_epi32,
+            _mm512_packus_epi16 as packus_epi16, _mm512_set1_epi32 as set1_epi32, _mm512_set1_ps as set1_ps,
+            _mm512_setzero_si512 as setzero, _mm512_storeu_si512 as storeu, _mm512_unpackhi_epi8 as unpackhi_epi8,
+            _mm512_unpackhi_epi16 as unpackhi_epi16, _mm512_unpacklo_epi8 as unpacklo_epi8,
+            _mm512_unpacklo_epi16 as unpacklo_epi16,
+        };
+
+        const WIDTH: usize = BLOCK;
+        functions!();
+    }
+
+    mod narrow {
+        use super::super::{BLOCK, BytesEpilogue, DepthwiseBytes, Lines, TAPS};
+        use super::HALF;
+        use std::arch::x86_64::{
+            __m256 as Floats, __m256i as Ints, __mmask32 as Mask, _mm256_add_epi32 as add_epi32,
+            _mm256_cvtepi32_ps as cvtepi32_ps, _mm256_cvtps_epi32 as cvtps_epi32, _mm256_dpbusd_epi32 as dpbusd_epi32,
+            _mm256_fmadd_ps as fmadd_ps, _mm256_loadu_ps as loadu_ps, _mm256_loadu_si256 as loadu,
+            _mm256_mask_storeu_epi8 as mask_storeu_epi8, _mm256_maskz_loadu_epi8 as maskz_loadu_epi8,
+            _mm256_max_ps as max_ps, _mm256_min_ps as min_ps, _mm256_packs_epi32 as packs_epi32,
+            _mm256_packus_epi16 as packus_epi16, _mm256_set1_epi32 as set1_epi32, _mm256_set1_ps as set1_ps,
+            _mm256_setzero_si256 as setzero, _mm256_storeu_si256 as storeu, _mm256_unpackhi_epi8 as unpackhi_epi8,
+            _mm256_unpackhi_epi16 as unpackhi_epi16, _mm256_unpacklo_epi8 as unpacklo_epi8,
+            _mm256_unpacklo_epi16 as unpacklo_epi16,
+        };
+
+        const WIDTH: usize = HALF;
+        functions!();
     }
 }

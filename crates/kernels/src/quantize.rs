@@ -111,24 +111,16 @@ pub fn weave_planes(exec: &Exec<'_>, from: &[u8], [images, channels, pixels]: [u
         let start = image * pixels;
         // SAFETY: parts are disjoint.
         let to = unsafe { out.part((start + range.start) * 4..(start + range.end) * 4) };
-        let none: &[u8] = &[];
-        let each = |c: usize| if c < channels { plane(c) } else { none };
-        let (a, b, c, d) = (each(0), each(1), each(2), each(3));
-        // SAFETY: the body is safe code.
-        unsafe {
-            dispatch!(exec.isa, <'a, S>(a: &'a [u8], b: &'a [u8], c: &'a [u8], d: &'a [u8], to: &'a mut [u8]) {
-                let _ = S::N;
-                if b.len() == a.len() && c.len() == a.len() && d.is_empty() {
-                    for (i, pixel) in to.chunks_exact_mut(4).enumerate().take(a.len()) {
-                        pixel.copy_from_slice(&[a[i], b[i], c[i], 0]);
-                    }
-                } else {
-                    let at = |plane: &[u8], i: usize| plane.get(i).copied().unwrap_or(0);
-                    for (i, pixel) in to.chunks_exact_mut(4).enumerate() {
-                        pixel.copy_from_slice(&[at(a, i), at(b, i), at(c, i), at(d, i)]);
-                    }
-                }
-            })
+        #[cfg(target_arch = "x86_64")]
+        if exec.isa.avx512().is_some() {
+            let planes = &from[image * channels * pixels..][..channels * pixels];
+            // SAFETY: the level is there; planes and pixels were checked.
+            return unsafe { avx512::weave(planes, pixels, range.start, to) };
+        }
+        for (i, pixel) in to.chunks_exact_mut(4).enumerate() {
+            for (c, byte) in pixel.iter_mut().enumerate() {
+                *byte = if c < channels { plane(c)[i] } else { 0 };
+            }
         }
     });
 }
@@ -209,6 +201,24 @@ mod avx512 {
                 let x = unsafe { _mm512_maskz_loadu_ps(mask, planes.as_ptr().add(c * pixels + start + i)) };
                 let shift = _mm_cvtsi32_si128(8 * c as i32);
                 cells = _mm512_or_si512(cells, _mm512_sll_epi32(steps(q, x), shift));
+            }
+            // SAFETY: as above.
+            unsafe { _mm512_mask_storeu_epi32(to.as_mut_ptr().add(4 * i).cast(), mask, cells) };
+        }
+    }
+
+    /// # Safety
+    /// As for `planes`.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    pub(super) unsafe fn weave(planes: &[u8], pixels: usize, start: usize, to: &mut [u8]) {
+        for i in (0..to.len() / 4).step_by(16) {
+            let mask = mask_of(to.len() / 4 - i);
+            let mut cells = _mm512_setzero_si512();
+            for c in 0..planes.len() / pixels {
+                // SAFETY: the mask leaves out what is not there.
+                let x = unsafe { _mm_maskz_loadu_epi8(mask, planes.as_ptr().add(c * pixels + start + i).cast()) };
+                let shift = _mm_cvtsi32_si128(8 * c as i32);
+                cells = _mm512_or_si512(cells, _mm512_sll_epi32(_mm512_cvtepu8_epi32(x), shift));
             }
             // SAFETY: as above.
             unsafe { _mm512_mask_storeu_epi32(to.as_mut_ptr().add(4 * i).cast(), mask, cells) };

@@ -27,6 +27,8 @@ pub struct Port {
     pub grid: Option<Grid>,
     /// Outputs: the type in which those who read it would rather have it, when that is a narrower float than the model's.
     pub preferred: Option<ElementType>,
+    /// Outputs: whether somebody who computes with integers reads it.
+    pub wants_bytes: bool,
     /// Weights that the model stores as integers. A unit whose data lies on no grid sees them as a constant, and so does one
     /// whose builder declined them.
     pub integers: Option<Integers>,

@@ -2,14 +2,14 @@
 //! number on a grid is a table of 256 bytes.
 
 use super::elements::{aligned, common_layout, fits_channels_last, names, program};
-use super::leave::rounding;
+use super::quantized::quantizer_of;
 use super::{Built, Cpu, Io, Port, Site, Step};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::eltwise::{BytesElements, BytesInput, BytesOutput};
 use carafe_kernels::reduce::{MOST_PIXELS, mean_bytes};
 use carafe_kernels::{Numbers, Quantizer, map_bytes, map_bytes_in_place};
 use carafe_ops::reduce::ReduceMean;
-use carafe_plan::{Form, Grid, Layout, Source};
+use carafe_plan::{Form, Grid, Layout};
 use carafe_tensor::ElementType;
 
 /// Inputs that a step takes.
@@ -27,24 +27,12 @@ pub(super) fn group(site: &Site<'_>) -> Result<Option<Built>> {
     if !f32s || site.inputs.len() >= MOST || !Numbers::U8I8.is_fast(site.cx.isa) {
         return Ok(None);
     }
-    // The last rounding is how the result is stored.
-    let end = site.epilogue.len() - 1;
-    let last = site.epilogue[end].sources.as_slice();
-    let to = out.grid.and_then(|_| rounding(site.epilogue[end].elt)).map(|trip| trip.quantizer);
-    let reads_bytes = site.inputs.iter().any(is_bytes);
-    let (to, ops) = match (to, last) {
-        (Some(to), [Source::Result(r)]) if *r + 1 == end => (Some(to), &site.epilogue[..end]),
-        // Nothing but the rounding.
-        (Some(to), [Source::Input(_)]) if end == 0 => (Some(to), &site.epilogue[..0]),
-        _ => (None, site.epilogue),
-    };
-    if !reads_bytes && to.is_none() {
+    // Numbers are rounded as the operations say, and are steps then.
+    let to = out.grid.filter(|_| out.wants_bytes).map(quantizer_of);
+    if !site.inputs.iter().any(is_bytes) && to.is_none() {
         return Ok(None);
     }
-    let (program, reads) = match ops.is_empty() {
-        true => (carafe_kernels::eltwise::Program::same(), vec![0]),
-        false => program(ops, None, &site.inputs),
-    };
+    let (program, reads) = program(site.epilogue, None, &site.inputs);
     let layout = match reads.iter().all(|&i| fits_channels_last(&site.inputs[i], out)) {
         true => common_layout(site, &reads),
         false => Layout::PLAIN,

@@ -42,6 +42,10 @@ pub(super) struct Leave {
     pub(super) scale: Vec<f32>,
     pub(super) bias: Vec<f32>,
     pub(super) round_trip: Option<RoundTrip>,
+    /// Of each column, behind the rounding; empty when there is none.
+    pub(super) offset: Vec<f32>,
+    /// The largest number of each column before it is stored; empty when there is none.
+    most: Vec<f32>,
     pub(super) add: Option<(usize, Stored)>,
     pub(super) add_last: bool,
     pub(super) act: Act,
@@ -55,7 +59,7 @@ pub(super) struct Leave {
 }
 
 // How numbers are rounded to a grid, as bytes from 0 on.
-pub(super) fn rounding(elt: Elt) -> Option<RoundTrip> {
+fn rounding(elt: Elt) -> Option<RoundTrip> {
     match elt {
         Elt::RoundTrip(r) => {
             let (low, high) = (r.low - r.zero, r.high - r.zero);
@@ -88,6 +92,8 @@ impl Leave {
             scale,
             bias,
             round_trip: None,
+            offset: vec![],
+            most: vec![],
             add: None,
             add_last: false,
             act: Act::None,
@@ -106,15 +112,22 @@ impl Leave {
                 end -= 1;
             }
         }
+        // Integers have a scale; sums of bf16 are real numbers already.
+        let integers = !leave.scale.is_empty();
         let mut done = 0;
         while done < end && leave.take(site, done, axis, layout, reads) {
             done += 1;
+        }
+        if integers && leave.limit_columns(site, done..end, axis) {
+            done = end;
         }
         if done < end {
             leave.rest = Some(Rest::of(site, done..end, axis, layout, reads)?);
         }
         leave.name = leave.told();
-        leave.count_in_steps();
+        if integers {
+            leave.count_in_steps();
+        }
         Some(leave)
     }
 
@@ -130,41 +143,90 @@ impl Leave {
         };
         let bytes = self.add.is_none_or(|(_, stored)| matches!(stored, Stored::Bytes(_)));
         let in_order = self.add.is_none() || !self.add_last;
-        // Sums without a scale are real numbers already.
-        let scaled = !self.scale.is_empty();
-        if !scaled || self.rest.is_some() || !bytes || !in_order || limits[0].is_nan() || limits[1].is_nan() {
+        if self.rest.is_some() || !bytes || !in_order || limits[0].is_nan() || limits[1].is_nan() {
             return;
         }
         let unit = |q: &Quantizer| Quantizer { inverse: 1.0, shift: 0.0, ..*q };
+        // A sum stays one of real numbers: ties of it fall as the model says.
+        let result = if self.add.is_some() { (1.0, 0.0) } else { (to.inverse, to.shift) };
         let (by, plus) = match &mut self.round_trip {
-            None => (to.inverse, to.shift),
+            None => result,
             Some(trip) => {
                 let first = (trip.quantizer.inverse, trip.quantizer.shift);
                 trip.quantizer = unit(&trip.quantizer);
-                (trip.scale, trip.offset) = (trip.scale * to.inverse, trip.offset.mul_add(to.inverse, to.shift));
+                (trip.scale, trip.offset) = (trip.scale * result.0, trip.offset.mul_add(result.0, result.1));
                 first
             }
         };
         self.scale.iter_mut().for_each(|s| *s *= by);
         self.bias.iter_mut().for_each(|b| *b = b.mul_add(by, plus));
-        if let Some((_, Stored::Bytes(grid))) = &mut self.add {
-            grid.scale *= to.inverse;
-        }
+        self.offset.iter_mut().for_each(|x| *x *= result.0);
+        self.most.iter_mut().for_each(|x| *x = x.mul_add(to.inverse, to.shift).clamp(to.low, to.high));
         let [low, high] = limits.map(|x| x.mul_add(to.inverse, to.shift).clamp(to.low, to.high));
         self.act = Act::None;
-        self.to = Some(Quantizer { low, high, ..unit(&to) });
+        let quantizer = if self.add.is_some() { to } else { unit(&to) };
+        self.to = Some(Quantizer { low, high, ..quantizer });
     }
 
     /// Whether sums become bytes by scale, bias and limits alone, all in steps.
     pub(super) fn is_in_steps(&self) -> bool {
         let to = self.to.is_some_and(|q| q.inverse == 1.0 && q.shift == 0.0);
-        to && self.act == Act::None && self.round_trip.is_none() && self.add.is_none() && self.rest.is_none()
+        to && self.most.is_empty()
+            && self.act == Act::None
+            && self.round_trip.is_none()
+            && self.add.is_none()
+            && self.rest.is_none()
+    }
+
+    // The last operations before the rounding, where they only stretch and limit columns: limits are those of columns then.
+    fn limit_columns(&mut self, site: &Site<'_>, range: std::ops::Range<usize>, axis: usize) -> bool {
+        let shape = &site.outputs[0].shape;
+        let highest = match self.act {
+            Act::None | Act::Relu => f32::INFINITY,
+            Act::Clamp { min: 0.0, max } => max,
+            _ => return false,
+        };
+        let usual = self.to.is_some_and(|q| q.inverse.is_normal() && q.inverse > 0.0 && q.low <= q.high);
+        if range.is_empty() || !usual || self.round_trip.is_some() || self.add.is_some() {
+            return false;
+        }
+        let (mut stretch, mut most) = (vec![1f32; self.scale.len()], vec![highest; self.scale.len()]);
+        for k in range {
+            let op = &site.epilogue[k];
+            let ([Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)]) = op.sources[..] else {
+                return false;
+            };
+            let port = &site.inputs[i];
+            let fits = r == k && (is_scalar(&port.shape) || is_column_vector(&port.shape, shape, axis));
+            let Some(values) = port.floats().filter(|_| fits) else { return false };
+            for j in 0..most.len() {
+                let x = values[if values.len() == 1 { 0 } else { j }];
+                match op.elt {
+                    Elt::Binary(Binary::Multiply) if x.is_normal() && x > 0.0 => {
+                        stretch[j] *= x;
+                        most[j] *= x;
+                    }
+                    Elt::Binary(Binary::Minimum) if !x.is_nan() => most[j] = most[j].min(x),
+                    _ => return false,
+                }
+            }
+        }
+        for (j, x) in stretch.into_iter().enumerate() {
+            self.scale[j] *= x;
+            self.bias[j] *= x;
+        }
+        if self.act != Act::None {
+            self.act = Act::Relu;
+        }
+        self.most = most;
+        true
     }
 
     // One operation into the tiles, if it comes at the right time.
     fn take(&mut self, site: &Site<'_>, k: usize, axis: usize, layout: Layout, reads: &mut Vec<(usize, Form)>) -> bool {
         let (op, shape) = (&site.epilogue[k], &site.outputs[0].shape);
-        let untouched = self.round_trip.is_none() && self.add.is_none() && self.act == Act::None;
+        let bare = self.add.is_none() && self.act == Act::None;
+        let untouched = bare && self.round_trip.is_none();
         if let Some(trip) = rounding(op.elt) {
             let first = untouched && op.sources == [Source::Result(k)];
             if first {
@@ -189,12 +251,26 @@ impl Leave {
                 Elt::Binary(Binary::Multiply),
                 [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)],
             ) if *r == k && untouched => return self.scaled(&site.inputs[*i], shape, axis),
+            (
+                Elt::Binary(Binary::Multiply),
+                [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)],
+            ) if *r == k && bare && self.offset.is_empty() => {
+                // Steps of another width behind the rounding.
+                let factor = site.inputs[*i].floats().filter(|v| v.len() == 1).map(|v| v[0]);
+                let (Some(trip), Some(x)) = (&mut self.round_trip, factor) else { return false };
+                (trip.scale, trip.offset) = (trip.scale * x, trip.offset * x);
+                return true;
+            }
             _ => return false,
         };
         let port = &site.inputs[input];
         if is_scalar(&port.shape) || is_column_vector(&port.shape, shape, axis) {
-            let Some(values) = port.floats().filter(|_| untouched) else { return false };
-            for (j, b) in self.bias.iter_mut().enumerate() {
+            let Some(values) = port.floats().filter(|_| bare) else { return false };
+            if !untouched {
+                self.offset.resize(self.bias.len(), 0.0);
+            }
+            let column = if untouched { &mut self.bias } else { &mut self.offset };
+            for (j, b) in column.iter_mut().enumerate() {
                 let x = values[if values.len() == 1 { 0 } else { j }];
                 *b += if negative { -x } else { x };
             }
@@ -256,6 +332,8 @@ impl Leave {
             scale: (!self.scale.is_empty()).then_some(&self.scale),
             bias: Some(&self.bias),
             round_trip: self.round_trip,
+            offset: Some(&self.offset[..]).filter(|o| !o.is_empty()),
+            most: Some(&self.most[..]).filter(|m| !m.is_empty()),
             add,
             add_last: self.add_last,
             act: self.act,
@@ -277,6 +355,9 @@ impl Leave {
         let mut name = String::new();
         if self.round_trip.is_some() {
             name += "+round";
+        }
+        if !self.offset.is_empty() {
+            name += "+bias";
         }
         if self.add.is_some() {
             name += "+add";

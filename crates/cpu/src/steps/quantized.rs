@@ -56,7 +56,7 @@ pub(crate) fn between(from: ElementType, to: ElementType, grid: Grid) -> Option<
 }
 
 // Numbers that lie on the grid already.
-fn quantizer_of(grid: Grid) -> Quantizer {
+pub(super) fn quantizer_of(grid: Grid) -> Quantizer {
     let zero = f32::from(grid.zero);
     Quantizer { inverse: 1.0 / grid.scale, shift: 0.0, low: -zero, high: 255.0 - zero, zero: grid.zero.into() }
 }

@@ -2,7 +2,7 @@
 //! makes no sense, which runs as it is written.
 
 use crate::integers::{
-    Style, add, bias, check, constant, convolution, fake, has_integers, input, number, rounded, weights,
+    Style, add, bias, check, constant, convolution, fake, grouped, has_integers, input, number, rounded, weights,
 };
 use crate::nets::{Numbers, ints};
 use carafe_graph::{EvalCx, InferCx, Model, Op, Result, Value};
@@ -73,7 +73,9 @@ fn sums_and_products_of_bytes_with_repeated_operands() {
         let y = add(&mut m, Multiply::default(), &[y, a]);
         let y = rounded(&mut m, y, style, 0.03, 128.0);
         let y = layer(&mut m, n, y, style, [16, 8], 0.02);
+        // Outputs of the model are no part of what follows them.
         m.result("a", a).unwrap();
+        m.result("b", b).unwrap();
         m.result("y", y).unwrap();
         let kernels = check(&m, &[n.tensor(&[1, 8, 6, 10])], 0.09);
         has_bytes(&kernels, "elementwise");
@@ -168,6 +170,30 @@ fn weights_whose_axes_are_put_in_order_stay_integers() {
     m.result("y", y).unwrap();
     let kernels = check(&m, &[n.tensor(&[1, 8, 6, 10])], 1e-3);
     has_integers(&kernels, "conv_gemm");
+}
+
+#[test]
+fn data_quantized_by_channels_in_front_of_a_depthwise_layer() {
+    let n = &mut Numbers(42);
+    let mut m = Model::new("m");
+    let x = start(&mut m, Style::Fake);
+    let w = weights(&mut m, n, Style::Fake, &[16, 8, 1, 1], 0);
+    let y = add(&mut m, convolution(&[1, 1], 1), &[x, w]);
+    let y = bias(&mut m, n, y, &[1, 16, 1, 1]);
+    let y = add(&mut m, carafe_ops::activation::Clamp { min: 0.0, max: 1.0 }, &[y]);
+    // One channel that was never used has a range of its own kind.
+    let high: Vec<f32> = (0..16).map(|c| if c == 5 { 0.00127 } else { 0.4 + 0.04 * c as f32 }).collect();
+    let low: Vec<f32> = (0..16).map(|c| if c == 5 { -0.00128 } else { 0.0 }).collect();
+    let high = constant(&mut m, Tensor::from_vec(&[1, 16, 1, 1], high).unwrap());
+    let low = constant(&mut m, Tensor::from_vec(&[1, 16, 1, 1], low).unwrap());
+    let y = add(&mut m, fake(256), &[y, low, high, low, high]);
+    let w = weights(&mut m, n, Style::Fake, &[16, 1, 1, 3, 3], 0);
+    let y = add(&mut m, grouped(&[3, 3], 1), &[y, w]);
+    let y = rounded(&mut m, y, Style::Fake, 0.01, 128.0);
+    m.result("y", y).unwrap();
+    let kernels = check(&m, &[n.tensor(&[1, 8, 6, 10])], 0.02);
+    has_integers(&kernels, "conv_gemm");
+    has_integers(&kernels, "conv_depthwise");
 }
 
 // Rounding by a scale, as files say it, before and behind a layer.

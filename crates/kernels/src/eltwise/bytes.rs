@@ -158,10 +158,6 @@ impl Buffers {
 }
 
 impl Program {
-    /// What goes in comes out.
-    pub fn same() -> Program {
-        Program::single(super::EltOp::Act(crate::Act::None))
-    }
     /// What becomes of each byte: the program of one input on the number that it stands for, as a step of the result.
     pub fn table(&self, isa: Isa, scale: f32, zero: u8, to: &Quantizer) -> [u8; 256] {
         assert!(self.inputs() == 1 && self.outputs() == 1, "a function of one number");

@@ -77,7 +77,7 @@ pub enum TypedOut<'a> {
     U8(&'a mut [u8], Quantizer),
 }
 
-/// Applied in this order: `sum * scale + bias` of the column, `round_trip`, the function and the sum with `add` (in the order of
+/// Applied in this order: `sum * scale + bias` of the column, `round_trip`, `offset` of the column, the function and the sum with `add` (in the order of
 /// `add_last`), `finish`, and the conversion to the type of the output.
 #[derive(Clone, Copy, Default)]
 pub struct TypedEpilogue<'a> {
@@ -86,6 +86,11 @@ pub struct TypedEpilogue<'a> {
     /// One number a column.
     pub bias: Option<&'a [f32]>,
     pub round_trip: Option<RoundTrip>,
+    /// One number a column, behind `round_trip`.
+    pub offset: Option<&'a [f32]>,
+    /// The largest number of a column, in steps. Only for integers that leave as bytes and count in steps: all quantizers have an
+    /// inverse of 1 and no shift, and there is neither a function nor a sum.
+    pub most: Option<&'a [f32]>,
     pub add: Option<Addend<'a>>,
     pub add_last: bool,
     pub act: Act,

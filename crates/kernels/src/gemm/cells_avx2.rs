@@ -154,7 +154,7 @@ unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
     unsafe {
         let l: &Leaving<'_> = &*task.leaving;
         let To::U8(to, quantizer) = l.to else { return leave_plain(task, sums, rows) };
-        if !l.is_in_steps() || l.round_trip.is_some() || l.adds() != [false; 2] {
+        if !l.is_in_steps() || !l.most.is_null() || l.round_trip.is_some() || l.adds() != [false; 2] {
             return leave_plain(task, sums, rows);
         }
         let scale = std::slice::from_raw_parts(l.scale.add(task.column), task.columns);

@@ -290,6 +290,7 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
             let column = task.column + v * LANES;
             let scale = if l.scale.is_null() { one } else { _mm512_maskz_loadu_ps(mask, l.scale.add(column)) };
             let bias = if l.bias.is_null() { zero } else { _mm512_maskz_loadu_ps(mask, l.bias.add(column)) };
+            let offset = if l.offset.is_null() { zero } else { _mm512_maskz_loadu_ps(mask, l.offset.add(column)) };
             for i in 0..rows {
                 let at = sums.add(i * SUMS + v * LANES);
                 let mut x = _mm512_load_ps(at);
@@ -304,6 +305,9 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
                     let y = _mm512_min_ps(y, _mm512_set1_ps(quantizer.high));
                     let y = _mm512_roundscale_ps::<0>(y);
                     x = _mm512_fmadd_ps(y, _mm512_set1_ps(trip.scale), _mm512_set1_ps(trip.offset));
+                }
+                if !l.offset.is_null() {
+                    x = _mm512_add_ps(x, offset);
                 }
                 if before {
                     x = _mm512_add_ps(x, add(task.row + i, column, mask));
@@ -347,31 +351,33 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
 /// Numbers that every element of a result in steps meets.
 struct Steps {
     low: __m512,
-    high: __m512,
     zero: __m512i,
     /// Least and largest number of the rounding between, its scale and offset.
     trip: [__m512; 4],
-    /// Scale and offset of the addend.
-    add: [__m512; 2],
+    /// Scale and offset of the addend, inverse and shift of the result.
+    add: [__m512; 4],
 }
 
 impl Steps {
     /// The bytes of sixteen sums, each as an integer.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
     #[inline]
-    fn of<const TRIP: bool, const ADD: bool>(&self, x: __m512, [scale, bias]: [__m512; 2], add: __m128i) -> __m512i {
+    fn of<const TRIP: bool, const ADD: bool>(&self, x: __m512, line: [__m512; 4], add: __m128i) -> __m512i {
+        let [scale, bias, offset_of_column, most] = line;
         let mut x = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_castps_si512(x)), scale, bias);
         if TRIP {
             let [low, high, scale, offset] = self.trip;
             let whole = _mm512_roundscale_ps::<0>(_mm512_min_ps(_mm512_max_ps(x, low), high));
-            x = _mm512_fmadd_ps(whole, scale, offset);
+            x = _mm512_add_ps(_mm512_fmadd_ps(whole, scale, offset), offset_of_column);
         }
         if ADD {
             let add = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(add));
-            x = _mm512_add_ps(x, _mm512_fmadd_ps(add, self.add[0], self.add[1]));
+            let [scale, offset, inverse, shift] = self.add;
+            x = _mm512_add_ps(x, _mm512_fmadd_ps(add, scale, offset));
+            x = _mm512_fmadd_ps(x, inverse, shift);
         }
         // A number that is none becomes the least.
-        let x = _mm512_min_ps(_mm512_max_ps(x, self.low), self.high);
+        let x = _mm512_min_ps(_mm512_max_ps(x, self.low), most);
         _mm512_add_epi32(_mm512_cvtps_epi32(x), self.zero)
     }
 }
@@ -384,10 +390,9 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
     let none = _mm512_setzero_ps();
     let mut steps = Steps {
         low: _mm512_set1_ps(quantizer.low),
-        high: _mm512_set1_ps(quantizer.high),
         zero: _mm512_set1_epi32(quantizer.zero),
         trip: [none; 4],
-        add: [none; 2],
+        add: [none; 4],
     };
     if let Some(RoundTrip { quantizer, scale, offset }) = l.round_trip {
         let (low, high) = (_mm512_set1_ps(quantizer.low), _mm512_set1_ps(quantizer.high));
@@ -396,7 +401,8 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
     let (mut added, mut add_stride) = (std::ptr::null(), 0);
     if let Added::U8 { data, stride, scale, offset } = l.add {
         (added, add_stride) = (data, stride);
-        steps.add = [_mm512_set1_ps(scale), _mm512_set1_ps(offset)];
+        let (inverse, shift) = (_mm512_set1_ps(quantizer.inverse), _mm512_set1_ps(quantizer.shift));
+        steps.add = [_mm512_set1_ps(scale), _mm512_set1_ps(offset), inverse, shift];
     }
     // Bytes of two rows come out of packing with lanes of four side by side.
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -404,10 +410,16 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
     unsafe {
         let line = |v: usize, mask: u16| {
             let column = task.column + v * LANES;
-            [_mm512_maskz_loadu_ps(mask, l.scale.add(column)), _mm512_maskz_loadu_ps(mask, l.bias.add(column))]
+            let offset = if l.offset.is_null() { none } else { _mm512_maskz_loadu_ps(mask, l.offset.add(column)) };
+            let mut most = _mm512_set1_ps(quantizer.high);
+            if !l.most.is_null() {
+                most = _mm512_min_ps(most, _mm512_maskz_loadu_ps(mask, l.most.add(column)));
+            }
+            let (scale, bias) = (l.scale.add(column), l.bias.add(column));
+            [_mm512_maskz_loadu_ps(mask, scale), _mm512_maskz_loadu_ps(mask, bias), offset, most]
         };
         let at = |row: usize, v: usize| (task.row + row) * l.ldc + task.column + v * LANES;
-        let one = |row: usize, v: usize, mask: u16, line: [__m512; 2]| {
+        let one = |row: usize, v: usize, mask: u16, line: [__m512; 4]| {
             let add = match ADD {
                 true => {
                     let from = (task.row + row) * add_stride + task.column + v * LANES;

@@ -16,6 +16,8 @@ pub(crate) struct Leaving<'a> {
     /// Null when there is none.
     pub(crate) scale: *const f32,
     pub(crate) bias: *const f32,
+    pub(crate) offset: *const f32,
+    pub(crate) most: *const f32,
     pub(crate) round_trip: Option<RoundTrip>,
     pub(crate) add: Added,
     pub(crate) post: Post,
@@ -75,7 +77,8 @@ impl<'a> Leaving<'a> {
         columns: usize,
     ) -> Leaving<'a> {
         let fits = |len: usize, stride: usize| rows == 0 || len >= (rows - 1) * stride + columns;
-        for (list, what) in [(epilogue.scale, "scales"), (epilogue.bias, "biases")] {
+        let columnwise = [(epilogue.scale, "scales"), (epilogue.bias, "biases"), (epilogue.offset, "offsets")];
+        for (list, what) in columnwise.into_iter().chain([(epilogue.most, "limits")]) {
             assert!(list.is_none_or(|l| l.len() >= columns), "too few {what} for {columns} columns");
         }
         let pointer = |list: Option<&[f32]>| list.map_or(std::ptr::null(), <[f32]>::as_ptr);
@@ -104,12 +107,28 @@ impl<'a> Leaving<'a> {
         let plain = Epilogue { add_last: epilogue.add_last, act: epilogue.act, ..Epilogue::default() };
         let (post, later) = Post::of(&plain, 1.0);
         let add_later = epilogue.add.is_some() && epilogue.add_last && later != Act::None;
-        let (scale, bias) = (pointer(epilogue.scale), pointer(epilogue.bias));
+        let (scale, bias, offset) = (pointer(epilogue.scale), pointer(epilogue.bias), pointer(epilogue.offset));
         let (round_trip, finish) = (epilogue.round_trip, epilogue.finish);
-        let short = None;
-        let mut leaving =
-            Leaving { integer, scale, bias, round_trip, add, post, to, ldc, later, add_later, finish, isa, short };
+        let most = pointer(epilogue.most);
+        let mut leaving = Leaving {
+            integer,
+            scale,
+            bias,
+            offset,
+            most,
+            round_trip,
+            add,
+            post,
+            to,
+            ldc,
+            later,
+            add_later,
+            finish,
+            isa,
+            short: None,
+        };
         leaving.short = leaving.in_short();
+        assert!(most.is_null() || leaving.is_in_steps(), "limits of columns are in steps");
         leaving
     }
 
@@ -126,7 +145,11 @@ impl<'a> Leaving<'a> {
             _ => return None,
         };
         let To::Bf16(to) = self.to else { return None };
-        let plain = !self.integer && self.scale.is_null() && self.round_trip.is_none() && !self.is_deferred();
+        let plain = !self.integer
+            && self.scale.is_null()
+            && self.offset.is_null()
+            && self.round_trip.is_none()
+            && !self.is_deferred();
         let native = crate::Numbers::Bf16.is_native(self.isa);
         (plain && native).then_some(Short { add, add_stride, low, high, to })
     }
@@ -136,13 +159,15 @@ impl<'a> Leaving<'a> {
         self.later != Act::None || self.finish.is_some()
     }
     /// Whether sums of integers become bytes by one multiplication, with at most a rounding and a sum with bytes between: scales
-    /// and bias count in steps already.
+    /// and bias count in steps of what follows already.
     pub(crate) fn is_in_steps(&self) -> bool {
         let unit = |trip: &RoundTrip| trip.quantizer.is_unit();
-        let to = matches!(self.to, To::U8(_, q) if q.is_unit());
         let add = matches!(self.add, Added::None | Added::U8 { .. });
+        // A sum is one of real numbers: only then is it rounded as the model says.
+        let to = matches!(self.to, To::U8(_, q) if q.is_unit() || matches!(self.add, Added::U8 { .. }));
         let given = !self.scale.is_null() && !self.bias.is_null();
         let plain = self.post.simple == Simple::None && !self.is_deferred();
+        let given = given && (self.offset.is_null() || self.round_trip.is_some());
         self.integer && to && add && given && plain && self.round_trip.as_ref().is_none_or(unit)
     }
     /// Whether the addend meets a vector before the function, and whether behind it.
@@ -158,7 +183,9 @@ impl<'a> Leaving<'a> {
     pub(crate) unsafe fn deferred(&self, task: &Task, buffer: *mut f32, rows: usize) {
         // SAFETY: the caller's promise.
         let data = unsafe { std::slice::from_raw_parts_mut(buffer, (rows - 1) * SUMS + task.columns) };
-        if self.later != Act::None {
+        if self.later != Act::None && task.columns == SUMS && !self.add_later {
+            vmath::act_in_place(self.isa, self.later, data);
+        } else if self.later != Act::None {
             for (i, line) in data.chunks_mut(SUMS).enumerate() {
                 let line = &mut line[..task.columns];
                 vmath::act_in_place(self.isa, self.later, line);
@@ -221,6 +248,9 @@ pub(crate) unsafe fn leave_plain(task: &Task, sums: *mut f32, rows: usize) {
                 if let Some(trip) = &l.round_trip {
                     x = trip.apply(x);
                 }
+                if !l.offset.is_null() {
+                    x += *l.offset.add(column);
+                }
                 if before {
                     x += l.add.at(row, column);
                 }
@@ -242,7 +272,10 @@ pub(crate) unsafe fn leave_plain(task: &Task, sums: *mut f32, rows: usize) {
                 match l.to {
                     To::F32(c) => *c.add(to) = x,
                     To::Bf16(c) => *c.add(to) = bf16_bits(x),
-                    To::U8(c, q) => *c.add(to) = q.step(x) as u8,
+                    To::U8(c, q) => {
+                        let most = if l.most.is_null() { f32::INFINITY } else { *l.most.add(task.column + j) };
+                        *c.add(to) = q.step(x.min(most)) as u8;
+                    }
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::PoolShape;
 use crate::simd::dispatch;
-use crate::{Exec, SharedMut, part_of};
+use crate::{Exec, Isa, SharedMut, part_of};
 
 /// The largest byte of each window and channel. Every window must have a pixel inside of the image.
 pub fn max_pool_bytes(
@@ -37,23 +37,50 @@ pub fn max_pool_bytes(
                 // SAFETY: pixels of the output are disjoint.
                 let to = unsafe { out.part(start..start + channels) };
                 to.fill(0);
+                let (mut taps, mut count) = ([0; MOST_TAPS], 0);
                 for iz in inside(z, 0) {
                     for iy in inside(y, 1) {
                         for ix in inside(x, 2) {
-                            let [depth, height, width] = s.in_spatial;
-                            let pixel = ((image * depth + iz) * height + iy) * width + ix;
-                            let from = &input[pixel * in_stride..][..channels];
-                            // SAFETY: the body is safe code.
-                            unsafe {
-                                dispatch!(exec.isa, <'a, S>(from: &'a [u8], to: &'a mut [u8]) {
-                                    let _ = S::N;
-                                    to.iter_mut().zip(from).for_each(|(y, x)| *y = (*y).max(*x));
-                                })
+                            if count == MOST_TAPS {
+                                largest(exec.isa, input, &taps, to);
+                                count = 0;
                             }
+                            let [depth, height, width] = s.in_spatial;
+                            taps[count] = (((image * depth + iz) * height + iy) * width + ix) * in_stride;
+                            count += 1;
                         }
                     }
                 }
+                largest(exec.isa, input, &taps[..count], to);
             }
         }
     });
+}
+
+/// Pixels that are compared at once.
+const MOST_TAPS: usize = 64;
+/// Channels that stay in registers.
+const BLOCK: usize = 64;
+
+// The largest of what is there and of the pixels that begin at `taps`.
+fn largest(isa: Isa, input: &[u8], taps: &[usize], to: &mut [u8]) {
+    // SAFETY: the body is safe code.
+    unsafe {
+        dispatch!(isa, <'a, S>(input: &'a [u8], taps: &'a [usize], to: &'a mut [u8]) {
+            let _ = S::N;
+            let (blocks, rest) = to.as_chunks_mut::<BLOCK>();
+            let first = blocks.len() * BLOCK;
+            for (i, block) in blocks.iter_mut().enumerate() {
+                let mut best = *block;
+                for tap in taps {
+                    let Some(from) = input[tap + i * BLOCK..].first_chunk::<BLOCK>() else { continue };
+                    (0..BLOCK).for_each(|c| best[c] = best[c].max(from[c]));
+                }
+                *block = best;
+            }
+            for tap in taps {
+                rest.iter_mut().zip(&input[tap + first..]).for_each(|(y, x)| *y = (*y).max(*x));
+            }
+        })
+    }
 }

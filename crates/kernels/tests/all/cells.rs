@@ -124,6 +124,8 @@ impl End {
             scale: Some(&self.scale),
             bias: Some(&self.bias),
             round_trip: self.trip,
+            offset: None,
+            most: None,
             add,
             add_last: self.add_last,
             act: self.act,
@@ -288,11 +290,17 @@ fn sums_that_count_steps_leave_as_bytes_on_every_level() {
             let round_trip = (case % 2 == 1).then_some(between);
             let added: Vec<u8> = (0..m * n).map(|_| r.below(256) as u8).collect();
             let add = (case % 4 > 1).then_some(Addend::U8 { data: &added, stride: n, scale: 0.5, zero: 100 });
-            let to = unit(-20.0, 200.0, 30);
+            let inverse = if add.is_some() { 0.7 } else { 1.0 };
+            let to = Quantizer { inverse, ..unit(-20.0, 200.0, 30) };
             let gemm = Gemm::of_cells(exec.isa, Numbers::U8I8, n, k).unwrap();
             let mut packed = vec![0f32; gemm.packed_floats()];
             gemm.pack_i8(&bytes(&w), false, &mut packed);
-            let end = TypedEpilogue { scale: Some(&scale), bias: Some(&bias), round_trip, add, ..Default::default() };
+            let more = r.floats(n);
+            let offset = (case % 8 > 3 && round_trip.is_some()).then_some(&more[..]);
+            let limits: Vec<f32> = r.floats(n).iter().map(|x| 50.0 + 20.0 * x).collect();
+            let most = (case % 3 == 0 && add.is_none()).then_some(&limits[..]);
+            let columns = TypedEpilogue { scale: Some(&scale), bias: Some(&bias), offset, most, ..Default::default() };
+            let end = TypedEpilogue { round_trip, add, ..columns };
             let (mut out, stride) = (vec![9u8; m * (n + 2)], n + 2);
             let cells: Vec<f32> =
                 data.chunks(4).map(|c| f32::from_bits(u32::from_le_bytes([c[0], c[1], c[2], c[3]]))).collect();
@@ -306,10 +314,11 @@ fn sums_that_count_steps_leave_as_bytes_on_every_level() {
                 }
                 let sum: f32 = (0..k).map(|x| f32::from(data[i * k + x]) * w[x * n + j]).sum();
                 let mut x = sum.mul_add(scale[j], bias[j]);
-                x = round_trip.map_or(x, |trip| trip.apply(x));
+                x = round_trip.map_or(x, |trip| trip.apply(x)) + offset.map_or(0.0, |o| o[j]);
                 if add.is_some() {
                     x += f32::from(added[i * n + j]).mul_add(0.5, -50.0);
                 }
+                x = x.min(most.map_or(f32::INFINITY, |most| most[j]));
                 assert_eq!(i32::from(*byte), to.step(x), "{m}x{n}x{k} case {case} at {i},{j}: {:?}", exec.isa);
             }
         }

@@ -42,6 +42,7 @@ mod mark_steps;
 mod round_early;
 mod spell_batch_norm;
 mod store_weights;
+mod unit_steps;
 mod widen_weights;
 
 pub use fold_batch_norm::FoldBatchNorm;
@@ -75,6 +76,7 @@ pub use mark_steps::MarkSteps;
 pub use round_early::RoundEarly;
 pub use spell_batch_norm::SpellBatchNorm;
 pub use store_weights::StoreWeights;
+pub use unit_steps::UnitSteps;
 pub use widen_weights::WidenWeights;
 
 use carafe_graph::Pass;
@@ -105,8 +107,16 @@ pub const FUSE: &[&dyn Pass] = &[
 ];
 
 /// Rewrites whose results have no place in a file; for devices that have kernels for them.
-pub const DEVICE_FUSE: &[&dyn Pass] =
-    &[&FuseRoundTrip, &RoundEarly, &SpellBatchNorm, &FuseRmsNorm, &FuseRotary, &FuseEmbeddings, &FuseTreeWalk];
+pub const DEVICE_FUSE: &[&dyn Pass] = &[
+    &FuseRoundTrip,
+    &RoundEarly,
+    &UnitSteps,
+    &SpellBatchNorm,
+    &FuseRmsNorm,
+    &FuseRotary,
+    &FuseEmbeddings,
+    &FuseTreeWalk,
+];
 
 #[cfg(test)]
 mod tests {

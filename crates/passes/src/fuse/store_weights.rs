@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! (Convert(stored) - zero) * scale        ->  Dequantize(stored - zero, scale)
+//! whole numbers                           ->  Dequantize(integers, 1)            as the weights of a layer
 //! FakeQuantize(stored, limits)            ->  Dequantize(steps, step)
 //! Reshape(Dequantize(stored, scale))      ->  Dequantize(reshaped, scale)
 //! Transpose(Dequantize(stored, scale))    ->  Dequantize(transposed, transposed scale)
@@ -14,6 +15,8 @@ use carafe_graph::{EvalEnv, Model, NodeId, Outcome, Result, Rewrite, Value, eval
 use carafe_ops::arithmetic::{Multiply, Subtract};
 use carafe_ops::carafe::Dequantize;
 use carafe_ops::convert::Convert;
+use carafe_ops::convolution::{Convolution, GroupConvolution};
+use carafe_ops::linear::MatMul;
 use carafe_ops::movement::{Reshape, Transpose, Unsqueeze};
 use carafe_ops::quantize::FakeQuantize;
 use carafe_tensor::{ElementType, Tensor};
@@ -27,6 +30,15 @@ impl Rewrite for StoreWeights {
         "store_weights"
     }
     fn at(&self, model: &mut Model, root: NodeId) -> Result<Outcome> {
+        if let Some(integers) = whole(model, root) {
+            let name = model.node(root).name().to_string();
+            let ones = vec![1; integers.shape().len()];
+            let integers = model.constant(&format!("{name}/integers"), integers)?;
+            let one = model.constant(&format!("{name}/one"), Tensor::from_vec(&ones, vec![1f32])?)?;
+            let weights = model.add(format!("{name}/weights"), Dequantize {}, &[integers, one])?;
+            model.set_input(root, 1, weights.into());
+            return Ok(Outcome::Done);
+        }
         let found = scaled(model, root)
             .or_else(|| rounded(model, root))
             .or_else(|| reshaped(model, root))
@@ -95,6 +107,21 @@ fn scaled(model: &Model, root: NodeId) -> Option<(Tensor, Tensor)> {
         }
     };
     (integers.len() > 1).then_some((integers, scale))
+}
+
+// Weights of a layer that are whole numbers: those of operations on integers, whose scales come behind.
+fn whole(model: &Model, root: NodeId) -> Option<Tensor> {
+    let op = model.node(root).op();
+    if !(op.is::<Convolution>() || op.is::<GroupConvolution>() || op.is::<MatMul>()) {
+        return None;
+    }
+    let data = model.constant_of(model.input(root, 1)?)?;
+    let values = data.as_slice::<f32>().ok()?;
+    let fits = |x: &f32| x.fract() == 0.0 && (-128.0..=127.0).contains(x);
+    if values.len() < 2 || !values.iter().all(fits) {
+        return None;
+    }
+    Tensor::from_vec(data.shape(), values.iter().map(|x| *x as i8).collect::<Vec<_>>()).ok()
 }
 
 // Which element of a small tensor meets each of the data, when it has at most one axis of more than one element.
@@ -261,6 +288,23 @@ mod tests {
             m.add("w", op, &[w, low, high, low, high]).unwrap().into()
         });
         assert_eq!(kinds(&m), "Dequantize Add");
+    }
+
+    #[test]
+    fn whole_numbers_are_integers_as_the_weights_of_a_layer() {
+        for (last, kind) in [(4f32, "Dequantize MatMul"), (4.5, "MatMul"), (200.0, "MatMul")] {
+            let mut m = Model::new("m");
+            let x = m.parameter("x", ElementType::F32, PartialShape::of(&[3, 2])).unwrap();
+            let w = c(&mut m, &[2, 2], &[1f32, -128.0, 127.0, last]);
+            let y = m.add("y", MatMul { transpose_a: false, transpose_b: false }, &[x, w]).unwrap();
+            m.result("r", y.into()).unwrap();
+            let before = m.clone();
+            run_passes(&mut m, &[&StoreWeights], &mut Notes::default()).unwrap();
+            assert_eq!(kinds(&m), kind);
+            let data = [Tensor::from_slice(&[3, 2], &[1f32, 2.0, 3.0, -4.0, 0.5, 0.0]).unwrap()];
+            let (a, b) = (before.evaluate(&data).unwrap(), m.evaluate(&data).unwrap());
+            assert_eq!(a[0].as_slice::<f32>().unwrap(), b[0].as_slice::<f32>().unwrap());
+        }
     }
 
     #[test]

@@ -22,6 +22,20 @@ pub(super) fn find(draft: &mut Draft) {
     }
 }
 
+/// Of each value whether a unit with integer weights reads it, directly or behind what keeps numbers on a grid.
+pub(super) fn readers_of_bytes(draft: &Draft) -> Vec<bool> {
+    let mut wanted = vec![false; draft.values.len()];
+    for unit in draft.units.iter().rev() {
+        let integers = unit.inputs.get(1).is_some_and(|&w| draft.values[w].integers.is_some()) && !unit.group;
+        let on_grid = |&&v: &&usize| draft.values[v].grid.is_some() && wanted[v];
+        let passes = (unit.group || keeps_steps(&*unit.op)) && unit.outputs.iter().filter(on_grid).count() > 0;
+        for (i, &v) in unit.inputs.iter().enumerate() {
+            wanted[v] |= passes || integers && (i == 0 || i >= unit.own_inputs);
+        }
+    }
+    wanted
+}
+
 fn of_unit(draft: &Draft, unit: &Unit) -> Option<Grid> {
     let ports: Vec<&Val> = unit.inputs.iter().chain(&unit.outputs).map(|&v| &draft.values[v]).collect();
     match Elt::of(&*unit.op, &ports) {

@@ -3,6 +3,7 @@
 //! put into the wanted form right here.
 
 use super::draft::{Draft, Unit};
+use super::grids;
 use crate::backend::{Backend, Known, Step, model_precision};
 use crate::compressed::Compressed;
 use crate::epilogue::{ElementwiseOp, Source, as_group};
@@ -113,7 +114,8 @@ pub(super) fn select<B: Backend>(draft: Draft, backend: &B) -> Result<Selection<
     let (readers, handed) = draft.readers();
     let wanted = readers.iter().zip(handed).map(|(r, h)| !r.is_empty() || h > 0).collect();
     let out = Selection { values: vec![], steps: vec![], outputs: vec![], scratch: 0 };
-    let mut walk = Walk { out, copies: HashMap::new(), wanted, backend, cx: backend.build_cx() };
+    let wants_bytes = grids::readers_of_bytes(&draft);
+    let mut walk = Walk { out, copies: HashMap::new(), wanted, wants_bytes, backend, cx: backend.build_cx() };
     for v in &draft.values {
         let source = match (&v.constant, &v.integers, v.input) {
             (Some(t), ..) => Origin::Constant(t.clone()),
@@ -142,6 +144,8 @@ struct Walk<'a, B: Backend> {
     copies: HashMap<(usize, Layout, ElementType), usize>,
     /// Whether anybody reads a value of the draft; values made later are.
     wanted: Vec<bool>,
+    /// Whether a value of the draft has a reader that computes with integers.
+    wants_bytes: Vec<bool>,
     backend: &'a B,
     cx: B::BuildCx,
 }
@@ -217,7 +221,9 @@ impl<B: Backend> Walk<'_, B> {
             let shape = value.shape.clone()?;
             let (ty, stored, layout) = (value.model_ty, value.ty, value.layout);
             let (grid, preferred) = (value.grid, value.preferred);
-            plannable(ty).then_some(Port { ty, shape, layout, stored, constant, grid, preferred, integers, compressed })
+            let wants_bytes = self.wants_bytes.get(v).copied().unwrap_or(false);
+            let port = Port { ty, shape, layout, stored, constant, grid, preferred, wants_bytes, integers, compressed };
+            plannable(ty).then_some(port)
         };
         let inputs: Option<Vec<Port>> = unit.inputs.iter().map(port).collect();
         let inputs = inputs.map(|mut ports| {
