@@ -2,6 +2,7 @@
 //! where they lie when the file is mapped.
 
 use crate::compiled::Compiled;
+use crate::properties::{MODE, PRECISION, precision};
 use crate::weights::{Exported, Weights};
 use carafe_device::{BlobHeader, Kernel, Port, Properties, read_blob, use_kernels, write_blob};
 use carafe_graph::{Error, Notes, Registry, Result};
@@ -31,6 +32,7 @@ pub(crate) fn export(compiled: &Compiled, to: &mut dyn Write) -> Result<()> {
         put(&mut payload, format!("{form}\n{}", constants.join("\n")).as_bytes());
         put(&mut payload, bytes.bytes());
     }
+    put(&mut payload, precision(&compiled.properties).as_bytes());
     write_blob(&BlobHeader { device: crate::NAME.into(), version: VERSION.into() }, &payload, to)
 }
 
@@ -101,7 +103,12 @@ pub(crate) fn import(
             found.push(Exported { form, constants: parts.collect(), bytes });
         }
     }
+    // The type it was compiled for, unless the import says otherwise.
+    let stored = reader.text()?;
+    let said = [PRECISION, MODE].iter().any(|name| properties.get(name).is_some());
+    let properties = if said { properties.clone() } else { properties.clone().with(PRECISION, stored) };
+    crate::properties::check(&properties)?;
     use_kernels(&mut model, crate::NAME, crate::LAYOUTS, kernels, &mut Notes::default())?;
     let weights = Weights::with(&model, found);
-    Compiled::of(model, inputs, outputs, weights, properties)
+    Compiled::of(model, inputs, outputs, weights, &properties)
 }

@@ -1,7 +1,7 @@
 //! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
 
 use crate::backend::Cpu;
-use crate::properties::{Settings, TABLE, check, metric, precision};
+use crate::properties::{PRECISION, Settings, TABLE, check, metric, precision};
 use crate::request::Request;
 use crate::threads::Streams;
 use crate::weights::Weights;
@@ -158,7 +158,7 @@ impl CompiledModel for Compiled {
             "CPU_MEMORY_STATISTICS" => Ok(self.memory()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
-            "INFERENCE_PRECISION_HINT" if self.properties.get(name).is_none() => Ok(precision(&self.properties).into()),
+            PRECISION if self.properties.get(name).is_none() => Ok(precision(&self.properties).into()),
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
             "INFERENCE_NUM_THREADS" if self.properties.get(name).is_none() => {
                 Ok((self.settings.streams * self.settings.threads_each).to_string())

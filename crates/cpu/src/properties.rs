@@ -9,6 +9,10 @@ use std::sync::LazyLock;
 const COUNT: PropertyKind = PropertyKind::Int { min: 0, max: 1024 };
 const HINTS: PropertyKind = PropertyKind::Enum(&["LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"]);
 
+/// Names of those that decide over the types of numbers.
+pub(crate) const PRECISION: &str = "INFERENCE_PRECISION_HINT";
+pub(crate) const MODE: &str = "EXECUTION_MODE_HINT";
+
 /// What can be set and read. The default precision is that of the machine.
 pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
     vec![
@@ -36,7 +40,7 @@ pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
             "How long an idle thread waits awake for the next node before it sleeps.",
         ),
         writable(
-            "INFERENCE_PRECISION_HINT",
+            PRECISION,
             PropertyKind::Enum(&["f32", "FP32", "bf16", "BF16", "f16", "FP16", "dynamic", "undefined"]),
             fast_precision(),
             "Type that products and convolutions of floats are computed in; dynamic is the type of the model. A type that the \
@@ -44,7 +48,7 @@ pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
          the mode PERFORMANCE.",
         ),
         writable(
-            "EXECUTION_MODE_HINT",
+            MODE,
             PropertyKind::Enum(&["PERFORMANCE", "ACCURACY"]),
             "PERFORMANCE",
             "ACCURACY keeps the types of the model and leaves out convolution by Winograd's method.",
@@ -145,7 +149,7 @@ impl Settings {
             pinned: properties.is_on(&TABLE, "ENABLE_CPU_PINNING"),
             spin_us: number("CPU_SPIN_MICROSECONDS") as u64,
             profiled: properties.is_on(&TABLE, "PERF_COUNT"),
-            strict_f32: text("EXECUTION_MODE_HINT") == "ACCURACY",
+            strict_f32: text(MODE) == "ACCURACY",
             flush_denormals: properties.is_on(&TABLE, "CPU_DENORMALS_OPTIMIZATION"),
             bf16: precision(properties) == "bf16",
         })
@@ -168,8 +172,8 @@ fn fast_precision() -> &'static str {
 
 /// What INFERENCE_PRECISION_HINT comes to: an explicit type wins over the mode, and one without instructions counts as none.
 pub(crate) fn precision(properties: &Properties) -> &'static str {
-    let given = properties.get("INFERENCE_PRECISION_HINT").unwrap_or_default().trim().to_ascii_lowercase();
-    let mode = properties.or_default(&TABLE, "EXECUTION_MODE_HINT").unwrap_or_default();
+    let given = properties.get(PRECISION).unwrap_or_default().trim().to_ascii_lowercase();
+    let mode = properties.or_default(&TABLE, MODE).unwrap_or_default();
     match given.as_str() {
         "f32" | "fp32" => "f32",
         "bf16" if Numbers::Bf16.is_native(Isa::best()) => "bf16",

@@ -45,7 +45,8 @@ fn the_default_device_tells_its_kernels_and_what_it_fused() {
     let text = carafe(&dir, &["run", "m.onnxtxt", "--explain"]);
     assert!(text.contains("y     Clip  built-in  opset1::Clamp  built-in  CPU elementwise_f32["), "{text}");
     std::fs::write(dir.join("m.onnxtxt"), PRODUCT).unwrap();
-    let rows = rows(&carafe(&dir, &["run", "m.onnxtxt", "--explain", "--json"]));
+    let f32 = ["--property", "INFERENCE_PRECISION_HINT=f32"];
+    let rows = rows(&carafe(&dir, &["run", "m.onnxtxt", "--explain", "--json", f32[0], f32[1]]));
     let kernel = |name: &str| rows.iter().find(|r| r["name"] == name).map(|r| r["kernel"].clone());
     assert_eq!(kernel("s"), Some("fused into y".into()), "{rows:?}");
     assert_eq!(kernel("y"), Some("gemm_f32+bias+relu".into()), "{rows:?}");

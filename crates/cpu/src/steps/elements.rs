@@ -34,7 +34,7 @@ impl Step<Cpu> for Group {
     }
     fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
         match operand {
-            Operand::Read(i) => self.inputs[i].last() == Some(&row),
+            Operand::Read(i) => self.inputs[i].last() == Some(&row) && !self.brains.0.contains(&i),
             Operand::Write(_) => row > 1 && self.out.last() == Some(&row),
         }
     }

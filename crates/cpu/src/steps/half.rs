@@ -73,7 +73,9 @@ fn moved(site: &Site<'_>) -> Result<Option<Built>> {
     let lies_so = |p: &Port| p.stored == ElementType::Bf16 || p.constant.is_some();
     let mut numbers = site.inputs.iter().filter(|p| p.is_f32());
     let some = site.inputs.iter().any(|p| p.is_f32() && p.stored == ElementType::Bf16);
-    if !moves || !some || !numbers.all(lies_so) {
+    // Where one part is bf16 and the whole is wanted so, the others are converted.
+    let wanted = site.outputs.first().is_some_and(|p| p.preferred == Some(ElementType::Bf16));
+    if !moves || !some || !(wanted || numbers.all(lies_so)) {
         return Ok(None);
     }
     let (from, to) = (ElementType::F32, ElementType::Bf16);

@@ -188,7 +188,9 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
     }
     let kernel = SpatialPool::new(site.cx.isa, site.cx.threads, shape, kind);
     let name = if kind == PoolKind::Max { "pool_max" } else { "pool_mean" };
-    let bf16 = site.inputs[0].stored == ElementType::Bf16;
+    // A mean is rounded only where its readers do.
+    let rounds = kind == PoolKind::Max || site.outputs[0].preferred == Some(ElementType::Bf16);
+    let bf16 = site.inputs[0].stored == ElementType::Bf16 && rounds;
     let form = if bf16 { Form::typed(LAST, ElementType::Bf16) } else { LAST.into() };
     let step = PoolStep { kernel, channels, strides: [channels; 2], name, bf16 };
     let built = Built::step(step, vec![(0, form)], form);
