@@ -58,7 +58,8 @@ fn kernels(m: &Model, inputs: &[Tensor]) -> Vec<String> {
     let mut request = compile(m, &Properties::new().with("PERF_COUNT", "YES")).create_request();
     inputs.iter().enumerate().for_each(|(i, t)| request.set_input(i, t.clone()).unwrap());
     request.infer().unwrap();
-    request.profile().into_iter().map(|p| p.kernel).filter(|k| k != "none" && !k.starts_with("fused")).collect()
+    let ran = |k: &String| k != "none" && !k.starts_with("fused");
+    request.profile().into_iter().map(|p| p.kernel.replacen("_f32", "", 1)).filter(ran).collect()
 }
 
 /// A product of one row and of many; the kernels of the first.

@@ -1,14 +1,14 @@
 //! Weights that are stored compressed stay so, for devices that multiply and gather them as they are:
 //!
 //! ```text
-//! MatMul(x, [Transpose]([Reshape]((Convert(stored) - zero) * scale)))  ->  MatMul(x, [Transpose](Decompress(stored, scale, zero)))
+//! MatMul(x, [Transpose]([Reshape]((Convert(stored) - zero) * scale)))  ->  MatMul(x, Decompress(stored, scale, zero))
 //! Gather([Reshape]((Convert(stored) - zero) * scale), ids)             ->  Gather(Decompress(stored, scale, zero), ids)
 //! ```
 //!
 //! Stored are integers or floats of at most 8 bits; `zero` may be missing. Integers that meet quantized data are left to
 //! `store_weights`, and what others read too is left to constant folding.
 
-use super::look::{absorbs, operands, stored, sweep};
+use super::look::{absorbs, operands, stored, sweep, transposed};
 use carafe_graph::{Model, NodeId, Outcome, Result, Rewrite, Use, Value};
 use carafe_ops::arithmetic::{Multiply, Subtract};
 use carafe_ops::carafe::{Decompress, QuantizeDequantize};
@@ -18,6 +18,7 @@ use carafe_ops::linear::MatMul;
 use carafe_ops::movement::{Reshape, Transpose};
 use carafe_ops::quantize::FakeQuantize;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
+use std::sync::Arc;
 
 /// Compressed weights become one operation that constant folding leaves alone.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,9 @@ impl Rewrite for KeepCompressed {
         model.set_name(root, format!("{name}/was"));
         model.set_name(new, name);
         sweep(model, root)?;
+        for u in users.iter().filter(|u| model.op_at::<Transpose>(u.node).is_some()).collect::<Vec<_>>() {
+            read_directly(model, u.node, new.into())?;
+        }
         Ok(Outcome::Done)
     }
 }
@@ -118,6 +122,16 @@ impl Block {
     }
 }
 
+// The products that read the weights through a transpose take them the other way round.
+fn read_directly(model: &mut Model, transpose: NodeId, weights: Value) -> Result<()> {
+    for u in model.users(transpose.into()).to_vec() {
+        let Some(op) = model.op_at::<MatMul>(u.node).cloned() else { continue };
+        model.set_input(u.node, u.input, weights);
+        model.set_op(u.node, Arc::new(MatMul { transpose_b: !op.transpose_b, ..op }))?;
+    }
+    sweep(model, transpose)
+}
+
 // Whether a reader is a product with the weights, or a lookup of rows.
 fn reads_compressed(model: &Model, u: &Use) -> bool {
     if model.op_at::<MatMul>(u.node).is_some() {
@@ -126,7 +140,8 @@ fn reads_compressed(model: &Model, u: &Use) -> bool {
     if model.op_at::<Transpose>(u.node).is_some() {
         let users = model.users(u.node.into());
         let multiplied = |u: &Use| u.input == 1 && model.op_at::<MatMul>(u.node).is_some();
-        return !users.is_empty() && users.iter().all(multiplied);
+        let turned = transposed(model, u.node.into()).is_some_and(|(_, order)| order == [1, 0]);
+        return turned && !users.is_empty() && users.iter().all(multiplied);
     }
     let rows = |op: &Gather| {
         let axis = model.input(u.node, 2).and_then(|v| model.constant_of(v)?.to_vec::<i64>().ok()?.first().copied());
@@ -234,7 +249,7 @@ mod tests {
             let w = m.add("turned", Transpose, &[w, order]).unwrap().into();
             product(m, x, w, false)
         });
-        assert_eq!(kinds(&net.model), "Decompress Transpose MatMul");
+        assert_eq!(kinds(&net.model), "Decompress MatMul");
     }
 
     #[test]
