@@ -9,6 +9,9 @@ use carafe_graph::{Model, Result, Value};
 use carafe_tensor::Tensor;
 use std::collections::HashMap;
 
+/// Numbers of a channel whose mean is worth a correction.
+const FEWEST: usize = 16;
+
 /// Sums of one channel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
@@ -39,7 +42,7 @@ pub(crate) fn corrections(
         Ok(())
     })?;
     let mut all = HashMap::new();
-    for (at, &i) in wanted.iter().enumerate().filter(|(at, _)| counts[*at] > 0) {
+    for (at, &i) in wanted.iter().enumerate().filter(|(at, _)| counts[*at] >= FEWEST) {
         let Some(weights) = layers[i].weights else { continue };
         let Some(floats) = stored(model, model.node(layers[i].node).inputs()[weights.input]) else { continue };
         let n = counts[at] as f64;

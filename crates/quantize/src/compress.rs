@@ -15,7 +15,7 @@ use carafe_ops::convert::Convert;
 use carafe_ops::indexing::Gather;
 use carafe_ops::linear::MatMul;
 use carafe_ops::movement::Reshape;
-use carafe_passes::COMMON;
+use carafe_passes::{NameUniquely, RemoveUnused};
 use carafe_tensor::{ElementType, Tensor, f16};
 use std::collections::BTreeMap;
 
@@ -161,7 +161,8 @@ pub fn compress_weights(model: &Model, options: &CompressOptions, progress: Prog
         .map(|(i, id)| (model.node(id).name().to_string(), i))
         .collect();
     layers.sort_by_key(|row| order.get(&row.name).copied());
-    run_passes(&mut model, COMMON, &mut Notes::default())?;
+    // Nothing is folded: zero points stay as small as they are.
+    run_passes(&mut model, &[&RemoveUnused, &NameUniquely], &mut Notes::default())?;
     Ok(CompressedWeights { model, layers, bytes })
 }
 

@@ -9,9 +9,11 @@ const COUNTED: usize = 1 << 17;
 /// Extremes and spread of a value over all samples.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
-    /// Of the negative numbers and of the others, by magnitude.
+    /// Of the numbers on each side of zero, by magnitude.
     pub negative: Vec<u64>,
     pub positive: Vec<u64>,
+    /// Exact zeros, of which rectified data is full: every grid has them, so they say nothing about its limits.
+    pub zeros: u64,
     /// Magnitude at the end of the last bin; 0 before the first number.
     pub limit: f32,
     pub min: f32,
@@ -27,6 +29,7 @@ impl Default for Histogram {
         Histogram {
             negative: vec![0; HALF],
             positive: vec![0; HALF],
+            zeros: 0,
             limit: 0.0,
             min: f32::INFINITY,
             max: f32::NEG_INFINITY,
@@ -66,8 +69,11 @@ impl Histogram {
         let per = HALF as f32 / self.limit;
         for v in values.iter().step_by(values.len().div_ceil(COUNTED)) {
             let bin = ((v.abs() * per) as usize).min(HALF - 1);
-            let side = if *v < 0.0 { &mut self.negative } else { &mut self.positive };
-            side[bin] += 1;
+            match *v {
+                v if v < 0.0 => self.negative[bin] += 1,
+                v if v > 0.0 => self.positive[bin] += 1,
+                _ => self.zeros += 1,
+            }
         }
     }
 
@@ -113,6 +119,7 @@ impl Histogram {
                 to[at] += n;
             }
         }
+        self.zeros += other.zeros;
         // The extremes of joined values are those of whichever reaches further.
         let (a, b) = (self.mean_extremes(), other.mean_extremes());
         (self.samples, self.sum_min, self.sum_max) = (1, f64::from(a.0.min(b.0)), f64::from(a.1.max(b.1)));
@@ -152,6 +159,6 @@ mod tests {
         b.add(&[0.0, 6.0]);
         a.join(&b);
         assert_eq!((a.min, a.max, a.mean_extremes()), (-1.0, 6.0, (-1.0, 6.0)));
-        assert_eq!(a.negative.iter().chain(&a.positive).sum::<u64>(), 4);
+        assert_eq!((a.negative.iter().chain(&a.positive).sum::<u64>(), a.zeros), (3, 1));
     }
 }

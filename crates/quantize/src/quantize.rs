@@ -135,7 +135,9 @@ fn plan(
         let Some(weights) = layer.weights.filter(|_| layer.reason.is_none()) else { continue };
         let Some(floats) = stored(&model, model.node(layer.node).inputs()[weights.input]) else { continue };
         match Integers::of(&floats, weights.layout) {
-            Ok(found) => drop(integers.insert(i, found)),
+            Ok(found) => {
+                integers.insert(i, found);
+            }
             Err(e) => layers[i].reason = Some(e.message().to_string()),
         }
     }

@@ -48,16 +48,15 @@ pub(crate) fn range_of(seen: &Histogram, calibration: Calibration, preset: Prese
     let (low, high) = match calibration {
         Calibration::MinMax => seen.mean_extremes(),
         Calibration::Percentile(p) if symmetric => {
-            let peak = percentile(&both(seen), p / 100.0, seen.limit);
+            let peak = limit_at(&both(seen), total(seen) * p / 100.0 - seen.zeros as f64, seen.limit);
             (-peak, peak)
         }
         Calibration::Percentile(p) => {
             // What is left out is shared between the two ends.
             let outside = (1.0 - p / 100.0) / if seen.min < 0.0 { 2.0 } else { 1.0 };
-            let total: u64 = seen.negative.iter().chain(&seen.positive).sum();
             let end = |side: &[u64]| {
-                let inside = side.iter().sum::<u64>() as f64 - outside * total as f64;
-                limit_at(side, inside.max(0.0), seen.limit)
+                let inside = side.iter().sum::<u64>() as f64 - outside * total(seen);
+                limit_at(side, inside, seen.limit)
             };
             (-end(&seen.negative), end(&seen.positive))
         }
@@ -76,8 +75,9 @@ fn both(seen: &Histogram) -> Vec<u64> {
     seen.negative.iter().zip(&seen.positive).map(|(a, b)| a + b).collect()
 }
 
-fn percentile(counts: &[u64], share: f64, limit: f32) -> f32 {
-    limit_at(counts, counts.iter().sum::<u64>() as f64 * share, limit)
+// Numbers that were counted.
+fn total(seen: &Histogram) -> f64 {
+    (seen.zeros + seen.negative.iter().chain(&seen.positive).sum::<u64>()) as f64
 }
 
 // Where this many numbers lie below.

@@ -14,11 +14,14 @@ use std::collections::BTreeMap;
 const NEGLIGIBLE: f32 = 1e-3;
 /// Smallest factor.
 const SMALLEST: f32 = 1e-5;
+/// Numbers of a channel that must have been seen: of fewer, the largest says little about those to come, and a channel that was
+/// quiet by chance would be made too large.
+const FEWEST: usize = 64;
 
 /// Smooths the data of all products with constant weights; gives how many values were smoothed.
 pub(crate) fn smooth(model: &mut Model, layers: &[Layer], alpha: f64, runner: &Runner<'_>) -> Result<usize> {
     let mut readers: BTreeMap<Value, Vec<&Layer>> = BTreeMap::new();
-    for layer in layers.iter().filter(|l| l.reason.is_none() && l.type_name == "MatMul") {
+    for layer in layers.iter().filter(|l| l.reason.is_none()) {
         let plain = model.op_at::<MatMul>(layer.node).is_some_and(|op| !op.transpose_a);
         if let Some(v) = layer.weights.filter(|_| plain).and(model.input(layer.node, 0)) {
             readers.entry(v).or_default().push(layer);
@@ -26,8 +29,10 @@ pub(crate) fn smooth(model: &mut Model, layers: &[Layer], alpha: f64, runner: &R
     }
     let values: Vec<Value> = readers.keys().copied().collect();
     let mut peaks: Vec<Vec<f32>> = vec![Vec::new(); values.len()];
+    let mut rows = vec![0; values.len()];
     runner.observe(model, &values, "samples for SmoothQuant", &mut |i, tensor| {
         let width = tensor.shape().last().copied().unwrap_or(1);
+        rows[i] += tensor.len() / width.max(1);
         peaks[i].resize(width, 0.0);
         for row in tensor.as_slice::<f32>()?.chunks_exact(width.max(1)) {
             peaks[i].iter_mut().zip(row).for_each(|(peak, x)| *peak = peak.max(x.abs()));
@@ -35,7 +40,7 @@ pub(crate) fn smooth(model: &mut Model, layers: &[Layer], alpha: f64, runner: &R
         Ok(())
     })?;
     let mut done = 0;
-    for ((v, layers), peaks) in readers.iter().zip(&peaks) {
+    for (((v, layers), peaks), _) in readers.iter().zip(&peaks).zip(rows).filter(|(_, rows)| *rows >= FEWEST) {
         done += usize::from(smooth_value(model, *v, layers, peaks, alpha)?);
     }
     Ok(done)

@@ -12,5 +12,6 @@ mod limits;
 mod mxnet;
 mod onnx_models;
 mod paddle;
+mod quantize;
 mod sequences;
 mod tensorflow;

@@ -37,14 +37,14 @@ pub(super) fn scope(list: &[String]) -> Result<IgnoredScope> {
 }
 
 fn options(args: &QuantizeArgs) -> Result<QuantizeOptions> {
-    if !(args.percentile > 0.0 && args.percentile <= 100.0) {
+    if args.percentile.is_nan() || args.percentile <= 0.0 || args.percentile > 100.0 {
         return Err(Error::usage(format!("--percentile must be above 0 and at most 100, found {}", args.percentile)));
     }
     let off = args.smooth_quant == -1.0;
     if !off && !(0.0..=1.0).contains(&args.smooth_quant) {
         return Err(Error::usage(format!("--smooth-quant must be from 0 to 1, or -1, found {}", args.smooth_quant)));
     }
-    if let Some(drop) = args.max_drop.filter(|d| !(*d >= 0.0)) {
+    if let Some(drop) = args.max_drop.filter(|d| d.is_nan() || *d < 0.0) {
         return Err(Error::usage(format!("--max-drop must not be below 0, found {drop}")));
     }
     Ok(QuantizeOptions {

@@ -1,0 +1,5 @@
+//! Small models built in code, quantized and compressed on CPU.
+
+mod compression;
+mod nets;
+mod quantization;
