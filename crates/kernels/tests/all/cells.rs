@@ -375,11 +375,10 @@ fn depthwise_convolutions_of_bytes_equal_plain_loops() {
             let shift = r.floats(channels);
             let taps = height * width;
             let taken = |c: usize| f32::from(zero) * w[c * taps..(c + 1) * taps].iter().sum::<f32>();
-            let bias = (0..channels).map(|c| shift[c] - scale[c] * taken(c)).collect();
+            let bias: Vec<f32> = (0..channels).map(|c| shift[c] - scale[c] * taken(c)).collect();
             let (low, high) = r.pick(&[(f32::NEG_INFINITY, f32::INFINITY), (0.0, 1.5)]);
             let in_steps = |list: &[f32]| list.iter().map(|x| x * STEPS.inverse).collect::<Vec<_>>();
             let limits = [low, high].map(|x: f32| (x * STEPS.inverse).clamp(STEPS.low, STEPS.high));
-            let bias: Vec<f32> = bias;
             let epilogue = BytesEpilogue {
                 scale: in_steps(&scale),
                 bias: in_steps(&bias),

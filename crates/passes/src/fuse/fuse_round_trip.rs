@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_within_limits_lie_on_steps_of_one() {
-        for (zero, kind) in [(7.0, "QuantizeDequantize Relu"), (0.0, "QuantizeDequantize Relu")] {
+        for zero in [7f32, 0.0] {
             let mut m = Model::new("m");
             let x = m.parameter("x", ElementType::F32, PartialShape::of(&[64])).unwrap();
             let z = m.constant("c", Tensor::scalar(zero)).unwrap();
@@ -159,7 +159,7 @@ mod tests {
             let data = [Tensor::from_slice(&[64], &data).unwrap()];
             let (a, b) = (before.evaluate(&data).unwrap(), m.evaluate(&data).unwrap());
             assert_eq!(a[0].as_slice::<f32>().unwrap(), b[0].as_slice::<f32>().unwrap());
-            assert_eq!(kinds(&m), kind);
+            assert_eq!(kinds(&m), "QuantizeDequantize Relu");
         }
     }
 }
