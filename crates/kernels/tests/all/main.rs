@@ -1,6 +1,7 @@
 //! Tests of every kernel against a naive loop, in one binary: linking costs more than running.
 
 mod attention;
+mod brains;
 mod cells;
 mod conv;
 mod deconv;
