@@ -28,6 +28,9 @@ pub enum Path {
     Template,
     /// Compiled for the CPU device: all inputs as parameters, and all but the first as constants.
     Cpu,
+    /// Convolutions and products compiled for the CPU device in bf16, with all inputs but the first as constants: near the
+    /// evaluation.
+    Bf16,
     /// Planned for another backend than the CPU device, with blocked layouts and memory of its own: all inputs as parameters,
     /// and all but the first as constants.
     Plan,
@@ -48,6 +51,7 @@ impl Path {
         Path::Ir,
         Path::Template,
         Path::Cpu,
+        Path::Bf16,
         Path::Plan,
         Path::Hetero,
         Path::Reshaped,
@@ -62,6 +66,7 @@ impl Path {
             Path::Ir => "ir",
             Path::Template => "template",
             Path::Cpu => "cpu",
+            Path::Bf16 => "bf16",
             Path::Plan => "plan",
             Path::Hetero => "hetero",
             Path::Reshaped => "reshaped",
@@ -81,7 +86,14 @@ impl Path {
                 check_facts(case, through_ir(case, InputsAs::Parameters).map(|m| result_facts(&m)))
             }
             // Nothing is evaluated, so these paths add nothing.
-            Path::Folded | Path::Template | Path::Cpu | Path::Plan | Path::Hetero | Path::Reshaped | Path::Tidy
+            Path::Folded
+            | Path::Template
+            | Path::Cpu
+            | Path::Bf16
+            | Path::Plan
+            | Path::Hetero
+            | Path::Reshaped
+            | Path::Tidy
                 if case.is_inference() =>
             {
                 Ok(())
@@ -94,6 +106,7 @@ impl Path {
                 check_outputs(case, on_device_as(case, "CPU", InputsAs::ConstantsButFirst))
                     .map_err(|e| format!("with constants: {e}"))
             }
+            Path::Bf16 => in_bf16(case),
             Path::Plan => {
                 check_outputs(case, planned(case, InputsAs::Parameters))
                     .map_err(|e| format!("with parameters: {e}"))?;
@@ -133,6 +146,34 @@ fn on_device_as(case: &Case, device: &str, inputs_as: InputsAs) -> Result<Vec<Te
     let model = build(case, inputs_as)?;
     let compiled = core().compile_model(&model, device, &carafe::Properties::new())?;
     infer(compiled, &feed(case, &model)?)
+}
+
+/// How far a number may be from the evaluation, of the largest: a few roundings of 2^-9.
+const BF16_BOUND: f32 = 0.02;
+
+fn in_bf16(case: &Case) -> Result<(), String> {
+    let text = |e: Error| e.to_string();
+    let Ok(model) = build(case, InputsAs::ConstantsButFirst) else { return Ok(()) };
+    let multiplies = |name: &str| ["Convolution", "GroupConvolution", "MatMul"].contains(&name);
+    let floats = result_facts(&model).iter().all(|f| f.ty == ElementType::F32);
+    let Ok(inputs) = feed(case, &model) else { return Ok(()) };
+    if !floats || !model.nodes().any(|(_, n)| multiplies(n.op().type_name())) {
+        return Ok(());
+    }
+    let Ok(wanted) = model.evaluate(&inputs) else { return Ok(()) };
+    let bf16 = carafe::Properties::new().with("INFERENCE_PRECISION_HINT", "bf16");
+    let found = infer(core().compile_model(&model, "CPU", &bf16).map_err(text)?, &inputs).map_err(text)?;
+    for (k, (a, b)) in found.iter().zip(&wanted).enumerate() {
+        let numbers = |t: &Tensor| t.to_vec::<f32>().map(|v| v.into_owned()).map_err(|e| e.to_string());
+        let (found, wanted) = (numbers(a)?, numbers(b)?);
+        let largest = wanted.iter().filter(|x| x.is_finite()).fold(0f32, |m, x| m.max(x.abs()));
+        for (i, (x, y)) in found.iter().zip(&wanted).enumerate().filter(|(_, (_, y))| y.is_finite()) {
+            if (x - y).abs() > BF16_BOUND * largest || x.is_nan() {
+                return Err(format!("in bf16: output {k}, element {i} is {x}, expected {y} of {largest}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 // Matrix products in f64: every f32 is one, and each value changes its type on the way.

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod attention;
+mod brains;
 mod bytes;
 mod cells;
 mod compressed;
