@@ -131,7 +131,7 @@ def measured(args, plan, chosen):
             print(f"{entry.name}: {problem}\n", flush=True)
             continue
         with run.alone():
-            found = run.measure(plan, files)
+            found = run.measure(plan, files, bool(getattr(entry, "quantized", "")))
         size = megabytes(files["carafe"][0] if "carafe" in files else next(iter(files.values()))[0])
         row = {"name": entry.name, "what": entry.what, "from": entry.origin, "file_mb": size, "engines": found}
         if getattr(entry, "quantized", ""):

@@ -141,7 +141,7 @@ class Plan:
         return {"carafe": [(1, 0)], "carafe-onnx": [(1, 0)], "openvino": [(1, cores), (1, 0)]}.get(engine, [(1, cores)])
 
 
-def measure(plan, files):
+def measure(plan, files, quantized=False):
     """{engine: figures} for one model; an engine that fails has `problem` instead. `files` has (model, inputs) of every engine
     that takes part."""
     found = {engine: {"latency": {}} for engine in files}
@@ -179,7 +179,7 @@ def measure(plan, files):
         for worker in workers.values():
             worker.close()
     throughput(plan, files, found, able)
-    agreement(found, outputs)
+    agreement(found, outputs, quantized)
     return found
 
 
@@ -259,15 +259,16 @@ def dumped(worker):
         return [np.load(Path(folder) / f"out_{i}.npy") for i in range(count)]
 
 
-def agreement(found, outputs):
-    """Sets `error`, the largest difference from the reference measured against its largest value."""
+def agreement(found, outputs, quantized=False):
+    """Sets `error`, the largest difference from the reference measured against its largest value; of a quantized model the length of
+    the difference against that of the reference, for single values may be many steps apart."""
     reference = next((e for e in JUDGES if e in outputs), None)
     for engine, made in outputs.items():
         if reference and engine != reference and "problem" not in found[engine]:
-            found[engine]["error"] = difference(outputs[reference], made)
+            found[engine]["error"] = difference(outputs[reference], made, quantized)
 
 
-def difference(expected, made):
+def difference(expected, made, quantized=False):
     """A number, or what is wrong in words."""
     if [e.shape for e in expected] != [m.shape for m in made]:
         return f"outputs {[m.shape for m in made]}, expected {[e.shape for e in expected]}"
@@ -277,6 +278,9 @@ def difference(expected, made):
             # Quantized values may be a step apart.
             step = 1 if want.dtype.kind in "iu" and want.dtype.itemsize < 4 else 0
             want, have = want.astype(np.float64), have.astype(np.float64)
+            if quantized:
+                worst = max(worst, float(np.linalg.norm(want - have) / max(np.linalg.norm(want), SMALLEST)))
+                continue
             away = np.where((want == have) | np.isnan(want) & np.isnan(have), 0, np.abs(want - have)).max()
             away = max(away - step, 0)
             worst = max(worst, float(away / max(np.abs(np.where(np.isfinite(want), want, 0)).max(), SMALLEST)))

@@ -58,6 +58,9 @@ class Differences(unittest.TestCase):
         self.assertEqual(run.difference([np.array([3, 100], np.int8)], [np.array([4, 100], np.int8)]), 0)
         self.assertAlmostEqual(run.difference([np.array([3, 100], np.int8)], [np.array([5, 100], np.int8)]), 0.01)
 
+    def test_outputs_of_a_quantized_model_are_compared_as_a_whole(self):
+        self.assertAlmostEqual(run.difference([np.array([3.0, 4.0])], [np.array([3.0, 4.5])], True), 0.1)
+
     def test_another_shape_is_told(self):
         self.assertIn("expected [(2,)]", run.difference([np.zeros(2)], [np.zeros(3)]))
 
