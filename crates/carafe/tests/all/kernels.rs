@@ -438,6 +438,7 @@ fn between_convolutions() -> Model {
 /// Kernels of the nodes of that model on CPU, after its numbers were compared with TEMPLATE's; and the lines of `--explain`.
 fn ran_between(kernel: &Absolute) -> (Vec<(String, String)>, Vec<carafe::NodeProfile>) {
     let core = carafe::core();
+    core.set_property("CPU", &Properties::new().with("INFERENCE_PRECISION_HINT", "f32")).unwrap();
     core.add_extension(Extension::new("kernels").kernel(Arc::new(kernel.clone()))).unwrap();
     let m = between_convolutions();
     let run = |device: &str| {
