@@ -8,7 +8,7 @@ use carafe_testkit::libraries::Workshop;
 fn in_each_language(check: impl Fn(&Core)) {
     for (name, file) in [("kernels_c", "kernels.c"), ("kernels_cpp", "kernels.cpp")] {
         let shop = Workshop::new();
-        let core = carafe::core();
+        let core = carafe_testkit::core_in_f32();
         core.add_extension(shop.example(name, &format!("crates/testkit/libraries/{file}"))).unwrap();
         println!("{file}");
         check(&core);

@@ -57,6 +57,7 @@ fn check(core: &Core, model: &Model, device: &str) -> Vec<String> {
     let arrays = carafe_npy::read_npz(&std::fs::read(fixture("mri.npz")).unwrap()).unwrap();
     let array = |name: &str| -> &Tensor { &arrays.iter().find(|(n, _)| n == name).unwrap().1 };
     let counted = Properties::new().with("PERF_COUNT", true);
+    let counted = if device == "CPU" { counted.with("INFERENCE_PRECISION_HINT", "f32") } else { counted };
     let request = core.compile_model(model, device, &counted).unwrap().create_infer_request();
     request.set_input(0, array("i.x").clone()).unwrap();
     request.infer(()).unwrap();
