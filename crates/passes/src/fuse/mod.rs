@@ -14,6 +14,7 @@ mod weights;
 
 mod fold_batch_norm;
 mod fold_scale;
+mod fold_scale_ahead;
 mod fuse_clamp;
 mod fuse_embeddings;
 mod fuse_gelu;
@@ -47,6 +48,7 @@ mod widen_weights;
 
 pub use fold_batch_norm::FoldBatchNorm;
 pub use fold_scale::FoldScale;
+pub use fold_scale_ahead::FoldScaleAhead;
 pub use fuse_clamp::FuseClamp;
 pub use fuse_embeddings::FuseEmbeddings;
 pub use fuse_gelu::FuseGelu;
@@ -102,6 +104,8 @@ pub const FUSE: &[&dyn Pass] = &[
     &FuseShuffleChannels,
     &FusePad,
     &FoldBatchNorm,
+    // Before shifts are joined: it may leave one behind a layer.
+    &FoldScaleAhead,
     &FuseLinear,
     &FoldScale,
 ];
