@@ -42,6 +42,7 @@ mod keeps_steps;
 mod mark_steps;
 mod round_early;
 mod spell_batch_norm;
+mod spell_transposed_data;
 mod store_weights;
 mod unit_steps;
 mod widen_weights;
@@ -77,6 +78,7 @@ pub use keeps_steps::{keeps_steps, passes_on};
 pub use mark_steps::MarkSteps;
 pub use round_early::RoundEarly;
 pub use spell_batch_norm::SpellBatchNorm;
+pub use spell_transposed_data::SpellTransposedData;
 pub use store_weights::StoreWeights;
 pub use unit_steps::UnitSteps;
 pub use widen_weights::WidenWeights;
@@ -116,6 +118,7 @@ pub const DEVICE_FUSE: &[&dyn Pass] = &[
     &RoundEarly,
     &UnitSteps,
     &SpellBatchNorm,
+    &SpellTransposedData,
     &FuseRmsNorm,
     &FuseRotary,
     &FuseEmbeddings,
