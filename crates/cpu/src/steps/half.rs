@@ -31,7 +31,8 @@ pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>]) -> bool {
     let (Some(data), Some(weights)) = (data.shape, weights.shape) else { return false };
     let rank = weights.len();
     if op.is::<Convolution>() {
-        return rank > 2 && (weights[1].is_multiple_of(PAIR) || weights[1] < FEW);
+        // One channel would be half of a pair.
+        return rank > 2 && weights[1] > 1 && (weights[1].is_multiple_of(PAIR) || weights[1] < FEW);
     }
     if op.is::<GroupConvolution>() {
         let depthwise = rank > 3 && weights[1] == 1 && weights[2] == 1;

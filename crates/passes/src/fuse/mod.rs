@@ -45,6 +45,7 @@ mod spell_batch_norm;
 mod spell_transposed_data;
 mod store_weights;
 mod unit_steps;
+mod widen_filters;
 mod widen_weights;
 
 pub use fold_batch_norm::FoldBatchNorm;
@@ -81,6 +82,7 @@ pub use spell_batch_norm::SpellBatchNorm;
 pub use spell_transposed_data::SpellTransposedData;
 pub use store_weights::StoreWeights;
 pub use unit_steps::UnitSteps;
+pub use widen_filters::WidenFilters;
 pub use widen_weights::WidenWeights;
 
 use carafe_graph::Pass;
@@ -119,6 +121,7 @@ pub const DEVICE_FUSE: &[&dyn Pass] = &[
     &UnitSteps,
     &SpellBatchNorm,
     &SpellTransposedData,
+    &WidenFilters,
     &FuseRmsNorm,
     &FuseRotary,
     &FuseEmbeddings,
