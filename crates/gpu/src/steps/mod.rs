@@ -2,8 +2,11 @@
 //! builder looks at a node with known shapes and answers with launches and the forms it reads and writes, or declines.
 
 pub(crate) mod elementwise;
+mod indexing;
 pub(crate) mod movement;
 pub(crate) mod pointwise;
+mod reduce;
+mod search;
 mod strided_views;
 mod typed;
 pub(crate) mod types;
@@ -27,6 +30,9 @@ pub(crate) const BUILDERS: &[Builder] = &[
     elementwise::build,
     movement::build,
     strided_views::build,
+    reduce::build,
+    search::build,
+    indexing::build,
     typed::build,
 ];
 
