@@ -123,6 +123,10 @@ pub fn core() -> Core {
         .expect("built-in device names are valid and distinct");
     core.add_device(carafe_template::NAME, Arc::new(carafe_template::TemplateDevice::default()))
         .expect("built-in device names are valid and distinct");
+    #[cfg(feature = "gpu")]
+    for (name, device) in carafe_gpu::devices() {
+        core.add_device(name, device).expect("built-in device names are valid and distinct");
+    }
     for (name, device) in carafe_multi::devices(Arc::new(core.downgrade())) {
         core.add_device(name, device).expect("built-in device names are valid and distinct");
     }

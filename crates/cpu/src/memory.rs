@@ -2,10 +2,12 @@
 
 use crate::backend::Cpu;
 use crate::steps::Io;
+use crate::threads::Stream;
 use carafe_graph::{Error, Result};
 use carafe_kernels::{Arena, MAX_PARTS, Part};
 use carafe_plan::{Host, Memory, Plan, PlanValue, Region, Slot, StepRun};
 use carafe_tensor::Tensor;
+use std::sync::Arc;
 
 /// The arena of a request.
 #[derive(Debug, Default)]
@@ -33,7 +35,7 @@ fn bytes_of<'a>(plan: &'a Plan<Cpu>, slot: Slot, host: (&'a [Tensor], &'a [Optio
 }
 
 impl Memory<Cpu> for CpuMemory {
-    fn fit(&mut self, plan: &Plan<Cpu>) -> Result<()> {
+    fn fit(&mut self, plan: &Plan<Cpu>, _stream: &Arc<Stream>) -> Result<()> {
         let bytes = plan.planned_bytes();
         if self.arena.as_ref().is_none_or(|a| a.len() < bytes) {
             self.arena = None;

@@ -2,7 +2,7 @@
 //! offer; a count is the number of requests (MULTI, AUTO) or the batch (BATCH).
 
 use crate::PRIORITIES;
-use carafe_device::{Device, Devices};
+use carafe_device::{Device, Devices, Properties};
 use carafe_graph::{Error, Result};
 
 /// One device of a list.
@@ -73,13 +73,18 @@ pub(crate) fn refuse_nested(name: &str, device: &dyn Device) -> Result<()> {
     }
 }
 
-/// The devices a list means: its items without the excluded ones; for a list without items all that are here. A name
-/// without instance stands for all instances where there are several.
+/// The devices a list means: its items without the excluded ones; for a list without items all that are here, but for those
+/// that only stand for another device (`DEVICE_TYPE` virtual). A name without instance stands for all instances where there are
+/// several.
 pub(crate) fn candidates(list: &DeviceList, from: &dyn Devices) -> Vec<DeviceItem> {
     let available = from.available();
     let mut items = Vec::new();
     if list.items.is_empty() {
-        items.extend(available.into_iter().map(|name| DeviceItem { name, count: None }));
+        let real = |name: &String| {
+            let device = from.device(name, &Properties::new()).map(|(device, _)| device);
+            device.and_then(|d| d.metric("DEVICE_TYPE")).unwrap_or_default().trim() != "virtual"
+        };
+        items.extend(available.into_iter().filter(real).map(|name| DeviceItem { name, count: None }));
     } else {
         for item in &list.items {
             let instances = available.iter().filter(|a| a.split_once('.').is_some_and(|(d, _)| d == item.name));

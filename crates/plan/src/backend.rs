@@ -13,6 +13,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// A kernel bound to the sizes of one unit.
 pub trait Step<B: Backend>: Debug + Send + Sync {
@@ -180,14 +181,19 @@ pub trait Backend: Fusing + Debug + Sized + Send + Sync + 'static {
 
 /// Planned memory of a request. It may be any: an arena of the host, buffers of a device.
 pub trait Memory<B: Backend>: Debug + Default + Send {
-    /// Makes room for a plan.
-    fn fit(&mut self, plan: &Plan<B>) -> Result<()>;
+    /// Makes room for a plan, which is then run on a stream.
+    fn fit(&mut self, plan: &Plan<B>, stream: &B::Stream) -> Result<()>;
     /// Finds the memory of a step's operands and runs it with [`StepRun::call`].
     fn run(&mut self, step: &StepRun<'_, B>, host: &mut Host<'_>) -> Result<()>;
     /// A value in planned memory or in an output as a tensor, also between two steps. It lies plainly, in the type of the model.
     fn read(&self, value: &PlanValue, outputs: &[Tensor]) -> Result<Tensor>;
     /// After the last step: outputs are now to be in the tensors of the host.
     fn finish(&mut self, _plan: &Plan<B>, _host: &mut Host<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// After that, for a device that runs steps some time after they were called: how long they took, by their index. The
+    /// times of the calls are there already.
+    fn times(&mut self, _times: &mut [Duration]) -> Result<()> {
         Ok(())
     }
 }

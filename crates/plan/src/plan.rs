@@ -6,6 +6,7 @@ use carafe_graph::{NodeId, OpRef};
 use carafe_tensor::{ElementType, Tensor};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A range of bytes of a planned buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -114,6 +115,8 @@ impl<B: Backend> PlanStep<B> {
 /// A model for one set of input shapes.
 #[derive(Debug)]
 pub struct Plan<B: Backend> {
+    /// No other plan of this process has it.
+    pub id: u64,
     /// Shapes of the inputs it is for.
     pub inputs: Vec<Vec<usize>>,
     /// All values.
@@ -132,6 +135,12 @@ pub struct Plan<B: Backend> {
     pub outputs: Vec<usize>,
     /// What comes behind, with shapes that are known by then.
     pub(crate) tail: Option<Arc<Tail<B>>>,
+}
+
+/// An id for a plan.
+pub(crate) fn new_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl<B: Backend> Plan<B> {

@@ -32,8 +32,8 @@ impl<B: Backend> Default for RunMemory<B> {
 
 impl<B: Backend> RunMemory<B> {
     /// Makes room for a plan.
-    fn fit(&mut self, plan: &Plan<B>) -> Result<()> {
-        self.planned.fit(plan)?;
+    fn fit(&mut self, plan: &Plan<B>, stream: &B::Stream) -> Result<()> {
+        self.planned.fit(plan, stream)?;
         self.held.clear();
         self.held.resize(plan.held, None);
         self.outputs.resize_with(plan.outputs.len(), || Tensor::scalar(0f32));
@@ -76,7 +76,7 @@ pub fn run<B: Backend>(plan: &Plan<B>, cx: &mut RunCx<'_, B>) -> Result<()> {
 }
 
 fn run_steps<B: Backend>(plan: &Plan<B>, cx: &mut RunCx<'_, B>) -> Result<()> {
-    cx.memory.fit(plan)?;
+    cx.memory.fit(plan, cx.stream)?;
     let exec = cx.planner.backend.enter(cx.stream, plan.scratch, cx.env.cancel.clone())?;
     if cx.profiled {
         cx.memory.times.clear();
@@ -101,6 +101,10 @@ fn run_steps<B: Backend>(plan: &Plan<B>, cx: &mut RunCx<'_, B>) -> Result<()> {
     }
     let RunMemory { planned, held, outputs, .. } = &mut *cx.memory;
     planned.finish(plan, &mut Host { inputs: cx.inputs, held, outputs })?;
+    if cx.profiled {
+        let RunMemory { planned, times, .. } = &mut *cx.memory;
+        planned.times(times)?;
+    }
     hand_out(plan, cx)
 }
 

@@ -4,7 +4,7 @@
 use super::alias_concat_split::{Aliased, locate};
 use super::select::{Origin, Selection};
 use crate::backend::{Backend, MemoryKind};
-use crate::plan::{Action, Plan, PlanStep, PlanValue, Region, Slot};
+use crate::plan::{Action, Plan, PlanStep, PlanValue, Region, Slot, new_id};
 
 /// A run of bytes and the steps between which it is needed.
 #[derive(Default)]
@@ -132,7 +132,7 @@ pub(super) fn plan<B: Backend>(chosen: Selection<B>) -> Plan<B> {
         }
     }
     let (scratch, outputs) = (chosen.scratch, chosen.outputs);
-    Plan { inputs, values, steps, constants, buffers, held, scratch, outputs, tail: None }
+    Plan { id: new_id(), inputs, values, steps, constants, buffers, held, scratch, outputs, tail: None }
 }
 
 /// Gives each block a start, the largest first, each as low as it fits; the bytes of the whole.

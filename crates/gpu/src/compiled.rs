@@ -1,0 +1,127 @@
+//! A model ready to run: passes applied, programs built, plans made for the shapes that were seen.
+
+use crate::Kind;
+use crate::backend::Gpu;
+use crate::machine::Machine;
+use crate::properties::{self, PRECISION, Settings, TABLE, metric, precision};
+use crate::request::Request;
+use crate::streams::Streams;
+use crate::weights::Weights;
+use carafe_device::{CompiledModel, InferRequest, Port, Properties};
+use carafe_graph::{Error, FrameworkNode, Model, Notes, Result, run_passes};
+use carafe_plan::{Planner, SHAPED, annotate};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+/// What kernels are there for: f32, and products of matrices.
+const FOR_KERNELS: &[&dyn carafe_graph::Pass] =
+    &[&carafe_passes::ComputeInF32 { keeps: |_| false }, &carafe_passes::ExpandEinsum];
+
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) kind: Kind,
+    pub(crate) planner: Arc<Planner<Gpu>>,
+    pub(crate) inputs: Vec<Port>,
+    pub(crate) outputs: Vec<Port>,
+    pub(crate) settings: Settings,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) properties: Properties,
+}
+
+/// The passes that a model goes through.
+pub(crate) fn prepare(model: &mut Model) -> Result<()> {
+    let notes = &mut Notes::default();
+    run_passes(model, FOR_KERNELS, notes)?;
+    run_passes(model, carafe_passes::COMMON_WIDENED, notes)?;
+    run_passes(model, carafe_passes::TIDY, notes)?;
+    run_passes(model, carafe_passes::FUSE, notes)?;
+    run_passes(model, carafe_passes::DEVICE_FUSE, notes)?;
+    run_passes(model, SHAPED, notes)?;
+    model.infer()
+}
+
+impl Compiled {
+    pub(crate) fn new(kind: Kind, mut model: Model, properties: &Properties) -> Result<Compiled> {
+        let settings = Settings::of(kind, properties)?;
+        let machine = properties::device(properties)?.open()?;
+        refuse_unknown(kind, &model)?;
+        let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
+        prepare(&mut model)?;
+        Compiled::of(kind, machine, model, inputs, outputs, settings, properties)
+    }
+
+    /// Of a model that went through the passes.
+    pub(crate) fn of(
+        kind: Kind,
+        machine: Arc<Machine>,
+        model: Model,
+        inputs: Vec<Port>,
+        outputs: Vec<Port>,
+        settings: Settings,
+        properties: &Properties,
+    ) -> Result<Compiled> {
+        let streams = Streams::new(&machine, settings.streams, settings.profiled)?;
+        let weights = Arc::new(Weights::of(&model, &machine));
+        let backend = Gpu { machine, weights, half: settings.half, dry: false, folder: settings.folder.clone() };
+        let planner = Arc::new(Planner::new(model, backend));
+        planner.prepare()?;
+        Ok(Compiled { kind, planner, inputs, outputs, settings, streams, properties: properties.clone() })
+    }
+
+    /// Bytes that inferences take, a word and a number each.
+    fn memory(&self) -> String {
+        let arena: usize = self.planner.last_plans().iter().map(|p| p.planned_bytes()).sum();
+        format!("arena {arena} weights {}", self.planner.backend.weights.bytes())
+    }
+}
+
+// All of them in one list, with counts.
+fn refuse_unknown(kind: Kind, model: &Model) -> Result<()> {
+    let mut unknown: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (_, node) in model.nodes().filter(|(_, n)| n.op().is::<FrameworkNode>()) {
+        unknown.entry(format!("{} ({})", node.op().type_name(), node.op().opset())).or_default().push(node.name());
+    }
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<String> =
+        unknown.iter().map(|(t, names)| format!("{} x {t}: `{}`", names.len(), names.join("`, `"))).collect();
+    Err(Error::unsupported(format!("device {} cannot run {}", kind.name(), list.join("; "))))
+}
+
+impl CompiledModel for Compiled {
+    fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+    fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+    fn runtime_model(&self) -> Model {
+        let mut model = self.planner.model.clone();
+        annotate(&mut model, &self.planner.last_plans());
+        model
+    }
+    fn export(&self, to: &mut dyn Write) -> Result<()> {
+        crate::blob::export(self, to)
+    }
+    fn property(&self, name: &str) -> Result<String> {
+        match name {
+            "NETWORK_NAME" => Ok(self.planner.model.name.clone()),
+            "EXECUTION_DEVICES" => Ok(self.kind.name().into()),
+            "LOADED_FROM_CACHE" => Ok("false".into()),
+            "GPU_MEMORY_STATISTICS" => Ok(self.memory()),
+            "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
+            // What was asked for, or else what came of it.
+            PRECISION => Ok(precision(self.kind, &self.properties).into()),
+            "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
+            _ => match self.properties.or_default(&TABLE, name) {
+                Some(value) if !value.is_empty() => Ok(value.to_string()),
+                _ => metric(self.kind, name, properties::device(&self.properties)?),
+            },
+        }
+    }
+    fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
+        Box::new(Request::new(self))
+    }
+}

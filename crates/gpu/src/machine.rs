@@ -1,0 +1,89 @@
+//! The OpenCL devices of this machine, looked for once. Each has one context for the process, opened when it is first used, so
+//! that programs are built once and compiled models share memory.
+
+use crate::error::told;
+use crate::programs::Programs;
+use carafe_graph::{Error, Result};
+use carafe_opencl::{Buffer, Context, Device, DeviceInfo, DeviceKind, Queue};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+/// Regions of planned memory begin at multiples of this; devices that want more are not taken.
+pub(crate) const ALIGNMENT: usize = 512;
+
+/// A device that may not be open yet.
+#[derive(Debug)]
+pub(crate) struct Found {
+    device: Device,
+    open: OnceLock<std::result::Result<Arc<Machine>, String>>,
+}
+
+/// An open device: what all models compiled for it share.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) context: Arc<Context>,
+    pub(crate) programs: Programs,
+    /// For uploads while models are compiled.
+    pub(crate) uploads: Queue,
+    /// Stands for buffers where nothing is to run.
+    pub(crate) nothing: Arc<Buffer>,
+}
+
+impl Machine {
+    fn open(device: &Device) -> carafe_opencl::Result<Machine> {
+        let context = Context::new(device)?;
+        let uploads = Queue::new(&context, false)?;
+        let nothing = Buffer::new(&context, 1)?;
+        Ok(Machine { programs: Programs::new(&context), context, uploads, nothing })
+    }
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        &self.context.device.info
+    }
+    /// A buffer with these bytes.
+    pub(crate) fn upload(&self, bytes: &[u8]) -> Result<Arc<Buffer>> {
+        let buffer = Buffer::new(&self.context, bytes.len()).map_err(told)?;
+        self.uploads.write(&buffer, 0, bytes).map_err(told)?;
+        Ok(buffer)
+    }
+    /// Items of a group for work that is the same everywhere.
+    pub(crate) fn group(&self) -> usize {
+        let info = self.info();
+        256.min(info.group_size).min(info.group_sizes[0]).max(1)
+    }
+}
+
+impl Found {
+    pub(crate) fn info(&self) -> &DeviceInfo {
+        &self.device.info
+    }
+    /// The device, opened if it is not yet.
+    pub(crate) fn open(&self) -> Result<Arc<Machine>> {
+        let open = || Machine::open(&self.device).map(Arc::new).map_err(|e| e.to_string());
+        let opened = self.open.get_or_init(open);
+        opened.clone().map_err(|why| Error::invalid(format!("device `{}` cannot be opened: {why}", self.info().name)))
+    }
+}
+
+/// All devices, graphics processors first and the host's own processors last; or why there are none.
+pub(crate) fn all() -> Result<&'static [Found]> {
+    static ALL: LazyLock<std::result::Result<Vec<Found>, String>> = LazyLock::new(|| {
+        let mut found = carafe_opencl::devices().map_err(|e| e.to_string())?;
+        found.retain(|d| ALIGNMENT.is_multiple_of(d.info.alignment));
+        carafe_graph::sort_by_key(&mut found, |d| match d.info.kind {
+            DeviceKind::Gpu => 0,
+            DeviceKind::Accelerator => 1,
+            DeviceKind::Cpu => 2,
+        });
+        if found.is_empty() {
+            return Err(format!("no OpenCL device found: none has sub-buffers at multiples of {ALIGNMENT} bytes"));
+        }
+        Ok(found.into_iter().map(|device| Found { device, open: OnceLock::new() }).collect())
+    });
+    ALL.as_deref().map_err(|why| Error::not_found(why.clone()))
+}
+
+/// A device by its number.
+pub(crate) fn by_id(id: &str) -> Result<&'static Found> {
+    let all = all()?;
+    let found = id.trim().parse::<usize>().ok().and_then(|i| all.get(i));
+    found.ok_or_else(|| Error::not_found(format!("there is no OpenCL device {id}; there are 0 to {}", all.len() - 1)))
+}

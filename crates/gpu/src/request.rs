@@ -1,0 +1,181 @@
+//! An inference request: bound inputs, its memory, outputs of the last run, variables.
+
+use crate::backend::Gpu;
+use crate::compiled::Compiled;
+use carafe_device::{CancelFlag, InferRequest, NodeProfile};
+use carafe_graph::{Error, EvalEnv, Result};
+use carafe_plan::{Bodies, Plan, RunCx, RunMemory, profile, run};
+use carafe_tensor::Tensor;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    compiled: Arc<Compiled>,
+    inputs: Vec<Option<Tensor>>,
+    /// The bound inputs once all are there, in the form that a run takes.
+    bound: Vec<Tensor>,
+    /// Memory the user gave for outputs.
+    targets: Vec<Option<Tensor>>,
+    memory: RunMemory<Gpu>,
+    /// The plan of the last inference; `None` before the first.
+    plan: Option<Arc<Plan<Gpu>>>,
+    inferred: bool,
+    bodies: Arc<Bodies<Gpu>>,
+    env: EvalEnv,
+    cancel: CancelFlag,
+}
+
+impl Request {
+    pub(crate) fn new(compiled: Arc<Compiled>) -> Request {
+        let cancel = CancelFlag::new();
+        let mut env = EvalEnv::default();
+        env.cancel = Some(cancel.plain());
+        let bodies = Arc::new(Bodies::new(compiled.planner.clone()));
+        env.bodies = Some(bodies.clone());
+        let (inputs, targets) = (vec![None; compiled.inputs.len()], vec![None; compiled.outputs.len()]);
+        let memory = RunMemory::default();
+        Request { inputs, bound: vec![], targets, memory, plan: None, inferred: false, bodies, env, cancel, compiled }
+    }
+
+    fn run(&mut self) -> Result<()> {
+        if let Some(i) = self.inputs.iter().position(Option::is_none) {
+            return Err(Error::usage(format!("input `{}` has no tensor", self.compiled.inputs[i].name)));
+        }
+        self.inferred = false;
+        self.bound.clear();
+        self.bound.extend(self.inputs.iter().flatten().cloned());
+        self.take_targets();
+        let plan = self.plan_now()?;
+        let cancel = self.cancel.plain();
+        let lease = self.compiled.streams.lease(&cancel)?;
+        self.bodies.use_stream(lease.stream());
+        let mut cx = RunCx {
+            planner: &self.compiled.planner,
+            stream: lease.stream(),
+            inputs: &self.bound,
+            memory: &mut self.memory,
+            env: &mut self.env,
+            profiled: self.compiled.settings.profiled,
+        };
+        run(&plan, &mut cx)?;
+        self.bound.clear();
+        self.hand_out()?;
+        self.inferred = true;
+        Ok(())
+    }
+
+    // The plan of the last inference while the shapes stay, otherwise the one for the new shapes.
+    fn plan_now(&mut self) -> Result<Arc<Plan<Gpu>>> {
+        if let Some(plan) = &self.plan
+            && plan.inputs.iter().map(Vec::as_slice).eq(self.bound.iter().map(Tensor::shape))
+        {
+            return Ok(plan.clone());
+        }
+        let plan = self.compiled.planner.plan(&self.bound)?;
+        self.plan = Some(plan.clone());
+        Ok(plan)
+    }
+
+    // Memory that the user gave and shares with nobody is written where it is.
+    fn take_targets(&mut self) {
+        for (i, target) in self.targets.iter_mut().enumerate() {
+            if let (Some(given), Some(slot)) = (target.as_mut(), self.memory.outputs.get_mut(i))
+                && given.unique_bytes_mut().is_some()
+            {
+                *slot = given.clone();
+                *target = None;
+            }
+        }
+    }
+
+    // What the user gave memory for moves there; where the memory is shared or has another size, the output keeps its own.
+    fn hand_out(&mut self) -> Result<()> {
+        for (output, target) in self.memory.outputs.iter_mut().zip(&mut self.targets) {
+            let Some(mut given) = target.take() else { continue };
+            if given.element_type() == output.element_type() && given.shape() == output.shape() {
+                given.copy_elements(0, output, 0, output.len())?;
+                *output = given.clone();
+            }
+            *target = Some(output.clone());
+        }
+        Ok(())
+    }
+
+    fn known(&self, id: &str) -> Result<()> {
+        let ids = self.variables();
+        match ids.iter().any(|v| v == id) {
+            true => Ok(()),
+            false => Err(Error::not_found(format!("no variable `{id}`; the model has: {}", ids.join(", ")))),
+        }
+    }
+}
+
+impl InferRequest for Request {
+    fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        let port = self.compiled.inputs.get(index);
+        let port = port.ok_or_else(|| Error::not_found(format!("the model has no input {index}")))?;
+        port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
+        self.inputs[index] = Some(tensor);
+        Ok(())
+    }
+    fn input(&self, index: usize) -> Option<&Tensor> {
+        self.inputs.get(index)?.as_ref()
+    }
+    fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        let port = self.compiled.outputs.get(index);
+        let port = port.ok_or_else(|| Error::not_found(format!("the model has no output {index}")))?;
+        port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
+        if let (Some(output), true) = (self.memory.outputs.get_mut(index), self.inferred) {
+            *output = tensor.clone();
+        }
+        self.targets[index] = Some(tensor);
+        Ok(())
+    }
+    fn infer(&mut self) -> Result<()> {
+        self.cancel.clear();
+        self.run()
+    }
+    fn run_stage(&mut self, stage: usize) -> Result<()> {
+        debug_assert_eq!(stage, 0, "there is one stage");
+        self.run()
+    }
+    fn output(&self, index: usize) -> Result<&Tensor> {
+        if !self.inferred {
+            return Err(Error::usage("nothing was inferred yet"));
+        }
+        self.memory.outputs.get(index).ok_or_else(|| Error::not_found(format!("the model has no output {index}")))
+    }
+    fn profile(&self) -> Vec<NodeProfile> {
+        match self.plan.as_ref().filter(|_| self.compiled.settings.profiled && self.inferred) {
+            Some(plan) => profile(&self.compiled.planner.model, plan, &self.memory),
+            None => vec![],
+        }
+    }
+    fn variables(&self) -> Vec<String> {
+        let ids: BTreeSet<String> = self
+            .compiled
+            .planner
+            .model
+            .nodes()
+            .filter(|(_, n)| n.op().info().stateful)
+            .filter_map(|(_, n)| n.op().attrs().into_iter().find(|(k, _)| k == "variable_id")?.1.to_text())
+            .collect();
+        ids.into_iter().collect()
+    }
+    fn variable(&self, id: &str) -> Result<Option<Tensor>> {
+        self.known(id)?;
+        Ok(self.env.variables.get(id).cloned())
+    }
+    fn set_variable(&mut self, id: &str, value: Tensor) -> Result<()> {
+        self.known(id)?;
+        self.env.variables.insert(id.to_string(), value);
+        Ok(())
+    }
+    fn reset_variables(&mut self) {
+        self.env.variables.clear();
+    }
+    fn cancel_flag(&self) -> CancelFlag {
+        self.cancel.clone()
+    }
+}

@@ -1,0 +1,84 @@
+//! A context: one device with its buffers, queues and programs, and how much of its memory is taken.
+
+use crate::api::{Api, Handle, api, check};
+use crate::device::Device;
+use crate::error::Result;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A context of one device.
+#[derive(Debug)]
+pub struct Context {
+    pub(crate) handle: Owned,
+    /// The device.
+    pub device: Device,
+    /// Bytes of all buffers that are there.
+    taken: AtomicUsize,
+}
+
+/// A handle that is released when it goes.
+pub(crate) struct Owned {
+    pub(crate) raw: Handle,
+    release: unsafe extern "C" fn(Handle) -> i32,
+}
+
+// SAFETY: the functions of OpenCL may be called from any thread at once, but for those that set arguments of one kernel, and
+// `Kernel` takes `&mut self` for these.
+unsafe impl Send for Owned {}
+// SAFETY: as above.
+unsafe impl Sync for Owned {}
+
+impl Owned {
+    /// Takes over a handle whose call answered without an error.
+    pub(crate) fn new(raw: Handle, release: unsafe extern "C" fn(Handle) -> i32) -> Owned {
+        Owned { raw, release }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: the handle is alive, this is its only owner, and the function is that for its kind.
+        unsafe { (self.release)(self.raw) };
+    }
+}
+
+impl std::fmt::Debug for Owned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:p}", self.raw)
+    }
+}
+
+impl Context {
+    /// A context of a device.
+    pub fn new(device: &Device) -> Result<Arc<Context>> {
+        let api = api()?;
+        const CONTEXT_PLATFORM: isize = 0x1084;
+        let properties = [CONTEXT_PLATFORM, device.platform.0 as isize, 0];
+        let mut code = 0;
+        // SAFETY: the list of properties ends with a zero, and one device is named and given.
+        let raw = unsafe {
+            (api.create_context)(properties.as_ptr(), 1, &device.id.0, None, std::ptr::null_mut(), &mut code)
+        };
+        check("clCreateContext", code)?;
+        let handle = Owned::new(raw, api.release_context);
+        Ok(Arc::new(Context { handle, device: device.clone(), taken: AtomicUsize::new(0) }))
+    }
+
+    pub(crate) fn api(&self) -> &'static Api {
+        match api() {
+            Ok(api) => api,
+            Err(_) => unreachable!("the library is never closed"),
+        }
+    }
+
+    /// Bytes of all buffers that are there.
+    pub fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+    pub(crate) fn take(&self, bytes: usize) -> usize {
+        self.taken.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
