@@ -77,7 +77,7 @@ pub use summary::{Summary, summarize};
 // Reading models.
 pub use carafe_frontend::{Content, Format, FormatOptions, InputShape, Log, Progress, ReadRequest};
 // Extending the engine.
-pub use carafe_abi::{Extension, Library, LoadError, report_crashes};
+pub use carafe_abi::{ClKernel, Extension, Library, LoadError, report_crashes};
 pub use carafe_frontend::{Explained, Item, Mapping, NodeCx, Outputs as RuleOutputs, Rule};
 pub use carafe_graph::{
     AttrMap, AttrValue, Match, Notes, OpFactory, OpNew, Outcome, Pass, PassChoice, Phase, PhasedPass, REPLACEMENT,
@@ -127,6 +127,8 @@ pub fn core() -> Core {
     for (name, device) in carafe_gpu::devices() {
         core.add_device(name, device).expect("built-in device names are valid and distinct");
     }
+    #[cfg(feature = "gpu")]
+    core.add_alias("MYRIAD", carafe_gpu::VPU);
     for (name, device) in carafe_multi::devices(Arc::new(core.downgrade())) {
         core.add_device(name, device).expect("built-in device names are valid and distinct");
     }

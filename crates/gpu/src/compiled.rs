@@ -2,8 +2,9 @@
 
 use crate::Kind;
 use crate::backend::Gpu;
+use crate::custom::CustomKernels;
 use crate::machine::Machine;
-use crate::properties::{self, PRECISION, Settings, TABLE, metric, precision};
+use crate::properties::{self, PRECISION, Settings, metric, precision, table};
 use crate::request::Request;
 use crate::streams::Streams;
 use crate::weights::Weights;
@@ -42,11 +43,17 @@ pub(crate) fn prepare(model: &mut Model) -> Result<()> {
 }
 
 impl Compiled {
-    pub(crate) fn new(kind: Kind, mut model: Model, properties: &Properties) -> Result<Compiled> {
+    pub(crate) fn new(
+        kind: Kind,
+        mut model: Model,
+        properties: &Properties,
+        custom: &CustomKernels,
+    ) -> Result<Compiled> {
         let settings = Settings::of(kind, properties)?;
         let machine = properties::device(properties)?.open()?;
         refuse_unknown(kind, &model)?;
         let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
+        custom.apply(&mut model)?;
         prepare(&mut model)?;
         Compiled::of(kind, machine, model, inputs, outputs, settings, properties)
     }
@@ -115,7 +122,7 @@ impl CompiledModel for Compiled {
             // What was asked for, or else what came of it.
             PRECISION => Ok(precision(self.kind, &self.properties).into()),
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
-            _ => match self.properties.or_default(&TABLE, name) {
+            _ => match self.properties.or_default(table(self.kind), name) {
                 Some(value) if !value.is_empty() => Ok(value.to_string()),
                 _ => metric(self.kind, name, properties::device(&self.properties)?),
             },

@@ -3,6 +3,7 @@
 use crate::cache;
 use crate::compiled::CompiledModel;
 use crate::device_name::DeviceName;
+use crate::extensions::cl_kernels_of;
 use crate::kernels::kernels_of;
 use crate::log::Reporter;
 use crate::model_source::ModelSource;
@@ -42,6 +43,8 @@ pub(crate) struct State {
     /// Replacements that came without an extension.
     pub(crate) replacements: Vec<Arc<dyn Replacement>>,
     pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
+    /// Other names of devices.
+    aliases: BTreeMap<String, String>,
     pub(crate) plugins: BTreeMap<String, PluginEntry>,
     properties: BTreeMap<String, Properties>,
     /// Properties of the cache by device; those under the empty name hold for all.
@@ -90,9 +93,24 @@ impl Core {
             return Err(Error::usage(format!("device `{name}` is registered already")));
         }
         device.set_kernels(&kernels_of(&state.extensions, name, &state.reporter));
+        device.set_cl_kernels(&cl_kernels_of(&state.extensions, name));
         device.set_registry(&state.registry);
         state.devices.insert(name.to_string(), device);
         Ok(())
+    }
+    /// Lets a device be reached under another name too, as long as no device is registered under that.
+    pub fn add_alias(&self, alias: &str, device: &str) {
+        self.state_mut().aliases.insert(alias.to_string(), device.to_string());
+    }
+    // A device name with the name that the device is registered under.
+    fn parse_name(&self, text: &str) -> Result<DeviceName> {
+        let mut parsed = DeviceName::parse(text)?;
+        let state = self.state();
+        let is_taken = state.devices.contains_key(&parsed.device) || state.plugins.contains_key(&parsed.device);
+        if let Some(own) = state.aliases.get(&parsed.device).filter(|_| !is_taken) {
+            parsed.device = own.clone();
+        }
+        Ok(parsed)
     }
     /// A copy of all registered operations.
     pub fn registry(&self) -> Registry {
@@ -205,6 +223,8 @@ impl Core {
         properties: &Properties,
     ) -> Result<CompiledModel> {
         let (found, all) = self.resolve(device, properties)?;
+        // Before the model is read, whose operations they may be.
+        self.declare(&*found, &all).map_err(|e| e.at(format!("device `{device}`")))?;
         let model = &*model.model(self)?;
         let cache = self.cache_in_force(device, properties)?;
         let newest = carafe_graph::upgraded(model)?;
@@ -212,7 +232,7 @@ impl Core {
         let rewritten = self.rewritten(model)?;
         let job = cache::Job {
             model: rewritten.as_ref().unwrap_or(model),
-            name: &DeviceName::parse(device)?.device,
+            name: &self.parse_name(device)?.device,
             device: &*found,
             properties: &all,
             registry: &|| self.registry(),
@@ -282,14 +302,27 @@ impl Core {
             String::new()
         } else {
             let (found, _) = self.resolve(device, &Properties::new())?;
-            properties.check(found.properties()).map_err(|e| e.at(format!("device `{device}`")))?;
-            DeviceName::parse(device)?.device
+            let at = |e: Error| e.at(format!("device `{device}`"));
+            properties.check(found.properties()).map_err(at)?;
+            self.declare(&*found, properties).map_err(at)?;
+            self.parse_name(device)?.device
         };
         let mut state = self.state_mut();
         let old = state.cache.entry(name.clone()).or_default();
         *old = old.overlaid(cache);
         let old = state.properties.entry(name).or_default();
         *old = old.overlaid(properties);
+        Ok(())
+    }
+
+    // Registers the operations that properties declare.
+    fn declare(&self, device: &dyn Device, properties: &Properties) -> Result<()> {
+        let ops = device.declared_ops(properties)?;
+        if !ops.is_empty() {
+            let mut state = self.state_mut();
+            state.declare(ops);
+            state.devices.values().for_each(|d| d.set_registry(&state.registry));
+        }
         Ok(())
     }
 
@@ -322,7 +355,7 @@ impl Core {
 
     // The cache's properties: those for all, then those of the device, then those of the call.
     fn cache_in_force(&self, device: &str, over: &Properties) -> Result<Properties> {
-        let name = if device.is_empty() { String::new() } else { DeviceName::parse(device)?.device };
+        let name = if device.is_empty() { String::new() } else { self.parse_name(device)?.device };
         let state = self.state();
         let set = |name: &str| state.cache.get(name).cloned().unwrap_or_default();
         Ok(set("").overlaid(&set(&name)).overlaid(&cache::split(over).0))
@@ -352,7 +385,7 @@ impl Core {
     // The device, and the properties in force: defaults set on Core, then those of the call.
     fn resolve(&self, name: &str, over: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
         let (_, over) = &cache::split(over);
-        let parsed = DeviceName::parse(name)?;
+        let parsed = self.parse_name(name)?;
         self.open_plugin(&parsed.device)?;
         let state = self.state();
         let Some(device) = state.devices.get(&parsed.device).cloned() else {
