@@ -64,8 +64,9 @@ inline float f_hsigmoid(float x) { return f_clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; 
 inline float f_hswish(float x) { return x * f_clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }
 inline float f_hard_sigmoid(float x, float alpha, float beta) { return f_clamp(alpha * x + beta, 0.0f, 1.0f); }
 inline float f_gelu_erf(float x) { return 0.5f * x * (1.0f + erf(x * 0.70710678118654752f)); }
+// x / 2 * (1 + tanh(u)) without the loss of digits where the two cancel.
 inline float f_gelu_tanh(float x) {
-    return 0.5f * x * (1.0f + tanh(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+    return x / (1.0f + exp(-1.59576912160573072f * (x + 0.044715f * x * x * x)));
 }
 inline float f_softplus(float x) { return x > 20.0f ? x : log1p(exp(x)); }
 inline float f_mish(float x) { return x * tanh(f_softplus(x)); }

@@ -98,16 +98,16 @@ impl Core {
         state.devices.insert(name.to_string(), device);
         Ok(())
     }
-    /// Lets a device be reached under another name too, as long as no device is registered under that.
-    pub fn add_alias(&self, alias: &str, device: &str) {
-        self.state_mut().aliases.insert(alias.to_string(), device.to_string());
+    /// Lets a device be called by another name too, unless a device has that name.
+    pub fn add_alias(&self, alias: &str, name: &str) {
+        self.state_mut().aliases.insert(alias.to_string(), name.to_string());
     }
-    // A device name with the name that the device is registered under.
-    fn parse_name(&self, text: &str) -> Result<DeviceName> {
-        let mut parsed = DeviceName::parse(text)?;
+    // A device name taken apart, under the name that the device is registered by.
+    fn named(&self, name: &str) -> Result<DeviceName> {
+        let mut parsed = DeviceName::parse(name)?;
         let state = self.state();
-        let is_taken = state.devices.contains_key(&parsed.device) || state.plugins.contains_key(&parsed.device);
-        if let Some(own) = state.aliases.get(&parsed.device).filter(|_| !is_taken) {
+        let taken = state.devices.contains_key(&parsed.device) || state.plugins.contains_key(&parsed.device);
+        if let Some(own) = state.aliases.get(&parsed.device).filter(|_| !taken) {
             parsed.device = own.clone();
         }
         Ok(parsed)
@@ -232,7 +232,7 @@ impl Core {
         let rewritten = self.rewritten(model)?;
         let job = cache::Job {
             model: rewritten.as_ref().unwrap_or(model),
-            name: &self.parse_name(device)?.device,
+            name: &self.named(device)?.device,
             device: &*found,
             properties: &all,
             registry: &|| self.registry(),
@@ -287,6 +287,17 @@ impl Core {
         names
     }
 
+    /// Devices that are registered and have no instance here, each with the reason.
+    pub fn missing_devices(&self) -> Vec<(String, String)> {
+        let state = self.state();
+        let reason = |device: &Arc<dyn Device>| match device.metric("AVAILABLE_DEVICES") {
+            Ok(ids) if ids.trim().is_empty() => Some("it has no instance".to_string()),
+            Ok(_) => None,
+            Err(e) => Some(e.to_string()),
+        };
+        state.devices.iter().filter_map(|(name, device)| Some((name.clone(), reason(device)?))).collect()
+    }
+
     /// A device by name, for tools that print its property table.
     pub fn device(&self, name: &str) -> Result<Arc<dyn Device>> {
         Ok(self.resolve(name, &Properties::new())?.0)
@@ -305,7 +316,7 @@ impl Core {
             let at = |e: Error| e.at(format!("device `{device}`"));
             properties.check(found.properties()).map_err(at)?;
             self.declare(&*found, properties).map_err(at)?;
-            self.parse_name(device)?.device
+            self.named(device)?.device
         };
         let mut state = self.state_mut();
         let old = state.cache.entry(name.clone()).or_default();
@@ -355,7 +366,7 @@ impl Core {
 
     // The cache's properties: those for all, then those of the device, then those of the call.
     fn cache_in_force(&self, device: &str, over: &Properties) -> Result<Properties> {
-        let name = if device.is_empty() { String::new() } else { self.parse_name(device)?.device };
+        let name = if device.is_empty() { String::new() } else { self.named(device)?.device };
         let state = self.state();
         let set = |name: &str| state.cache.get(name).cloned().unwrap_or_default();
         Ok(set("").overlaid(&set(&name)).overlaid(&cache::split(over).0))
@@ -385,7 +396,7 @@ impl Core {
     // The device, and the properties in force: defaults set on Core, then those of the call.
     fn resolve(&self, name: &str, over: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
         let (_, over) = &cache::split(over);
-        let parsed = self.parse_name(name)?;
+        let parsed = self.named(name)?;
         self.open_plugin(&parsed.device)?;
         let state = self.state();
         let Some(device) = state.devices.get(&parsed.device).cloned() else {
@@ -409,7 +420,7 @@ impl Core {
             all.set(PRIORITIES, list);
         }
         if let Some(id) = parsed.instance {
-            let ids = device.metric("AVAILABLE_DEVICES").unwrap_or_default();
+            let ids = device.metric("AVAILABLE_DEVICES")?;
             if !ids.split_whitespace().any(|i| i == id) {
                 return Err(Error::not_found(format!("device `{}` has no instance {id}; it has {ids}", parsed.device)));
             }

@@ -3,8 +3,11 @@
 
 mod custom;
 pub(crate) mod elementwise;
+mod indexing;
 pub(crate) mod movement;
 pub(crate) mod pointwise;
+mod reduce;
+mod search;
 mod strided_views;
 mod typed;
 pub(crate) mod types;
@@ -29,6 +32,9 @@ pub(crate) const BUILDERS: &[Builder] = &[
     elementwise::build,
     movement::build,
     strided_views::build,
+    reduce::build,
+    search::build,
+    indexing::build,
     typed::build,
 ];
 
