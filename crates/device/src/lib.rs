@@ -69,6 +69,12 @@ pub trait Device: Send + Sync {
         Ok(vec![])
     }
 
+    /// A text that differs when what the device reads for a compilation differs, beside the model and the properties themselves: kernel
+    /// files that properties name, kernels that it was given. Part of the key under which the cache keeps compiled models.
+    fn fingerprint(&self, _properties: &Properties) -> String {
+        String::new()
+    }
+
     /// Takes every registered operation, each time that changes; for devices that make operations by name.
     fn set_registry(&self, _registry: &Registry) {}
 

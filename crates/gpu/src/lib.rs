@@ -87,6 +87,10 @@ impl Device for GpuDevice {
         let good = kernels.iter().filter(|k| self.read_cl_kernel(k).is_some_and(|read| read.is_ok()));
         *self.cl_kernels.write().unwrap_or_else(|e| e.into_inner()) = good.cloned().collect();
     }
+    fn fingerprint(&self, properties: &Properties) -> String {
+        // Files that cannot be read are told of when the model is compiled.
+        self.custom(properties).map(|kernels| kernels.fingerprint()).unwrap_or_default()
+    }
     fn declared_ops(&self, properties: &Properties) -> Result<Vec<OpFactory>> {
         Ok(CustomKernels::of(self.kind, properties, &[])?.declared_ops())
     }

@@ -236,7 +236,7 @@ impl Core {
             device: &*found,
             properties: &all,
             registry: &|| self.registry(),
-            others: &self.what_else_decides(&*found),
+            others: &self.what_else_decides(&*found, &all),
             warn: &|text| self.warn(text),
         };
         let (compiled, from_cache) = job.run(&cache).map_err(|e| e.at(format!("device `{device}`")))?;
@@ -373,7 +373,7 @@ impl Core {
     }
 
     // What decides over a compilation beside model, device and properties.
-    fn what_else_decides(&self, device: &dyn Device) -> Vec<String> {
+    fn what_else_decides(&self, device: &dyn Device, in_force: &Properties) -> Vec<String> {
         let (devices, properties, mut all) = {
             let state = self.state();
             let linked = |e: &Extension| e.path.is_none();
@@ -385,10 +385,13 @@ impl Core {
             }
             (state.devices.clone(), state.properties.clone(), all)
         };
+        all.push(device.fingerprint(in_force));
         // A device made of devices depends on all that it may choose.
         if device.properties().iter().any(|p| p.name == PRIORITIES) {
             all.extend(devices.iter().map(|(name, d)| format!("{name} {:?}", d.version())));
             all.extend(properties.iter().map(|(name, p)| format!("{name} {p:?}")));
+            let set = |name: &str| properties.get(name).cloned().unwrap_or_default();
+            all.extend(devices.iter().map(|(name, d)| d.fingerprint(&set(name))));
         }
         all
     }

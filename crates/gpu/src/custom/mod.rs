@@ -13,7 +13,7 @@ use carafe_custom_kernels::{Declaration, KernelFile, Mode, NodeView, PortView, c
 use carafe_device::{ClKernel, Properties};
 use carafe_graph::log::{Level, report};
 use carafe_graph::{Model, NodeId, Op, OpFactory, OpRef, Result};
-use carafe_tensor::ElementType;
+use carafe_tensor::{ElementType, Hash128};
 use std::sync::Arc;
 
 /// Files with kernels, of both devices.
@@ -66,6 +66,16 @@ impl CustomKernels {
         let gpu = self.gpu.iter().filter_map(|l| l.declaration.as_ref());
         let vpu = self.vpu.iter().filter_map(|l| l.declaration.as_ref());
         gpu.chain(vpu).map(Declaration::factory).collect()
+    }
+
+    /// A text that differs when a kernel does.
+    pub(crate) fn fingerprint(&self) -> String {
+        if self.gpu.is_empty() && self.vpu.is_empty() {
+            return String::new();
+        }
+        let mut hash = Hash128::default();
+        hash.bytes(format!("{self:?}").as_bytes());
+        format!("{:032x}", hash.finish())
     }
 
     /// Gives every node that a kernel is for to it, in bodies too; how many.
