@@ -1,6 +1,7 @@
 //! Steps: the glue between an operation and its kernels. One file a family; `BUILDERS` lists them and is asked in order. A
 //! builder looks at a node with known shapes and answers with launches and the forms it reads and writes, or declines.
 
+mod custom;
 pub(crate) mod elementwise;
 mod indexing;
 pub(crate) mod movement;
@@ -27,6 +28,7 @@ type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 /// Every family, in the order they are asked.
 #[rustfmt::skip]
 pub(crate) const BUILDERS: &[Builder] = &[
+    custom::build,
     elementwise::build,
     movement::build,
     strided_views::build,
