@@ -61,11 +61,11 @@ impl BuildCx {
         if self.dry {
             return Ok(Arc::new(KernelCode::dry(name)));
         }
-        let mut options = "-cl-std=CL1.2 -cl-kernel-arg-info".to_string();
+        let mut defined = String::new();
         let own = [("HALF_DATA", self.half), ("HAS_DOUBLE", self.has_double())];
-        own.iter().filter(|(_, is)| *is).for_each(|(name, _)| options += &format!(" -D{name}=1"));
-        macros.iter().for_each(|(name, value)| options += &format!(" -D{name}={value}"));
-        self.machine.programs.kernel(what, source, name, &options, self.folder.as_deref())
+        own.iter().filter(|(_, is)| *is).for_each(|(name, _)| defined += &format!("#define {name} 1\n"));
+        macros.iter().for_each(|(name, value)| defined += &format!("#define {name} {value}\n"));
+        self.machine.programs.kernel(what, &defined, source, name, self.folder.as_deref())
     }
 
     /// Constants on the device in the form that a kernel wants: `form` says all that it depends on besides the constants.

@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// What every program begins with: types, loads and stores, functions of one number.
 const COMMON: &str = include_str!("../kernels/common.cl");
 
+/// Words for the compiler. What the arguments of kernels are is checked when they are set.
+const OPTIONS: &str = "-cl-std=CL1.2 -cl-kernel-arg-info";
+
 /// A file of `kernels/`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
@@ -71,17 +74,17 @@ impl Programs {
         Programs { context: context.clone(), built: Mutex::default() }
     }
 
-    /// A kernel of source, with these words for the compiler. `what` names the source in errors.
+    /// A kernel of source, behind lines that define macros for it. `what` names the source in errors.
     pub(crate) fn kernel(
         &self,
         what: &str,
+        defined: &str,
         source: &str,
         name: &str,
-        options: &str,
         folder: Option<&Path>,
     ) -> Result<Arc<KernelCode>> {
-        let whole = format!("{COMMON}\n#line 1 \"{what}\"\n{source}");
-        let program = self.program(&whole, options, folder).map_err(|e| e.at(format!("kernel `{name}` of {what}")))?;
+        let whole = format!("{defined}{COMMON}\n#line 1 \"{what}\"\n{source}");
+        let program = self.program(&whole, OPTIONS, folder).map_err(|e| e.at(format!("kernel `{name}` of {what}")))?;
         Ok(Arc::new(KernelCode { program: Some(program), name: name.to_string() }))
     }
 

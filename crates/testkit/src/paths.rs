@@ -1,7 +1,7 @@
 //! The ways a case is run. Each must come to the result that the case states, so one line of text tests them all.
 
 use crate::blocked::run_model;
-use crate::case::{Case, CaseFile};
+use crate::case::{Case, CaseFile, Expect};
 use crate::dynamic;
 use crate::guard::caught;
 use crate::runner::{InputsAs, build, check_facts, check_outputs, feed, is_unfoldable, registry, result_facts};
@@ -34,6 +34,9 @@ pub enum Path {
     /// Planned for another backend than the CPU device, with blocked layouts and memory of its own: all inputs as parameters,
     /// and all but the first as constants.
     Plan,
+    /// Compiled for the GPU device where it says that it has kernels for all of the case: all inputs as parameters, and all but
+    /// the first as constants.
+    Gpu,
     /// Compiled for HETERO with two devices that take turns from node to node: CPU and TEMPLATE, and the other way round.
     Hetero,
     /// Compiled for the CPU device once and run with several sets of shapes.
@@ -53,6 +56,7 @@ impl Path {
         Path::Cpu,
         Path::Bf16,
         Path::Plan,
+        Path::Gpu,
         Path::Hetero,
         Path::Reshaped,
         Path::Dynamic,
@@ -68,6 +72,7 @@ impl Path {
             Path::Cpu => "cpu",
             Path::Bf16 => "bf16",
             Path::Plan => "plan",
+            Path::Gpu => "gpu",
             Path::Hetero => "hetero",
             Path::Reshaped => "reshaped",
             Path::Dynamic => "dynamic",
@@ -91,6 +96,7 @@ impl Path {
             | Path::Cpu
             | Path::Bf16
             | Path::Plan
+            | Path::Gpu
             | Path::Hetero
             | Path::Reshaped
             | Path::Tidy
@@ -113,6 +119,7 @@ impl Path {
                 check_outputs(case, planned(case, InputsAs::ConstantsButFirst))
                     .map_err(|e| format!("with constants: {e}"))
             }
+            Path::Gpu => on_gpu(case),
             Path::Hetero => side_by_side::check(case),
             Path::Reshaped => reshaped::check(case),
             Path::Tidy => tidy::check(case),
@@ -146,6 +153,21 @@ fn on_device_as(case: &Case, device: &str, inputs_as: InputsAs) -> Result<Vec<Te
     let model = build(case, inputs_as)?;
     let compiled = core().compile_model(&model, device, &carafe::Properties::new())?;
     infer(compiled, &feed(case, &model)?)
+}
+
+// Without an OpenCL device the query says so, and the case fails.
+fn on_gpu(case: &Case) -> Result<(), String> {
+    if matches!(case.expect, Expect::Error(_)) {
+        return Ok(());
+    }
+    for (inputs_as, what) in [(InputsAs::Parameters, "parameters"), (InputsAs::ConstantsButFirst, "constants")] {
+        let Ok(model) = build(case, inputs_as) else { continue };
+        let query = core().query_model(&model, "GPU", &carafe::Properties::new()).map_err(|e| e.to_string())?;
+        if query.unsupported.is_empty() {
+            check_outputs(case, on_device_as(case, "GPU", inputs_as)).map_err(|e| format!("with {what}: {e}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// How far a number may be from the evaluation, of the largest: a few roundings of 2^-9.

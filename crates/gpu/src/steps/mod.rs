@@ -5,6 +5,7 @@ mod attention;
 mod conv;
 pub(crate) mod elementwise;
 mod ending;
+mod indexing;
 mod interpolate;
 mod matmul;
 pub(crate) mod movement;
@@ -13,6 +14,8 @@ pub(crate) mod pointwise;
 mod pool;
 mod product;
 mod recurrent;
+mod reduce;
+mod search;
 mod strided_views;
 mod tiles;
 mod typed;
@@ -37,6 +40,9 @@ pub(crate) const BUILDERS: &[Builder] = &[
     elementwise::build,
     movement::build,
     strided_views::build,
+    reduce::build,
+    search::build,
+    indexing::build,
     typed::build,
     matmul::build,
     conv::build,
