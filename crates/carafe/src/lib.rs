@@ -127,6 +127,8 @@ pub fn core() -> Core {
     for (name, device) in carafe_gpu::devices() {
         core.add_device(name, device).expect("built-in device names are valid and distinct");
     }
+    #[cfg(feature = "gpu")]
+    core.add_alias(carafe_gpu::MYRIAD, carafe_gpu::VPU);
     for (name, device) in carafe_multi::devices(Arc::new(core.downgrade())) {
         core.add_device(name, device).expect("built-in device names are valid and distinct");
     }

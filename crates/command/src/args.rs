@@ -567,6 +567,9 @@ pub(crate) struct DevicesArgs {
     /// Also list every property with its value and meaning
     #[arg(long)]
     pub properties: bool,
+    /// Also list devices that are built in but not here, with the reason
+    #[arg(long)]
+    pub missing: bool,
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,

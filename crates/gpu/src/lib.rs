@@ -30,6 +30,9 @@ pub const GPU: &str = "GPU";
 /// The same with floats as halves and the limits of a vision processor.
 pub const VPU: &str = "VPU";
 
+/// What the VPU was called.
+pub const MYRIAD: &str = "MYRIAD";
+
 /// Which of the two devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

@@ -9,7 +9,9 @@ use crate::machine::Machine;
 use crate::properties::{self, Settings};
 use crate::weights::Weights;
 use carafe_device::{Properties, Query, Unsupported};
-use carafe_graph::{Constant, Fact, FrameworkNode, Model, NodeId, Notes, Parameter, Result, ResultOp, Value, run_passes};
+use carafe_graph::{
+    Constant, Fact, FrameworkNode, Model, NodeId, Notes, Parameter, Result, ResultOp, Value, run_passes,
+};
 use carafe_passes::FoldConstants;
 use carafe_plan::{Action, lower};
 use carafe_tensor::{ElementType, PartialShape, Tensor};

@@ -42,6 +42,8 @@ pub(crate) struct State {
     /// Replacements that came without an extension.
     pub(crate) replacements: Vec<Arc<dyn Replacement>>,
     pub(crate) devices: BTreeMap<String, Arc<dyn Device>>,
+    /// Other names of devices.
+    aliases: BTreeMap<String, String>,
     pub(crate) plugins: BTreeMap<String, PluginEntry>,
     properties: BTreeMap<String, Properties>,
     /// Properties of the cache by device; those under the empty name hold for all.
@@ -93,6 +95,20 @@ impl Core {
         device.set_registry(&state.registry);
         state.devices.insert(name.to_string(), device);
         Ok(())
+    }
+    /// Lets a device be called by another name too, unless a device has that name.
+    pub fn add_alias(&self, alias: &str, name: &str) {
+        self.state_mut().aliases.insert(alias.to_string(), name.to_string());
+    }
+    // A device name taken apart, under the name that the device is registered by.
+    fn named(&self, name: &str) -> Result<DeviceName> {
+        let mut parsed = DeviceName::parse(name)?;
+        let state = self.state();
+        let taken = state.devices.contains_key(&parsed.device) || state.plugins.contains_key(&parsed.device);
+        if let Some(own) = state.aliases.get(&parsed.device).filter(|_| !taken) {
+            parsed.device = own.clone();
+        }
+        Ok(parsed)
     }
     /// A copy of all registered operations.
     pub fn registry(&self) -> Registry {
@@ -212,7 +228,7 @@ impl Core {
         let rewritten = self.rewritten(model)?;
         let job = cache::Job {
             model: rewritten.as_ref().unwrap_or(model),
-            name: &DeviceName::parse(device)?.device,
+            name: &self.named(device)?.device,
             device: &*found,
             properties: &all,
             registry: &|| self.registry(),
@@ -267,6 +283,17 @@ impl Core {
         names
     }
 
+    /// Devices that are registered and have no instance here, each with the reason.
+    pub fn missing_devices(&self) -> Vec<(String, String)> {
+        let state = self.state();
+        let reason = |device: &Arc<dyn Device>| match device.metric("AVAILABLE_DEVICES") {
+            Ok(ids) if ids.trim().is_empty() => Some("it has no instance".to_string()),
+            Ok(_) => None,
+            Err(e) => Some(e.to_string()),
+        };
+        state.devices.iter().filter_map(|(name, device)| Some((name.clone(), reason(device)?))).collect()
+    }
+
     /// A device by name, for tools that print its property table.
     pub fn device(&self, name: &str) -> Result<Arc<dyn Device>> {
         Ok(self.resolve(name, &Properties::new())?.0)
@@ -283,7 +310,7 @@ impl Core {
         } else {
             let (found, _) = self.resolve(device, &Properties::new())?;
             properties.check(found.properties()).map_err(|e| e.at(format!("device `{device}`")))?;
-            DeviceName::parse(device)?.device
+            self.named(device)?.device
         };
         let mut state = self.state_mut();
         let old = state.cache.entry(name.clone()).or_default();
@@ -322,7 +349,7 @@ impl Core {
 
     // The cache's properties: those for all, then those of the device, then those of the call.
     fn cache_in_force(&self, device: &str, over: &Properties) -> Result<Properties> {
-        let name = if device.is_empty() { String::new() } else { DeviceName::parse(device)?.device };
+        let name = if device.is_empty() { String::new() } else { self.named(device)?.device };
         let state = self.state();
         let set = |name: &str| state.cache.get(name).cloned().unwrap_or_default();
         Ok(set("").overlaid(&set(&name)).overlaid(&cache::split(over).0))
@@ -352,7 +379,7 @@ impl Core {
     // The device, and the properties in force: defaults set on Core, then those of the call.
     fn resolve(&self, name: &str, over: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
         let (_, over) = &cache::split(over);
-        let parsed = DeviceName::parse(name)?;
+        let parsed = self.named(name)?;
         self.open_plugin(&parsed.device)?;
         let state = self.state();
         let Some(device) = state.devices.get(&parsed.device).cloned() else {
@@ -376,7 +403,7 @@ impl Core {
             all.set(PRIORITIES, list);
         }
         if let Some(id) = parsed.instance {
-            let ids = device.metric("AVAILABLE_DEVICES").unwrap_or_default();
+            let ids = device.metric("AVAILABLE_DEVICES")?;
             if !ids.split_whitespace().any(|i| i == id) {
                 return Err(Error::not_found(format!("device `{}` has no instance {id}; it has {ids}", parsed.device)));
             }

@@ -22,5 +22,10 @@ pub(crate) fn run(core: &Core, args: &DevicesArgs) -> Result<()> {
         }
         list.push(json!({"name": name, "full_name": full, "properties": properties}));
     }
-    if args.json { print_json(&json!({"devices": list})) } else { print(&out) }
+    let missing = if args.missing { core.missing_devices() } else { vec![] };
+    for (name, reason) in &missing {
+        let _ = writeln!(out, "{name:<10} not here: {reason}");
+    }
+    let missing: Vec<_> = missing.iter().map(|(name, reason)| json!({"name": name, "reason": reason})).collect();
+    if args.json { print_json(&json!({"devices": list, "missing": missing})) } else { print(&out) }
 }

@@ -91,7 +91,8 @@ fn gather(site: &Site<'_>, batch_dims: i64) -> Result<Option<Built>> {
     // A list of indices keeps the number of axes, and with it the layout.
     let layout = if list.rank() == 1 && batch == 0 { data.layout } else { Layout::PLAIN };
     let (dims, axis) = (layout.dims(&data.shape), layout.axis(axis, data.rank()));
-    let (outer, n, inner) = (dims[batch..axis].iter().product::<usize>(), dims[axis], dims[axis + 1..].iter().product());
+    let (outer, n, inner) =
+        (dims[batch..axis].iter().product::<usize>(), dims[axis], dims[axis + 1..].iter().product());
     let m: usize = list.shape[batch..].iter().product();
     let kernel = cx.kernel(&SOURCE, "gather", &macros(site, 0))?;
     let sizes: [usize; 5] = [out.len(), outer, n, m, inner];
@@ -255,23 +256,37 @@ fn scatter_nd(site: &Site<'_>, how: Reduction) -> Result<Option<Built>> {
     if how != Reduction::None {
         let Some(macros) = joining(site, how).filter(|_| tuples <= FEW_TUPLES) else { return Ok(None) };
         let kernel = cx.kernel(&SOURCE, "scatter_nd", &macros)?;
-        let args =
-            vec![Arg::Read(1), Arg::Read(2), Arg::Write(0), inner.into(), tuples.into(), tuple.into(), dims];
+        let args = vec![Arg::Read(1), Arg::Read(2), Arg::Write(0), inner.into(), tuples.into(), tuple.into(), dims];
         let launches = vec![data_first(site)?, Launch::flat(&kernel, args, inner, cx.group())];
         return Ok(Some(plain(site, "scatter_nd", launches, &[0, 1, 2])));
     }
     let macros = macros(site, 0);
-    let [clear, find, put] = ["clear_winners", "find_winners", "put_winners"].map(|name| cx.kernel(&SOURCE, name, &macros));
+    let [clear, find, put] =
+        ["clear_winners", "find_winners", "put_winners"].map(|name| cx.kernel(&SOURCE, name, &macros));
     let (slices, group) = (data.len() / inner, cx.group());
     let bytes = (slices * 4).next_multiple_of(ALIGNMENT);
     let winners = Arg::Workspace(0, bytes);
     let launches = vec![
         data_first(site)?,
         Launch::flat(&clear?, vec![winners.clone(), slices.into()], slices, group),
-        Launch::flat(&find?, vec![Arg::Read(1), winners.clone(), tuples.into(), tuple.into(), dims.clone()], tuples, group),
+        Launch::flat(
+            &find?,
+            vec![Arg::Read(1), winners.clone(), tuples.into(), tuple.into(), dims.clone()],
+            tuples,
+            group,
+        ),
         Launch::flat(
             &put?,
-            vec![Arg::Read(1), Arg::Read(2), winners, Arg::Write(0), (tuples * inner).into(), tuple.into(), dims, inner.into()],
+            vec![
+                Arg::Read(1),
+                Arg::Read(2),
+                winners,
+                Arg::Write(0),
+                (tuples * inner).into(),
+                tuple.into(),
+                dims,
+                inner.into(),
+            ],
             tuples * inner,
             group,
         ),

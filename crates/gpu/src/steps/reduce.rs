@@ -132,7 +132,9 @@ fn fold(op: &dyn Op, ty: ElementType) -> Option<Fold> {
         _ if op.is::<reduce::ReduceMean>() && float => Fold { finish: "(a) / (n)", ..sum("reduce_mean", "(a) + (x)") },
         _ if op.is::<reduce::ReduceL1>() && float => sum("reduce_l1", "(a) + fabs(x)"),
         _ if op.is::<reduce::ReduceL1>() => sum("reduce_l1", "(a) + ((x) < 0 ? -(A)(x) : (A)(x))"),
-        _ if op.is::<reduce::ReduceL2>() && float => Fold { finish: "sqrt(a)", ..sum("reduce_l2", "(a) + (x) * (x)") },
+        _ if op.is::<reduce::ReduceL2>() && float => {
+            Fold { finish: "sqrt(a)", ..sum("reduce_l2", "(a) + (A)(x) * (A)(x)") }
+        }
         _ if op.is::<reduce::ReduceProd>() => {
             Fold { name: "reduce_prod", first: "1".into(), step: "(a) * (x)", joined: "(a) * (b)", finish: "(a)" }
         }
@@ -170,8 +172,13 @@ pub(super) fn element_macros(site: &Site<'_>, port: &Port) -> Vec<(&'static str,
 
 fn macros(site: &Site<'_>, fold: &Fold) -> Vec<(&'static str, String)> {
     let mut macros = element_macros(site, &site.inputs[0]);
+    // Squares of large numbers are beyond a float where their root is not.
+    let folded = match folded(site.inputs[0].ty).unwrap_or("float") {
+        "float" if fold.finish == "sqrt(a)" && site.cx.has_double() => "double",
+        own => own,
+    };
     macros.extend([
-        ("A", folded(site.inputs[0].ty).unwrap_or("float").to_string()),
+        ("A", folded.to_string()),
         ("FIRST", fold.first.clone()),
         ("STEP(a, x)", fold.step.to_string()),
         ("JOINED(a, b)", fold.joined.to_string()),

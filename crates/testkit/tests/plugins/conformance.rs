@@ -71,6 +71,14 @@ fn the_reference_device_passes_everything() {
     assert_eq!((report.behaviour_totals().left_out, report.op_totals().left_out), (0, 0));
 }
 
+// Here and in all that runs on GPU: without an OpenCL device the test fails and says so. `scripts/test` installs PoCL.
+#[test]
+fn the_opencl_device_passes_everything_that_it_takes() {
+    let report = judged_builtin("GPU", carafe::Properties::new());
+    assert_eq!(report.failures(), []);
+    assert_eq!(report.behaviour_totals().left_out, 0);
+}
+
 #[test]
 fn the_default_device_passes_everything() {
     let report = judged_builtin("CPU", carafe::Properties::new());
