@@ -32,6 +32,15 @@ static inline void store_bf16(float x, size_t i, __global ushort *p) {
     p[i] = (ushort)(isnan(x) ? ((bits >> 16) | 0x40u) : rounded);
 }
 
+// Tells the host that a step met what it has to refuse: an index that is outside of an axis of `n`, or for `n` 0 a division by
+// zero. The first one counts.
+inline void refuse(volatile __global int *faults, int step, long index, int n) {
+    if (atomic_cmpxchg(faults, 0, step + 1) == 0) {
+        faults[1] = (int)index;
+        faults[2] = n;
+    }
+}
+
 // Floats as integers, as Convert has it: truncated, and outside of the range the least integer. Narrower ones are cut out of these.
 
 static inline int to_int(float x) { return x >= -2147483648.0f && x < 2147483648.0f ? (int)x : INT_MIN; }

@@ -1,9 +1,16 @@
 // Elements that are read or written at indices. T moves elements of one size, I is the type of the indices. An index counts from the
-// end when it is negative; one outside of its axis reads 0 and writes nothing.
+// end when it is negative. One outside of its axis reads 0 and writes nothing, and is told to the host but for slices.
 
 inline int place(long index, int n) {
-    if (index < 0) index += n;
-    return index >= 0 && index < n ? (int)index : -1;
+    const long at = index < 0 ? index + n : index;
+    return at >= 0 && at < n ? (int)at : -1;
+}
+
+// The same, and tells.
+inline int checked(volatile __global int *faults, int step, long index, int n) {
+    const int at = place(index, n);
+    if (at < 0) refuse(faults, step, index, n);
+    return at;
 }
 
 // Slices: the result is [batch, outer, index, inner].
@@ -19,20 +26,20 @@ __kernel void gather(__global const T *x, __global const I *index, __global T *y
 
 // One index for each element of the result, which is [outer, m, inner].
 __kernel void gather_elements(__global const T *x, __global const I *index, __global T *y, const int count, const int n,
-                              const int m, const int inner) {
+                              const int m, const int inner, volatile __global int *faults, const int step) {
     const int at = get_global_id(0);
     if (at >= count) return;
-    const int from = place(index[at], n);
+    const int from = checked(faults, step, index[at], n);
     y[at] = from < 0 ? (T)0 : x[(at / inner / m * n + from) * inner + at % inner];
 }
 
 // Where a tuple of indices points: the number of the slice, or -1.
-inline int tuple_place(__global const I *index, int tuple, int8 dims) {
+inline int tuple_place(__global const I *index, int tuple, int8 dims, volatile __global int *faults, int step) {
     int d[8];
     vstore8(dims, 0, d);
     int start = 0;
     for (int i = 0; i < tuple; i++) {
-        const int p = place(index[i], d[i]);
+        const int p = checked(faults, step, index[i], d[i]);
         if (p < 0) return -1;
         start = start * d[i] + p;
     }
@@ -41,11 +48,11 @@ inline int tuple_place(__global const I *index, int tuple, int8 dims) {
 
 // Tuples of indices: the result is [batch, tuples, inner].
 __kernel void gather_nd(__global const T *x, __global const I *index, __global T *y, const int count, const int tuple,
-                        const int8 dims, const int per_batch, const int plane, const int inner) {
+                        const int8 dims, const int per_batch, const int plane, const int inner, volatile __global int *faults, const int step) {
     const int at = get_global_id(0);
     if (at >= count) return;
     const int t = at / inner;
-    const int start = tuple_place(index + t * tuple, tuple, dims);
+    const int start = tuple_place(index + t * tuple, tuple, dims, faults, step);
     y[at] = start < 0 ? (T)0 : x[t / per_batch * plane + start * inner + at % inner];
 }
 
@@ -57,7 +64,7 @@ __kernel void gather_nd(__global const T *x, __global const I *index, __global T
 // Lines of the updates are found by their place in the axes before and behind, which may be shorter than those of the data.
 __kernel void scatter_elements(__global const I *index, __global const S *updates, __global S *y, const int count, const int n,
                                const int m, const int rank, const int axis, const int8 dims, const int8 steps,
-                               const int8 own_steps, const int keep) {
+                               const int8 own_steps, const int keep, volatile __global int *faults, const int step) {
     int line = get_global_id(0);
     if (line >= count) return;
     int d[8], s[8], u[8];
@@ -79,7 +86,7 @@ __kernel void scatter_elements(__global const I *index, __global const S *update
         }
     }
     for (int i = 0; i < m; i++) {
-        const int p = place(index[from + i * u[axis]], n);
+        const int p = checked(faults, step, index[from + i * u[axis]], n);
         if (p < 0) continue;
         const N a = LOAD_N(y, to + p * s[axis]), b = LOAD_N(updates, from + i * u[axis]);
         STORE_N(y, to + p * s[axis], JOIN);
@@ -88,11 +95,11 @@ __kernel void scatter_elements(__global const I *index, __global const S *update
 
 // Slices at tuples of indices, in order: one item for each element of a slice.
 __kernel void scatter_nd(__global const I *index, __global const S *updates, __global S *y, const int count, const int tuples,
-                         const int tuple, const int8 dims) {
+                         const int tuple, const int8 dims, volatile __global int *faults, const int step) {
     const int k = get_global_id(0);
     if (k >= count) return;
     for (int t = 0; t < tuples; t++) {
-        const int start = tuple_place(index + t * tuple, tuple, dims);
+        const int start = tuple_place(index + t * tuple, tuple, dims, faults, step);
         if (start < 0) continue;
         const N a = LOAD_N(y, start * count + k), b = LOAD_N(updates, t * count + k);
         STORE_N(y, start * count + k, JOIN);
@@ -103,13 +110,15 @@ __kernel void scatter_nd(__global const I *index, __global const S *updates, __g
 
 // Slices at indices of one axis: data are [outer, n, inner], updates [outer, m, inner]; of equal indices the last counts.
 __kernel void scatter_update(__global const I *index, __global const T *updates, __global T *y, const int count, const int n,
-                             const int m, const int inner) {
+                             const int m, const int inner, volatile __global int *faults, const int step) {
     const int at = get_global_id(0);
     if (at >= count) return;
     const int outer = at / inner, k = at % inner;
     for (int i = 0; i < m; i++) {
-        const int p = place(index[i], n);
-        if (p >= 0) y[(outer * n + p) * inner + k] = updates[(outer * m + i) * inner + k];
+        // Here an index does not count from the end.
+        const int p = index[i] < 0 ? -1 : place(index[i], n);
+        if (p < 0) refuse(faults, step, index[i], n);
+        else y[(outer * n + p) * inner + k] = updates[(outer * m + i) * inner + k];
     }
 }
 
@@ -119,19 +128,19 @@ __kernel void clear_winners(__global int *winners, const int count) {
     if (at < count) winners[at] = -1;
 }
 
-__kernel void find_winners(__global const I *index, __global int *winners, const int tuples, const int tuple, const int8 dims) {
+__kernel void find_winners(__global const I *index, __global int *winners, const int tuples, const int tuple, const int8 dims, volatile __global int *faults, const int step) {
     const int t = get_global_id(0);
     if (t >= tuples) return;
-    const int start = tuple_place(index + t * tuple, tuple, dims);
+    const int start = tuple_place(index + t * tuple, tuple, dims, faults, step);
     if (start >= 0) atomic_max(winners + start, t);
 }
 
 __kernel void put_winners(__global const I *index, __global const T *updates, __global const int *winners, __global T *y,
-                          const int count, const int tuple, const int8 dims, const int inner) {
+                          const int count, const int tuple, const int8 dims, const int inner, volatile __global int *faults, const int step) {
     const int at = get_global_id(0);
     if (at >= count) return;
     const int t = at / inner;
-    const int start = tuple_place(index + t * tuple, tuple, dims);
+    const int start = tuple_place(index + t * tuple, tuple, dims, faults, step);
     if (start >= 0 && winners[start] == t) y[start * inner + at % inner] = updates[at];
 }
 

@@ -97,10 +97,6 @@ impl BuildCx {
     pub(crate) fn has_double(&self) -> bool {
         self.machine.info().has("cl_khr_fp64")
     }
-    /// Whether the device is one of this company, by a word of its name.
-    pub(crate) fn is_vendor(&self, word: &str) -> bool {
-        self.machine.info().vendor.to_ascii_lowercase().contains(word)
-    }
 }
 
 /// A stream while a plan runs on it.

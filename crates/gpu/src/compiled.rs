@@ -7,7 +7,7 @@ use crate::properties::{self, PRECISION, Settings, TABLE, metric, precision};
 use crate::request::Request;
 use crate::streams::Streams;
 use crate::weights::Weights;
-use carafe_device::{CompiledModel, InferRequest, Port, Properties};
+use carafe_device::{CompiledModel, InferRequest, Mutability, Port, Properties};
 use carafe_graph::{Error, FrameworkNode, Model, Notes, Result, run_passes};
 use carafe_plan::{Planner, SHAPED, annotate};
 use std::collections::BTreeMap;
@@ -113,11 +113,13 @@ impl CompiledModel for Compiled {
             "GPU_MEMORY_STATISTICS" => Ok(self.memory()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
-            PRECISION => Ok(precision(self.kind, &self.properties).into()),
+            PRECISION if self.kind == Kind::Vpu || self.properties.get(name).is_none() => {
+                Ok(precision(self.kind, &self.properties).into())
+            }
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
-            _ => match self.properties.or_default(&TABLE, name) {
-                Some(value) if !value.is_empty() => Ok(value.to_string()),
-                _ => metric(self.kind, name, properties::device(&self.properties)?),
+            _ => match TABLE.iter().find(|p| p.name == name && p.mutability == Mutability::ReadWrite) {
+                Some(p) => Ok(self.properties.get(name).unwrap_or(p.default).to_string()),
+                None => metric(self.kind, name, properties::device(&self.properties)?),
             },
         }
     }

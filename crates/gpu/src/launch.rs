@@ -29,6 +29,10 @@ pub(crate) enum Arg {
     Value(Vec<u8>),
     /// So many bytes of the memory that a group shares.
     Local(usize),
+    /// Where `refuse` of `common.cl` tells the host what it met.
+    Faults,
+    /// The number by which `refuse` names the step.
+    Step,
 }
 
 impl From<i32> for Arg {
@@ -165,6 +169,8 @@ fn bind(launch: &Launch, io: &mut Io<'_>) -> Result<Bound> {
             Arg::Float(x) => kernel.set_value(i, &x.to_ne_bytes()),
             Arg::Value(bytes) => kernel.set_value(i, bytes),
             Arg::Local(bytes) => kernel.set_local(i, *bytes),
+            Arg::Faults => kernel.set_buffer(i, &io.faults()?),
+            Arg::Step => kernel.set_value(i, &io.number().to_ne_bytes()),
         };
         set.map_err(told)?;
     }

@@ -45,6 +45,8 @@ struct BoundPlan {
     id: u64,
     steps: Vec<Option<Vec<Bound>>>,
     places: Places,
+    /// What kernels of the plan tell that they had to refuse, if they may.
+    faults: Option<Arc<Buffer>>,
 }
 
 // Buffers of the values of one plan.
@@ -58,6 +60,16 @@ struct Places {
     constants: HashMap<usize, Arc<Buffer>>,
     /// Inputs and evaluated values that are there in this run.
     uploaded: Vec<Slot>,
+}
+
+/// The step, by its number and 1, and what `refuse` of `common.cl` says of it.
+const FAULT_BYTES: usize = 12;
+
+fn refused(step: &PlanStep<Gpu>, index: i32, n: i32) -> Error {
+    Error::invalid(match n {
+        0 => format!("division of {} by zero", step.precision),
+        n => format!("index {index} is outside of an axis of {n}"),
+    })
 }
 
 fn misplaced(slot: Slot) -> Error {
@@ -154,6 +166,7 @@ pub(crate) struct Io<'a> {
     places: &'a mut Places,
     weights: &'a Weights,
     bound: &'a mut Option<Vec<Bound>>,
+    faults: &'a mut Option<Arc<Buffer>>,
     events: &'a mut Vec<(usize, Event)>,
 }
 
@@ -174,6 +187,20 @@ impl Io<'_> {
             return Err(Error::invalid(why));
         }
         self.places.region(region.start + start, len)
+    }
+    /// Where kernels tell what they had to refuse.
+    pub(crate) fn faults(&mut self) -> Result<Arc<Buffer>> {
+        if let Some(faults) = self.faults {
+            return Ok(faults.clone());
+        }
+        let made = Buffer::new(self.weights.context(), FAULT_BYTES).map_err(told)?;
+        self.stream.queue.fill(&made, 0, FAULT_BYTES, 0).map_err(told)?;
+        *self.faults = Some(made.clone());
+        Ok(made)
+    }
+    /// The number of the step in its plan.
+    pub(crate) fn number(&self) -> i32 {
+        self.at as i32
     }
     /// Whether the step's kernels have their arguments.
     pub(crate) fn is_bound(&self) -> bool {
@@ -224,7 +251,7 @@ impl Memory<Gpu> for GpuMemory {
                 }
                 let places = Places { arena: self.arena.clone(), ..Places::default() };
                 let steps = std::iter::repeat_with(|| None).take(plan.steps.len()).collect();
-                self.plans.push(BoundPlan { id: plan.id, steps, places });
+                self.plans.push(BoundPlan { id: plan.id, steps, places, faults: None });
             }
         }
         if let Some(bound) = self.plans.last_mut() {
@@ -242,14 +269,14 @@ impl Memory<Gpu> for GpuMemory {
         while plan.steps.get(now.at).is_some_and(|s| !std::ptr::eq(s, step)) {
             now.at += 1;
         }
-        let places = &mut bound.places;
+        let (places, faults) = (&mut bound.places, &mut bound.faults);
         for &v in &step.reads {
             now.busy |= places.upload(plan.values[v].slot, host, stream, weights)?;
         }
         now.busy = true;
         let kernels = bound.steps.get_mut(now.at).ok_or_else(|| Error::invalid("the step is not of the plan"))?;
         let (at, events) = (now.at, &mut now.events);
-        run.call(&mut Io { stream, plan, step, at, places, weights, bound: kernels, events })
+        run.call(&mut Io { stream, plan, step, at, places, weights, bound: kernels, faults, events })
     }
 
     fn read(&self, value: &PlanValue, _outputs: &[Tensor]) -> Result<Tensor> {
@@ -278,11 +305,23 @@ impl Memory<Gpu> for GpuMemory {
                 reads.push(Read { from, start: 0, to });
             }
         }
+        let mut told_of = [0u8; FAULT_BYTES];
+        if let Some(from) = &bound.faults {
+            reads.push(Read { from, start: 0, to: &mut told_of });
+        }
         if run.busy {
             run.stream.queue.read(&mut reads).map_err(told)?;
             run.busy = false;
         }
-        Ok(())
+        let numbers: [i32; 3] = bytemuck::cast(told_of);
+        match (usize::try_from(numbers[0]).ok().and_then(|n| plan.steps.get(n.checked_sub(1)?)), &bound.faults) {
+            (Some(step), Some(faults)) => {
+                run.stream.queue.fill(faults, 0, FAULT_BYTES, 0).map_err(told)?;
+                run.stream.queue.finish().map_err(told)?;
+                Err(refused(step, numbers[1], numbers[2]).at(step.location.as_str()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn times(&mut self, times: &mut [Duration]) -> Result<()> {

@@ -49,13 +49,6 @@ impl KernelCode {
         let program = self.program.as_ref().ok_or_else(|| Error::invalid("a plan of a query is not run"))?;
         Kernel::new(program, &self.name).map_err(told)
     }
-    /// Most items of a group.
-    pub(crate) fn group_size(&self) -> Result<usize> {
-        if self.program.is_none() { Ok(1) } else { self.create()?.group_size().map_err(told) }
-    }
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 /// All programs of a device.
@@ -148,5 +141,61 @@ fn keep(file: &Path, program: &Program) {
     let written = file.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
     if written {
         let _ = files::write(file, &bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "__kernel void one(__global float *y) { y[get_global_id(0)] = 1.0f; }";
+
+    fn context() -> Arc<Context> {
+        crate::machine::by_id("0").unwrap().open().unwrap().context.clone()
+    }
+
+    fn folder(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("carafe-gpu-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        folder
+    }
+
+    fn only_file(folder: &Path) -> std::path::PathBuf {
+        std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+    }
+
+    #[test]
+    fn a_program_is_kept_as_a_binary_and_found_again() {
+        let (context, folder) = (context(), folder("kept"));
+        Programs::new(&context).program(SOURCE, OPTIONS, Some(&folder)).unwrap();
+        let file = only_file(&folder);
+        let again = Programs::new(&context);
+        assert!(again.kept(&file, OPTIONS).is_some());
+        let program = again.program(SOURCE, OPTIONS, Some(&folder)).unwrap();
+        assert!(Kernel::new(&program, "one").is_ok());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_broken_entry_is_built_anew() {
+        let (context, folder) = (context(), folder("broken"));
+        Programs::new(&context).program(SOURCE, OPTIONS, Some(&folder)).unwrap();
+        let file = only_file(&folder);
+        let mut bytes = std::fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&file, &bytes).unwrap();
+        let programs = Programs::new(&context);
+        assert!(programs.kept(&file, OPTIONS).is_none());
+        assert!(programs.program(SOURCE, OPTIONS, Some(&folder)).is_ok());
+        assert!(programs.kept(&file, OPTIONS).is_some());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_build_shows_the_log_with_the_lines_of_the_source() {
+        let programs = Programs::new(&context());
+        let source = "__kernel void bad(__global float *y) {\n    y[0] = nothing;\n}";
+        let e = programs.kernel("bad.cl", "", source, "bad", None).unwrap_err().to_string();
+        assert!(e.contains("kernel `bad` of bad.cl") && e.contains("nothing") && e.contains("bad.cl:2"), "{e}");
     }
 }

@@ -4,7 +4,10 @@ use carafe_device::{Device, InferRequest, Properties};
 use carafe_graph::{Model, Parameter, Value};
 use carafe_ops::activation::{Relu, Sigmoid};
 use carafe_ops::arithmetic::{Add, Multiply};
-use carafe_ops::movement::{Concat, Transpose};
+use carafe_ops::indexing::{GatherElements, NonZero};
+use carafe_ops::movement::broadcast::BroadcastMode;
+use carafe_ops::movement::{Broadcast, Concat, Transpose};
+use carafe_ops::reduce::ReduceMax;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::sync::Arc;
 
@@ -104,4 +107,117 @@ fn values_are_moved_and_joined() {
     request.infer().unwrap();
     let wanted = [-2.5, 0.5, 0.0, 0.5, -1.5, 1.5, 0.0, 1.5, -0.5, 2.5, 0.0, 2.5];
     assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), wanted);
+}
+
+#[test]
+fn one_compiled_model_runs_with_shapes_that_come_and_go() {
+    let device = gpu();
+    let mut m = Model::new("open");
+    let op = Parameter { shape: PartialShape::any_of_rank(2), element_type: ElementType::F32 };
+    let x: Value = m.add("x", op, &[]).unwrap().into();
+    let relu = m.add("relu", Relu, &[x]).unwrap();
+    let twice = m.add("twice", Concat { axis: 0 }, &[relu.into(), x]).unwrap();
+    m.result("y", twice.into()).unwrap();
+    m.infer().unwrap();
+    let mut request = request(&*device, &m, &Properties::new());
+    for shape in [[2, 3], [1, 1], [64, 33], [2, 3], [64, 33]] {
+        let x = floats(&shape, |i| i as f32 - 2.0);
+        let numbers = x.as_slice::<f32>().unwrap().to_vec();
+        let wanted: Vec<f32> = numbers.iter().map(|v| v.max(0.0)).chain(numbers.iter().copied()).collect();
+        request.set_input(0, x).unwrap();
+        request.infer().unwrap();
+        assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), wanted);
+    }
+}
+
+#[test]
+fn requests_of_several_threads_do_not_disturb_each_other() {
+    let device = gpu();
+    let compiled = device.compile(&chain(&[4, 8, 16]), &Properties::new().with("NUM_STREAMS", 2)).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let compiled = compiled.clone();
+            scope.spawn(move || {
+                let mut request = compiled.create_request();
+                for run in 0..8 {
+                    let a = floats(&[4, 8, 16], |i| (i * (thread + 1)) as f32 / 100.0 - run as f32);
+                    let b = floats(&[8, 16], |i| i as f32 / 64.0);
+                    let wanted = expected(&a, &b);
+                    request.set_input(0, a).unwrap();
+                    request.set_input(1, b).unwrap();
+                    request.infer().unwrap();
+                    close(request.output(0).unwrap(), &wanted, 1e-5);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_index_outside_of_its_axis_is_refused_and_the_next_inference_is_right() {
+    let device = gpu();
+    let mut m = Model::new("indexed");
+    let x = input(&mut m, "x", &[2, 3]);
+    let op = Parameter { shape: PartialShape::of(&[1, 3]), element_type: ElementType::I64 };
+    let index: Value = m.add("index", op, &[]).unwrap().into();
+    let taken = m.add("taken", GatherElements { axis: 0 }, &[x, index]).unwrap();
+    m.result("y", taken.into()).unwrap();
+    m.infer().unwrap();
+    let mut request = request(&*device, &m, &Properties::new());
+    request.set_input(0, floats(&[2, 3], |i| i as f32)).unwrap();
+    request.set_input(1, Tensor::from_slice(&[1, 3], &[0i64, 2, 1]).unwrap()).unwrap();
+    let e = request.infer().unwrap_err().to_string();
+    assert!(e.contains("`taken`") && e.contains("index 2 is outside of an axis of 2"), "{e}");
+    request.set_input(1, Tensor::from_slice(&[1, 3], &[0i64, -1, 1]).unwrap()).unwrap();
+    request.infer().unwrap();
+    assert_eq!(request.output(0).unwrap().as_slice::<f32>().unwrap(), [0.0, 4.0, 5.0]);
+}
+
+#[test]
+fn what_the_device_has_no_memory_for_is_an_error() {
+    let device = gpu();
+    let most: usize = device.metric("GPU_DEVICE_MAX_ALLOC_MEM_SIZE").unwrap().parse().unwrap();
+    let mut m = Model::new("large");
+    let x = input(&mut m, "x", &[1, 1]);
+    let shape = Tensor::from_slice(&[2], &[1i64 << 10, (most >> 10) as i64]).unwrap();
+    let shape = m.constant("shape", shape).unwrap();
+    let large = m.add("large", Broadcast { mode: BroadcastMode::Numpy }, &[x, shape]).unwrap();
+    let relu = m.add("relu", Relu, &[large.into()]).unwrap();
+    let axes = m.constant("axes", Tensor::from_slice(&[2], &[0i64, 1]).unwrap()).unwrap();
+    let sum = m.add("sum", ReduceMax { keep_dims: false }, &[relu.into(), axes]).unwrap();
+    m.result("y", sum.into()).unwrap();
+    m.infer().unwrap();
+    let mut request = request(&*device, &m, &Properties::new());
+    request.set_input(0, floats(&[1, 1], |_| 1.0)).unwrap();
+    let e = request.infer().unwrap_err().to_string();
+    assert!(e.contains("no memory"), "{e}");
+}
+
+#[test]
+fn a_device_tells_of_itself() {
+    let device = gpu();
+    let metric = |name: &str| device.metric(name).unwrap();
+    assert!(metric("GPU_DEVICE_TOTAL_MEM_SIZE").parse::<usize>().unwrap() > 0);
+    assert!(metric("GPU_EXECUTION_UNITS_COUNT").parse::<usize>().unwrap() > 0);
+    assert!(metric("OPTIMIZATION_CAPABILITIES").contains("FP32") && metric("FULL_DEVICE_NAME").contains("OpenCL"));
+    let [_, (name, vpu)] = carafe_gpu::devices();
+    assert_eq!(name, "VPU");
+    assert!(vpu.metric("FULL_DEVICE_NAME").unwrap().contains("not a stick"));
+    let e = device.compile(&chain(&[1, 2, 3]), &Properties::new().with("DEVICE_ID", 99)).err().unwrap().to_string();
+    assert!(e.contains("no OpenCL device 99"), "{e}");
+}
+
+#[test]
+fn a_query_takes_what_has_kernels() {
+    let device = gpu();
+    let mut m = Model::new("asked");
+    let x = input(&mut m, "x", &[2, 8]);
+    let relu = m.add("relu", Relu, &[x]).unwrap();
+    let found = m.add("found", NonZero { output_type: ElementType::I64 }, &[relu.into()]).unwrap();
+    m.result("y", found.into()).unwrap();
+    m.infer().unwrap();
+    let query = device.query(&m, &Properties::new()).unwrap();
+    assert!(query.supported.contains(&"relu".to_string()), "{query:?}");
+    assert_eq!(query.unsupported.iter().map(|u| u.name.as_str()).collect::<Vec<_>>(), ["found"]);
+    assert!(query.unsupported[0].reason.contains("no kernel"), "{query:?}");
 }

@@ -11,6 +11,8 @@ mod device;
 mod examples;
 mod explain;
 mod facade;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod kernels;
 mod loop_weights;
 mod mean_file;

@@ -230,6 +230,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         body: chain.body,
         result: chain.result,
         numbers: chain.numbers,
+        refuses: false,
     };
     let step = pointwise.step(cx, format!("elementwise[{}]", names(site.epilogue)))?;
     let form = |&i: &usize| {
@@ -246,7 +247,8 @@ pub(crate) fn convert(cx: &BuildCx, len: usize, from: ElementType, to: ElementTy
     let unknown = || Error::unsupported(format!("no kernel converts {from} to {to}"));
     let result = converted(from, to, "x0").filter(|_| double_is_there(cx, &[from, to])).ok_or_else(unknown)?;
     let operands = vec![Operand { ty: from, strides: vec![1] }];
-    let pointwise = Pointwise { dims: vec![len], operands, out: to, body: String::new(), result, numbers: vec![] };
+    let (dims, body, numbers) = (vec![len], String::new(), vec![]);
+    let pointwise = Pointwise { dims, operands, out: to, body, result, numbers, refuses: false };
     pointwise.step(cx, format!("convert[{from} {to}]"))
 }
 

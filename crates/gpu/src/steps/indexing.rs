@@ -1,9 +1,9 @@
 //! Gathers and scatters: elements that are read or written at indices, which come while running. What lies outside of an axis is
-//! refused where indices are known; on the device it reads zeros and writes nothing.
+//! told to the host, which refuses it.
 
 use super::movement::size_of;
 use super::view::{View, copy};
-use super::{Built, Port, Site, types};
+use super::{Built, Site, types};
 use crate::launch::{Arg, Launch, Launches};
 use crate::machine::ALIGNMENT;
 use crate::programs::{Source, source};
@@ -17,6 +17,9 @@ use carafe_plan::Layout;
 use carafe_tensor::{ElementType, strides};
 
 const SOURCE: Source = source!("indexing.cl");
+
+/// Where kernels tell of an index that is outside of its axis.
+const FAULTS: [Arg; 2] = [Arg::Faults, Arg::Step];
 
 /// Tuples that are put in one after the other where they are joined.
 const FEW_TUPLES: usize = 1 << 12;
@@ -55,12 +58,6 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 
 fn is_index(ty: ElementType) -> bool {
     matches!(ty, ElementType::I32 | ElementType::I64)
-}
-
-// Whether indices that are known all lie in an axis; others are looked at on the device.
-fn fits(indices: &Port, n: usize, from: i64) -> bool {
-    let n = n as i64;
-    indices.constant.is_none() || indices.ints().is_some_and(|v| v.iter().all(|i| (from.max(-n)..n).contains(i)))
 }
 
 fn macros(site: &Site<'_>, data: usize) -> [(&'static str, String); 2] {
@@ -103,31 +100,22 @@ fn gather(site: &Site<'_>, batch_dims: i64) -> Result<Option<Built>> {
 }
 
 fn gather_elements(site: &Site<'_>, axis: i64) -> Result<Option<Built>> {
-    let (data, list, out, cx) = (&site.inputs[0], &site.inputs[1], &site.outputs[0], site.cx);
+    let (data, out, cx) = (&site.inputs[0], &site.outputs[0], site.cx);
     let Ok(axis) = normalize_axis(axis, data.rank()) else { return Ok(None) };
     let n = data.shape[axis];
-    if !fits(list, n, i64::MIN) {
-        return Ok(None);
-    }
     let inner: usize = out.shape[axis + 1..].iter().product();
     let kernel = cx.kernel(&SOURCE, "gather_elements", &macros(site, 0))?;
     let sizes = [out.len(), n, out.shape[axis], inner];
-    let args = [Arg::Read(0), Arg::Read(1), Arg::Write(0)].into_iter().chain(sizes.map(Arg::from)).collect();
+    let args =
+        [Arg::Read(0), Arg::Read(1), Arg::Write(0)].into_iter().chain(sizes.map(Arg::from)).chain(FAULTS).collect();
     Ok(Some(plain(site, "gather_elements", vec![Launch::flat(&kernel, args, out.len(), cx.group())], &[0, 1])))
-}
-
-// Whether tuples of indices that are known point into a shape.
-fn tuples_fit(indices: &Port, shape: &[usize], tuple: usize) -> bool {
-    let Some(list) = indices.ints() else { return true };
-    let inside = |(k, &i): (usize, &i64)| (-(shape[k % tuple] as i64)..shape[k % tuple] as i64).contains(&i);
-    tuple == 0 || list.iter().enumerate().all(inside)
 }
 
 fn gather_nd(site: &Site<'_>, batch: usize) -> Result<Option<Built>> {
     let (data, list, out, cx) = (&site.inputs[0], &site.inputs[1], &site.outputs[0], site.cx);
     let Some((&tuple, positions)) = list.shape.split_last() else { return Ok(None) };
     let shape = &data.shape[batch..];
-    if tuple > 8 || !tuples_fit(list, shape, tuple) {
+    if tuple > 8 {
         return Ok(None);
     }
     let per_batch: usize = positions[batch..].iter().product();
@@ -143,6 +131,8 @@ fn gather_nd(site: &Site<'_>, batch: usize) -> Result<Option<Built>> {
         per_batch.into(),
         plane.into(),
         inner.into(),
+        Arg::Faults,
+        Arg::Step,
     ];
     Ok(Some(plain(site, "gather_nd", vec![Launch::flat(&kernel, args, out.len(), cx.group())], &[0, 1])))
 }
@@ -220,7 +210,7 @@ fn scatter_elements(site: &Site<'_>, how: Reduction, keep: bool) -> Result<Optio
     let (data, list, cx) = (&site.inputs[0], &site.inputs[1], site.cx);
     let Some(axis) = axis_of(site, 3, data.rank()) else { return Ok(None) };
     let beyond = |a: usize| a != axis && list.shape[a] > data.shape[a];
-    let known = list.shape == site.inputs[2].shape && data.rank() <= 8 && fits(list, data.shape[axis], i64::MIN);
+    let known = list.shape == site.inputs[2].shape && data.rank() <= 8;
     if (0..data.rank()).any(beyond) || !known {
         return Ok(None);
     }
@@ -240,6 +230,8 @@ fn scatter_elements(site: &Site<'_>, how: Reduction, keep: bool) -> Result<Optio
         int8(&strides(&data.shape)),
         int8(&strides(&list.shape)),
         Arg::Int(i32::from(keep || how == Reduction::None)),
+        Arg::Faults,
+        Arg::Step,
     ];
     let launches = vec![data_first(site)?, Launch::flat(&kernel, args, lines, cx.group())];
     Ok(Some(plain(site, "scatter_elements", launches, &[0, 1, 2])))
@@ -248,7 +240,7 @@ fn scatter_elements(site: &Site<'_>, how: Reduction, keep: bool) -> Result<Optio
 fn scatter_nd(site: &Site<'_>, how: Reduction) -> Result<Option<Built>> {
     let (data, list, cx) = (&site.inputs[0], &site.inputs[1], site.cx);
     let Some((&tuple, positions)) = list.shape.split_last() else { return Ok(None) };
-    if tuple > 8 || tuple > data.rank() || !tuples_fit(list, &data.shape, tuple) {
+    if tuple > 8 || tuple > data.rank() {
         return Ok(None);
     }
     let (tuples, inner): (usize, usize) = (positions.iter().product(), data.shape[tuple..].iter().product());
@@ -256,7 +248,17 @@ fn scatter_nd(site: &Site<'_>, how: Reduction) -> Result<Option<Built>> {
     if how != Reduction::None {
         let Some(macros) = joining(site, how).filter(|_| tuples <= FEW_TUPLES) else { return Ok(None) };
         let kernel = cx.kernel(&SOURCE, "scatter_nd", &macros)?;
-        let args = vec![Arg::Read(1), Arg::Read(2), Arg::Write(0), inner.into(), tuples.into(), tuple.into(), dims];
+        let args = vec![
+            Arg::Read(1),
+            Arg::Read(2),
+            Arg::Write(0),
+            inner.into(),
+            tuples.into(),
+            tuple.into(),
+            dims,
+            Arg::Faults,
+            Arg::Step,
+        ];
         let launches = vec![data_first(site)?, Launch::flat(&kernel, args, inner, cx.group())];
         return Ok(Some(plain(site, "scatter_nd", launches, &[0, 1, 2])));
     }
@@ -271,7 +273,7 @@ fn scatter_nd(site: &Site<'_>, how: Reduction) -> Result<Option<Built>> {
         Launch::flat(&clear?, vec![winners.clone(), slices.into()], slices, group),
         Launch::flat(
             &find?,
-            vec![Arg::Read(1), winners.clone(), tuples.into(), tuple.into(), dims.clone()],
+            vec![Arg::Read(1), winners.clone(), tuples.into(), tuple.into(), dims.clone(), Arg::Faults, Arg::Step],
             tuples,
             group,
         ),
@@ -286,6 +288,8 @@ fn scatter_nd(site: &Site<'_>, how: Reduction) -> Result<Option<Built>> {
                 tuple.into(),
                 dims,
                 inner.into(),
+                Arg::Faults,
+                Arg::Step,
             ],
             tuples * inner,
             group,
@@ -297,14 +301,11 @@ fn scatter_nd(site: &Site<'_>, how: Reduction) -> Result<Option<Built>> {
 fn scatter_update(site: &Site<'_>) -> Result<Option<Built>> {
     let (data, list, cx) = (&site.inputs[0], &site.inputs[1], site.cx);
     let Some(axis) = axis_of(site, 3, data.rank()) else { return Ok(None) };
-    // Here an index does not count from the end.
-    if !fits(list, data.shape[axis], 0) {
-        return Ok(None);
-    }
     let (outer, inner): (usize, usize) = (data.shape[..axis].iter().product(), data.shape[axis + 1..].iter().product());
     let kernel = cx.kernel(&SOURCE, "scatter_update", &macros(site, 0))?;
     let sizes = [outer * inner, data.shape[axis], list.len(), inner];
-    let args = [Arg::Read(1), Arg::Read(2), Arg::Write(0)].into_iter().chain(sizes.map(Arg::from)).collect();
+    let args =
+        [Arg::Read(1), Arg::Read(2), Arg::Write(0)].into_iter().chain(sizes.map(Arg::from)).chain(FAULTS).collect();
     let launches = vec![data_first(site)?, Launch::flat(&kernel, args, outer * inner, cx.group())];
     Ok(Some(plain(site, "scatter", launches, &[0, 1, 2])))
 }

@@ -32,6 +32,8 @@ pub(crate) struct Pointwise {
     /// The element of the result, as an expression.
     pub(crate) result: String,
     pub(crate) numbers: Vec<f32>,
+    /// Whether the body calls `refuse(faults, step, ..)`.
+    pub(crate) refuses: bool,
 }
 
 /// Joins axes that lie together in all arrays; the outermost first. There is at least one.
@@ -119,6 +121,10 @@ impl Pointwise {
         for (k, &number) in self.numbers.iter().enumerate() {
             let _ = write!(params, ", const float c{k}");
             args.push(number.into());
+        }
+        if self.refuses {
+            params += ", volatile __global int *faults, const int step";
+            args.extend([Arg::Faults, Arg::Step]);
         }
         let store = types::store(self.out, "y", "i", &self.result);
         let source = format!("__kernel void pointwise({params}) {{\n{head}{}    {store}\n}}\n", self.body);

@@ -61,6 +61,7 @@ fn one(site: &Site<'_>, name: &str, result: String, count: usize) -> Result<Opti
         body: String::new(),
         result,
         numbers: vec![],
+        refuses: false,
     };
     let step = pointwise.step(cx, format!("elementwise[{name}]"))?;
     let reads = (0..count).map(|i| (i, cx.form(&site.inputs[i], layout)));
@@ -85,8 +86,12 @@ fn several(site: &Site<'_>, name: &str, meeting: Meeting, into: usize, result: S
         };
         operands.push(Operand { ty: cx.stored(port.ty), strides: order.iter().map(|&a| own[a]).collect() });
     }
-    let (dims, body) = (layout.dims(&out.shape), String::new());
-    let pointwise = Pointwise { dims, operands, out: cx.stored(out.ty), body, result, numbers: vec![] };
+    // An integer has no quotient by zero.
+    let divides = matches!(name, "divide" | "mod" | "floor_mod") && out.ty.is_integer();
+    let body = if divides { "    if (x1 == 0) { refuse(faults, step, 0, 0); return; }\n" } else { "" };
+    let (dims, body) = (layout.dims(&out.shape), body.to_string());
+    let pointwise =
+        Pointwise { dims, operands, out: cx.stored(out.ty), body, result, numbers: vec![], refuses: divides };
     let step = pointwise.step(cx, format!("elementwise[{name}]"))?;
     let form = |(i, p): (usize, &Port)| (i, cx.form(p, if p.rank() == rank { layout } else { Layout::PLAIN }));
     let reads: Vec<_> = site.inputs.iter().enumerate().map(form).collect();
@@ -134,8 +139,6 @@ fn pair(site: &Site<'_>) -> Option<(&'static str, String, Meeting)> {
     let truth = |sign: &str| format!("(uchar)(x0 {sign} x1 ? 1 : 0)");
     let logical = |sign: &str| format!("(uchar)((x0 != 0) {sign} (x1 != 0) ? 1 : 0)");
     let bits = |sign: &str| format!("({own})(x0 {sign} x1)");
-    // Nobody hears of a division by zero on the device, so that divisors must be known.
-    let divisible = ty.is_float() || site.inputs[1].ints().is_some_and(|v| !v.contains(&0));
     let signed = ty.is_signed() && integer;
     // The quotient of the least number and -1 is that number.
     let safe = format!("(x1 == -1 ? ({own})(0 - ({wide})x0) : ({own})(x0 / x1))");
@@ -147,7 +150,7 @@ fn pair(site: &Site<'_>) -> Option<(&'static str, String, Meeting)> {
             (true, false) => safe,
             _ => format!("({own})(x0 / x1)"),
         };
-        return (number && divisible).then_some(("divide", result, meeting));
+        return number.then_some(("divide", result, meeting));
     }
     macro_rules! table {
         ($($class:ty: $name:literal => $result:expr, $if:expr;)*) => {
@@ -184,8 +187,8 @@ fn pair(site: &Site<'_>) -> Option<(&'static str, String, Meeting)> {
         arith::Maximum: "maximum" => "x0 < x1 ? x1 : x0".into(), number;
         arith::Minimum: "minimum" => "x1 < x0 ? x1 : x0".into(), number;
         arith::SquaredDifference: "squared_difference" => squared, number;
-        arith::Mod: "mod" => modulo, number && divisible;
-        arith::FloorMod: "floor_mod" => floor_mod, number && divisible;
+        arith::Mod: "mod" => modulo, number;
+        arith::FloorMod: "floor_mod" => floor_mod, number;
         arith::Power: "power" => "pow(x0, x1)".into(), ty.is_float();
         compare::Equal: "equal" => truth("=="), true;
         compare::NotEqual: "not_equal" => truth("!="), true;
