@@ -1,6 +1,7 @@
 //! What is computed in bf16: near the numbers of f32, stored so between steps, told in names and properties. Where the processor
 //! has no such instructions all of it is f32, and near all the more.
 
+use crate::integers::{self, Style, add, constant, convolution, rounded};
 use crate::nets::{Numbers, compile, conv, network, weights};
 use carafe_device::{CompiledModel, Properties};
 use carafe_graph::{Model, Value};
@@ -334,5 +335,25 @@ fn an_exported_model_keeps_the_type_it_was_compiled_for() {
         assert_eq!(run(import(&with(&[])), &x).0, wanted, "{hint}");
         let (_, kernels) = run(import(&with(&[(HINT, "f32")])), &x);
         assert!(kernels.iter().all(|k| !k.contains("bf16")), "{kernels:?}");
+    }
+}
+
+#[test]
+fn bytes_that_a_layer_of_floats_reads_too_are_the_numbers_they_stand_for() {
+    let n = &mut Numbers(71);
+    for style in [Style::Pair, Style::Fake] {
+        let mut m = Model::new("m");
+        let x = input(&mut m, &[1, 8, 6, 10]);
+        let x = rounded(&mut m, x, style, 0.01, 90.0);
+        let w = integers::weights(&mut m, n, style, &[16, 8, 1, 1], 0);
+        let y = add(&mut m, convolution(&[1, 1], 1), &[x, w]);
+        let y = rounded(&mut m, y, style, 0.02, 90.0);
+        let w = integers::weights(&mut m, n, style, &[16, 16, 1, 1], 0);
+        let a = add(&mut m, convolution(&[1, 1], 1), &[y, w]);
+        let w = constant(&mut m, n.tensor(&[16, 16, 1, 1]));
+        let b = add(&mut m, convolution(&[1, 1], 1), &[y, w]);
+        let both = add(&mut m, Add::default(), &[a, b]);
+        m.result("r", both).unwrap();
+        check(&m, &[1, 8, 6, 10], "bytes for two kinds of layers");
     }
 }
