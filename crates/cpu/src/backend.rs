@@ -114,8 +114,11 @@ impl Fusing for Cpu {
         }
         model_precision(inputs, outputs)
     }
-    fn passes_on(&self, op: &dyn Op, group: bool) -> bool {
-        self.bf16 && half::passes_on(op, group)
+    fn reads_narrow(&self, op: &dyn Op, input: usize) -> bool {
+        half::reads_narrow(op, input)
+    }
+    fn passes_on(&self, op: &dyn Op, inputs: &[Known<'_>], group: bool) -> bool {
+        self.bf16 && half::passes_on(op, inputs, group)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
 
 use crate::backend::Cpu;
-use crate::properties::{PRECISION, Settings, TABLE, check, metric, precision};
+use crate::properties::{PRECISION, Settings, TABLE, check, metric, precision, tell_precision};
 use crate::request::Request;
 use crate::threads::Streams;
 use crate::weights::Weights;
@@ -78,6 +78,7 @@ impl Compiled {
         properties: &Properties,
     ) -> Result<Compiled> {
         let settings = Settings::of(properties)?;
+        tell_precision(properties);
         let streams = Streams::new(&settings);
         let backend = Cpu {
             weights: Arc::new(weights),
@@ -158,7 +159,8 @@ impl CompiledModel for Compiled {
             "CPU_MEMORY_STATISTICS" => Ok(self.memory()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
-            PRECISION if self.properties.get(name).is_none() => Ok(precision(&self.properties).into()),
+            // What runs, which may be another type than was asked for.
+            PRECISION => Ok(precision(&self.properties).into()),
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
             "INFERENCE_NUM_THREADS" if self.properties.get(name).is_none() => {
                 Ok((self.settings.streams * self.settings.threads_each).to_string())

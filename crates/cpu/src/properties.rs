@@ -2,6 +2,7 @@
 
 use crate::threads::Machine;
 use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
+use carafe_graph::log::{self, Level};
 use carafe_graph::{Error, Result};
 use carafe_kernels::{Isa, Numbers};
 use std::sync::LazyLock;
@@ -180,6 +181,16 @@ pub(crate) fn precision(properties: &Properties) -> &'static str {
         "dynamic" | "undefined" => "dynamic",
         _ if mode.trim().eq_ignore_ascii_case("ACCURACY") => "dynamic",
         _ => fast_precision(),
+    }
+}
+
+/// Tells the log where another type runs than was asked for.
+pub(crate) fn tell_precision(properties: &Properties) {
+    let given = properties.get(PRECISION).unwrap_or_default().trim().to_ascii_lowercase();
+    let runs = precision(properties);
+    if ["f16", "bf16"].contains(&given.as_str()) && given != runs {
+        let text = format!("{PRECISION}: CPU has no kernels for {given} on this processor; {runs} runs instead");
+        log::report(Level::Info, &text);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use carafe_kernels::{
     Act, Buffer, Conv, ConvShape, Deformable, DeformableShape, Depthwise, Epilogue, Exec, Fold, GridSample, Isa,
-    MaxPositions, Moves, Places, Pool, PoolOptions, PoolShape, SampleMode, SamplePadding, Scratch, Winograd,
+    MaxPositions, Moves, Numbers, Places, Pool, PoolOptions, PoolShape, SampleMode, SamplePadding, Scratch,
+    TypedEpilogue, TypedOut, Winograd, WinogradPairs, brain_bits,
 };
 use std::time::Instant;
 
@@ -158,6 +159,26 @@ fn winograd(exec: &Exec<'_>) {
             });
             println!("winograd 4 {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s", flops / us / 1e3);
         }
+        if !WinogradPairs::fits(&s) {
+            continue;
+        }
+        let end = TypedEpilogue { bias: Some(bias.as_floats()), act: Act::Relu, ..TypedEpilogue::default() };
+        let (bits, mut to) = (vec![0x3f80u16; size * size * ins], vec![0u16; size * size * outs]);
+        if let Some(conv) = Conv::of_cells(exec.isa, exec.threads(), s, Numbers::Bf16, 0) {
+            let mut packed = floats(conv.packed_floats());
+            conv.pack_bf16(&brain_bits(weights.as_floats()), packed.as_floats_mut());
+            let cells = bytemuck::cast_slice(&bits);
+            let us = best(|| conv.run_typed(exec, cells, packed.as_floats(), TypedOut::Bf16(&mut to), outs, &end));
+            println!(
+                "winograd - {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, direct, bf16",
+                flops / us / 1e3
+            );
+        }
+        let kernel = WinogradPairs::new(exec.isa, exec.threads(), s);
+        let mut packed = floats(kernel.packed_floats());
+        kernel.pack(Some(exec), weights.as_floats(), packed.as_floats_mut());
+        let us = best(|| kernel.run(exec, &bits, ins, packed.as_floats(), TypedOut::Bf16(&mut to), outs, &end));
+        println!("winograd 2 {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, bf16", flops / us / 1e3);
     }
 }
 

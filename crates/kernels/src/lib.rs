@@ -45,7 +45,7 @@ pub mod winograd;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
-pub use brain::{brain_bits, brain_planes};
+pub use brain::brain_bits;
 pub use buffer::Buffer;
 pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use deconv::{Deconv, DeconvShape};
@@ -77,4 +77,4 @@ pub use separable::Separable;
 pub use shared::{SharedMut, part_of};
 pub use spatial_pool::{MaxPositions, Places, PoolKind, PoolShape, SpatialPool, max_pool_bytes};
 pub use trees::{TreeNodes, TreeTest, TreeWalk};
-pub use winograd::Winograd;
+pub use winograd::{Winograd, WinogradPairs};

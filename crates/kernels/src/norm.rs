@@ -10,9 +10,10 @@ pub use groups::GroupNorm;
 pub use lrn::Lrn;
 pub use parts::PartedNorm;
 
+use crate::cast::Brain;
 use crate::eltwise::pieces;
-use crate::simd::{Simd, dispatch};
-use crate::vmath::{put, take};
+use crate::simd::{Number, Simd, dispatch};
+use crate::vmath::take;
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
 
@@ -64,6 +65,34 @@ impl RowNorm {
     }
 
     pub fn run(&self, exec: &Exec<'_>, x: &[f32], gamma: Option<&[f32]>, beta: Option<&[f32]>, out: &mut [f32]) {
+        self.run_from(exec, x, gamma, beta, out);
+    }
+
+    /// The same, where what is read, what is written or both are bf16.
+    pub fn run_brains(
+        &self,
+        exec: &Exec<'_>,
+        x: RowsIn<'_>,
+        gamma: Option<&[f32]>,
+        beta: Option<&[f32]>,
+        out: RowsOut<'_>,
+    ) {
+        match (x, out) {
+            (RowsIn::F32(x), RowsOut::F32(out)) => self.run_from(exec, x, gamma, beta, out),
+            (RowsIn::F32(x), RowsOut::Bf16(out)) => self.run_from(exec, x, gamma, beta, out),
+            (RowsIn::Bf16(x), RowsOut::F32(out)) => self.run_from(exec, x, gamma, beta, out),
+            (RowsIn::Bf16(x), RowsOut::Bf16(out)) => self.run_from(exec, x, gamma, beta, out),
+        }
+    }
+
+    fn run_from<I: Number, O: Number>(
+        &self,
+        exec: &Exec<'_>,
+        x: &[I],
+        gamma: Option<&[f32]>,
+        beta: Option<&[f32]>,
+        out: &mut [O],
+    ) {
         assert_eq!(x.len(), self.rows * self.len, "the input");
         assert_eq!(x.len(), out.len(), "the output");
         // SAFETY: as long as the shape says.
@@ -74,16 +103,16 @@ impl RowNorm {
         assert_eq!(data.len(), self.rows * self.len, "the data");
         let data = SharedMut::new(data);
         // SAFETY: as long as the shape says; a row is read before it is written.
-        unsafe { self.run_raw(exec, Whole(data.as_ptr()), gamma, beta, data) }
+        unsafe { self.run_raw(exec, Whole(data.as_ptr().cast_const()), gamma, beta, data) }
     }
 
-    unsafe fn run_raw(
+    unsafe fn run_raw<I: Number, O: Number>(
         &self,
         exec: &Exec<'_>,
-        x: Whole,
+        x: Whole<I>,
         gamma: Option<&[f32]>,
         beta: Option<&[f32]>,
-        out: SharedMut<'_, f32>,
+        out: SharedMut<'_, O>,
     ) {
         let RowNorm { kind, rows, len } = *self;
         assert!([gamma, beta].iter().flatten().all(|v| v.len() == len), "a number for each of {len} columns");
@@ -101,11 +130,25 @@ impl RowNorm {
     }
 }
 
+/// Rows that are read.
+#[derive(Clone, Copy, Debug)]
+pub enum RowsIn<'a> {
+    F32(&'a [f32]),
+    Bf16(&'a [Brain]),
+}
+
+/// Rows that are written.
+#[derive(Debug)]
+pub enum RowsOut<'a> {
+    F32(&'a mut [f32]),
+    Bf16(&'a mut [Brain]),
+}
+
 /// The start of what is read; it may be what is written.
-struct Whole(*const f32);
+struct Whole<T>(*const T);
 
 // SAFETY: it stands for a slice that the caller holds; threads only read their own rows.
-unsafe impl Sync for Whole {}
+unsafe impl<T> Sync for Whole<T> {}
 
 /// Factors and terms of the columns, null where there are none.
 struct Affine {
@@ -116,47 +159,50 @@ struct Affine {
 // SAFETY: they stand for shared slices that the caller holds.
 unsafe impl Sync for Affine {}
 
-unsafe fn some_rows(
+unsafe fn some_rows<I: Number, O: Number>(
     isa: Isa,
     kind: NormKind,
-    x: *const f32,
-    out: *mut f32,
+    x: *const I,
+    out: *mut O,
     len: usize,
     affine: &Affine,
     mine: Range<usize>,
 ) {
     // SAFETY: `dispatch!` checks the machine; the caller promises the rows and `len` floats of the rest.
     unsafe {
-        dispatch!(isa, <'a, S>(kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &'a Affine, mine: Range<usize>) {
+        dispatch!(isa, <'a, S, I: Number, O: Number>(kind: NormKind, x: *const I, out: *mut O, len: usize, affine: &'a Affine, mine: Range<usize>) {
             for r in mine {
-                row::<S>(kind, x.add(r * len), out.add(r * len), len, affine);
+                row::<S, I, O>(kind, x.add(r * len), out.add(r * len), len, affine);
             }
         })
     }
 }
 
 #[inline(always)]
-unsafe fn row<S: Simd>(kind: NormKind, x: *const f32, out: *mut f32, len: usize, affine: &Affine) {
+unsafe fn row<S: Simd, I: Number, O: Number>(kind: NormKind, x: *const I, out: *mut O, len: usize, affine: &Affine) {
     // SAFETY: the caller promises `len` floats everywhere.
     unsafe {
-        let mean = if kind.has_mean() { sum::<S>(x, len) / len as f64 } else { 0.0 };
+        let mean = if kind.has_mean() { sum::<S, I>(x, len) / len as f64 } else { 0.0 };
         let m = S::splat(mean as f32);
         // What the sum of deviations is not 0 by, the mean is off by.
-        let (rest, squares) = deviations::<S>(x, len, m);
+        let (rest, squares) = deviations::<S, I>(x, len, m);
         let off = if kind.has_mean() { rest / len as f64 } else { 0.0 };
         let factor = kind.factor(squares - len as f64 * off * off, len);
         let (f, term) = (S::splat(factor as f32), S::splat((-off * factor) as f32));
         let mut i = 0;
         while i < len {
             let left = len - i;
-            let mut y = (take::<S>(x, i, left) - m).fma(f, term);
+            let mut y = (some::<S, I>(x, i, left) - m).fma(f, term);
             if !affine.gamma.is_null() {
                 y = y * take::<S>(affine.gamma, i, left);
             }
             if !affine.beta.is_null() {
                 y = y + take::<S>(affine.beta, i, left);
             }
-            put(y, out, i, left);
+            match left >= S::N {
+                true => O::store(y, out.add(i)),
+                false => O::store_first(y, out.add(i), S::first(left), left),
+            }
             i += S::N;
         }
     }
@@ -165,9 +211,21 @@ unsafe fn row<S: Simd>(kind: NormKind, x: *const f32, out: *mut f32, len: usize,
 /// Vectors that are summed in lanes of f32 before they go on in f64.
 const SHORT: usize = 256;
 
+/// A vector from position `i` on, of which `left` numbers are there.
+#[inline(always)]
+unsafe fn some<S: Simd, I: Number>(x: *const I, i: usize, left: usize) -> S {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match left >= S::N {
+            true => I::load(x.add(i)),
+            false => I::load_first(x.add(i), S::first(left), left),
+        }
+    }
+}
+
 /// The sum of a run.
 #[inline(always)]
-unsafe fn sum<S: Simd>(x: *const f32, len: usize) -> f64 {
+unsafe fn sum<S: Simd, I: Number>(x: *const I, len: usize) -> f64 {
     let (mut total, mut i) = (0.0f64, 0);
     while i < len {
         let end = len.min(i + SHORT * S::N);
@@ -176,12 +234,12 @@ unsafe fn sum<S: Simd>(x: *const f32, len: usize) -> f64 {
         unsafe {
             while i + 4 * S::N <= end {
                 for k in 0..4 {
-                    lanes[k] = lanes[k] + S::load(x.add(i + k * S::N));
+                    lanes[k] = lanes[k] + I::load::<S>(x.add(i + k * S::N));
                 }
                 i += 4 * S::N;
             }
             while i < end {
-                lanes[0] = lanes[0] + take::<S>(x, i, end - i);
+                lanes[0] = lanes[0] + some::<S, I>(x, i, end - i);
                 i += S::N;
             }
         }
@@ -193,7 +251,7 @@ unsafe fn sum<S: Simd>(x: *const f32, len: usize) -> f64 {
 
 /// The sums of `x - mean` and of its square.
 #[inline(always)]
-unsafe fn deviations<S: Simd>(x: *const f32, len: usize, mean: S) -> (f64, f64) {
+unsafe fn deviations<S: Simd, I: Number>(x: *const I, len: usize, mean: S) -> (f64, f64) {
     let zero = S::splat(0.0);
     let (mut totals, mut i) = ((0.0f64, 0.0f64), 0);
     while i < len {
@@ -203,7 +261,7 @@ unsafe fn deviations<S: Simd>(x: *const f32, len: usize, mean: S) -> (f64, f64) 
         unsafe {
             while i + 4 * S::N <= end {
                 for k in 0..4 {
-                    let d = S::load(x.add(i + k * S::N)) - mean;
+                    let d = I::load::<S>(x.add(i + k * S::N)) - mean;
                     a[k] = a[k] + d;
                     b[k] = d.fma(d, b[k]);
                 }
@@ -211,7 +269,7 @@ unsafe fn deviations<S: Simd>(x: *const f32, len: usize, mean: S) -> (f64, f64) 
             }
             while i < end {
                 let left = end - i;
-                let d = take::<S>(x, i, left) - mean;
+                let d = some::<S, I>(x, i, left) - mean;
                 let d = if left >= S::N { d } else { S::select(S::first(left), d, zero) };
                 a[0] = a[0] + d;
                 b[0] = d.fma(d, b[0]);

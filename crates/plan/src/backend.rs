@@ -94,9 +94,13 @@ pub trait Fusing {
     fn precision(&self, _op: &dyn Op, inputs: &[Known<'_>], outputs: &[Known<'_>]) -> ElementType {
         model_precision(inputs, outputs)
     }
+    /// Whether a unit that is computed in a narrower float type, or passes it on, reads this input in it.
+    fn reads_narrow(&self, _op: &dyn Op, _input: usize) -> bool {
+        true
+    }
     /// Whether a unit reads and writes in the narrower float type that those behind it compute in, without conversions of its own:
-    /// one that moves elements, or a group of elementwise nodes.
-    fn passes_on(&self, _op: &dyn Op, _group: bool) -> bool {
+    /// one that moves elements, one that works along rows, or a group of elementwise nodes.
+    fn passes_on(&self, _op: &dyn Op, _inputs: &[Known<'_>], _group: bool) -> bool {
         false
     }
 }

@@ -1,10 +1,10 @@
-//! Scaled dot product attention, with operands in whatever order of axes they lie.
+//! Scaled dot product attention, with operands in whatever order of axes they lie, in f32 or in bf16.
 
 use super::{Built, Cpu, Io, Site, Step, floats};
 use carafe_graph::Result;
 use carafe_kernels::{Attention, AttentionInputs, AttentionParams, Mask};
 use carafe_ops::linear::ScaledDotProductAttention;
-use carafe_plan::Layout;
+use carafe_plan::{Form, Layout};
 use carafe_tensor::ElementType;
 
 #[derive(Debug)]
@@ -12,7 +12,8 @@ struct AttentionStep {
     kernel: Attention,
     /// Place of the mask among the reads, and whether it is boolean.
     mask: Option<(usize, bool)>,
-    sink: Option<usize>,
+    /// Queries, keys, values and result are bf16.
+    bf16: bool,
 }
 
 impl Step<Cpu> for AttentionStep {
@@ -23,15 +24,19 @@ impl Step<Cpu> for AttentionStep {
         floats(self.kernel.scratch_floats())
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
-        let (out, io) = io.take_output(0);
+        let (out, io) = io.take_output::<u8>(0);
         let mask = match self.mask {
             None => Mask::None,
             Some((i, true)) => Mask::Keep(io.inputs[i]),
             Some((i, false)) => Mask::Add(io.input(i)),
         };
-        let sink = self.sink.map(|i| io.input(i));
-        let inputs = AttentionInputs { q: io.input(0), k: io.input(1), v: io.input(2), mask, sink };
-        self.kernel.run(io.exec, &inputs, out);
+        if self.bf16 {
+            let inputs = AttentionInputs { q: io.input(0), k: io.input(1), v: io.input(2), mask, sink: None };
+            self.kernel.run_brains(io.exec, &inputs, bytemuck::cast_slice_mut(out));
+        } else {
+            let inputs = AttentionInputs { q: io.input(0), k: io.input(1), v: io.input(2), mask, sink: None };
+            self.kernel.run(io.exec, &inputs, bytemuck::cast_slice_mut(out));
+        }
         Ok(())
     }
 }
@@ -80,7 +85,9 @@ fn attention(site: &Site<'_>, op: &ScaledDotProductAttention) -> Option<Built> {
         None => 1.0 / (qs[3] as f32).sqrt(),
         Some(port) => *port.floats()?.first().filter(|_| port.len() == 1)?,
     };
-    let mut reads = vec![(0, Layout::PLAIN), (1, Layout::PLAIN), (2, Layout::PLAIN)];
+    let bf16 = site.precision == ElementType::Bf16;
+    let form = if bf16 { Form::typed(Layout::PLAIN, ElementType::Bf16) } else { Layout::PLAIN.into() };
+    let mut reads: Vec<(usize, Form)> = vec![(0, form), (1, form), (2, form)];
     let (mut mask, mut mask_steps) = (None, [0; 4]);
     if let (Some(port), false) = (site.inputs.get(3), op.causal) {
         let boolean = port.ty == ElementType::Boolean;
@@ -92,7 +99,7 @@ fn attention(site: &Site<'_>, op: &ScaledDotProductAttention) -> Option<Built> {
         if !none {
             mask_steps = mask_strides(&port.shape, [batch, heads, os[2], ks[2]], rank)?;
             mask = Some((reads.len(), boolean));
-            reads.push((3, Layout::PLAIN));
+            reads.push((3, Layout::PLAIN.into()));
         }
     }
     if site.inputs.len() > 5 {
@@ -115,7 +122,7 @@ fn attention(site: &Site<'_>, op: &ScaledDotProductAttention) -> Option<Built> {
         mask: mask_steps,
         sink: [0; 3],
     });
-    Some(Built::step(AttentionStep { kernel, mask, sink: None }, reads, Layout::PLAIN))
+    Some(Built::step(AttentionStep { kernel, mask, bf16 }, reads, form))
 }
 
 // Steps of a mask along batch, heads, queries and keys; 0 where it repeats.

@@ -1,6 +1,5 @@
 //! Convolutions and products in bf16: operands are pairs of numbers of 16 bits, sums are floats, and what is done to a sum is
-//! done in f32. Pairs make the direct way as quick as Winograd's method with floats, which is not asked here: 3 by 3 kernels of 64
-//! to 512 channels took 0.50 ms by pairs and 0.62 ms by floats. The result is stored as bf16 where those who read it compute in it, too. What only moves elements moves them as
+//! done in f32. The result is stored as bf16 where those who read it compute in it, too. What only moves elements moves them as
 //! they are.
 
 use super::conv::{attrs_of_op, shape_of, taps_of};
@@ -8,9 +7,13 @@ use super::leave::Leave;
 use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Op, Result};
-use carafe_kernels::{Act, Conv, ConvShape, Depthwise, Epilogue, Gemm, Numbers, brain_bits, brain_planes};
+use carafe_kernels::{
+    Act, Conv, ConvShape, Depthwise, Epilogue, Gemm, Machine, Numbers, WinogradPairs, brain_bits, winograd,
+};
+use carafe_ops::carafe::RmsNorm;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
-use carafe_ops::linear::MatMul;
+use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
+use carafe_ops::normalization::Mvn;
 use carafe_ops::pooling::{AvgPool, MaxPool};
 use carafe_plan::{Form, Known, Layout, Operand, RowStrides};
 use carafe_tensor::{ElementType, Tensor};
@@ -25,14 +28,17 @@ const FEW: usize = 4;
 /// Whether a unit is to be computed in bf16. Asked before builders are; what they decline after all is computed in f32.
 pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>]) -> bool {
     let [data, weights, ..] = inputs else { return false };
+    if op.is::<ScaledDotProductAttention>() {
+        return inputs.iter().take(3).all(|p| p.ty == ElementType::F32);
+    }
     if data.ty != ElementType::F32 || weights.ty != ElementType::F32 || !weights.is_constant {
         return false;
     }
     let (Some(data), Some(weights)) = (data.shape, weights.shape) else { return false };
     let rank = weights.len();
     if op.is::<Convolution>() {
-        // One channel would be half of a pair.
-        return rank > 2 && weights[1] > 1 && (weights[1].is_multiple_of(PAIR) || weights[1] < FEW);
+        // A single channel would fill half of each pair.
+        return rank > 2 && (weights[1].is_multiple_of(PAIR) || (PAIR..FEW).contains(&weights[1]));
     }
     if op.is::<GroupConvolution>() {
         let depthwise = rank > 3 && weights[1] == 1 && weights[2] == 1;
@@ -48,11 +54,26 @@ pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>]) -> bool {
 }
 
 /// Whether a unit that is not computed in bf16 reads and writes it where its neighbours do.
-pub(crate) fn passes_on(op: &dyn Op, group: bool) -> bool {
-    group || (op.info().moves.first() == Some(&0) || op.is::<MaxPool>() || op.is::<AvgPool>())
+pub(crate) fn passes_on(op: &dyn Op, inputs: &[Known<'_>], group: bool) -> bool {
+    let one_axis = || inputs.get(1).and_then(|axes| axes.shape).is_some_and(|s| s.iter().product::<usize>() == 1);
+    let rows = (op.is::<Mvn>() || op.is::<RmsNorm>()) && one_axis();
+    group || rows || op.info().moves.first() == Some(&0) || op.is::<MaxPool>() || op.is::<AvgPool>()
+}
+
+/// Whether a unit in bf16, or one that passes it on, reads this input so: not masks, nor factors of columns.
+pub(crate) fn reads_narrow(op: &dyn Op, input: usize) -> bool {
+    let most = match () {
+        _ if op.is::<ScaledDotProductAttention>() => 3,
+        _ if op.is::<Mvn>() || op.is::<RmsNorm>() => 1,
+        _ => usize::MAX,
+    };
+    input < most
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
+    if site.precision == ElementType::Bf16 && site.op.is::<ScaledDotProductAttention>() {
+        return super::attention::build(site);
+    }
     if site.group || site.before.is_some() || site.reordered() {
         return Ok(None);
     }
@@ -113,12 +134,29 @@ fn leave_of(site: &Site<'_>, axis: usize, layout: Layout, reads: &mut Vec<(usize
 
 #[derive(Clone, Debug)]
 struct HalfConv {
-    conv: Conv,
+    method: Method,
     weights: Packed,
-    out_stride: usize,
+    shape: ConvShape,
+    /// Numbers from pixel to pixel of the input and of the output.
+    strides: [usize; 2],
     leave: Leave,
-    /// Images, channels and pixels of a plane where the input is planes of floats; they become pixels in the step's memory.
-    planes: Option<[usize; 3]>,
+    /// The input is planes of floats.
+    planar: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Method {
+    Direct(Conv),
+    Winograd(WinogradPairs),
+}
+
+impl Method {
+    fn packed_floats(&self) -> usize {
+        match self {
+            Method::Direct(conv) => conv.packed_floats(),
+            Method::Winograd(conv) => conv.packed_floats(),
+        }
+    }
 }
 
 fn convolution(site: &Site<'_>) -> Result<Option<Built>> {
@@ -134,78 +172,82 @@ fn convolution(site: &Site<'_>) -> Result<Option<Built>> {
         true => Form::from(Layout::PLAIN),
         false => Form::typed(Layout::CHANNELS_LAST, ElementType::Bf16),
     };
-    let cells = if planar { ConvShape { in_channels: FEW, ..shape } } else { shape };
     if Depthwise::fits(&shape) && !planar {
         return depthwise(site, tensor, (whole, shape), &kept);
     }
-    let Some(conv) = Conv::of_cells(isa, threads, cells, Numbers::Bf16, 0) else { return Ok(None) };
+    let method = match !planar && winograd::worthwhile_in_pairs(isa, &shape, threads, Machine::here()) {
+        true => Method::Winograd(WinogradPairs::new(isa, threads, shape)),
+        false if planar => Method::Direct(Conv::of_planes(isa, threads, shape)),
+        false => match Conv::of_cells(isa, threads, shape, Numbers::Bf16, 0) {
+            Some(conv) => Method::Direct(conv),
+            None => return Ok(None),
+        },
+    };
     let mut reads = vec![(0, read)];
     let Some(leave) = leave_of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
-    let form = format!("conv_bf16|{:?}x{:?} of {kept:?} {planar}", shape.kernel, shape.groups);
-    let weights = site.cx.packed(&form, &[tensor], conv.packed_floats(), |to: &mut [f32]| {
+    let way = if matches!(method, Method::Winograd(_)) { "winograd_bf16" } else { "conv_bf16" };
+    let form = format!("{way}|{:?}x{:?} of {kept:?} {planar}", shape.kernel, shape.groups);
+    let weights = site.cx.packed(&form, &[tensor], method.packed_floats(), |to: &mut [f32]| {
         let floats = floats_of(tensor)?;
-        let bits = match shape == whole {
-            true => brain_bits(&floats),
-            false => brain_bits(&taps_of(&floats, &whole, &kept)),
+        let floats = match shape == whole {
+            true => floats,
+            false => taps_of(&floats, &whole, &kept).into(),
         };
-        match planar {
-            true => conv.pack_bf16(&with_channels(&bits, shape.in_channels * shape.taps(), FEW * shape.taps()), to),
-            false => conv.pack_bf16(&bits, to),
+        match &method {
+            Method::Winograd(conv) => conv.pack(site.cx.packers.exec().as_ref(), &floats, to),
+            Method::Direct(conv) => conv.pack_bf16(&brain_bits(&floats), to),
         }
         tensor.release();
         Ok(())
     })?;
-    let (output, pixels) = (leave.form(Layout::CHANNELS_LAST), shape.in_pixels());
-    let planes = planar.then(|| [shape.batch, shape.in_channels, pixels / shape.batch.max(1)]);
-    let step = HalfConv { conv, weights, out_stride: shape.out_channels, leave, planes };
-    let workspace = if planar { pixels * FEW * size_of::<u16>() } else { 0 };
-    Ok(Some(Built::step(step, reads, output).with_workspace(workspace)))
-}
-
-// Filters of `each` numbers with zeros behind them.
-fn with_channels(bits: &[u16], each: usize, wanted: usize) -> Vec<u16> {
-    let mut filled = vec![0; bits.len() / each * wanted];
-    for (filter, to) in bits.chunks(each).zip(filled.chunks_mut(wanted)) {
-        to[..each].copy_from_slice(filter);
-    }
-    filled
+    let output = leave.form(Layout::CHANNELS_LAST);
+    let strides = [shape.in_channels, shape.out_channels];
+    Ok(Some(Built::step(HalfConv { method, weights, shape, strides, leave, planar }, reads, output)))
 }
 
 impl Step<Cpu> for HalfConv {
     fn kernel(&self) -> String {
-        let shape = self.conv.shape();
-        let method = match self.planes {
-            Some(_) => "planar",
-            None if shape.is_pointwise() => "gemm",
-            None => "direct",
+        let method = match (&self.method, self.planar) {
+            (Method::Winograd(_), _) => "winograd",
+            (_, true) => "planar",
+            _ if self.shape.is_pointwise() => "gemm",
+            _ => "direct",
         };
-        let kernel = shape.kernel.map(|k| k.to_string()).join("x");
+        let kernel = self.shape.kernel.map(|k| k.to_string()).join("x");
         format!("conv_{method}_{}{}", kernel.trim_start_matches("1x"), self.leave.name())
     }
     fn scratch_bytes(&self) -> usize {
-        floats(self.conv.scratch_floats())
+        floats(match &self.method {
+            Method::Direct(conv) => conv.scratch_floats(),
+            Method::Winograd(conv) => conv.scratch_floats(),
+        })
     }
     fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
         match operand {
-            Operand::Read(0) => false,
-            Operand::Read(i) => self.leave.is_matrix(i) && row == self.conv.shape().out_channels,
-            Operand::Write(_) => row == self.conv.shape().out_channels,
+            // Cells of the direct way must not be cut apart.
+            Operand::Read(0) => matches!(self.method, Method::Winograd(_)) && row == self.shape.in_channels,
+            Operand::Read(i) => self.leave.is_matrix(i) && row == self.shape.out_channels,
+            Operand::Write(_) => row == self.shape.out_channels,
         }
     }
     fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
         let mut step = self.clone();
-        step.out_stride = strides.write(0, self.conv.shape().out_channels);
+        step.strides = [strides.read(0, self.shape.in_channels), strides.write(0, self.shape.out_channels)];
         step.leave.strides = RowStrides { reads: strides.reads.clone(), writes: vec![] };
         Some(Arc::new(step))
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
-        if let Some(planes) = self.planes {
-            brain_planes(io.exec, io.input(0), planes, bytemuck::cast_slice_mut(io.workspace));
-        }
-        self.leave.with(io, self.conv.shape().out_channels, |io, epilogue, out| {
-            let cells = if self.planes.is_some() { &*io.workspace } else { io.inputs[0] };
-            let cells = bytemuck::cast_slice(cells);
-            self.conv.run_typed(io.exec, cells, self.weights.as_slice(), out, self.out_stride, epilogue);
+        let [from, to] = self.strides;
+        self.leave.with(io, self.shape.out_channels, |io, epilogue, out| {
+            let (numbers, weights) = (io.inputs[0], self.weights.as_slice());
+            match &self.method {
+                Method::Direct(conv) => {
+                    conv.run_typed(io.exec, bytemuck::cast_slice(numbers), weights, out, to, epilogue);
+                }
+                Method::Winograd(conv) => {
+                    conv.run(io.exec, bytemuck::cast_slice(numbers), from, weights, out, to, epilogue);
+                }
+            }
         });
         Ok(())
     }
@@ -222,6 +264,8 @@ struct HalfDepthwise {
     strides: [usize; 2],
     bias: Vec<f32>,
     act: Act,
+    /// A factor and a term behind the function.
+    after: [f32; 2],
     name: String,
 }
 
@@ -235,8 +279,9 @@ fn depthwise(
     let mut reads = vec![(0, form)];
     let Some(leave) = leave_of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
     let name = leave.name().to_string();
-    let Leave { scale, bias, round_trip, add, act, rest, to_bf16, .. } = leave;
-    let plain = round_trip.is_none() && add.is_none() && rest.is_none() && Depthwise::does(act);
+    let Leave { scale, bias, round_trip, add, act, after, rest, to_bf16, .. } = leave;
+    let after = after.unwrap_or([1.0, 0.0]);
+    let plain = round_trip.is_none() && add.is_none() && rest.is_none() && Depthwise::does(act, after);
     if !plain || !to_bf16 || !scale.is_empty() {
         return Ok(None);
     }
@@ -252,7 +297,7 @@ fn depthwise(
         Ok(())
     })?;
     let (kernel, channels) = (shape.kernel, shape.in_channels);
-    let step = HalfDepthwise { conv, weights, kernel, channels, strides: [channels; 2], bias, act, name };
+    let step = HalfDepthwise { conv, weights, kernel, channels, strides: [channels; 2], bias, act, after, name };
     Ok(Some(Built::step(step, reads, form)))
 }
 
@@ -272,7 +317,8 @@ impl Step<Cpu> for HalfDepthwise {
         let [from, to] = self.strides;
         let epilogue = Epilogue { bias: Some(&self.bias), act: self.act, ..Epilogue::default() };
         let (out, io) = io.take_output(0);
-        self.conv.run_brains(io.exec, (io.input(0), from), self.weights.as_slice(), (out, to), &epilogue);
+        let weights = self.weights.as_slice();
+        self.conv.run_brains(io.exec, (io.input(0), from), weights, (out, to), &epilogue, self.after);
         Ok(())
     }
 }

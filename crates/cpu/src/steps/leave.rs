@@ -49,6 +49,8 @@ pub(super) struct Leave {
     pub(super) add: Option<(usize, Stored)>,
     pub(super) add_last: bool,
     pub(super) act: Act,
+    /// A factor and a term behind both.
+    pub(super) after: Option<[f32; 2]>,
     pub(super) rest: Option<Rest>,
     /// The result is stored as bytes.
     pub(super) to: Option<Quantizer>,
@@ -97,6 +99,7 @@ impl Leave {
             add: None,
             add_last: false,
             act: Act::None,
+            after: None,
             rest: None,
             to: None,
             to_bf16: false,
@@ -143,7 +146,13 @@ impl Leave {
         };
         let bytes = self.add.is_none_or(|(_, stored)| matches!(stored, Stored::Bytes(_)));
         let in_order = self.add.is_none() || !self.add_last;
-        if self.rest.is_some() || !bytes || !in_order || limits[0].is_nan() || limits[1].is_nan() {
+        if self.rest.is_some()
+            || self.after.is_some()
+            || !bytes
+            || !in_order
+            || limits[0].is_nan()
+            || limits[1].is_nan()
+        {
             return;
         }
         let unit = |q: &Quantizer| Quantizer { inverse: 1.0, shift: 0.0, ..*q };
@@ -175,6 +184,7 @@ impl Leave {
             && self.act == Act::None
             && self.round_trip.is_none()
             && self.add.is_none()
+            && self.after.is_none()
             && self.rest.is_none()
     }
 
@@ -225,6 +235,9 @@ impl Leave {
     // One operation into the tiles, if it comes at the right time.
     fn take(&mut self, site: &Site<'_>, k: usize, axis: usize, layout: Layout, reads: &mut Vec<(usize, Form)>) -> bool {
         let (op, shape) = (&site.epilogue[k], &site.outputs[0].shape);
+        if self.after.is_some() {
+            return self.take_after(site, k);
+        }
         let bare = self.add.is_none() && self.act == Act::None;
         let untouched = bare && self.round_trip.is_none();
         if let Some(trip) = rounding(op.elt) {
@@ -251,6 +264,7 @@ impl Leave {
                 Elt::Binary(Binary::Multiply),
                 [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)],
             ) if *r == k && untouched => return self.scaled(&site.inputs[*i], shape, axis),
+            (Elt::Binary(Binary::Multiply), _) if !bare => return self.take_after(site, k),
             (
                 Elt::Binary(Binary::Multiply),
                 [Source::Result(r), Source::Input(i)] | [Source::Input(i), Source::Result(r)],
@@ -264,6 +278,9 @@ impl Leave {
             _ => return false,
         };
         let port = &site.inputs[input];
+        if !bare && is_scalar(&port.shape) {
+            return self.take_after(site, k);
+        }
         if is_scalar(&port.shape) || is_column_vector(&port.shape, shape, axis) {
             let Some(values) = port.floats().filter(|_| bare) else { return false };
             if !untouched {
@@ -283,6 +300,27 @@ impl Leave {
         reads.push((input, stored.form(layout)));
         self.add = Some((reads.len() - 1, stored));
         self.add_last = self.act != Act::None;
+        true
+    }
+
+    // A number that the result is multiplied by, or that is added to it, behind function and sum. Bytes count such numbers in
+    // their steps.
+    fn take_after(&mut self, site: &Site<'_>, k: usize) -> bool {
+        let op = &site.epilogue[k];
+        let (Elt::Binary(function), [a, b]) = (op.elt, &op.sources[..]) else { return false };
+        let input = match (a, b) {
+            (Source::Result(r), Source::Input(i)) | (Source::Input(i), Source::Result(r)) if *r == k => *i,
+            _ => return false,
+        };
+        let number = site.inputs[input].floats().filter(|v| v.len() == 1 && self.to.is_none()).map(|v| v[0]);
+        let Some(x) = number else { return false };
+        let [factor, term] = self.after.unwrap_or([1.0, 0.0]);
+        self.after = Some(match function {
+            Binary::Multiply => [factor * x, term * x],
+            Binary::Add => [factor, term + x],
+            Binary::Subtract if matches!(a, Source::Result(_)) => [factor, term - x],
+            _ => return false,
+        });
         true
     }
 
@@ -337,6 +375,7 @@ impl Leave {
             add,
             add_last: self.add_last,
             act: self.act,
+            after: self.after,
             finish: None,
         };
         let Some(rest) = &self.rest else { return kernel(&io, &epilogue, out) };
@@ -362,7 +401,11 @@ impl Leave {
         if self.add.is_some() {
             name += "+add";
         }
-        name += &name_of(self.act, self.rest.as_ref());
+        name += &name_of(self.act, None);
+        if self.after.is_some() {
+            name += "+scale";
+        }
+        name += &name_of(Act::None, self.rest.as_ref());
         if self.to.is_some() {
             name += "+quantize";
         }

@@ -3,7 +3,7 @@
 
 use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use carafe_graph::{Error, Op, Result, normalize_axis};
-use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, PartedNorm, RowNorm};
+use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, PartedNorm, RowNorm, RowsIn, RowsOut};
 use carafe_kernels::reduce::{Reduce, Reduction};
 use carafe_kernels::softmax::Softmax;
 use carafe_ops::activation as act;
@@ -11,7 +11,8 @@ use carafe_ops::carafe::RmsNorm;
 use carafe_ops::normalization as norm;
 use carafe_ops::reduce as red;
 use carafe_plan::elementwise::{Binary, Elt};
-use carafe_plan::{ElementwiseOp, Layout, Source};
+use carafe_plan::{ElementwiseOp, Form, Layout, Source};
+use carafe_tensor::ElementType;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group || !site.inputs.first().is_some_and(Port::is_f32) || !site.outputs[0].is_f32() {
@@ -27,9 +28,18 @@ enum Rows {
     Reduce(Reduce),
     /// With the positions of a factor and a term among the reads.
     Norm(RowNorm, Option<usize>, Option<usize>),
+    /// The same where rows are read or written as bf16.
+    BrainNorm(RowNorm, [Option<usize>; 2], Brains),
     Groups(GroupNorm, usize, Option<usize>, Option<usize>),
     Parted(PartedNorm),
     Lrn(Lrn),
+}
+
+/// Whether rows are read, and written, as bf16.
+#[derive(Clone, Copy, Debug)]
+struct Brains {
+    from: bool,
+    to: bool,
 }
 
 impl Step<Cpu> for Rows {
@@ -37,7 +47,7 @@ impl Step<Cpu> for Rows {
         match self {
             Rows::Softmax(_, name) => (*name).into(),
             Rows::Reduce(_) => "reduce".into(),
-            Rows::Norm(..) => "row_norm".into(),
+            Rows::Norm(..) | Rows::BrainNorm(..) => "row_norm".into(),
             Rows::Groups(..) => "group_norm".into(),
             Rows::Parted(_) => "parted_norm".into(),
             Rows::Lrn(_) => "lrn".into(),
@@ -53,6 +63,16 @@ impl Step<Cpu> for Rows {
         read == 0 && matches!(self, Rows::Softmax(..) | Rows::Norm(..))
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        if let Rows::BrainNorm(kernel, [gamma, beta], brains) = self {
+            let (out, io) = io.take_output::<u8>(0);
+            let x = if brains.from { RowsIn::Bf16(io.input(0)) } else { RowsIn::F32(io.input(0)) };
+            let out = match brains.to {
+                true => RowsOut::Bf16(bytemuck::cast_slice_mut(out)),
+                false => RowsOut::F32(bytemuck::cast_slice_mut(out)),
+            };
+            kernel.run_brains(io.exec, x, gamma.map(|i| io.input(i)), beta.map(|i| io.input(i)), out);
+            return Ok(());
+        }
         let (out, io) = io.take_output(0);
         let (exec, x) = (io.exec, io.input(0));
         let vector = |position: &Option<usize>| position.map(|i| io.input(i));
@@ -68,6 +88,7 @@ impl Step<Cpu> for Rows {
             Rows::Softmax(kernel, _) => kernel.run(exec, x, out),
             Rows::Reduce(kernel) => kernel.run(exec, x, out),
             Rows::Norm(kernel, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
+            Rows::BrainNorm(..) => {}
             Rows::Groups(kernel, _, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
             Rows::Parted(kernel) => kernel.run(exec, x, out),
             Rows::Lrn(kernel) => kernel.run(exec, x, out),
@@ -234,7 +255,19 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
         taken += 1;
     }
     let kernel = RowNorm::new(kind, x.len() / len, len);
-    Some(Built::step(Rows::Norm(kernel, factor, term), reads, layout).taking(taken))
+    let whole = taken == site.epilogue.len();
+    let brains = Brains {
+        from: x.stored == ElementType::Bf16,
+        to: whole && site.outputs[0].preferred == Some(ElementType::Bf16),
+    };
+    if !brains.from && !brains.to {
+        return Some(Built::step(Rows::Norm(kernel, factor, term), reads, layout).taking(taken));
+    }
+    let form = |half: bool| if half { Form::typed(layout, ElementType::Bf16) } else { layout.into() };
+    let mut reads: Vec<(usize, Form)> = reads.into_iter().map(|(i, layout)| (i, layout.into())).collect();
+    reads[0].1 = form(brains.from);
+    let step = Rows::BrainNorm(kernel, [factor, term], brains);
+    Some(Built::step(step, reads, form(brains.to)).taking(taken))
 }
 
 // A normalisation over any axes, as they lie: those next to each other that are kept, or not, count as one.

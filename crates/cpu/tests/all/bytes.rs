@@ -173,6 +173,27 @@ fn weights_whose_axes_are_put_in_order_stay_integers() {
 }
 
 #[test]
+fn integers_and_scales_that_are_each_put_in_order_stay_integers() {
+    let n = &mut Numbers(44);
+    let mut m = Model::new("m");
+    let x = start(&mut m, Style::Fake);
+    let order = ints(&mut m, &[0, 3, 1, 2]);
+    let w: Vec<i8> = (0..16 * 8).map(|_| (n.float() * 127.0) as i8).collect();
+    let w = constant(&mut m, Tensor::from_vec(&[16, 1, 1, 8], w).unwrap());
+    let w = add(&mut m, Transpose, &[w, order]);
+    let w = add(&mut m, Convert { destination_type: ElementType::F32 }, &[w]);
+    let scales: Vec<f32> = (0..16).map(|_| 0.01 + 0.002 * n.float()).collect();
+    let s = constant(&mut m, Tensor::from_vec(&[16, 1, 1, 1], scales).unwrap());
+    let s = add(&mut m, Transpose, &[s, order]);
+    let w = add(&mut m, Multiply::default(), &[w, s]);
+    let y = add(&mut m, convolution(&[1, 1], 1), &[x, w]);
+    let y = add(&mut m, Swish {}, &[y]);
+    m.result("y", y).unwrap();
+    let kernels = check(&m, &[n.tensor(&[1, 8, 6, 10])], 1e-3);
+    has_integers(&kernels, "conv_gemm");
+}
+
+#[test]
 fn data_quantized_by_channels_in_front_of_a_depthwise_layer() {
     let n = &mut Numbers(42);
     let mut m = Model::new("m");

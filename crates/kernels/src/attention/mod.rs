@@ -7,14 +7,16 @@
 mod rows;
 mod wide;
 
-use crate::{Exec, Isa, SharedMut};
+use crate::cast::Brain;
+use crate::simd::{Cell, Float, Native, Number, Shifted};
+use crate::{Exec, Isa, Numbers, SharedMut};
 
 /// Keys of one block.
 const BLOCK: usize = 256;
 /// Queries of one block, at every level at most.
 const WIDTH: usize = 32;
 
-/// Sizes and positions. Strides count floats from batch to batch, head to head and position to position; the last dimension
+/// Sizes and positions. Strides count numbers from batch to batch, head to head and position to position; the last dimension
 /// lies without gaps. A stride of 0 repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttentionParams {
@@ -79,12 +81,12 @@ pub enum Mask<'a> {
     Keep(&'a [u8]),
 }
 
-/// The data of one run.
+/// The data of one run, of floats or of [`Brain`]s.
 #[derive(Clone, Copy, Debug)]
-pub struct AttentionInputs<'a> {
-    pub q: &'a [f32],
-    pub k: &'a [f32],
-    pub v: &'a [f32],
+pub struct AttentionInputs<'a, T = f32> {
+    pub q: &'a [T],
+    pub k: &'a [T],
+    pub v: &'a [T],
     pub mask: Mask<'a>,
     /// A score that belongs to no key.
     pub sink: Option<&'a [f32]>,
@@ -115,6 +117,19 @@ impl Attention {
 
     /// A query that sees no key at all gives NaN, as does one with a NaN among its scores.
     pub fn run(&self, exec: &Exec, inputs: &AttentionInputs, out: &mut [f32]) {
+        self.run_cells::<Float>(exec, inputs, out);
+    }
+
+    /// The same with operands and result in bf16. Products are those of pairs; scores, shares and sums are floats, but shares are
+    /// rounded before values are multiplied by them.
+    pub fn run_brains(&self, exec: &Exec, inputs: &AttentionInputs<'_, Brain>, out: &mut [Brain]) {
+        match Numbers::Bf16.is_native(exec.isa) {
+            true => self.run_cells::<Native>(exec, inputs, out),
+            false => self.run_cells::<Shifted>(exec, inputs, out),
+        }
+    }
+
+    fn run_cells<C: Cell>(&self, exec: &Exec, inputs: &AttentionInputs<'_, C::Number>, out: &mut [C::Number]) {
         let p = &self.p;
         self.check(inputs, out.len());
         if p.batch * p.heads * p.q_len * p.value_size == 0 {
@@ -128,12 +143,12 @@ impl Attention {
             let mut memory = exec.scratch.of(thread);
             let memory = &mut memory[..scratch];
             for item in if whole { 0..items } else { chunk..chunk + 1 } {
-                job.item(item, memory);
+                job.item::<C>(item, memory);
             }
         });
     }
 
-    fn check(&self, inputs: &AttentionInputs, out: usize) {
+    fn check<T>(&self, inputs: &AttentionInputs<'_, T>, out: usize) {
         let p = &self.p;
         let fits = |what: &str, len: usize, dims: &[usize], strides: &[usize], row: usize| {
             let wanted = span(dims, strides, row);
@@ -222,16 +237,16 @@ impl Split {
 }
 
 /// A run, as its items see it.
-struct Job<'a> {
+struct Job<'a, T> {
     p: &'a AttentionParams,
-    inputs: &'a AttentionInputs<'a>,
-    out: SharedMut<'a, f32>,
+    inputs: &'a AttentionInputs<'a, T>,
+    out: SharedMut<'a, T>,
     isa: Isa,
     split: Split,
 }
 
-impl Job<'_> {
-    fn item(&self, item: usize, scratch: &mut [f32]) {
+impl<T: Number> Job<'_, T> {
+    fn item<C: Cell<Number = T>>(&self, item: usize, scratch: &mut [f32]) {
         let (p, s) = (self.p, &self.split);
         let per_kv_head = s.shared * s.groups + s.row_items;
         let (kv_head, item) = (item / per_kv_head, item % per_kv_head);
@@ -239,7 +254,7 @@ impl Job<'_> {
         if item < s.shared * s.groups {
             let head = kv_head * s.shared + item / s.groups;
             let from = item % s.groups * s.group;
-            wide::run(self, batch, head, from..(from + s.group).min(s.wide), scratch);
+            wide::run::<C>(self, batch, head, from..(from + s.group).min(s.wide), scratch);
         } else {
             let from = (item - s.shared * s.groups) * rows::ROWS;
             let to = (from + rows::ROWS).min((p.q_len - s.wide) * s.shared);
@@ -300,12 +315,12 @@ impl Job<'_> {
         !matches!(self.inputs.mask, Mask::None)
     }
     /// Where a head's data starts.
-    fn starts(&self, batch: usize, head: usize) -> Starts {
+    fn starts(&self, batch: usize, head: usize) -> Starts<T> {
         let (p, kv_head) = (self.p, head / self.split.shared);
         let at = |strides: [usize; 3], head: usize| batch * strides[0] + head * strides[1];
         let (q, k, v, out) = (at(p.q, head), at(p.k, kv_head), at(p.v, kv_head), at(p.out, head));
         // Lengths of 0 may leave a position beyond the end, which is never read then.
-        let of = |data: &[f32], at: usize| data.as_ptr().wrapping_add(at);
+        let of = |data: &[T], at: usize| data.as_ptr().wrapping_add(at);
         Starts {
             q: of(self.inputs.q, q),
             k: of(self.inputs.k, k),
@@ -315,12 +330,11 @@ impl Job<'_> {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Starts {
-    q: *const f32,
-    k: *const f32,
-    v: *const f32,
-    out: *mut f32,
+struct Starts<T> {
+    q: *const T,
+    k: *const T,
+    v: *const T,
+    out: *mut T,
 }
 
 /// Cuts pieces off a thread's scratch, each a whole number of cache lines.

@@ -2,7 +2,7 @@
 //! registers. Queries of all heads that share keys count together.
 
 use super::{BLOCK, Job, Pieces, Starts, lines};
-use crate::simd::{Simd, dispatch};
+use crate::simd::{Number, Simd, dispatch};
 use crate::vmath::functions::exp_or_zero;
 use std::ops::Range;
 
@@ -18,21 +18,25 @@ pub(super) fn scratch_floats(p: &super::AttentionParams) -> usize {
 }
 
 /// Rows `rows` of those left over: row `i` is query `wide + i % left` of head `i / left` among those that share keys.
-pub(super) fn run(job: &Job, batch: usize, kv_head: usize, rows: Range<usize>, scratch: &mut [f32]) {
+pub(super) fn run<T: Number>(job: &Job<'_, T>, batch: usize, kv_head: usize, rows: Range<usize>, scratch: &mut [f32]) {
     let item = Item { job, batch, kv_head, rows };
     let item = &item;
     // SAFETY: lengths and strides were checked by `Attention::run`.
-    unsafe { dispatch!(job.isa, <'a, V>(item: &'a Item<'a>, scratch: &'a mut [f32]) { item_of::<V>(item, scratch) }) }
+    unsafe {
+        dispatch!(job.isa, <'a, V, T: Number>(item: &'a Item<'a, T>, scratch: &'a mut [f32]) {
+            item_of::<V, T>(item, scratch)
+        })
+    }
 }
 
-struct Item<'a> {
-    job: &'a Job<'a>,
+struct Item<'a, T> {
+    job: &'a Job<'a, T>,
     batch: usize,
     kv_head: usize,
     rows: Range<usize>,
 }
 
-impl Item<'_> {
+impl<T: Number> Item<'_, T> {
     /// Head and query of a row.
     fn position(&self, row: usize) -> (usize, usize) {
         let left = self.job.p.q_len - self.job.split.wide;
@@ -51,7 +55,7 @@ struct Look<'a> {
 }
 
 #[inline(always)]
-unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
+unsafe fn item_of<V: Simd, T: Number>(item: &Item<'_, T>, scratch: &mut [f32]) {
     let (job, p) = (item.job, item.job.p);
     let mut pieces = Pieces(scratch);
     let stride = lines(BLOCK + 16);
@@ -67,7 +71,7 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
         (largest[row], total[row]) = super::start(job.sink(item.batch, head, query));
         last = last.max(query);
     }
-    let at = job.starts(item.batch, item.kv_head * job.split.shared);
+    let at = &job.starts(item.batch, item.kv_head * job.split.shared);
     let seen = job.visible(last);
     for from in (0..seen).step_by(BLOCK) {
         let keys = from..(from + BLOCK).min(seen);
@@ -78,21 +82,21 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
             // SAFETY: the caller's promise; the pieces are as large as `scratch_floats` says.
             unsafe {
                 match rows {
-                    1 => scores_of::<V, 1>(item, at, &mut look),
-                    2 => scores_of::<V, 2>(item, at, &mut look),
-                    3 => scores_of::<V, 3>(item, at, &mut look),
-                    _ => scores_of::<V, 4>(item, at, &mut look),
+                    1 => scores_of::<V, T, 1>(item, at, &mut look),
+                    2 => scores_of::<V, T, 2>(item, at, &mut look),
+                    3 => scores_of::<V, T, 3>(item, at, &mut look),
+                    _ => scores_of::<V, T, 4>(item, at, &mut look),
                 }
                 for row in 0..rows {
                     let state = (&mut largest[first + row], &mut total[first + row]);
-                    factors[first + row] = shares::<V>(item, &mut look, row, mask, state);
+                    factors[first + row] = shares::<V, T>(item, &mut look, row, mask, state);
                 }
                 let sums = sums.as_mut_ptr().add(first * sums_stride);
                 match rows {
-                    1 => values::<V, 1>(item, at, &look, sums, sums_stride, &factors),
-                    2 => values::<V, 2>(item, at, &look, sums, sums_stride, &factors),
-                    3 => values::<V, 3>(item, at, &look, sums, sums_stride, &factors),
-                    _ => values::<V, 4>(item, at, &look, sums, sums_stride, &factors),
+                    1 => values::<V, T, 1>(item, at, &look, sums, sums_stride, &factors),
+                    2 => values::<V, T, 2>(item, at, &look, sums, sums_stride, &factors),
+                    3 => values::<V, T, 3>(item, at, &look, sums, sums_stride, &factors),
+                    _ => values::<V, T, 4>(item, at, &look, sums, sums_stride, &factors),
                 }
             }
         }
@@ -100,19 +104,23 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
     for row in 0..n {
         let (head, query) = item.position(row);
         let out = job.starts(item.batch, head).out.wrapping_add(query * p.out[2]);
-        let factor = if p.kv_len == 0 { 1.0 } else { 1.0 / total[row] };
-        for (i, x) in sums[row * sums_stride..][..p.value_size].iter().enumerate() {
-            // SAFETY: a row of the output, which no other item writes.
-            unsafe { *out.add(i) = x * factor };
+        let factor = V::splat(if p.kv_len == 0 { 1.0 } else { 1.0 / total[row] });
+        for i in (0..p.value_size).step_by(V::N) {
+            let left = p.value_size - i;
+            // SAFETY: a row of the output, which no other item writes; sums have room for whole vectors.
+            unsafe {
+                let x = V::load(sums.as_ptr().add(row * sums_stride + i)) * factor;
+                T::store_first(x, out.wrapping_add(i), V::first(left), left.min(V::N));
+            }
         }
     }
 }
 
 /// Products of `R` queries with the keys of a block.
 #[inline(always)]
-unsafe fn scores_of<V: Simd, const R: usize>(item: &Item, at: Starts, look: &mut Look) {
+unsafe fn scores_of<V: Simd, T: Number, const R: usize>(item: &Item<'_, T>, at: &Starts<T>, look: &mut Look) {
     let (job, p) = (item.job, item.job.p);
-    let queries: [*const f32; R] = std::array::from_fn(|row| {
+    let queries: [*const T; R] = std::array::from_fn(|row| {
         let (head, query) = item.position(look.first + row);
         job.starts(item.batch, head).q.wrapping_add(query * p.q[2])
     });
@@ -121,7 +129,7 @@ unsafe fn scores_of<V: Simd, const R: usize>(item: &Item, at: Starts, look: &mut
     unsafe {
         let start = at.k.wrapping_add(look.keys.start * p.k[2]);
         for key in (0..n).step_by(KEYS) {
-            let keys: [*const f32; KEYS] = std::array::from_fn(|i| start.wrapping_add((key + i).min(n - 1) * p.k[2]));
+            let keys: [*const T; KEYS] = std::array::from_fn(|i| start.wrapping_add((key + i).min(n - 1) * p.k[2]));
             let mut acc = [[V::splat(0.0); KEYS]; R];
             let mut d = 0;
             while d < p.head_size {
@@ -129,11 +137,11 @@ unsafe fn scores_of<V: Simd, const R: usize>(item: &Item, at: Starts, look: &mut
                 let mut k = [V::splat(0.0); KEYS];
                 for i in 0..KEYS {
                     let from = keys[i].wrapping_add(d);
-                    k[i] = if left >= V::N { V::load(from) } else { V::load_partial(from, left) };
+                    k[i] = if left >= V::N { T::load(from) } else { T::load_first(from, V::first(left), left) };
                 }
                 for row in 0..R {
                     let from = queries[row].wrapping_add(d);
-                    let q = if left >= V::N { V::load(from) } else { V::load_partial(from, left) };
+                    let q: V = if left >= V::N { T::load(from) } else { T::load_first(from, V::first(left), left) };
                     for i in 0..KEYS {
                         acc[row][i] = k[i].mul_add(q, acc[row][i]);
                     }
@@ -150,8 +158,8 @@ unsafe fn scores_of<V: Simd, const R: usize>(item: &Item, at: Starts, look: &mut
 
 /// Turns the scores of a row into shares; gives the factor of what was added up before.
 #[inline(always)]
-unsafe fn shares<V: Simd>(
-    item: &Item,
+unsafe fn shares<V: Simd, T: Number>(
+    item: &Item<'_, T>,
     look: &mut Look,
     row: usize,
     mask: &mut [f32],
@@ -204,9 +212,9 @@ unsafe fn exp_of<V: Simd>(x: f32) -> f32 {
 
 /// Adds the values of a block to the sums of `R` rows.
 #[inline(always)]
-unsafe fn values<V: Simd, const R: usize>(
-    item: &Item,
-    at: Starts,
+unsafe fn values<V: Simd, T: Number, const R: usize>(
+    item: &Item<'_, T>,
+    at: &Starts<T>,
     look: &Look,
     sums: *mut f32,
     stride: usize,
@@ -219,24 +227,24 @@ unsafe fn values<V: Simd, const R: usize>(
     // SAFETY: values are read up to `value_size`; the sums of a row have room for whole vectors.
     unsafe {
         while d + 4 * V::N <= p.value_size {
-            values_part::<V, R, 4, true>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, V::N);
+            values_part::<V, T, R, 4, true>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, V::N);
             d += 4 * V::N;
         }
         while d + V::N <= p.value_size {
-            values_part::<V, R, 1, true>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, V::N);
+            values_part::<V, T, R, 1, true>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, V::N);
             d += V::N;
         }
         if d < p.value_size {
             let left = p.value_size - d;
-            values_part::<V, R, 1, false>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, left);
+            values_part::<V, T, R, 1, false>(p, start.wrapping_add(d), look, sums.add(d), stride, factors, left);
         }
     }
 }
 
 #[inline(always)]
-unsafe fn values_part<V: Simd, const R: usize, const C: usize, const WHOLE: bool>(
+unsafe fn values_part<V: Simd, T: Number, const R: usize, const C: usize, const WHOLE: bool>(
     p: &super::AttentionParams,
-    mut value: *const f32,
+    mut value: *const T,
     look: &Look,
     sums: *mut f32,
     stride: usize,
@@ -257,7 +265,7 @@ unsafe fn values_part<V: Simd, const R: usize, const C: usize, const WHOLE: bool
             let mut v = [V::splat(0.0); C];
             for i in 0..C {
                 let from = value.wrapping_add(i * V::N);
-                v[i] = if WHOLE { V::load(from) } else { V::load_partial(from, width) };
+                v[i] = if WHOLE { T::load(from) } else { T::load_first(from, V::first(width), width) };
             }
             for row in 0..R {
                 let share = V::splat(*shares.add(row * look.stride + key));

@@ -1,10 +1,15 @@
 //! Attention of many queries. Queries lie across the lanes: `S^T = K Q^T` has a key a row, the softmax runs down the
 //! columns, and `O^T = V^T P^T` takes that same memory as its right side. Only the queries and the result are transposed.
+//!
+//! All operands of products are cells, see [`Cell`]: a float, or two bf16, which then are next to each other along the sum. Pairs of
+//! a head's numbers are so by themselves; keys next to each other are woven: their values on the way into the copy, their shares
+//! when they are made.
 
 use super::{BLOCK, Job, Pieces, Starts, WIDTH, lines};
 use crate::part_of;
-use crate::simd::{Block, Entry, Kernel, Simd, dispatch};
+use crate::simd::{Block, Cell, Entry, Kernel, Number, Simd, dispatch};
 use crate::vmath::functions::exp_or_zero;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Blocks of queries of one item, which share the copies of keys and values.
@@ -14,11 +19,12 @@ const TALL: usize = 14;
 
 pub(super) fn scratch_floats(p: &super::AttentionParams) -> usize {
     let states = GROUP * (lines(p.head_size * WIDTH) + lines(p.value_size * WIDTH) + 2 * WIDTH);
-    let copies = lines(BLOCK * p.head_size) + lines(BLOCK * p.value_size);
+    // Queries are copied only as pairs.
+    let copies = lines(BLOCK * p.head_size) + lines(BLOCK * p.value_size) + lines(WIDTH * p.head_size.div_ceil(2));
     states + lines(BLOCK * WIDTH) + 2 * WIDTH + lines(BLOCK) + copies
 }
 
-/// Keys and values of a block: where they lie, and floats from one to the next.
+/// Keys and values of a block: where their cells lie, and cells from one to the next.
 #[derive(Clone, Copy)]
 struct KeysValues {
     keys: (*const f32, usize),
@@ -27,43 +33,103 @@ struct KeysValues {
 
 impl KeysValues {
     /// Where they are; or copied, when several blocks of queries read them and they lie far apart: rows of other heads between
-    /// them make them share few lines of the first-level cache.
+    /// them make them share few lines of the first-level cache. Pairs are always copied.
     #[inline(always)]
-    unsafe fn of(item: &Item, keys: Range<usize>, several: bool, copies: [&mut [f32]; 2]) -> KeysValues {
+    unsafe fn of<C: Cell, V: Simd>(
+        item: &Item<'_, C::Number>,
+        keys: Range<usize>,
+        several: bool,
+        copies: [&mut [f32]; 2],
+    ) -> KeysValues {
         let p = item.job.p;
         let [to_keys, to_values] = copies;
-        let place = |from: *const f32, stride: usize, size: usize, to: &mut [f32]| {
-            let from = from.wrapping_add(keys.start * stride);
-            if !several || stride == size {
-                return (from, stride);
+        let from = [item.at.k.wrapping_add(keys.start * p.k[2]), item.at.v.wrapping_add(keys.start * p.v[2])];
+        if const { C::COUNT == 1 } {
+            let place = |from: *const C::Number, stride: usize, size: usize, to: &mut [f32]| {
+                if !several || stride == size {
+                    return (from.cast(), stride);
+                }
+                // SAFETY: the rows are those of the operand, whose length was checked.
+                unsafe { copy_rows::<C>(from, stride, size, keys.len(), to) };
+                (to.as_ptr(), size)
+            };
+            let [k, v] = from;
+            return KeysValues {
+                keys: place(k, p.k[2], p.head_size, to_keys),
+                values: place(v, p.v[2], p.value_size, to_values),
+            };
+        }
+        // SAFETY: as above; there is room for a cell of each number.
+        unsafe {
+            let cells = copy_rows::<C>(from[0], p.k[2], p.head_size, keys.len(), to_keys);
+            weave_rows::<C, V>(from[1], p.v[2], p.value_size, keys.len(), to_values);
+            KeysValues { keys: (to_keys.as_ptr(), cells), values: (to_values.as_ptr(), p.value_size) }
+        }
+    }
+}
+
+/// Copies rows of numbers, each as whole cells, the last one filled up with zero. Gives the cells of a row.
+#[inline(always)]
+unsafe fn copy_rows<C: Cell>(from: *const C::Number, stride: usize, size: usize, rows: usize, to: &mut [f32]) -> usize {
+    let cells = size.div_ceil(C::COUNT);
+    for (i, row) in to.chunks_exact_mut(cells.max(1)).take(rows).enumerate() {
+        if !size.is_multiple_of(C::COUNT) {
+            row[cells - 1] = 0.0;
+        }
+        // SAFETY: the caller promises the rows; `row` has room for as many bytes.
+        unsafe { std::ptr::copy_nonoverlapping(from.wrapping_add(i * stride), row.as_mut_ptr().cast(), size) };
+    }
+    cells
+}
+
+/// Two rows of numbers become one of cells; behind an odd one stand zeros.
+#[inline(always)]
+unsafe fn weave_rows<C: Cell, V: Simd>(
+    from: *const C::Number,
+    stride: usize,
+    size: usize,
+    rows: usize,
+    to: &mut [f32],
+) {
+    for row in (0..rows).step_by(2) {
+        for at in (0..size).step_by(V::N) {
+            let left = (size - at).min(V::N);
+            // SAFETY: the caller promises the rows and a cell of each number.
+            unsafe {
+                let load = |row: usize| -> V {
+                    C::Number::load_first(from.wrapping_add(row * stride + at), V::first(left), left)
+                };
+                let second = if row + 1 < rows { load(row + 1) } else { V::splat(0.0) };
+                load(row).weave_brains(second).store_partial(to.as_mut_ptr().add(row / 2 * size + at), left);
             }
-            for (i, row) in to.chunks_exact_mut(size.max(1)).take(keys.len()).enumerate() {
-                // SAFETY: the row is one of the operand's, whose length was checked.
-                row.copy_from_slice(unsafe { std::slice::from_raw_parts(from.wrapping_add(i * stride), size) });
-            }
-            (to.as_ptr(), size)
-        };
-        KeysValues {
-            keys: place(item.at.k, p.k[2], p.head_size, to_keys),
-            values: place(item.at.v, p.v[2], p.value_size, to_values),
         }
     }
 }
 
 /// Queries `queries` of one head.
-pub(super) fn run(job: &Job, batch: usize, head: usize, queries: Range<usize>, scratch: &mut [f32]) {
-    let item = Item { job, batch, head, queries, at: job.starts(batch, head) };
-    let item = &item;
-    // SAFETY: lengths and strides were checked by `Attention::run`.
-    unsafe { dispatch!(job.isa, <'a, V>(item: &'a Item<'a>, scratch: &'a mut [f32]) { item_of::<V>(item, scratch) }) }
-}
-
-struct Item<'a> {
-    job: &'a Job<'a>,
+pub(super) fn run<C: Cell>(
+    job: &Job<'_, C::Number>,
     batch: usize,
     head: usize,
     queries: Range<usize>,
-    at: Starts,
+    scratch: &mut [f32],
+) {
+    let item = Item { job, batch, head, queries, at: job.starts(batch, head) };
+    let item = &item;
+    // SAFETY: lengths and strides were checked by `Attention::run`.
+    unsafe {
+        dispatch!(job.isa, <'a, V, C: Cell>(item: &'a Item<'a, C::Number>, scratch: &'a mut [f32]) {
+            item_of::<C, V>(item, scratch)
+        })
+    }
+}
+
+struct Item<'a, T> {
+    job: &'a Job<'a, T>,
+    batch: usize,
+    head: usize,
+    queries: Range<usize>,
+    at: Starts<T>,
 }
 
 /// `M` rows of scores: keys from `keys` on times a block of transposed queries.
@@ -78,7 +144,7 @@ struct Scores {
     add_rows: *const f32,
     /// What is in `to` is added.
     add: bool,
-    /// Simd below this number do not see the first key; each next key hides from one more.
+    /// Queries below this number do not see the first key; each next key hides from one more.
     hidden: f32,
     /// The largest score of each query so far.
     largest: *mut f32,
@@ -96,43 +162,45 @@ struct Sums {
 }
 
 /// `M` keys with `N` vectors of queries.
-struct ScoresTile<const M: usize, const N: usize>;
+struct ScoresTile<C, const M: usize, const N: usize>(PhantomData<C>);
 /// `M` values with `N` vectors of queries.
-struct SumsTile<const M: usize, const N: usize>;
+struct SumsTile<C, const M: usize, const N: usize>(PhantomData<C>);
 
-impl<const M: usize, const N: usize> Kernel for ScoresTile<M, N> {
+impl<C: Cell, const M: usize, const N: usize> Kernel for ScoresTile<C, M, N> {
     type Args<'a> = &'a Scores;
     type Out = ();
     #[inline(always)]
     unsafe fn run<V: Simd>(t: &Scores) {
         // SAFETY: the caller gives a tile inside of its data.
-        unsafe { scores_tile::<V, M, N>(t) }
+        unsafe { scores_tile::<C, V, M, N>(t) }
     }
 }
 
-impl<const M: usize, const N: usize> Kernel for SumsTile<M, N> {
+impl<C: Cell, const M: usize, const N: usize> Kernel for SumsTile<C, M, N> {
     type Args<'a> = &'a Sums;
     type Out = ();
     #[inline(always)]
     unsafe fn run<V: Simd>(t: &Sums) {
         // SAFETY: the caller gives a tile inside of its data.
-        unsafe { sums_tile::<V, M, N>(t) }
+        unsafe { sums_tile::<C, V, M, N>(t) }
     }
 }
 
 /// The tiles of a level by their height, less one: for one vector of queries, then for two.
-struct Tiles<V>(std::marker::PhantomData<V>);
+struct Tiles<C, V>(PhantomData<(C, V)>);
 
 macro_rules! tiles {
-    ($tile:ident: $($m:literal)*) => { [&[$(V::call::<$tile<$m, 1>>),*], &[$(V::call::<$tile<$m, 2>>),*]] };
+    ($tile:ident: $($m:literal)*) => { [&[$(V::call::<$tile<C, $m, 1>>),*], &[$(V::call::<$tile<C, $m, 2>>),*]] };
 }
 
-impl<V: Simd> Tiles<V> {
-    const SCORES: [&[Entry<Scores>]; 2] = match V::REGISTERS >= 32 {
+impl<C: Cell, V: Simd> Tiles<C, V> {
+    /// Pairs without an instruction for them are no faster than floats in any tile.
+    const TALL: bool = V::REGISTERS >= 32 && (C::COUNT == 1 || !C::EVERYWHERE);
+    const SCORES: [&[Entry<Scores>]; 2] = match Self::TALL {
         true => tiles!(ScoresTile: 1 2 3 4 5 6 7 8 9 10 11 12 13 14),
         false => tiles!(ScoresTile: 1 2 3 4 5 6),
     };
-    const SUMS: [&[Entry<Sums>]; 2] = match V::REGISTERS >= 32 {
+    const SUMS: [&[Entry<Sums>]; 2] = match Self::TALL {
         true => tiles!(SumsTile: 1 2 3 4 5 6 7 8 9 10 11 12 13 14),
         false => tiles!(SumsTile: 1 2 3 4 5 6),
     };
@@ -169,7 +237,7 @@ impl Rows {
 }
 
 #[inline(always)]
-unsafe fn scores_tile<V: Simd, const M: usize, const N: usize>(t: &Scores) {
+unsafe fn scores_tile<C: Cell, V: Simd, const M: usize, const N: usize>(t: &Scores) {
     // SAFETY: the caller's promise.
     unsafe {
         let mut acc = [[V::splat(0.0); N]; TALL];
@@ -182,7 +250,7 @@ unsafe fn scores_tile<V: Simd, const M: usize, const N: usize>(t: &Scores) {
                     if const { $i < M } {
                         let x = V::splat(*rows.base[$i / 5].wrapping_add(($i % 5) * rows.stride + k));
                         for j in 0..N {
-                            acc[$i][j] = x.mul_add(q[j], acc[$i][j]);
+                            acc[$i][j] = C::multiply(x, q[j], acc[$i][j]);
                         }
                     }
                 )*};
@@ -227,7 +295,7 @@ static LANES: [f32; WIDTH] = {
 };
 
 #[inline(always)]
-unsafe fn sums_tile<V: Simd, const M: usize, const N: usize>(t: &Sums) {
+unsafe fn sums_tile<C: Cell, V: Simd, const M: usize, const N: usize>(t: &Sums) {
     // SAFETY: the caller's promise.
     unsafe {
         let mut acc = [[V::splat(0.0); N]; M];
@@ -237,7 +305,7 @@ unsafe fn sums_tile<V: Simd, const M: usize, const N: usize>(t: &Sums) {
             for i in 0..M {
                 let x = V::splat(*values.add(i));
                 for j in 0..N {
-                    acc[i][j] = x.mul_add(p[j], acc[i][j]);
+                    acc[i][j] = C::multiply(x, p[j], acc[i][j]);
                 }
             }
             values = values.wrapping_add(t.stride);
@@ -275,13 +343,17 @@ struct State<'a> {
 }
 
 #[inline(always)]
-unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
+unsafe fn item_of<C: Cell, V: Simd>(item: &Item<'_, C::Number>, scratch: &mut [f32]) {
+    if const { !(C::EVERYWHERE || V::BRAINS) } {
+        unreachable!("no machine of the level has the instructions");
+    }
     let (job, p) = (item.job, item.job.p);
     let width = 2 * V::N;
     let mut pieces = Pieces(scratch);
     let (scores, mask) = (pieces.take(BLOCK * WIDTH), pieces.take(BLOCK));
     let (new_largest, factors) = (pieces.take(WIDTH), pieces.take(WIDTH));
     let (copied_keys, copied_values) = (pieces.take(BLOCK * p.head_size), pieces.take(BLOCK * p.value_size));
+    let copied_queries = pieces.take(WIDTH * p.head_size.div_ceil(2));
     let mut states: [Option<State>; GROUP] = [const { None }; GROUP];
     let count = item.queries.len().div_ceil(width);
     for (i, state) in states.iter_mut().take(count).enumerate() {
@@ -298,7 +370,7 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
             started: false,
         });
         // SAFETY: the caller's promise.
-        unsafe { begin::<V>(item, state) };
+        unsafe { begin::<C, V>(item, state, copied_queries) };
     }
     let keys = job.visible(item.queries.end - 1);
     let blocks = keys.div_ceil(BLOCK);
@@ -308,8 +380,9 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
         if by_row {
             job.mask_row(item.batch, item.head, 0, keys.start, &mut mask[..keys.len()]);
         }
+        let copies = [&mut *copied_keys, &mut *copied_values];
         // SAFETY: the keys are there.
-        let from = unsafe { KeysValues::of(item, keys.clone(), count > 1, [&mut *copied_keys, &mut *copied_values]) };
+        let from = unsafe { KeysValues::of::<C, V>(item, keys.clone(), count > 1, copies) };
         for state in states.iter_mut().flatten() {
             let seen = job.visible(state.first + state.queries - 1).min(keys.end);
             if seen <= keys.start {
@@ -319,35 +392,44 @@ unsafe fn item_of<V: Simd>(item: &Item, scratch: &mut [f32]) {
             let rows = if by_row { mask.as_ptr() } else { std::ptr::null() };
             // SAFETY: the caller's promise; the pieces are as large as `scratch_floats` says.
             unsafe {
-                add_scores::<V>(item, state, keys.clone(), from.keys, rows, scores, new_largest);
-                exp_scores::<V>(state, keys.len(), scores, new_largest, factors);
-                add_values::<V>(item, state, keys.len(), from.values, scores, factors);
+                add_scores::<C, V>(item, state, keys.clone(), from.keys, rows, scores, new_largest);
+                exp_scores::<C, V>(state, keys.len(), scores, new_largest, factors);
+                add_values::<C, V>(item, state, keys.len(), from.values, scores, factors);
             }
         }
     }
     for state in states.iter_mut().flatten() {
         // SAFETY: the caller's promise.
-        unsafe { finish::<V>(item, state) };
+        unsafe { finish::<C, V>(item, state) };
     }
 }
 
-/// Transposes the queries.
+/// Transposes the cells of the queries.
 #[inline(always)]
-unsafe fn begin<V: Simd>(item: &Item, s: &mut State) {
+unsafe fn begin<C: Cell, V: Simd>(item: &Item<'_, C::Number>, s: &mut State, copy: &mut [f32]) {
     let (job, p) = (item.job, item.job.p);
     let row = s.vectors * V::N;
+    let from = item.at.q.wrapping_add(s.first * p.q[2]);
+    let (from, stride, cells): (*const f32, _, _) = match const { C::COUNT } {
+        1 => (from.cast(), p.q[2], p.head_size),
+        _ => {
+            // SAFETY: these queries are there, and `copy` has room for them.
+            let cells = unsafe { copy_rows::<C>(from, p.q[2], p.head_size, s.queries, copy) };
+            (copy.as_ptr(), cells, cells)
+        }
+    };
     for vector in 0..s.vectors {
-        let first = s.first + vector * V::N;
-        for at in (0..p.head_size).step_by(V::N) {
-            // SAFETY: queries beyond the last are not read, nor floats beyond the head's size.
+        let first = vector * V::N;
+        for at in (0..cells).step_by(V::N) {
+            // SAFETY: queries beyond the last are not read, nor cells beyond the head's size.
             unsafe {
                 V::transpose(Block {
-                    from: item.at.q.wrapping_add(first * p.q[2] + at),
-                    from_stride: p.q[2],
-                    to: s.transposed.as_mut_ptr().add(at * row + vector * V::N),
+                    from: from.wrapping_add(first * stride + at),
+                    from_stride: stride,
+                    to: s.transposed.as_mut_ptr().add(at * row + first),
                     to_stride: row,
-                    rows: (s.first + s.queries - first).min(V::N),
-                    width: (p.head_size - at).min(V::N),
+                    rows: (s.queries - first).min(V::N),
+                    width: (cells - at).min(V::N),
                     to_width: V::N,
                 });
             }
@@ -360,8 +442,8 @@ unsafe fn begin<V: Simd>(item: &Item, s: &mut State) {
 }
 
 #[inline(always)]
-unsafe fn add_scores<V: Simd>(
-    item: &Item,
+unsafe fn add_scores<C: Cell, V: Simd>(
+    item: &Item<'_, C::Number>,
     s: &State,
     keys: Range<usize>,
     (from, stride): (*const f32, usize),
@@ -374,10 +456,10 @@ unsafe fn add_scores<V: Simd>(
     let by_query = job.masked() && mask_rows.is_null();
     if by_query {
         // SAFETY: the scores hold every key of the block.
-        unsafe { mask_block::<V>(item, s, keys.clone(), scores) };
+        unsafe { mask_block::<V, C::Number>(item, s, keys.clone(), scores) };
     }
     largest[..row].copy_from_slice(&s.largest[..row]);
-    let kernels = Tiles::<V>::SCORES[s.vectors - 1];
+    let kernels = Tiles::<C, V>::SCORES[s.vectors - 1];
     let parts = keys.len().div_ceil(kernels.len());
     for part in 0..parts {
         let rows = part_of(keys.len(), parts, part);
@@ -392,7 +474,7 @@ unsafe fn add_scores<V: Simd>(
                 keys: from.wrapping_add(rows.start * stride),
                 stride,
                 queries: s.transposed.as_ptr(),
-                size: p.head_size,
+                size: p.head_size.div_ceil(C::COUNT),
                 to: scores.as_mut_ptr().add(rows.start * row),
                 scale: p.scale,
                 add_rows: if mask_rows.is_null() { mask_rows } else { mask_rows.add(rows.start) },
@@ -406,7 +488,7 @@ unsafe fn add_scores<V: Simd>(
 
 /// Puts what the mask adds into the scores.
 #[inline(always)]
-unsafe fn mask_block<V: Simd>(item: &Item, s: &State, keys: Range<usize>, scores: &mut [f32]) {
+unsafe fn mask_block<V: Simd, T: Number>(item: &Item<'_, T>, s: &State, keys: Range<usize>, scores: &mut [f32]) {
     let row = s.vectors * V::N;
     let mut block = [0.0; 16 * 16];
     for vector in 0..s.vectors {
@@ -439,9 +521,15 @@ unsafe fn mask_block<V: Simd>(item: &Item, s: &State, keys: Range<usize>, scores
     }
 }
 
-/// Turns scores into shares and moves the state on to the new largest scores.
+/// Turns scores into shares, and those of two keys into one row of pairs, and moves the state on to the new largest scores.
 #[inline(always)]
-unsafe fn exp_scores<V: Simd>(s: &mut State, keys: usize, scores: &mut [f32], largest: &[f32], factors: &mut [f32]) {
+unsafe fn exp_scores<C: Cell, V: Simd>(
+    s: &mut State,
+    keys: usize,
+    scores: &mut [f32],
+    largest: &[f32],
+    factors: &mut [f32],
+) {
     let row = s.vectors * V::N;
     // SAFETY: every buffer holds `vectors` vectors, the scores that many for every key.
     unsafe {
@@ -452,11 +540,27 @@ unsafe fn exp_scores<V: Simd>(s: &mut State, keys: usize, scores: &mut [f32], la
             let factor = exp_or_zero(V::load(s.largest.as_ptr().add(vector)) - by);
             let mut total = V::splat(0.0);
             let mut at = scores.as_mut_ptr().add(vector);
-            for _ in 0..keys {
-                let share = exp_or_zero(V::load(at) - by);
-                total = total + share;
-                share.store(at);
-                at = at.wrapping_add(row);
+            if const { C::COUNT == 1 } {
+                for _ in 0..keys {
+                    let share = exp_or_zero(V::load(at) - by);
+                    total = total + share;
+                    share.store(at);
+                    at = at.wrapping_add(row);
+                }
+            } else {
+                // Pairs are written behind what is read.
+                let mut to = at;
+                for _ in 0..keys / 2 {
+                    let (first, second) = (exp_or_zero(V::load(at) - by), exp_or_zero(V::load(at.add(row)) - by));
+                    total = total + first + second;
+                    C::pair(first, second).store(to);
+                    (at, to) = (at.wrapping_add(2 * row), to.wrapping_add(row));
+                }
+                if !keys.is_multiple_of(2) {
+                    let share = exp_or_zero(V::load(at) - by);
+                    total = total + share;
+                    C::pair(share, V::splat(0.0)).store(to);
+                }
             }
             let before = s.total.as_mut_ptr().add(vector);
             V::load(before).mul_add(factor, total).store(before);
@@ -467,8 +571,8 @@ unsafe fn exp_scores<V: Simd>(s: &mut State, keys: usize, scores: &mut [f32], la
 }
 
 #[inline(always)]
-unsafe fn add_values<V: Simd>(
-    item: &Item,
+unsafe fn add_values<C: Cell, V: Simd>(
+    item: &Item<'_, C::Number>,
     s: &mut State,
     keys: usize,
     (from, stride): (*const f32, usize),
@@ -477,7 +581,7 @@ unsafe fn add_values<V: Simd>(
 ) {
     let p = item.job.p;
     let row = s.vectors * V::N;
-    let kernels = Tiles::<V>::SUMS[s.vectors - 1];
+    let kernels = Tiles::<C, V>::SUMS[s.vectors - 1];
     let parts = p.value_size.div_ceil(kernels.len());
     for part in 0..parts {
         let rows = part_of(p.value_size, parts, part);
@@ -486,7 +590,7 @@ unsafe fn add_values<V: Simd>(
             kernels[rows.len() - 1](&Sums {
                 values: from.wrapping_add(rows.start),
                 stride,
-                keys,
+                keys: keys.div_ceil(C::COUNT),
                 shares: scores.as_ptr(),
                 to: s.sums.as_mut_ptr().add(rows.start * row),
                 factors: if s.started { factors.as_ptr() } else { std::ptr::null() },
@@ -498,7 +602,7 @@ unsafe fn add_values<V: Simd>(
 
 /// Divides by the totals and writes the rows of the result.
 #[inline(always)]
-unsafe fn finish<V: Simd>(item: &Item, s: &mut State) {
+unsafe fn finish<C: Cell, V: Simd>(item: &Item<'_, C::Number>, s: &mut State) {
     let p = item.job.p;
     let row = s.vectors * V::N;
     if !s.started {
@@ -515,16 +619,28 @@ unsafe fn finish<V: Simd>(item: &Item, s: &mut State) {
                 (V::load(at) * factor).store(at);
             }
             let first = s.first + vector;
+            let queries = (s.first + s.queries - first).min(V::N);
+            let out = item.at.out.wrapping_add(first * p.out[2]);
+            let mut turned = [0.0; 16 * 16];
             for at in (0..p.value_size).step_by(V::N) {
+                let left = (p.value_size - at).min(V::N);
+                let floats = const { C::COUNT == 1 };
                 V::transpose(Block {
                     from: s.sums.as_ptr().add(at * row + vector),
                     from_stride: row,
-                    to: item.at.out.wrapping_add(first * p.out[2] + at),
-                    to_stride: p.out[2],
-                    rows: (p.value_size - at).min(V::N),
-                    width: (s.first + s.queries - first).min(V::N),
-                    to_width: (p.value_size - at).min(V::N),
+                    to: if floats { out.wrapping_add(at).cast() } else { turned.as_mut_ptr() },
+                    to_stride: if floats { p.out[2] } else { V::N },
+                    rows: left,
+                    width: queries,
+                    to_width: left,
                 });
+                if !floats {
+                    for query in 0..queries {
+                        let (x, to) =
+                            (V::load(turned.as_ptr().add(query * V::N)), out.wrapping_add(query * p.out[2] + at));
+                        C::Number::store_first(x, to, V::first(left), left);
+                    }
+                }
             }
         }
     }

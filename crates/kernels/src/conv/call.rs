@@ -140,9 +140,10 @@ impl Call<'_> {
         let first = plane * out_h;
         // The rows of a chunk are cut into strips in one way only, so the first row tells which strip it is.
         if self.is_other(first + strip.start, thread) {
-            let input = match conv.planar {
-                true => Input::Planar(self.input),
-                false => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
+            let input = match (conv.planar, conv.planes) {
+                (true, Some(planes)) => Input::Brains { data: self.input, planes },
+                (true, None) => Input::Planar(self.input),
+                (false, _) => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
             };
             let outside = f32::from_bits(conv.outside);
             taps.rows.fill(conv.isa, shape, input, plane / out_d, plane % out_d, strip.clone(), outside, scratch);

@@ -22,6 +22,8 @@ pub struct Conv {
     /// Floats from pixel to pixel of the input.
     pub(super) in_stride: usize,
     pub(super) planar: bool,
+    /// Channels of the input, where they are planes of floats that become pairs of bf16.
+    pub(super) planes: Option<usize>,
     /// Groups taken together as one with zeros between them, so that narrow ones fill a vector.
     pub(super) fused: usize,
     /// Panels of one (fused) group.
@@ -80,6 +82,16 @@ impl Conv {
         (conv.fused == 1).then_some(conv)
     }
 
+    /// In bf16, of planes of floats, one a channel, four at most, which become pairs on the way; see [`Conv::run_typed`].
+    pub fn of_planes(isa: Isa, threads: usize, shape: ConvShape) -> Conv {
+        let planes = shape.in_channels;
+        assert!((1..=4).contains(&planes) && shape.groups == 1, "{planes} planes in {} groups", shape.groups);
+        let cells = planes.div_ceil(Numbers::Bf16.per_cell());
+        let shape = ConvShape { in_channels: cells, ..shape };
+        let conv = Conv::with_layout(isa, Numbers::Bf16.micro(isa), threads, shape, cells, true);
+        Conv { numbers: Numbers::Bf16, planes: Some(planes), ..conv }
+    }
+
     fn with_layout(
         isa: Isa,
         micro: &'static Micro,
@@ -101,6 +113,7 @@ impl Conv {
             shape,
             in_stride,
             planar,
+            planes: None,
             fused,
             panels,
             path: Path::Pixels,
@@ -241,7 +254,8 @@ impl Conv {
 
     fn pack_cells<T: Copy + Default>(&self, weights: &[T], packed: &mut [f32], bytes: impl Fn([T; 4]) -> [u8; 4]) {
         let (taps, cells, each) = (self.shape.taps(), self.group_channels(), self.numbers.per_cell());
-        let (all, n) = (cells * each * taps, self.panels.n);
+        let channels = self.planes.unwrap_or(cells * each);
+        let (all, n) = (channels * taps, self.panels.n);
         assert!(weights.len() >= self.groups() * n * all, "{} weights", weights.len());
         assert!(packed.len() >= self.packed_floats(), "{} floats for packed weights", packed.len());
         let size = self.panels.floats(self.k());
@@ -249,7 +263,8 @@ impl Conv {
             let weights = &weights[group * n * all..];
             cells::pack(&self.panels, taps, cells, packed, |column, tap, cell| {
                 let mut numbers = [T::default(); 4];
-                for (i, number) in numbers[..each].iter_mut().enumerate() {
+                let there = each.min(channels - cell * each);
+                for (i, number) in numbers[..there].iter_mut().enumerate() {
                     *number = weights[column * all + (cell * each + i) * taps + tap];
                 }
                 bytes(numbers)
@@ -314,7 +329,7 @@ impl Conv {
     ) {
         let (shape, pixels) = (&self.shape, self.shape.out_pixels());
         let needed = match self.planar {
-            true => shape.in_pixels() * shape.in_channels,
+            true => shape.in_pixels() * self.planes.unwrap_or(shape.in_channels),
             false => (shape.in_pixels().max(1) - 1) * self.in_stride + shape.in_channels,
         };
         assert!(shape.in_pixels() == 0 || input.len() >= needed, "{} floats of input, not {needed}", input.len());

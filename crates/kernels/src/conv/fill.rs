@@ -2,6 +2,7 @@
 
 use super::ConvShape;
 use crate::Isa;
+use crate::gemm::leave::bf16_bits;
 use std::ops::Range;
 
 /// How rows of the input are laid out in scratch: `planes x rows x width` pixels of `pitch` floats.
@@ -66,6 +67,11 @@ impl Rows {
                         let start = ((image * in_d + iz) * in_h + iy) * in_w * stride;
                         self.copy(shape.in_channels, &data[start..], stride, inside, line);
                     }
+                    Input::Brains { data, planes } => {
+                        let plane = in_d * in_h * in_w;
+                        let start = image * planes * plane + (iz * in_h + iy) * in_w;
+                        pair(isa, &data[start..], plane, planes, inside, line);
+                    }
                     Input::Planar(data) => {
                         let plane = in_d * in_h * in_w;
                         let start = image * shape.in_channels * plane + (iz * in_h + iy) * in_w;
@@ -97,6 +103,36 @@ pub(crate) enum Input<'a> {
     ChannelsLast { data: &'a [f32], stride: usize },
     /// One plane a channel.
     Planar(&'a [f32]),
+    /// The same of floats that become pairs of bf16; behind an odd number of channels stands a zero.
+    Brains { data: &'a [f32], planes: usize },
+}
+
+/// Rows of planes, one a channel, into pixels of pairs.
+fn pair(isa: Isa, from: &[f32], plane: usize, channels: usize, pixels: usize, to: &mut [f32]) {
+    let cells = channels.div_ceil(2);
+    if pixels == 0 {
+        return;
+    }
+    assert!(from.len() >= (channels - 1) * plane + pixels && to.len() >= pixels * cells);
+    #[cfg(target_arch = "x86_64")]
+    if crate::Numbers::Bf16.is_native(isa) && (1..=avx512::MOST).contains(&channels) {
+        // SAFETY: the lengths were checked above, and the instructions are there.
+        return unsafe {
+            match channels {
+                1 => avx512::pairs_of::<1>(from.as_ptr(), plane, pixels, to.as_mut_ptr()),
+                2 => avx512::pairs_of::<2>(from.as_ptr(), plane, pixels, to.as_mut_ptr()),
+                3 => avx512::pairs_of::<3>(from.as_ptr(), plane, pixels, to.as_mut_ptr()),
+                _ => avx512::pairs_of::<{ avx512::MOST }>(from.as_ptr(), plane, pixels, to.as_mut_ptr()),
+            }
+        };
+    }
+    let _ = isa;
+    let bits = |c: usize, x: usize| if c < channels { u32::from(bf16_bits(from[c * plane + x])) } else { 0 };
+    for (x, pixel) in to.chunks_exact_mut(cells).enumerate().take(pixels) {
+        for (cell, to) in pixel.iter_mut().enumerate() {
+            *to = f32::from_bits(bits(2 * cell, x) | bits(2 * cell + 1, x) << 16);
+        }
+    }
 }
 
 /// Rows of planes, one a channel, into pixels.
@@ -136,6 +172,46 @@ mod avx512 {
                 2 => pixels_of::<2>(from, plane, pixels, to),
                 3 => pixels_of::<3>(from, plane, pixels, to),
                 _ => pixels_of::<MOST>(from, plane, pixels, to),
+            }
+        }
+    }
+
+    /// Sixteen pixels at a time: pairs of channels are rounded and woven, then the two pairs of a pixel.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")]
+    pub(super) unsafe fn pairs_of<const C: usize>(from: *const f32, plane: usize, pixels: usize, to: *mut f32) {
+        let mut woven = [0u16; 32];
+        let mut turns = [[0i32; 16]; 2];
+        for i in 0..32 {
+            woven[i] = (i / 2 + i % 2 * 16) as u16;
+            turns[i / 16][i % 16] = (i / 2 + i % 2 * 16) as i32;
+        }
+        // SAFETY: 64 bytes each; only pixels that are there are read and written.
+        unsafe {
+            let woven = _mm512_loadu_si512(woven.as_ptr().cast());
+            let first = _mm512_loadu_si512(turns[0].as_ptr().cast());
+            let second = _mm512_loadu_si512(turns[1].as_ptr().cast());
+            let mut x = 0;
+            while x < pixels {
+                let left = (pixels - x).min(16);
+                let mask = ((1u32 << left) - 1) as u16;
+                let mut rows = [_mm512_setzero_ps(); MOST];
+                for c in 0..C {
+                    rows[c] = _mm512_maskz_loadu_ps(mask, from.add(c * plane + x));
+                }
+                let low: __m512i = std::mem::transmute(_mm512_cvtne2ps_pbh(rows[1], rows[0]));
+                let low = _mm512_castsi512_ps(_mm512_permutexvar_epi16(woven, low));
+                if C <= 2 {
+                    _mm512_mask_storeu_ps(to.add(x), mask, low);
+                } else {
+                    let high: __m512i = std::mem::transmute(_mm512_cvtne2ps_pbh(rows[3], rows[2]));
+                    let high = _mm512_castsi512_ps(_mm512_permutexvar_epi16(woven, high));
+                    let two = if left < 8 { (1u32 << (2 * left)) - 1 } else { 0xffff };
+                    let more = (1u32 << (2 * left).saturating_sub(16)) - 1;
+                    _mm512_mask_storeu_ps(to.add(2 * x), two as u16, _mm512_permutex2var_ps(low, first, high));
+                    let rest = _mm512_permutex2var_ps(low, second, high);
+                    _mm512_mask_storeu_ps(to.wrapping_add(2 * x + 16), more as u16, rest);
+                }
+                x += 16;
             }
         }
     }

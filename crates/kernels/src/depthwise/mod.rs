@@ -7,7 +7,7 @@ mod target;
 
 use crate::ConvShape;
 use crate::cast::Brain;
-use crate::epilogue::SplitEpilogue;
+use crate::epilogue::{Quick, SplitEpilogue};
 use crate::simd::{Entry, Number, entry};
 use crate::split::Split;
 use crate::{Epilogue, Exec, Isa, SharedMut};
@@ -114,15 +114,17 @@ impl Depthwise {
             // SAFETY: a job asks for rows and channels that its thread alone has made.
             unsafe { SplitEpilogue::new(epilogue).rest(self.isa, out, stride, rows, columns, thread) }
         };
-        self.run_typed(exec, &self.kernels, (input, in_stride), packed, (out, out_stride), epilogue, &rest);
+        let split = SplitEpilogue::new(epilogue);
+        self.run_typed(exec, &self.kernels, (input, in_stride), packed, (out, out_stride), split, &rest);
     }
 
     /// Whether [`Depthwise::run_brains`] does the function.
-    pub fn does(act: crate::Act) -> bool {
-        crate::epilogue::Quick::of(act).is_some()
+    pub fn does(act: crate::Act, after: [f32; 2]) -> bool {
+        Quick::of(act).and_then(|quick| quick.then(after)).is_some()
     }
 
-    /// Over images of bf16, computed in f32. The epilogue is a bias and a function that [`Depthwise::does`].
+    /// Over images of bf16, computed in f32. The epilogue is a bias and a function that [`Depthwise::does`], with a factor and a
+    /// term behind it.
     pub fn run_brains(
         &self,
         exec: &Exec<'_>,
@@ -130,8 +132,12 @@ impl Depthwise {
         packed: &[f32],
         (out, out_stride): (&mut [Brain], usize),
         epilogue: &Epilogue<'_>,
+        after: [f32; 2],
     ) {
-        assert!(epilogue.add.is_none() && !SplitEpilogue::new(epilogue).has_rest(), "{epilogue:?} of bf16");
+        assert!(epilogue.add.is_none() && Depthwise::does(epilogue.act, after), "{epilogue:?} of bf16");
+        let mut epilogue = SplitEpilogue::new(epilogue);
+        assert!(!epilogue.has_rest(), "work on finished rows of bf16");
+        epilogue.quick = epilogue.quick.then(after).unwrap_or(epilogue.quick);
         let none = |_: SharedMut<'_, Brain>, _, _, _, _| {};
         self.run_typed(exec, &self.brains, (input, in_stride), packed, (out, out_stride), epilogue, &none);
     }
@@ -143,7 +149,7 @@ impl Depthwise {
         (input, in_stride): (&[T], usize),
         packed: &[f32],
         (out, out_stride): (&mut [T], usize),
-        epilogue: &Epilogue<'_>,
+        epilogue: SplitEpilogue<'_>,
         rest: &Rest<'_, T>,
     ) {
         let (s, channels) = (&self.shape, self.shape.in_channels);
@@ -160,7 +166,6 @@ impl Depthwise {
         assert!(in_pixels == 0 || input.len() >= (in_pixels - 1) * in_stride + channels, "input of {s:?}");
         assert!(out.len() >= (pixels - 1) * out_stride + channels, "output of {s:?}");
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
-        let epilogue = SplitEpilogue::new(epilogue);
         epilogue.check(pixels, channels);
 
         // Few rows are shared out by halves of their channels.

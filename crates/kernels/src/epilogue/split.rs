@@ -5,7 +5,7 @@ use crate::simd::Simd;
 use crate::vmath::act_in_place;
 use crate::{Act, Epilogue, Isa, SharedMut, Tile};
 
-/// A function of one number that takes a few instructions: `clamp(a * x + b, low, high) * c`, times `x` for a gate.
+/// A function of one number that takes a few instructions: `clamp(a * x + b, low, high) * c`, times `x` for a gate, plus `d`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quick {
     kind: Kind,
@@ -14,6 +14,7 @@ pub(crate) struct Quick {
     a: f32,
     b: f32,
     c: f32,
+    d: f32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +47,7 @@ pub(crate) struct SplitEpilogue<'a> {
 }
 
 impl Quick {
-    const NONE: Quick = Quick { kind: Kind::None, low: 0.0, high: 0.0, a: 1.0, b: 0.0, c: 1.0 };
+    const NONE: Quick = Quick { kind: Kind::None, low: 0.0, high: 0.0, a: 1.0, b: 0.0, c: 1.0, d: 0.0 };
 
     pub(crate) fn of(act: Act) -> Option<Quick> {
         let sixth = 1.0 / 6.0;
@@ -63,6 +64,15 @@ impl Quick {
         })
     }
 
+    /// With a factor and a term behind it, where they cost nothing.
+    pub(crate) fn then(self, [factor, term]: [f32; 2]) -> Option<Quick> {
+        match self.kind {
+            _ if [factor, term] == [1.0, 0.0] => Some(self),
+            Kind::Hard | Kind::Gate => Some(Quick { c: self.c * factor, d: self.d * factor + term, ..self }),
+            _ => None,
+        }
+    }
+
     /// The function of a vector.
     #[inline(always)]
     pub(crate) fn apply<S: Simd>(&self, x: S) -> S {
@@ -77,7 +87,7 @@ impl Quick {
             Kind::Hard | Kind::Gate => {
                 let t = x.mul_add(S::splat(self.a), S::splat(self.b));
                 let t = S::splat(self.high).min(S::splat(self.low).max(t)) * S::splat(self.c);
-                if self.kind == Kind::Gate { t * x } else { t }
+                if self.kind == Kind::Gate { t.mul_add(x, S::splat(self.d)) } else { t + S::splat(self.d) }
             }
         }
     }

@@ -78,7 +78,7 @@ pub enum TypedOut<'a> {
 }
 
 /// Applied in this order: `sum * scale + bias` of the column, `round_trip`, `offset` of the column, the function and the sum with `add` (in the order of
-/// `add_last`), `finish`, and the conversion to the type of the output.
+/// `add_last`), `after`, `finish`, and the conversion to the type of the output.
 #[derive(Clone, Copy, Default)]
 pub struct TypedEpilogue<'a> {
     /// One number a column; 1 when there is none.
@@ -94,6 +94,8 @@ pub struct TypedEpilogue<'a> {
     pub add: Option<Addend<'a>>,
     pub add_last: bool,
     pub act: Act,
+    /// A factor and a term.
+    pub after: Option<[f32; 2]>,
     /// Further work on rectangles of floats.
     pub finish: Option<&'a dyn Finish>,
 }

@@ -2,7 +2,7 @@
 //! (`vpdpbusd`). As in `f32_avx512` the loop is written out for the assembler. Sums go through a buffer that stays in the
 //! first-level cache, so that what follows is compiled once.
 
-use super::leave::{Added, Leaving, SUMS, Short, To};
+use super::leave::{Added, Leaving, SUMS, Short, ShortAct, To};
 use super::task::{Simple, Task, store_rows};
 use super::{Micro, TileFn, each_row};
 use crate::RoundTrip;
@@ -267,9 +267,14 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
             };
         }
         if let Some(short) = &l.short {
-            return leave_short(task, short, sums, rows);
+            return match short.act {
+                ShortAct::Limits(..) => leave_short::<LIMITS>(task, short, sums, rows),
+                ShortAct::Hard(..) => leave_short::<HARD>(task, short, sums, rows),
+                ShortAct::Swish(_) => leave_short::<SWISH>(task, short, sums, rows),
+                ShortAct::Gelu(_) => leave_short::<GELU>(task, short, sums, rows),
+            };
         }
-        let ([before, behind], deferred) = (l.adds(), l.is_deferred());
+        let ([before, behind], deferred, after) = (l.adds(), l.is_deferred(), l.after());
         let (p, q) = (_mm512_set1_ps(l.post.p), _mm512_set1_ps(l.post.q));
         let add = |row: usize, column: usize, mask: u16| match l.add {
             Added::None => zero,
@@ -326,6 +331,9 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
                 };
                 if behind {
                     x = _mm512_add_ps(x, add(task.row + i, column, mask));
+                }
+                if let Some([factor, term]) = after {
+                    x = _mm512_fmadd_ps(x, _mm512_set1_ps(factor), _mm512_set1_ps(term));
                 }
                 match deferred {
                     true => _mm512_store_ps(at, x),
@@ -456,13 +464,39 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
     }
 }
 
-/// The usual end of sums of floats, without a question in the innermost loop: a bias, an addend, two limits, bf16.
+const LIMITS: usize = 0;
+const SWISH: usize = 1;
+const GELU: usize = 2;
+const HARD: usize = 3;
+
+/// `x / (1 + exp(-u))`, to 3e-4 of itself.
+#[target_feature(enable = "avx512f,fma")]
+#[inline]
+fn gated(x: __m512, u: __m512) -> __m512 {
+    let t = _mm512_mul_ps(u, _mm512_set1_ps(-std::f32::consts::LOG2_E));
+    // The number itself comes second, so that NaN stays; beyond the limits powers are 0 or infinite.
+    let t = _mm512_min_ps(_mm512_set1_ps(130.0), _mm512_max_ps(_mm512_set1_ps(-130.0), t));
+    let n = _mm512_roundscale_ps::<0>(t);
+    let f = _mm512_sub_ps(t, n);
+    let p = _mm512_fmadd_ps(_mm512_set1_ps(0.055_875_87), f, _mm512_set1_ps(0.242_296_5));
+    let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.693_127_23));
+    let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.999_948_14));
+    let power = _mm512_scalef_ps(p, n);
+    _mm512_mul_ps(x, _mm512_rcp14_ps(_mm512_add_ps(power, _mm512_set1_ps(1.0))))
+}
+
+/// The usual end of sums of floats, without a question in the innermost loop: a bias, an addend, a function, bf16.
 ///
 /// # Safety
 /// As [`leave`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")]
-unsafe fn leave_short(task: &Task, short: &Short, sums: *const f32, rows: usize) {
-    let (low, high) = (_mm512_set1_ps(short.low), _mm512_set1_ps(short.high));
+unsafe fn leave_short<const ACT: usize>(task: &Task, short: &Short, sums: *const f32, rows: usize) {
+    let numbers = match short.act {
+        ShortAct::Limits(low, high) | ShortAct::Hard(low, high) => [low, high, 0.0],
+        ShortAct::Swish(factor) => [factor, 0.0, 0.0],
+        ShortAct::Gelu(numbers) => numbers,
+    };
+    let (a, b, c) = (_mm512_set1_ps(numbers[0]), _mm512_set1_ps(numbers[1]), _mm512_set1_ps(numbers[2]));
     // SAFETY: the caller's promise.
     unsafe {
         let l = &*task.leaving;
@@ -479,12 +513,36 @@ unsafe fn leave_short(task: &Task, short: &Short, sums: *const f32, rows: usize)
             let mut add = short.add.wrapping_add(task.row * short.add_stride + column);
             for _ in 0..rows {
                 let mut x = _mm512_add_ps(_mm512_load_ps(from), bias);
-                if !short.add.is_null() {
-                    let bits = _mm256_maskz_loadu_epi16(mask, add.cast());
-                    x = _mm512_add_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits))));
+                let added = match short.add.is_null() {
+                    true => _mm512_setzero_ps(),
+                    false => {
+                        let bits = _mm256_maskz_loadu_epi16(mask, add.cast());
+                        _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits)))
+                    }
+                };
+                if !short.add_last {
+                    x = _mm512_add_ps(x, added);
                 }
-                // The number itself comes second, so that NaN stays.
-                x = _mm512_min_ps(high, _mm512_max_ps(low, x));
+                x = match ACT {
+                    // The number itself comes second, so that NaN stays.
+                    LIMITS => _mm512_min_ps(b, _mm512_max_ps(a, x)),
+                    SWISH => gated(x, _mm512_mul_ps(x, a)),
+                    HARD => {
+                        let line = _mm512_max_ps(_mm512_setzero_ps(), _mm512_fmadd_ps(x, a, b));
+                        _mm512_mul_ps(x, _mm512_min_ps(_mm512_set1_ps(1.0), line))
+                    }
+                    _ => {
+                        let t = _mm512_min_ps(_mm512_set1_ps(25.0), _mm512_mul_ps(x, x));
+                        let u = _mm512_fmadd_ps(_mm512_fmadd_ps(c, t, b), t, a);
+                        gated(x, _mm512_mul_ps(x, u))
+                    }
+                };
+                if short.add_last {
+                    x = _mm512_add_ps(x, added);
+                }
+                if let Some([factor, term]) = short.after {
+                    x = _mm512_fmadd_ps(x, _mm512_set1_ps(factor), _mm512_set1_ps(term));
+                }
                 let bits: __m256i = std::mem::transmute(_mm512_cvtneps_pbh(x));
                 match mask {
                     0xffff => _mm256_storeu_si256(to.cast(), bits),

@@ -60,14 +60,14 @@ unsafe fn row<S: Simd>(norm: &PartedNorm, x: *const f32, out: *mut f32) {
         let mut mean = 0.0;
         if kind.has_mean() {
             for p in 0..parts {
-                mean += sum::<S>(x.add(p * apart), len);
+                mean += sum::<S, f32>(x.add(p * apart), len);
             }
             mean /= count as f64;
         }
         let m = S::splat(mean as f32);
         let (mut rest, mut squares) = (0.0, 0.0);
         for p in 0..parts {
-            let (r, s) = deviations::<S>(x.add(p * apart), len, m);
+            let (r, s) = deviations::<S, f32>(x.add(p * apart), len, m);
             rest += r;
             squares += s;
         }

@@ -4,6 +4,7 @@
 use super::avx2::sums_of_halves;
 use super::{Block, Kernel, Simd, operators};
 use crate::cast::Brain;
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -23,6 +24,52 @@ fn first(n: usize) -> __mmask16 {
 
 const EXACT: i32 = _MM_FROUND_NO_EXC;
 
+// The three instructions of bf16. The level has them on some machines only, so the compiler must not know them: a function that
+// named the feature would not be inlined into code of this level.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn dot(a: __m512, b: __m512, mut sum: __m512) -> __m512 {
+    unsafe {
+        asm!("vdpbf16ps {0}, {1}, {2}", inout(zmm_reg) sum, in(zmm_reg) a, in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    sum
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn rounded(x: __m512) -> __m256i {
+    let half;
+    unsafe {
+        asm!("vcvtneps2bf16 {0:y}, {1}", out(ymm_reg) half, in(zmm_reg) x, options(pure, nomem, nostack, preserves_flags));
+    }
+    half
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn rounded_both(low: __m512, high: __m512) -> __m512i {
+    let both;
+    unsafe {
+        asm!("vcvtne2ps2bf16 {0}, {1}, {2}", out(zmm_reg) both, in(zmm_reg) high, in(zmm_reg) low,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    both
+}
+
+/// Where the halves of lanes are in two vectors one after the other.
+#[repr(align(64))]
+struct Order([u16; 32]);
+static WOVEN: Order = {
+    let mut order = [0; 32];
+    let mut i = 0;
+    while i < 32 {
+        order[i] = (i / 2 + i % 2 * 16) as u16;
+        i += 1;
+    }
+    Order(order)
+};
+
 impl Simd for F32x16 {
     type Int = __m512i;
     type Mask = __mmask16;
@@ -31,6 +78,7 @@ impl Simd for F32x16 {
     const FAST_LDEXP: bool = true;
     const FAST_LOOKUP: bool = true;
     const FUSED: bool = true;
+    const BRAINS: bool = true;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
     unsafe fn call<K: Kernel>(args: K::Args<'_>) -> K::Out {
@@ -73,6 +121,21 @@ impl Simd for F32x16 {
             let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
             let half = _mm512_srli_epi32::<16>(_mm512_mask_mov_epi32(round, none, quiet));
             _mm256_mask_storeu_epi16(to.cast(), first(n), _mm512_cvtepi32_epi16(half));
+        }
+    }
+    #[inline(always)]
+    unsafe fn dot_brains_native(self, by: Self, sum: Self) -> Self {
+        F32x16(unsafe { dot(self.0, by.0, sum.0) })
+    }
+    #[inline(always)]
+    unsafe fn store_brains_native(self, to: *mut Brain) {
+        unsafe { _mm256_storeu_si256(to.cast(), rounded(self.0)) }
+    }
+    #[inline(always)]
+    unsafe fn pair_brains_native(self, other: Self) -> Self {
+        unsafe {
+            let order = _mm512_load_si512(WOVEN.0.as_ptr().cast());
+            F32x16(_mm512_castsi512_ps(_mm512_permutexvar_epi16(order, rounded_both(self.0, other.0))))
         }
     }
     #[inline(always)]

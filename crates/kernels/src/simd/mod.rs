@@ -17,6 +17,7 @@
 //! elements are moved between lanes by patterns that have no portable name: transposed tiles of 1 to 8 bytes
 //! (`movement/tiles.rs`), woven streams (`movement/weave.rs`), planes to pixels (`conv/fill.rs`). A test keeps it so.
 
+mod brains;
 mod dispatch;
 mod number;
 #[cfg(not(target_arch = "x86_64"))]
@@ -34,6 +35,7 @@ mod neon;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 
+pub(crate) use brains::{Brains, Cell, Float, Native, Shifted};
 pub(crate) use dispatch::{Entry, Kernel, dispatch, entry, run};
 pub(crate) use number::Number;
 pub(crate) use unroll::unroll;
@@ -60,6 +62,8 @@ pub(crate) trait Simd:
     const FAST_LOOKUP: bool;
     /// Whether [`Simd::mul_add`] rounds once.
     const FUSED: bool;
+    /// Whether some machines of the level have instructions of bf16.
+    const BRAINS: bool = false;
 
     /// Runs a kernel in a function that is compiled for this level; `S::call::<K>` is what tables of functions hold.
     /// # Safety
@@ -195,6 +199,53 @@ pub(crate) trait Simd:
                 *to.add(i) = f32_to_brain(floats[i]);
             }
         }
+    }
+
+    /// `sum` and the products of the two bf16 that each lane of both holds.
+    #[inline(always)]
+    fn dot_brains(self, by: Self, sum: Self) -> Self {
+        let low = |v: Self| Self::from_bits(Self::int_shl::<16>(v.to_bits()));
+        let high = |v: Self| v.and_bits(0xffff_0000);
+        low(self).mul_add(low(by), high(self).mul_add(high(by), sum))
+    }
+    /// The same by an instruction, at levels that have one on some machines.
+    /// # Safety
+    /// The processor has the instructions of bf16, where the level has some.
+    #[inline(always)]
+    unsafe fn dot_brains_native(self, by: Self, sum: Self) -> Self {
+        self.dot_brains(by, sum)
+    }
+    /// All lanes rounded to bf16.
+    /// # Safety
+    /// As [`Simd::dot_brains_native`], and `N` numbers can be written.
+    #[inline(always)]
+    unsafe fn store_brains_native(self, to: *mut Brain) {
+        // SAFETY: the caller's promise.
+        unsafe { self.store_brains(to, Self::N) }
+    }
+    /// Two vectors rounded to bf16, lane by lane next to each other: the first in the lower half of each lane.
+    /// # Safety
+    /// As [`Simd::dot_brains_native`].
+    #[inline(always)]
+    unsafe fn pair_brains_native(self, other: Self) -> Self {
+        self.pair_brains(other)
+    }
+    /// The same at every level.
+    #[inline(always)]
+    fn pair_brains(self, other: Self) -> Self {
+        let rounded = |v: Self| {
+            // To the nearest, ties to even; what is no number stays none.
+            let odd = Self::int_and(Self::int_shr::<16>(v.to_bits()), Self::int(1));
+            let bits = Self::int_add(Self::int_add(v.to_bits(), odd), Self::int(0x7fff));
+            Self::select(v.equal(v), Self::from_bits(bits), Self::splat(f32::NAN))
+        };
+        rounded(self).weave_brains(rounded(other))
+    }
+    /// The upper halves of the lanes of both, the first ones below.
+    #[inline(always)]
+    fn weave_brains(self, other: Self) -> Self {
+        let low = Self::from_bits(Self::int_shr::<16>(self.to_bits())).and_bits(0xffff);
+        low.or(other.and_bits(0xffff_0000))
     }
 
     /// Vectors that lie one after the other.

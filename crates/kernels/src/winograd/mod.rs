@@ -2,15 +2,21 @@
 //! instead of 144. Weights are transformed once; a block of tiles is transformed, multiplied by
 //! panels of weights and transformed back while it is in cache.
 
+mod blocks;
+mod pairs;
 mod product;
 mod transform;
+
+pub use pairs::{WinogradPairs, worthwhile_in_pairs};
 
 use crate::ConvShape;
 use crate::epilogue::SplitEpilogue;
 use crate::exec::Stop;
 use crate::simd::{Entry, entry};
 use crate::{Epilogue, Exec, Isa, Machine, SharedMut, part_of};
-use transform::{A, G, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
+use blocks::{Blocks, matrix_step};
+use product::Matrices;
+use transform::{A, Floats, G, Gather, GatherTiles, Grid, Scatter, ScatterTiles, TILE};
 
 /// A convolution of 3 by 3 with steps of 1.
 #[derive(Clone, Debug)]
@@ -18,20 +24,15 @@ pub struct Winograd {
     isa: Isa,
     shape: ConvShape,
     grid: Grid,
-    tiles: usize,
-    blocks: usize,
-    /// Most tiles in a block.
-    block: usize,
-    /// Parts that the output channels are cut in, each for one thread.
-    parts: usize,
+    blocks: Blocks,
     kernels: Kernels,
 }
 
 #[derive(Clone)]
 struct Kernels {
-    gather: Entry<Gather>,
+    gather: Entry<Gather<f32>>,
     scatter: Entry<Scatter>,
-    products: Vec<[Entry<product::Product>; 2]>,
+    products: product::Table,
 }
 
 impl std::fmt::Debug for Kernels {
@@ -76,47 +77,18 @@ impl Winograd {
 
     pub fn new(isa: Isa, threads: usize, shape: ConvShape) -> Winograd {
         assert!(Winograd::fits(&shape), "not a 3 by 3 convolution with steps of 1: {shape:?}");
-
-        let [_, height, width] = shape.out_spatial();
-        let grid = Grid {
-            size: [shape.in_spatial[1], shape.in_spatial[2]],
-            pad: [shape.pad_begin[1], shape.pad_begin[2]],
-            out: [height, width],
-            tiles: [height.div_ceil(TILE), width.div_ceil(TILE)],
-        };
+        let grid = Grid::new(&shape, TILE);
         let tiles = shape.batch * shape.in_spatial[0] * grid.tiles[0] * grid.tiles[1];
         let kernels = Kernels {
-            gather: entry::<GatherTiles, _>(isa),
+            gather: entry::<GatherTiles<Floats, A>, _>(isa),
             scatter: entry::<ScatterTiles, _>(isa),
             products: product::table(isa),
         };
-        let mut this = Winograd { isa, shape, grid, tiles, blocks: 1, block: 1, parts: 1, kernels };
-        this.plan(threads.max(1));
-        this
-    }
-
-    /// Chooses the blocks.
-    fn plan(&mut self, threads: usize) {
-        let rows = 2 * self.kernels.products.len();
-        // The larger the weights, the more tiles should share one pass over them.
-        let bytes = self.packed_floats() * 4;
-        let most = rows
-            * if bytes < 2 << 20 {
-                1
-            } else if bytes < 12 << 20 {
-                2
-            } else {
-                4
-            };
-        let panels = self.shape.out_channels.div_ceil(self.panel());
-        if self.tiles < 2 * rows * threads && panels >= threads {
-            // So few tiles that every thread takes them all and makes its own output channels.
-            self.parts = threads;
-            self.blocks = self.tiles.div_ceil(most);
-        } else {
-            self.blocks = self.tiles.div_ceil(most).next_multiple_of(threads).min(self.tiles.max(1));
-        }
-        self.block = self.tiles.div_ceil(self.blocks.max(1));
+        let (rows, panels) = (2 * kernels.products.len(), shape.out_channels.div_ceil(2 * isa.lanes()));
+        let blocks = Blocks { tiles, count: 1, most: 1, parts: 1 };
+        let this = Winograd { isa, shape, grid, blocks, kernels };
+        let blocks = Blocks::new(tiles, rows, this.packed_floats() * 4, panels, threads.max(1));
+        Winograd { blocks, ..this }
     }
 
     /// Output channels of a panel.
@@ -168,17 +140,16 @@ impl Winograd {
 
     /// Floats that each thread needs of scratch.
     pub fn scratch_floats(&self) -> usize {
-        MATRICES * (self.v_step(self.block) + self.m_step(self.block))
+        MATRICES * (self.v_step(self.blocks.most) + self.m_step(self.blocks.most))
     }
 
-    /// Floats from matrix to matrix; an odd number of cache lines, so that they do not compete for the same ones.
+    /// Floats from matrix to matrix of transformed tiles, and of products.
     fn v_step(&self, tiles: usize) -> usize {
-        let lines = (tiles * self.shape.in_channels.next_multiple_of(self.isa.lanes())).div_ceil(16);
-        (lines | 1) * 16
+        matrix_step(tiles * self.shape.in_channels.next_multiple_of(self.isa.lanes()))
     }
     fn m_step(&self, tiles: usize) -> usize {
         // Products are made for an even number of tiles.
-        (((tiles + 1) * self.panel()).div_ceil(16) | 1) * 16
+        matrix_step((tiles + 1) * self.panel())
     }
 
     /// `in_stride` and `out_stride` are floats from pixel to pixel.
@@ -218,9 +189,10 @@ impl Winograd {
             epilogue,
             stop: exec.stop,
         };
-        exec.each(self.parts * self.blocks, |chunk, thread| {
-            let tiles = part_of(self.tiles, self.blocks, chunk % self.blocks);
-            let panels = part_of(s.out_channels.div_ceil(self.panel()), self.parts, chunk / self.blocks);
+        let Blocks { tiles, count, parts, .. } = self.blocks;
+        exec.each(parts * count, |chunk, thread| {
+            let tiles = part_of(tiles, count, chunk % count);
+            let panels = part_of(s.out_channels.div_ceil(self.panel()), parts, chunk / count);
             job.block(tiles, panels, &mut exec.scratch.of(thread), thread);
         });
     }
@@ -228,9 +200,6 @@ impl Winograd {
 
 /// Matrices of the transformed domain.
 const MATRICES: usize = A * A;
-
-/// Channels that are summed at once, more or less: longer sums are taken in blocks, whose errors do not add up.
-const BLOCK: usize = 128;
 
 /// One run.
 struct Job<'a> {
@@ -267,34 +236,13 @@ impl Job<'_> {
         };
         // SAFETY: the input was checked at the door, scratch above.
         unsafe { (this.kernels.gather)(&gather) };
-        let row_tiles = count.div_ceil(2 * this.kernels.products.len());
-        let blocks = ((ins + BLOCK / 2) / BLOCK).max(1);
-        let channels = ins.div_ceil(blocks).next_multiple_of(lanes).max(1);
+        let matrices = Matrices { count: MATRICES, tiles: count, lanes, cells: ins, block: lanes, v, v_step, m_step };
         for panel in panels.clone() {
             self.stop.check();
             let c = panel * this.panel();
             let width = this.panel_width(panel);
             let weights = &self.packed[c * MATRICES * ins..][..width * MATRICES * ins];
-            for q in 0..MATRICES {
-                let (v, weights) = (&v[q * v_step..], &weights[q * ins * width..]);
-                for first in (0..ins).step_by(channels) {
-                    for part in 0..row_tiles {
-                        // By twos, so that no part touches the sums of another.
-                        let pairs = part_of(count.div_ceil(2), row_tiles, part);
-                        let row = 2 * pairs.start;
-                        let product = product::Product {
-                            a: v[first * count + row * lanes..].as_ptr(),
-                            block_step: count * lanes,
-                            channels: channels.min(ins - first),
-                            b: weights[first * width..].as_ptr(),
-                            resumes: first > 0,
-                            out: m[q * m_step + row * width..].as_mut_ptr(),
-                        };
-                        // SAFETY: all parts lie in scratch and in the packed weights, whose lengths were checked.
-                        unsafe { this.kernels.products[pairs.len() - 1][width / lanes - 1](&product) };
-                    }
-                }
-            }
+            matrices.multiply(&this.kernels.products, weights, width, m);
             let (add, add_stride) = self.epilogue.add();
             let at = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(c) };
             let scatter = Scatter {

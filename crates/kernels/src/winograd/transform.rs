@@ -1,7 +1,7 @@
 //! Tiles into the transformed domain and back. A tile is [`TILE`] by [`TILE`] outputs made from [`A`] by [`A`] inputs.
 
 use crate::epilogue::Quick;
-use crate::simd::{Kernel, Simd, unroll};
+use crate::simd::{Kernel, Number, Simd, unroll};
 
 /// Outputs of a tile on each axis.
 pub(super) const TILE: usize = 4;
@@ -41,36 +41,63 @@ pub(super) struct Grid {
 }
 
 /// Input tiles, to be transformed.
-pub(super) struct Gather {
+pub(super) struct Gather<T> {
     pub(super) grid: Grid,
-    pub(super) input: *const f32,
+    pub(super) input: *const T,
     pub(super) in_stride: usize,
     pub(super) channels: usize,
     /// First tile and how many.
     pub(super) first: usize,
     pub(super) count: usize,
-    /// `A * A` matrices, each of blocks of channels, each of one vector a tile.
-    pub(super) v: *mut f32,
+    /// A matrix for each number of a tile, of blocks of channels, each of one vector a tile.
+    pub(super) v: *mut T,
     pub(super) matrix_step: usize,
 }
 
-pub(super) struct GatherTiles;
+/// What numbers are between the transforms, by how many inputs a tile has on each axis.
+pub(super) trait Domain<const A: usize>: 'static {
+    /// As they lie in memory.
+    type Number: Number;
+    fn forward<S: Simd>(d: [S; A]) -> [S; A];
+    /// # Safety
+    /// `N` numbers can be written, and the processor has the instructions of the domain.
+    unsafe fn store<S: Simd>(v: S, to: *mut Self::Number);
+}
 
-impl Kernel for GatherTiles {
-    type Args<'a> = &'a Gather;
+/// Floats, in tiles of 4 by 4 outputs.
+pub(super) struct Floats;
+
+impl Domain<A> for Floats {
+    type Number = f32;
+    #[inline(always)]
+    fn forward<S: Simd>(d: [S; A]) -> [S; A] {
+        forward(d)
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(v: S, to: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe { v.store(to) }
+    }
+}
+
+pub(super) struct GatherTiles<D, const A: usize>(std::marker::PhantomData<D>);
+
+impl<D: Domain<A>, const A: usize> Kernel for GatherTiles<D, A> {
+    type Args<'a> = &'a Gather<D::Number>;
     type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Simd>(g: &Gather) {
+    unsafe fn run<L: Simd>(g: &Gather<D::Number>) {
+        let tile_size = A - 2;
         let [tiles_y, tiles_x] = g.grid.tiles;
         let [height, width] = g.grid.size;
         let row_step = width * g.in_stride;
         for t in 0..g.count {
             let tile = g.first + t;
             let (image, ty, tx) = (tile / (tiles_y * tiles_x), tile / tiles_x % tiles_y, tile % tiles_x);
-            let y = (ty * TILE) as isize - g.grid.pad[0] as isize;
-            let x = (tx * TILE) as isize - g.grid.pad[1] as isize;
-            let rows = inside(y, height);
-            let columns = inside(x, width);
+            let y = (ty * tile_size) as isize - g.grid.pad[0] as isize;
+            let x = (tx * tile_size) as isize - g.grid.pad[1] as isize;
+            let rows = inside::<A>(y, height);
+            let columns = inside::<A>(x, width);
             let corner =
                 (image * height) as isize * row_step as isize + y * row_step as isize + x * g.in_stride as isize;
             let from = g.input.wrapping_offset(corner);
@@ -83,9 +110,15 @@ impl Kernel for GatherTiles {
                     let (from, to) = (from.wrapping_add(c), g.v.add(c * g.count + t * L::N));
                     let more = g.channels - c;
                     match (whole, more >= L::N) {
-                        (true, true) => gather::<L, true, false>(g, from, row_step, rows, columns, to, all),
-                        (false, true) => gather::<L, false, false>(g, from, row_step, rows, columns, to, all),
-                        _ => gather::<L, false, true>(g, from, row_step, rows, columns, to, L::first(more)),
+                        (true, true) => {
+                            gather::<D, L, A, true, false>(g, from, row_step, rows, columns, to, (all, L::N))
+                        }
+                        (false, true) => {
+                            gather::<D, L, A, false, false>(g, from, row_step, rows, columns, to, (all, L::N))
+                        }
+                        _ => {
+                            gather::<D, L, A, false, true>(g, from, row_step, rows, columns, to, (L::first(more), more))
+                        }
                     }
                     c += L::N;
                 }
@@ -96,19 +129,19 @@ impl Kernel for GatherTiles {
 
 /// Which of `A` positions from `at` on lie within `size`.
 #[inline(always)]
-fn inside(at: isize, size: usize) -> [usize; 2] {
+fn inside<const A: usize>(at: isize, size: usize) -> [usize; 2] {
     [(-at).clamp(0, A as isize) as usize, (size as isize - at).clamp(0, A as isize) as usize]
 }
 
 #[inline(always)]
-unsafe fn gather<L: Simd, const WHOLE: bool, const TAIL: bool>(
-    g: &Gather,
-    from: *const f32,
+unsafe fn gather<D: Domain<A>, L: Simd, const A: usize, const WHOLE: bool, const TAIL: bool>(
+    g: &Gather<D::Number>,
+    from: *const D::Number,
     row_step: usize,
     rows: [usize; 2],
     columns: [usize; 2],
-    to: *mut f32,
-    mask: L::Mask,
+    to: *mut D::Number,
+    (mask, count): (L::Mask, usize),
 ) {
     // SAFETY: as the caller says.
     unsafe {
@@ -121,17 +154,17 @@ unsafe fn gather<L: Simd, const WHOLE: bool, const TAIL: bool>(
                 unroll!(j < A, [0 1 2 3 4 5] {
                     if WHOLE || (j >= columns[0] && j < columns[1]) {
                         let at = row.wrapping_add(j * g.in_stride);
-                        d[j] = if TAIL { L::load_masked(at, mask) } else { L::load(at) };
+                        d[j] = if TAIL { D::Number::load_first(at, mask, count) } else { D::Number::load(at) };
                     }
                 });
-                mid[i] = forward(d);
+                mid[i] = D::forward(d);
             }
         });
         unroll!(j < A, [0 1 2 3 4 5] {
             let mut d = [zero; A];
             unroll!(i < A, [0 1 2 3 4 5] { d[i] = mid[i][j]; });
-            let d = forward(d);
-            unroll!(i < A, [0 1 2 3 4 5] { d[i].store(to.add((i * A + j) * g.matrix_step)); });
+            let d = D::forward(d);
+            unroll!(i < A, [0 1 2 3 4 5] { D::store(d[i], to.add((i * A + j) * g.matrix_step)); });
         });
     }
 }

@@ -1,11 +1,11 @@
 //! Kernels that read and write bf16 and compute in f32: what the kernels for floats give for the same numbers, rounded.
 
-use crate::spatial_common::Random;
+use crate::spatial_common::{Random, close, direct};
 use carafe_kernels::cast::{Brain, brain_to_f32, f32_to_brain};
 use carafe_kernels::eltwise::{Elements, EltOp, Instr, Program};
 use carafe_kernels::{
-    Act, ConvShape, Depthwise, Epilogue, Exec, Isa, Pool, PoolKind, PoolOptions, PoolShape, Scratch, SpatialPool,
-    brain_planes,
+    Act, Conv, ConvShape, Depthwise, Epilogue, Exec, Isa, Pool, PoolKind, PoolOptions, PoolShape, Scratch, SpatialPool,
+    TypedEpilogue, TypedOut, brain_bits,
 };
 
 /// Calls `f` for every level and for 1 and 3 threads.
@@ -57,8 +57,14 @@ fn depthwise_convolutions_of_bf16_are_those_of_floats_rounded() {
             let mut wanted = vec![0.0; len];
             conv.run(exec, &floats(&input), step, &packed, &mut wanted, step, &epilogue);
             let mut found = vec![Brain(0); len];
-            conv.run_brains(exec, (&input, step), &packed, (&mut found, step), &epilogue);
+            conv.run_brains(exec, (&input, step), &packed, (&mut found, step), &epilogue, [1.0, 0.0]);
             assert_eq!(found, brains(&wanted), "{s:?} {:?}", exec.isa);
+            assert!(Depthwise::does(Act::HSwish, [0.5, -0.25]));
+            conv.run_brains(exec, (&input, step), &packed, (&mut found, step), &epilogue, [0.5, -0.25]);
+            for (x, y) in floats(&found).iter().zip(&wanted).filter(|(_, y)| **y != 0.0) {
+                let y = y * 0.5 - 0.25;
+                assert!((x - y).abs() <= 1e-6 + y.abs() / 256.0, "{x} {y}");
+            }
         });
     }
 }
@@ -141,21 +147,36 @@ fn elementwise_programs_take_bf16_for_any_input_like_the_output() {
 }
 
 #[test]
-fn planes_become_pixels_of_four() {
-    for channels in 1..=4 {
-        let planes = Random::new(channels).floats(2 * channels * 1500);
-        each_exec(0, |exec| {
-            let mut pixels = vec![7u16; 2 * 1500 * 4];
-            brain_planes(exec, &planes, [2, channels, 1500], &mut pixels);
-            for (at, pixel) in pixels.chunks(4).enumerate() {
-                for (c, found) in pixel.iter().enumerate() {
-                    let wanted = match c < channels {
-                        true => f32_to_brain(planes[(at / 1500 * channels + c) * 1500 + at % 1500]).0,
-                        false => 0,
-                    };
-                    assert_eq!(*found, wanted, "pixel {at}, channel {c} of {channels}");
-                }
-            }
+fn planes_are_convolved_in_pairs() {
+    for (channels, stride) in [(1, 1), (2, 1), (3, 2), (4, 1), (3, 1)] {
+        let shape = ConvShape {
+            batch: 2,
+            in_spatial: [1, 9, 37],
+            in_channels: channels,
+            out_channels: 21,
+            kernel: [1, 3, 5],
+            stride: [1, stride, stride],
+            dilation: [1; 3],
+            pad_begin: [0, 1, 2],
+            pad_end: [0, 1, 2],
+            groups: 1,
+        };
+        let mut random = Random::new(channels);
+        let mut numbers =
+            |n: usize| -> Vec<f32> { random.floats(n).into_iter().map(|x| brain_to_f32(f32_to_brain(x))).collect() };
+        let (pixels, plane) = (2 * 9 * 37, 9 * 37);
+        let planes = numbers(pixels * channels);
+        let weights = numbers(21 * channels * 15);
+        let at = |i: usize| (i / channels / plane * channels + i % channels) * plane + i / channels % plane;
+        let last: Vec<f32> = (0..planes.len()).map(|i| planes[at(i)]).collect();
+        let wanted = direct(&shape, &last, channels, &weights);
+        each_exec(1 << 16, |exec| {
+            let conv = Conv::of_planes(exec.isa, exec.threads(), shape);
+            let mut packed = vec![0.0; conv.packed_floats()];
+            conv.pack_bf16(&brain_bits(&weights), &mut packed);
+            let mut out = vec![f32::NAN; wanted.len()];
+            conv.run_typed(exec, &planes, &packed, TypedOut::F32(&mut out), 21, &TypedEpilogue::default());
+            close(&out, &wanted, 1e-5, &format!("{channels} planes, {:?}", exec.isa));
         });
     }
 }

@@ -67,6 +67,7 @@ struct End {
     add_bytes: Vec<u8>,
     add_last: bool,
     act: Act,
+    after: Option<[f32; 2]>,
     finish: bool,
     columns: usize,
 }
@@ -108,6 +109,7 @@ impl End {
             add_bytes,
             add_last: r.below(2) == 0,
             act: r.pick(&ACTS),
+            after: (r.below(3) == 0).then_some([0.75, -0.125]),
             finish: r.below(3) == 0,
             columns,
         }
@@ -129,6 +131,7 @@ impl End {
             add,
             add_last: self.add_last,
             act: self.act,
+            after: self.after,
             finish: if self.finish { Some(&Halve) } else { None },
         }
     }
@@ -144,6 +147,7 @@ impl End {
         let add = f64::from(self.add[row * self.columns + column]);
         let rest = |x: f64| {
             let x = if self.add_last { act(self.act, x) + add } else { act(self.act, x + add) };
+            let x = self.after.map_or(x, |[factor, term]| x * f64::from(factor) + f64::from(term));
             if self.finish { x * 0.5 } else { x }
         };
         starts.into_iter().map(rest).collect()
@@ -466,6 +470,64 @@ fn the_largest_bytes_of_windows() {
                     assert_eq!(Some(*byte), inside.map(at).max());
                 }
                 assert!(pixel[channels..].iter().all(|b| *b == 7), "written beside");
+            }
+        }
+    });
+}
+
+/// The error function by its series.
+fn erf(x: f64) -> f64 {
+    let (mut sum, mut term) = (x, x);
+    for n in 1..80 {
+        term *= -x * x / f64::from(n);
+        sum += term / f64::from(2 * n + 1);
+    }
+    sum * 2.0 / std::f64::consts::PI.sqrt()
+}
+
+#[test]
+fn functions_of_sums_that_leave_as_bf16_are_right_to_its_last_digit() {
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let functions: [(Act, &dyn Fn(f64) -> f64); 6] = [
+        (Act::None, &|x| x),
+        (Act::Relu, &|x| x.max(0.0)),
+        (Act::HSwish, &|x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0),
+        (Act::Swish(1.5), &|x| x * sigmoid(1.5 * x)),
+        (Act::GeluErf, &|x| 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))),
+        (Act::GeluTanh, &|x| x * sigmoid(1.595_769_121_605_730_7 * (x + 0.044_715 * x * x * x))),
+    ];
+    let (rows, n, k) = (19, 40, 2);
+    // One product of each sum is not zero, and that is by one.
+    let numbers: Vec<f32> = (0..rows).map(|i| (i as f32 - 9.0) * 0.25).collect();
+    let a: Vec<u16> = numbers.iter().flat_map(|x| [(x.to_bits() >> 16) as u16, 0]).collect();
+    let bias: Vec<f32> = (0..n).map(|j| j as f32 * 0.0117 - 0.2).collect();
+    let add: Vec<u16> = (0..rows * n).map(|i| (((i % 7) as f32 - 3.0).to_bits() >> 16) as u16).collect();
+    everywhere(SCRATCH, |exec| {
+        let gemm = Gemm::of_cells(exec.isa, Numbers::Bf16, n, k).unwrap();
+        let mut packed = vec![0.0; gemm.packed_floats()];
+        gemm.pack_bf16(&[0x3f80; 80], false, &mut packed);
+        for (case, (act, function)) in functions.iter().flat_map(|f| [f; 4]).enumerate() {
+            let (add_last, after) = (case % 2 == 0, (case % 4 > 1).then_some([-2.0, 0.5]));
+            let with_add = case % 3 > 0;
+            let epilogue = TypedEpilogue {
+                bias: Some(&bias),
+                add: with_add.then_some(Addend::Bf16(&add, n)),
+                add_last,
+                act: *act,
+                after,
+                ..TypedEpilogue::default()
+            };
+            let mut out = vec![0u16; rows * n];
+            let cells: Vec<f32> = cells(&a.iter().flat_map(|b| b.to_le_bytes()).collect::<Vec<_>>());
+            let to = TypedOut::Bf16(&mut out);
+            gemm.run_typed(exec, Numbers::Bf16, (rows, &cells, gemm.k()), &packed, to, n, &epilogue);
+            for (i, found) in out.iter().enumerate() {
+                let x = f64::from(numbers[i / n]) + f64::from(bias[i % n]);
+                let more = if with_add { f64::from((i % 7) as u8) - 3.0 } else { 0.0 };
+                let y = if add_last { function(x) + more } else { function(x + more) };
+                let y = after.map_or(y, |[factor, term]| y * f64::from(factor) + f64::from(term));
+                let found = f64::from(f32::from_bits(u32::from(*found) << 16));
+                assert!((found - y).abs() <= 2e-4 + y.abs() / 256.0, "{act:?} {:?}: {found} is not {y}", exec.isa);
             }
         }
     });

@@ -1,7 +1,10 @@
 //! Winograd convolution against plain loops in f64.
 
 use crate::spatial_common::{Random, act, close, direct};
-use carafe_kernels::{Act, ConvShape, Epilogue, Exec, Isa, Machine, Pool, PoolOptions, Scratch, Winograd, winograd};
+use carafe_kernels::{
+    Act, Addend, ConvShape, Epilogue, Exec, Isa, Machine, Pool, PoolOptions, Scratch, TypedEpilogue, TypedOut,
+    Winograd, WinogradPairs, winograd,
+};
 
 fn shape(batch: usize, [h, w]: [usize; 2], ins: usize, outs: usize, [before, after]: [usize; 2]) -> ConvShape {
     ConvShape {
@@ -133,4 +136,124 @@ fn it_is_not_chosen_where_its_weights_arrive_slower_than_the_processor_multiplie
     // A cache that holds all of them, or twice the time for the multiplications.
     assert!(chosen(&Machine { l2: 64 << 20, ..INTEL }, 7, 512));
     assert!(chosen(&Machine { fma_per_cycle: 1, ..INTEL }, 7, 512));
+}
+
+/// In bf16, at every level with one and three threads. Small whole numbers stay exact through all transforms.
+fn check_pairs(s: ConvShape, function: Act, add_last: Option<bool>, to_bf16: bool) {
+    let mut random = Random::new(s.in_channels + s.in_spatial[2]);
+    let (ins, outs, gap) = (s.in_channels, s.out_channels, 2);
+    let mut whole =
+        |n: usize, unit: f32| -> Vec<f32> { random.floats(n).iter().map(|x| (x * 2.0).round() * unit).collect() };
+    let input = whole(s.batch * s.in_spatial.iter().product::<usize>() * (ins + gap), 1.0);
+    let weights = whole(outs * ins * 9, 4.0);
+    let bias = whole(outs, 16.0);
+    let pixels = s.batch * s.out_spatial().iter().product::<usize>();
+    let add = whole(pixels * outs, 16.0);
+    let mut wanted = direct(&s, &input, ins + gap, &weights);
+    for (i, y) in wanted.iter_mut().enumerate() {
+        *y += bias[i % outs] as f64;
+        *y += if add_last == Some(false) { add[i] as f64 } else { 0.0 };
+        *y = act(function, *y);
+        *y += if add_last == Some(true) { add[i] as f64 } else { 0.0 };
+    }
+    let bits = |x: &[f32]| x.iter().map(|x| (x.to_bits() >> 16) as u16).collect::<Vec<_>>();
+    let (input, add) = (bits(&input), bits(&add));
+    let epilogue = TypedEpilogue {
+        bias: Some(&bias),
+        add: add_last.map(|_| Addend::Bf16(&add, outs)),
+        add_last: add_last.unwrap_or(false),
+        act: function,
+        ..TypedEpilogue::default()
+    };
+    for isa in Isa::tested() {
+        for threads in [1, 3] {
+            let pool = Pool::new(PoolOptions::threads(threads));
+            let kernel = WinogradPairs::new(isa, threads, s);
+            let scratch = Scratch::new(threads, kernel.scratch_floats()).unwrap();
+            let mut packed = vec![0.0; kernel.packed_floats()];
+            kernel.pack(None, &weights, &mut packed);
+            let exec = Exec::new(&pool, isa, &scratch);
+            let what = format!("{isa:?} {threads} {s:?}");
+            let kept = |out: &[f32]| -> Vec<f32> {
+                assert!(
+                    out.chunks_exact(outs + gap).all(|p| p[outs..].iter().all(|x| x.is_nan())),
+                    "a gap was written to"
+                );
+                out.chunks_exact(outs + gap).flat_map(|p| p[..outs].to_vec()).collect()
+            };
+            if to_bf16 {
+                let mut out = vec![u16::MAX; pixels * (outs + gap)];
+                let to = TypedOut::Bf16(&mut out);
+                kernel.run(&exec, &input, ins + gap, &packed, to, outs + gap, &epilogue);
+                let floats: Vec<f32> = out.iter().map(|b| f32::from_bits(u32::from(*b) << 16)).collect();
+                close(&kept(&floats), &wanted, 4e-3, &what);
+            } else {
+                let mut out = vec![f32::NAN; pixels * (outs + gap)];
+                kernel.run(&exec, &input, ins + gap, &packed, TypedOut::F32(&mut out), outs + gap, &epilogue);
+                close(&kept(&out), &wanted, 1e-5, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn pairs_of_all_sizes_agree_with_plain_loops() {
+    for size in [[1, 1], [2, 2], [7, 7], [5, 14], [13, 9], [16, 33], [2, 3]] {
+        for (ins, outs) in [(16, 32), (2, 5), (18, 49), (40, 16), (6, 1)] {
+            check_pairs(shape(1, size, ins, outs, [1, 1]), Act::Relu, None, false);
+        }
+    }
+}
+
+#[test]
+fn pads_of_pairs_may_differ_and_be_wide() {
+    for pads in [[0, 0], [0, 1], [2, 0], [3, 2]] {
+        check_pairs(shape(2, [6, 7], 8, 20, pads), Act::None, None, true);
+    }
+}
+
+#[test]
+fn many_tiles_of_pairs_are_done_in_blocks() {
+    check_pairs(shape(2, [40, 41], 64, 33, [1, 1]), Act::None, None, true);
+    check_pairs(shape(1, [8, 8], 512, 64, [1, 1]), Act::None, None, false);
+}
+
+#[test]
+fn functions_and_sums_of_pairs_come_in_their_order() {
+    for function in [Act::Relu, Act::HSwish, Act::Sigmoid] {
+        for add_last in [None, Some(false), Some(true)] {
+            check_pairs(shape(1, [9, 10], 12, 70, [1, 1]), function, add_last, false);
+            check_pairs(shape(1, [9, 10], 12, 70, [1, 1]), function, add_last, true);
+        }
+    }
+}
+
+#[test]
+fn tiles_of_pairs_lose_little() {
+    let s = shape(1, [16, 16], 64, 32, [1, 1]);
+    let mut random = Random::new(5);
+    let input: Vec<f32> = random.floats(256 * 64).iter().map(|x| f32::from_bits(x.to_bits() & 0xffff_0000)).collect();
+    let weights = random.floats(32 * 64 * 9);
+    let wanted = direct(&s, &input, 64, &weights);
+    let kernel = WinogradPairs::new(Isa::best(), 1, s);
+    let (pool, scratch) = (Pool::new(PoolOptions::threads(1)), Scratch::new(1, kernel.scratch_floats()).unwrap());
+    let (mut packed, mut out) = (vec![0.0; kernel.packed_floats()], vec![0.0; 256 * 32]);
+    kernel.pack(None, &weights, &mut packed);
+    let bits: Vec<u16> = input.iter().map(|x| (x.to_bits() >> 16) as u16).collect();
+    let exec = Exec::new(&pool, Isa::best(), &scratch);
+    kernel.run(&exec, &bits, 64, &packed, TypedOut::F32(&mut out), 32, &TypedEpilogue::default());
+    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
+    let error = norm(&mut out.iter().zip(&wanted).map(|(x, y)| f64::from(*x) - y)) / norm(&mut wanted.iter().copied());
+    assert!(error < 5e-3, "{error}");
+}
+
+#[test]
+fn pairs_are_chosen_where_they_save_multiplications() {
+    let chosen = |size: usize, ins: usize, outs: usize| {
+        winograd::worthwhile_in_pairs(Isa::Scalar, &shape(1, [size, size], ins, outs, [1, 1]), 2, &AMD)
+    };
+    assert!(chosen(56, 64, 64) && chosen(28, 128, 128) && chosen(14, 256, 256) && chosen(27, 32, 128));
+    assert!(!chosen(160, 16, 16) && !chosen(112, 2, 32) && !chosen(3, 512, 512));
+    let shape = shape(1, [56, 56], 64, 64, [1, 1]);
+    assert!(!winograd::worthwhile_in_pairs(Isa::TileTwin, &shape, 2, &AMD), "tile registers are faster than that");
 }

@@ -120,7 +120,7 @@ pub(crate) fn dequantizes_weights(model: &Model, id: NodeId) -> bool {
 // Whether the value is a constant, or will be when folding comes to it: scales of channels are put into shape first.
 fn will_be_stored(model: &Model, v: Value, depth: usize) -> bool {
     let op = model.node(v.node).op();
-    let shaped = op.is::<Convert>() || op.is::<Reshape>() || op.is::<Unsqueeze>();
+    let shaped = op.is::<Convert>() || op.is::<Reshape>() || op.is::<Transpose>() || op.is::<Unsqueeze>();
     op.is::<Constant>()
         || (shaped && depth > 0 && model.node(v.node).inputs().iter().all(|v| will_be_stored(model, *v, depth - 1)))
 }

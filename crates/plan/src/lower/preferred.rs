@@ -8,18 +8,21 @@ pub(super) fn find(draft: &mut Draft, fusing: &dyn Fusing) {
     for u in (0..draft.units.len()).rev() {
         let unit = &draft.units[u];
         let known = |list: &[usize]| list.iter().map(|&v| draft.values[v].known()).collect::<Vec<_>>();
-        let model = model_precision(&known(&unit.inputs), &known(&unit.outputs));
+        let inputs = known(&unit.inputs);
+        let model = model_precision(&inputs, &known(&unit.outputs));
         let own = unit.precision;
         let wanted = match own.is_float() && model.is_float() && own.bits() < model.bits() {
             true => Some(own),
-            false if fusing.passes_on(&*unit.op, unit.group) => draft.values[unit.outputs[0]].preferred,
+            false if fusing.passes_on(&*unit.op, &inputs, unit.group) => draft.values[unit.outputs[0]].preferred,
             false => None,
         };
         // Integers times numbers on a grid stay integers.
         let value = |i: usize| unit.inputs.get(i).map(|&v| &draft.values[v]);
         let quantized = value(0).is_some_and(|v| v.grid.is_some()) && value(1).is_some_and(|v| v.integers.is_some());
         let Some(wanted) = wanted.filter(|_| !quantized) else { continue };
-        for v in unit.inputs.clone() {
+        let op = unit.op.clone();
+        let read = |(i, v): (usize, &usize)| fusing.reads_narrow(&*op, i).then_some(*v);
+        for v in unit.inputs.iter().enumerate().filter_map(read).collect::<Vec<_>>() {
             let value = &mut draft.values[v];
             if value.ty == model && value.constant.is_none() && value.input.is_none() && value.grid.is_none() {
                 value.preferred = Some(wanted);

@@ -533,7 +533,12 @@ impl<B: Backend> Walk<'_, B> {
     }
 
     fn convert(&mut self, v: usize, shape: &[usize], to: ElementType) -> Result<usize> {
-        let Chosen { ty, layout, grid, .. } = self.out.values[v];
+        let Chosen { ty, model_ty, layout, grid, .. } = self.out.values[v];
+        // Steps of a grid are the numbers of the model before they are those of a third type.
+        if grid.is_some() && ty != model_ty && to != model_ty {
+            let numbers = self.convert(v, shape, model_ty)?;
+            return self.convert(numbers, shape, to);
+        }
         let step = self.backend.convert(layout.elements(shape), ty, to, grid)?;
         Ok(self.copied(v, Convert::INFO.name, step, layout, to))
     }
