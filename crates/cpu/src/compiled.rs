@@ -1,7 +1,7 @@
 //! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
 
 use crate::backend::Cpu;
-use crate::properties::{PRECISION, Settings, TABLE, check, metric, precision};
+use crate::properties::{GROUP, PRECISION, Settings, TABLE, check, metric, precision, rounded_group};
 use crate::request::Request;
 use crate::threads::Streams;
 use crate::weights::Weights;
@@ -85,6 +85,7 @@ impl Compiled {
             strict_f32: settings.strict_f32,
             flush_denormals: settings.flush_denormals,
             bf16: settings.bf16,
+            rounded_group: settings.rounded_group,
         };
         let planner = Arc::new(Planner::new(model, backend));
         let mut compiled = Compiled { planner, inputs, outputs, settings, streams, properties: properties.clone() };
@@ -159,6 +160,7 @@ impl CompiledModel for Compiled {
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
             PRECISION if self.properties.get(name).is_none() => Ok(precision(&self.properties).into()),
+            GROUP if self.properties.get(name).is_none() => Ok(rounded_group(&self.properties)),
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
             "INFERENCE_NUM_THREADS" if self.properties.get(name).is_none() => {
                 Ok((self.settings.streams * self.settings.threads_each).to_string())

@@ -35,7 +35,7 @@ mod neon;
 mod sse2;
 
 pub(crate) use dispatch::{Entry, Kernel, dispatch, entry, run};
-pub(crate) use number::Number;
+pub(crate) use number::{Number, Readable};
 pub(crate) use unroll::unroll;
 
 use crate::cast::{Brain, brain_to_f32, f32_to_brain};
