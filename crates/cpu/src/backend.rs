@@ -36,6 +36,8 @@ pub(crate) struct Cpu {
     pub(crate) flush_denormals: bool,
     /// Whether products and convolutions of floats are computed in bf16.
     pub(crate) bf16: bool,
+    /// Numbers of a row that are rounded together beside compressed weights; 0 where none are.
+    pub(crate) rounded_group: usize,
 }
 
 /// What builders share while a plan is made.
@@ -44,6 +46,7 @@ pub(crate) struct BuildCx {
     pub(crate) isa: Isa,
     pub(crate) threads: usize,
     pub(crate) strict_f32: bool,
+    pub(crate) rounded_group: usize,
     pub(crate) weights: Arc<Weights>,
     pub(crate) packers: Packers,
 }
@@ -137,6 +140,7 @@ impl Backend for Cpu {
             isa: Isa::best(),
             threads: self.threads,
             strict_f32: self.strict_f32,
+            rounded_group: self.rounded_group,
             weights: self.weights.clone(),
             packers: Packers::new(self.threads),
         }

@@ -2,7 +2,7 @@
 //! where they lie when the file is mapped.
 
 use crate::compiled::Compiled;
-use crate::properties::{MODE, PRECISION, precision};
+use crate::properties::{GROUP, MODE, PRECISION, precision, rounded_group};
 use crate::weights::{Exported, Weights};
 use carafe_device::{BlobHeader, Kernel, Port, Properties, read_blob, use_kernels, write_blob};
 use carafe_graph::{Error, Notes, Registry, Result};
@@ -33,6 +33,7 @@ pub(crate) fn export(compiled: &Compiled, to: &mut dyn Write) -> Result<()> {
         put(&mut payload, bytes.bytes());
     }
     put(&mut payload, precision(&compiled.properties).as_bytes());
+    put(&mut payload, rounded_group(&compiled.properties).as_bytes());
     write_blob(&BlobHeader { device: crate::NAME.into(), version: VERSION.into() }, &payload, to)
 }
 
@@ -103,10 +104,16 @@ pub(crate) fn import(
             found.push(Exported { form, constants: parts.collect(), bytes });
         }
     }
-    // The type it was compiled for, unless the import says otherwise.
-    let stored = reader.text()?;
+    // The types it was compiled for, unless the import says otherwise.
+    let (stored, group) = (reader.text()?, reader.text()?);
     let said = [PRECISION, MODE].iter().any(|name| properties.get(name).is_some());
-    let properties = if said { properties.clone() } else { properties.clone().with(PRECISION, stored) };
+    let mut properties = properties.clone();
+    if !said {
+        properties.set(PRECISION, &stored);
+    }
+    if !said && properties.get(GROUP).is_none() {
+        properties.set(GROUP, &group);
+    }
     crate::properties::check(&properties)?;
     use_kernels(&mut model, crate::NAME, crate::LAYOUTS, kernels, &mut Notes::default())?;
     let weights = Weights::with(&model, found);

@@ -1,7 +1,7 @@
 //! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
 
 use crate::backend::Cpu;
-use crate::properties::{PRECISION, Settings, TABLE, check, metric, precision, tell_precision};
+use crate::properties::{GROUP, PRECISION, Settings, TABLE, check, metric, precision, rounded_group, tell_precision};
 use crate::request::Request;
 use crate::threads::Streams;
 use crate::weights::Weights;
@@ -86,6 +86,7 @@ impl Compiled {
             strict_f32: settings.strict_f32,
             flush_denormals: settings.flush_denormals,
             bf16: settings.bf16,
+            rounded_group: settings.rounded_group,
         };
         let planner = Arc::new(Planner::new(model, backend));
         let mut compiled = Compiled { planner, inputs, outputs, settings, streams, properties: properties.clone() };
@@ -161,6 +162,7 @@ impl CompiledModel for Compiled {
             // What was asked for, or else what came of it.
             // What runs, which may be another type than was asked for.
             PRECISION => Ok(precision(&self.properties).into()),
+            GROUP if self.properties.get(name).is_none() => Ok(rounded_group(&self.properties)),
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
             "INFERENCE_NUM_THREADS" if self.properties.get(name).is_none() => {
                 Ok((self.settings.streams * self.settings.threads_each).to_string())

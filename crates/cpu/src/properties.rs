@@ -13,6 +13,10 @@ const HINTS: PropertyKind = PropertyKind::Enum(&["LATENCY", "THROUGHPUT", "CUMUL
 /// Names of those that decide over the types of numbers.
 pub(crate) const PRECISION: &str = "INFERENCE_PRECISION_HINT";
 pub(crate) const MODE: &str = "EXECUTION_MODE_HINT";
+/// How many numbers of a row share a scale where rows are rounded while a product with compressed weights runs.
+pub(crate) const GROUP: &str = "DYNAMIC_QUANTIZATION_GROUP_SIZE";
+/// As many as OpenVINO takes.
+const USUAL_GROUP: &str = "32";
 
 /// What can be set and read. The default precision is that of the machine.
 pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
@@ -53,6 +57,13 @@ pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
             PropertyKind::Enum(&["PERFORMANCE", "ACCURACY"]),
             "PERFORMANCE",
             "ACCURACY keeps the types of the model and leaves out convolution by Winograd's method.",
+        ),
+        writable(
+            GROUP,
+            PropertyKind::Int { min: 0, max: i64::MAX },
+            fast_group(),
+            "Numbers of a row that share a scale where the data of products with compressed weights is rounded to 8 bits; 0 \
+         computes with floats, as do the mode ACCURACY and the precision f32 where they are asked for and this is not.",
         ),
         writable(
             "CPU_DENORMALS_OPTIMIZATION",
@@ -113,6 +124,8 @@ pub(crate) struct Settings {
     pub(crate) flush_denormals: bool,
     /// Whether products and convolutions of floats are computed in bf16.
     pub(crate) bf16: bool,
+    /// Numbers of a row that are rounded together beside compressed weights; 0 where none are.
+    pub(crate) rounded_group: usize,
 }
 
 impl Settings {
@@ -153,6 +166,7 @@ impl Settings {
             strict_f32: text(MODE) == "ACCURACY",
             flush_denormals: properties.is_on(&TABLE, "CPU_DENORMALS_OPTIMIZATION"),
             bf16: precision(properties) == "bf16",
+            rounded_group: rounded_group(properties).parse().unwrap_or(0),
         })
     }
 }
@@ -169,6 +183,23 @@ impl Settings {
 // The type that is multiplied fastest.
 fn fast_precision() -> &'static str {
     if Numbers::Bf16.is_fast(Isa::best()) { "bf16" } else { "f32" }
+}
+
+// Where integers are multiplied faster than floats.
+fn fast_group() -> &'static str {
+    if Numbers::U8I8.is_fast(Isa::best()) { USUAL_GROUP } else { "0" }
+}
+
+/// What DYNAMIC_QUANTIZATION_GROUP_SIZE comes to: who asks for exact floats and not for groups gets none.
+pub(crate) fn rounded_group(properties: &Properties) -> String {
+    let mode = properties.or_default(&TABLE, MODE).unwrap_or_default();
+    let asked = properties.get(PRECISION).unwrap_or_default().trim().to_ascii_lowercase();
+    let exact = mode.trim().eq_ignore_ascii_case("ACCURACY") || matches!(asked.as_str(), "f32" | "fp32");
+    match properties.get(GROUP) {
+        Some(given) => given.trim().to_string(),
+        None if exact => "0".into(),
+        None => fast_group().into(),
+    }
 }
 
 /// What INFERENCE_PRECISION_HINT comes to: an explicit type wins over the mode, and one without instructions counts as none.

@@ -1,9 +1,10 @@
 //! Resizing of channels-last images by tables: every output pixel of an axis is a weighted sum of some input pixels. One
 //! tap of weight 1 on every axis copies whole pixels; else axes are blended one after the other, row by row.
 
-use crate::simd::{Entry, Kernel, Simd, entry, unroll};
+use crate::simd::{Entry, Kernel, Readable, Simd, entry, unroll};
 use crate::split::Split;
 use crate::{Exec, Isa, SharedMut};
+use std::marker::PhantomData;
 
 /// Where the pixels of one axis come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,13 +47,15 @@ pub struct Resize {
     from: [usize; 3],
     axes: [ResizeAxis; 3],
     copies: bool,
-    kernel: BlendFn,
+    kernel: BlendFn<f32>,
+    /// Over bytes.
+    bytes: BlendFn<u8>,
 }
 
 #[derive(Clone)]
-struct BlendFn(Entry<Sums>);
+struct BlendFn<T: 'static>(Entry<Sums<T>>);
 
-impl std::fmt::Debug for BlendFn {
+impl<T> std::fmt::Debug for BlendFn<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("BlendFn")
     }
@@ -67,7 +70,8 @@ impl Resize {
             assert!(axis.index.iter().all(|i| (*i as usize) < from), "a position outside of {from} pixels");
         }
         let copies = axes.iter().all(ResizeAxis::copies);
-        Resize { batch, channels, from, axes, copies, kernel: BlendFn(entry::<Blend, _>(isa)) }
+        let (kernel, bytes) = (BlendFn(entry::<Blend<f32>, _>(isa)), BlendFn(entry::<Blend<u8>, _>(isa)));
+        Resize { batch, channels, from, axes, copies, kernel, bytes }
     }
 
     /// Size of the output.
@@ -85,44 +89,78 @@ impl Resize {
         self.axes[0].copies() && self.axes[1].copies()
     }
 
+    /// Whether whole pixels are copied.
+    pub fn copies(&self) -> bool {
+        self.copies
+    }
+
     /// `in_stride` and `out_stride` are floats from pixel to pixel.
     pub fn run(&self, exec: &Exec<'_>, input: &[f32], in_stride: usize, out: &mut [f32], out_stride: usize) {
-        let [depth, height, width] = self.out_spatial();
-        let (channels, rows) = (self.channels, self.batch * depth * height);
-        let in_pixels = self.batch * self.from.iter().product::<usize>();
+        let out = SharedMut::new(out);
+        let job = Job { this: self, kernel: &self.kernel, input, in_stride, line: PLAIN, out, out_stride };
+        job.run(exec, |rows| job.copies(rows));
+    }
+
+    /// Blends bytes that stand for `(x - zero) * scale`. Weights of a pixel make one, and not all pixels are copies.
+    pub fn run_bytes(
+        &self,
+        exec: &Exec<'_>,
+        (input, in_stride): (&[u8], usize),
+        (scale, zero): (f32, u8),
+        (out, out_stride): (&mut [f32], usize),
+    ) {
+        assert!(!self.copies, "bytes that are copied stay bytes");
+        let line = (scale, -f32::from(zero) * scale);
+        let out = SharedMut::new(out);
+        let job = Job { this: self, kernel: &self.bytes, input, in_stride, line, out, out_stride };
+        job.run(exec, |_| ());
+    }
+}
+
+/// The line of numbers that are what they are.
+const PLAIN: (f32, f32) = (1.0, 0.0);
+
+/// One run.
+struct Job<'a, T: 'static> {
+    this: &'a Resize,
+    kernel: &'a BlendFn<T>,
+    input: &'a [T],
+    in_stride: usize,
+    /// What sums are multiplied with, and what is added then.
+    line: (f32, f32),
+    out: SharedMut<'a, f32>,
+    out_stride: usize,
+}
+
+impl<T: Readable> Job<'_, T> {
+    // All rows, where pixels are copied by `copy`.
+    fn run(&self, exec: &Exec<'_>, copy: impl Fn(std::ops::Range<usize>) + Sync) {
+        let (this, in_stride, out_stride) = (self.this, self.in_stride, self.out_stride);
+        let [depth, height, width] = this.out_spatial();
+        let (channels, rows) = (this.channels, this.batch * depth * height);
+        let in_pixels = this.batch * this.from.iter().product::<usize>();
         if rows * width == 0 || channels == 0 {
             return;
         }
         assert!(
             in_stride >= channels && out_stride >= channels,
-            "pixels of {in_stride} and {out_stride} floats overlap"
+            "pixels of {in_stride} and {out_stride} numbers overlap"
         );
-        assert!(input.len() >= (in_pixels - 1) * in_stride + channels, "{} floats for {in_pixels} pixels", input.len());
-        assert!(out.len() >= (rows * width - 1) * out_stride + channels, "{} floats of output", out.len());
-        let taps: usize = self.axes.iter().map(|a| a.taps).sum();
+        let len = self.input.len();
+        assert!(len >= (in_pixels - 1) * in_stride + channels, "{len} numbers for {in_pixels} pixels");
+        assert!(self.out.len() >= (rows * width - 1) * out_stride + channels, "{} floats of output", self.out.len());
+        let taps: usize = this.axes.iter().map(|a| a.taps).sum();
         let split = Split::new(rows, rows * width * channels * taps, exec.threads());
-        let job = Job { this: self, input, in_stride, out: SharedMut::new(out), out_stride };
         exec.each(split.chunks(), |chunk, thread| {
             let rows = split.range(chunk);
-            if self.copies {
-                job.copies(rows);
+            if this.copies {
+                copy(rows);
             } else {
-                job.blends(rows, &mut exec.scratch.of(thread));
+                self.blends(rows, &mut exec.scratch.of(thread));
             }
         });
     }
-}
 
-/// One run.
-struct Job<'a> {
-    this: &'a Resize,
-    input: &'a [f32],
-    in_stride: usize,
-    out: SharedMut<'a, f32>,
-    out_stride: usize,
-}
-
-impl Job<'_> {
     /// Batch, depth and height of an output row.
     fn position(&self, row: usize) -> [usize; 3] {
         let [depth, height, _] = self.this.out_spatial();
@@ -135,6 +173,71 @@ impl Job<'_> {
         ((batch * depth + z as usize) * height + y as usize) * width * self.in_stride
     }
 
+    fn blends(&self, rows: std::ops::Range<usize>, scratch: &mut [f32]) {
+        let (this, channels) = (self.this, self.this.channels);
+        let (factor, plus) = self.line;
+        let [depth, height, across] = &this.axes;
+        let width = across.len();
+        for row in rows {
+            let [batch, z, y] = self.position(row);
+            let out = self.out.as_ptr().wrapping_add(row * width * self.out_stride);
+            let (zs, ys) = (z * depth.taps..(z + 1) * depth.taps, y * height.taps..(y + 1) * height.taps);
+            let across_of = Sums {
+                input: std::ptr::null::<T>(),
+                step: 0,
+                index: across.index.as_ptr(),
+                weight: across.weight.as_ptr(),
+                taps: across.taps,
+                factor,
+                plus,
+                out,
+                floats: channels,
+                more: false,
+                columns: width,
+                in_step: 0,
+                out_step: self.out_stride,
+                table_step: across.taps,
+            };
+            if this.one_line() {
+                let line = self.line(batch, depth.index[zs.start], height.index[ys.start]);
+                let sums = Sums { input: self.input[line..].as_ptr(), step: self.in_stride, ..across_of };
+                // SAFETY: positions were checked when the axis was given, lengths at the door; the output row is of this thread
+                // alone.
+                unsafe { self.kernel.0(&sums) };
+                continue;
+            }
+            // Rows that make this one, blended over their whole width.
+            let mixed = &mut scratch[..this.from[2] * channels];
+            let flat = self.in_stride == channels;
+            let (columns, floats) = if flat { (1, mixed.len()) } else { (this.from[2], channels) };
+            for i in zs.clone() {
+                let sums = Sums {
+                    input: self.input[self.line(batch, depth.index[i], 0)..].as_ptr(),
+                    step: this.from[2] * self.in_stride,
+                    index: height.index[ys.clone()].as_ptr(),
+                    weight: height.weight[ys.clone()].as_ptr(),
+                    taps: height.taps,
+                    factor: depth.weight[i],
+                    plus: 0.0,
+                    out: mixed.as_mut_ptr(),
+                    floats,
+                    more: i > zs.start,
+                    columns,
+                    in_step: self.in_stride,
+                    out_step: channels,
+                    table_step: 0,
+                };
+                // SAFETY: as above.
+                unsafe { self.kernel.0(&sums) };
+            }
+            let sums = across_of.over(mixed.as_ptr(), channels);
+            // SAFETY: as above.
+            unsafe { this.kernel.0(&sums) };
+        }
+    }
+}
+
+impl Job<'_, f32> {
     fn copies(&self, rows: std::ops::Range<usize>) {
         let (this, width, channels) = (self.this, self.this.axes[2].len(), self.this.channels);
         let whole = self.out_stride == channels;
@@ -161,76 +264,21 @@ impl Job<'_> {
             before = Some((line, start));
         }
     }
-
-    fn blends(&self, rows: std::ops::Range<usize>, scratch: &mut [f32]) {
-        let (this, channels) = (self.this, self.this.channels);
-        let [depth, height, across] = &this.axes;
-        let width = across.len();
-        for row in rows {
-            let [batch, z, y] = self.position(row);
-            let out = self.out.as_ptr().wrapping_add(row * width * self.out_stride);
-            let (zs, ys) = (z * depth.taps..(z + 1) * depth.taps, y * height.taps..(y + 1) * height.taps);
-            let (line, step) = if this.one_line() {
-                let line = self.line(batch, depth.index[zs.start], height.index[ys.start]);
-                (self.input[line..].as_ptr(), self.in_stride)
-            } else {
-                // Rows that make this one, blended over their whole width.
-                let mixed = &mut scratch[..this.from[2] * channels];
-                let flat = self.in_stride == channels;
-                let (columns, floats) = if flat { (1, mixed.len()) } else { (this.from[2], channels) };
-                for i in zs.clone() {
-                    let sums = Sums {
-                        input: self.input[self.line(batch, depth.index[i], 0)..].as_ptr(),
-                        step: this.from[2] * self.in_stride,
-                        index: height.index[ys.clone()].as_ptr(),
-                        weight: height.weight[ys.clone()].as_ptr(),
-                        taps: height.taps,
-                        factor: depth.weight[i],
-                        out: mixed.as_mut_ptr(),
-                        floats,
-                        more: i > zs.start,
-                        columns,
-                        in_step: self.in_stride,
-                        out_step: channels,
-                        table_step: 0,
-                    };
-                    // SAFETY: positions were checked when the axis was given, lengths at the door.
-                    unsafe { this.kernel.0(&sums) };
-                }
-                (mixed.as_ptr(), channels)
-            };
-            let sums = Sums {
-                input: line,
-                step,
-                index: across.index.as_ptr(),
-                weight: across.weight.as_ptr(),
-                taps: across.taps,
-                factor: 1.0,
-                out,
-                floats: channels,
-                more: false,
-                columns: width,
-                in_step: 0,
-                out_step: self.out_stride,
-                table_step: across.taps,
-            };
-            // SAFETY: as above; the output row is of this thread alone.
-            unsafe { this.kernel.0(&sums) };
-        }
-    }
 }
 
-/// Weighted sums of runs of floats.
+/// Weighted sums of runs of numbers.
 #[derive(Clone, Copy)]
-struct Sums {
-    input: *const f32,
-    /// Floats from position to position.
+struct Sums<T> {
+    input: *const T,
+    /// Numbers from position to position.
     step: usize,
     index: *const u32,
     weight: *const f32,
     taps: usize,
     /// All weights are multiplied by it.
     factor: f32,
+    /// What sums begin with.
+    plus: f32,
     out: *mut f32,
     floats: usize,
     /// Added to what is there.
@@ -242,13 +290,38 @@ struct Sums {
     table_step: usize,
 }
 
-struct Blend;
+impl<T> Sums<T> {
+    // The same of other numbers.
+    fn over<U>(self, input: *const U, step: usize) -> Sums<U> {
+        let Sums {
+            index, weight, taps, factor, plus, out, floats, more, columns, in_step, out_step, table_step, ..
+        } = self;
+        Sums {
+            input,
+            step,
+            index,
+            weight,
+            taps,
+            factor,
+            plus,
+            out,
+            floats,
+            more,
+            columns,
+            in_step,
+            out_step,
+            table_step,
+        }
+    }
+}
 
-impl Kernel for Blend {
-    type Args<'a> = &'a Sums;
+struct Blend<T>(PhantomData<T>);
+
+impl<T: Readable> Kernel for Blend<T> {
+    type Args<'a> = &'a Sums<T>;
     type Out = ();
     #[inline(always)]
-    unsafe fn run<L: Simd>(sums: &Sums) {
+    unsafe fn run<L: Simd>(sums: &Sums<T>) {
         let mut s = *sums;
         for _ in 0..s.columns {
             let mut at = 0;
@@ -256,15 +329,15 @@ impl Kernel for Blend {
             unsafe {
                 let all = L::first(L::N);
                 while at + 4 * L::N <= s.floats {
-                    sum::<L, 4, false>(&s, at, all);
+                    sum::<L, T, 4, false>(&s, at, (all, L::N));
                     at += 4 * L::N;
                 }
                 while at + L::N <= s.floats {
-                    sum::<L, 1, false>(&s, at, all);
+                    sum::<L, T, 1, false>(&s, at, (all, L::N));
                     at += L::N;
                 }
                 if at < s.floats {
-                    sum::<L, 1, true>(&s, at, L::first(s.floats - at));
+                    sum::<L, T, 1, true>(&s, at, (L::first(s.floats - at), s.floats - at));
                 }
             }
             s.input = s.input.wrapping_add(s.in_step);
@@ -276,10 +349,14 @@ impl Kernel for Blend {
 }
 
 #[inline(always)]
-unsafe fn sum<L: Simd, const V: usize, const TAIL: bool>(s: &Sums, at: usize, mask: L::Mask) {
+unsafe fn sum<L: Simd, T: Readable, const V: usize, const TAIL: bool>(
+    s: &Sums<T>,
+    at: usize,
+    (mask, n): (L::Mask, usize),
+) {
     // SAFETY: as the caller says.
     unsafe {
-        let mut acc = [L::splat(0.0); V];
+        let mut acc = [L::splat(s.plus); V];
         if s.more {
             unroll!(v < V, 4, {
                 let from = s.out.add(at + v * L::N);
@@ -290,7 +367,7 @@ unsafe fn sum<L: Simd, const V: usize, const TAIL: bool>(s: &Sums, at: usize, ma
             let from = s.input.add(*s.index.add(t) as usize * s.step + at);
             let weight = L::splat(*s.weight.add(t) * s.factor);
             unroll!(v < V, 4, {
-                let x = if TAIL { L::load_masked(from, mask) } else { L::load(from.add(v * L::N)) };
+                let x = if TAIL { T::load_first::<L>(from, mask, n) } else { T::load::<L>(from.add(v * L::N)) };
                 acc[v] = x.mul_add(weight, acc[v]);
             });
         }

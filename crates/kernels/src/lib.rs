@@ -57,7 +57,10 @@ pub use embedding_compressed::CompressedRows;
 pub use epilogue::{Act, Addend, Epilogue, Finish, Quantizer, RoundTrip, Tile, TypedEpilogue, TypedOut};
 pub use exec::{Exec, Scratch};
 pub use fold::Fold;
-pub use gemm::{BatchMatMul, Codes, CompressedGemm, Compression, Gemm, LONGEST_INTEGER_SUM, Numbers, Operand, Stored};
+pub use gemm::{
+    BatchMatMul, BytesMatMul, Codes, CompressedGemm, Compression, Gemm, LONGEST_INTEGER_SUM, Numbers, Operand,
+    RoundedGemm, Stored,
+};
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
 #[cfg(target_arch = "aarch64")]

@@ -1,21 +1,7 @@
 //! The command as a user types it, on the demo model.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn repo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn carafe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_carafe")).args(args).current_dir(repo()).output().unwrap()
-}
-
-fn ok(args: &[&str]) -> String {
-    let done = carafe(args);
-    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8(done.stdout).unwrap()
-}
+use crate::common::{MODEL, carafe, folder, ok, repo};
+use std::process::Command;
 
 /// Exit code and message of a command that must fail.
 fn fails(args: &[&str]) -> (i32, String) {
@@ -23,15 +9,6 @@ fn fails(args: &[&str]) -> (i32, String) {
     assert!(!done.status.success(), "{args:?} succeeded");
     (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
 }
-
-fn folder(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&dir);
-    std::fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-const MODEL: &str = "demo/digits/digits.xml";
 
 #[test]
 fn every_sample_image_is_classified_right() {

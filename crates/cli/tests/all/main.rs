@@ -3,6 +3,7 @@
 mod cache;
 mod caffe;
 mod commands;
+mod common;
 mod convert_options;
 mod crash;
 mod explain;

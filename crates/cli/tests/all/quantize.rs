@@ -1,16 +1,8 @@
 //! `carafe quantize` and `carafe compress-weights` as a user types them, on the demo model.
 
+use crate::common::{MODEL, carafe, folder, repo};
 use carafe::{ElementType, Properties, Tensor};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn repo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn carafe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_carafe")).args(args).current_dir(repo()).output().unwrap()
-}
+use std::path::Path;
 
 fn ok(args: &[&str]) -> String {
     let done = carafe(args);
@@ -28,15 +20,6 @@ fn fails(args: &[&str], output: &Path) -> (i32, String) {
     assert!(!output.exists() && !output.with_extension("bin").exists(), "{args:?} left a file");
     (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
 }
-
-fn folder(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&dir);
-    std::fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-const MODEL: &str = "demo/digits/digits.xml";
 
 fn write_npz(path: &Path, arrays: &[(&str, Tensor)]) -> String {
     let arrays: Vec<(String, Tensor)> = arrays.iter().map(|(n, t)| (n.to_string(), t.clone())).collect();

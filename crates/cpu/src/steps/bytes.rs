@@ -1,13 +1,16 @@
-//! Elementwise work and means of numbers that are stored as bytes: floats while they are near, bytes in memory. A function of one
+//! Elementwise work, means and products of numbers that are stored as bytes: floats while they are near, bytes in memory. A function of one
 //! number on a grid is a table of 256 bytes.
 
 use super::elements::{aligned, common_layout, fits_channels_last, names, program};
+use super::epilogue::StepEpilogue;
+use super::matmul::{Places, end_of_two, places};
 use super::quantized::quantizer_of;
-use super::{Built, Cpu, Io, Port, Site, Step};
+use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::eltwise::{BytesElements, BytesInput, BytesOutput};
 use carafe_kernels::reduce::{MOST_PIXELS, mean_bytes};
-use carafe_kernels::{Numbers, Quantizer, map_bytes, map_bytes_in_place};
+use carafe_kernels::{BytesMatMul, LONGEST_INTEGER_SUM, Numbers, Quantizer, map_bytes, map_bytes_in_place};
+use carafe_ops::linear::MatMul;
 use carafe_ops::reduce::ReduceMean;
 use carafe_plan::{Form, Grid, Layout};
 use carafe_tensor::ElementType;
@@ -149,6 +152,54 @@ impl Step<Cpu> for ByteMean {
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         mean_bytes(io.exec, self.size, io.inputs[0], (self.grid.scale, self.grid.zero), out);
+        Ok(())
+    }
+}
+
+/// A product of two computed matrices.
+#[derive(Debug)]
+struct ByteProduct {
+    product: BytesMatMul,
+    columns: usize,
+    epilogue: StepEpilogue,
+}
+
+/// A product of two computed matrices on grids.
+pub(super) fn product(site: &Site<'_>) -> Option<Built> {
+    let op = site.op.get::<MatMul>().filter(|_| !site.group)?;
+    let [a, b] = site.inputs.get(..2)? else { return None };
+    let computed = |p: &Port| p.is_f32() && p.constant.is_none() && p.integers.is_none();
+    if !(computed(a) && computed(b) && site.outputs[0].is_f32() && Numbers::U8I8.is_fast(site.cx.isa)) {
+        return None;
+    }
+    let (of_a, of_b) = (a.grid?, b.grid?);
+    let Places { size, operands } = places(site, op, a, b)?;
+    if size[2] > LONGEST_INTEGER_SUM {
+        return None;
+    }
+    let mut reads = vec![(0, Layout::PLAIN), (1, Layout::PLAIN)];
+    let epilogue = end_of_two(site, &mut reads)?;
+    let typed = |(at, (i, layout)): (usize, (usize, Layout))| {
+        (i, if at < 2 { Form::typed(layout, ElementType::U8) } else { layout.into() })
+    };
+    let reads: Vec<(usize, Form)> = reads.into_iter().enumerate().map(typed).collect();
+    let product = BytesMatMul::new(site.cx.isa, size, operands, of_a.scale * of_b.scale, [of_a.zero, of_b.zero]);
+    let step = ByteProduct { product, columns: size[1], epilogue };
+    Some(Built::step(step, reads, Layout::PLAIN).with_precision(ElementType::I8))
+}
+
+impl Step<Cpu> for ByteProduct {
+    fn kernel(&self) -> String {
+        format!("batch_gemm{}", self.epilogue.name())
+    }
+    fn scratch_bytes(&self) -> usize {
+        floats(self.product.scratch_floats())
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        let (out, io) = io.take_output(0);
+        self.epilogue.with(&io, self.columns, |epilogue| {
+            self.product.run(io.exec, io.inputs[0], io.inputs[1], out, epilogue);
+        });
         Ok(())
     }
 }

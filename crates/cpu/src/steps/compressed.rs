@@ -6,7 +6,7 @@ use super::types::{indices, is_index};
 use super::{Built, Cpu, Io, Site, Step, floats};
 use crate::weights::Packed;
 use carafe_graph::Result;
-use carafe_kernels::{Codes, CompressedGemm, CompressedRows, Compression, Stored};
+use carafe_kernels::{Codes, CompressedGemm, CompressedRows, Compression, Numbers, RoundedGemm, Stored};
 use carafe_ops::indexing::Gather;
 use carafe_ops::linear::MatMul;
 use carafe_plan::{Compressed, Layout};
@@ -150,9 +150,54 @@ fn name_of(ty: ElementType, group: usize, k: usize) -> String {
     if group == k { ty.to_string() } else { format!("{ty}_g{group}") }
 }
 
+/// How data meets the codes.
+#[derive(Debug)]
+enum Gemm {
+    /// Codes become floats.
+    Floats(CompressedGemm),
+    /// Data is rounded in groups, and integers are multiplied.
+    Rounded(RoundedGemm),
+}
+
+impl Gemm {
+    fn of(site: &Site<'_>, n: usize, k: usize, compression: Compression) -> Option<Gemm> {
+        let each = site.cx.rounded_group.min(compression.group);
+        let rounded = RoundedGemm::new(site.cx.isa, n, k, compression, each);
+        match rounded.filter(|_| Numbers::U8I8.is_fast(site.cx.isa)) {
+            Some(gemm) => Some(Gemm::Rounded(gemm)),
+            None => CompressedGemm::new(site.cx.isa, n, k, compression).map(Gemm::Floats),
+        }
+    }
+    fn sizes(&self) -> [usize; 2] {
+        match self {
+            Gemm::Floats(g) => [g.k(), g.n()],
+            Gemm::Rounded(g) => [g.k(), g.n()],
+        }
+    }
+    fn group(&self) -> usize {
+        match self {
+            Gemm::Floats(g) => g.compression().group,
+            Gemm::Rounded(g) => g.compression().group,
+        }
+    }
+    fn packed_bytes(&self) -> usize {
+        match self {
+            Gemm::Floats(g) => g.packed_bytes(),
+            Gemm::Rounded(g) => g.packed_bytes(),
+        }
+    }
+    fn pack(&self, site: &Site<'_>, from: &Stored<'_>, to: &mut [u8]) {
+        let exec = site.cx.packers.exec();
+        match self {
+            Gemm::Floats(g) => g.pack(exec.as_ref(), from, to),
+            Gemm::Rounded(g) => g.pack(exec.as_ref(), from, to),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Product {
-    gemm: CompressedGemm,
+    gemm: Gemm,
     weights: Packed,
     rows: usize,
     ty: ElementType,
@@ -161,17 +206,23 @@ struct Product {
 
 impl Step<Cpu> for Product {
     fn kernel(&self) -> String {
-        let name = name_of(self.ty, self.gemm.compression().group, self.gemm.k());
+        let name = name_of(self.ty, self.gemm.group(), self.gemm.sizes()[0]);
         format!("gemm_{name}{}", self.epilogue.name())
     }
     fn scratch_bytes(&self) -> usize {
-        floats(self.gemm.scratch_floats(self.rows))
+        floats(match &self.gemm {
+            Gemm::Floats(g) => g.scratch_floats(self.rows),
+            Gemm::Rounded(g) => g.scratch_floats(self.rows),
+        })
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
-        let (k, n) = (self.gemm.k(), self.gemm.n());
-        let (out, io) = io.take_output(0);
-        self.epilogue.with(&io, n, |epilogue| {
-            self.gemm.run(io.exec, (self.rows, io.input(0), k), self.weights.bytes(), out, n, epilogue);
+        let [k, n] = self.gemm.sizes();
+        let (out, mut io) = io.take_output(0);
+        let rounded = std::mem::take(&mut io.workspace);
+        let (rows, weights) = ((self.rows, io.input(0), k), self.weights.bytes());
+        self.epilogue.with(&io, n, |epilogue| match &self.gemm {
+            Gemm::Floats(g) => g.run(io.exec, rows, weights, out, n, epilogue),
+            Gemm::Rounded(g) => g.run(io.exec, rows, weights, rounded, out, n, epilogue),
         });
         Ok(())
     }
@@ -189,8 +240,13 @@ fn product(site: &Site<'_>, op: &MatMul) -> Result<Option<Built>> {
         return Ok(None);
     }
     let Some(lines) = Lines::of(compressed, rows, op.transpose_b) else { return Ok(None) };
-    let Some(gemm) = CompressedGemm::new(site.cx.isa, n, k, lines.compression) else { return Ok(None) };
-    let form = format!("gemm_{}|{k}x{n}|{}", lines.compression.group, op.transpose_b);
+    let Some(gemm) = Gemm::of(site, n, k, lines.compression) else { return Ok(None) };
+    let rounded = match &gemm {
+        Gemm::Floats(_) => None,
+        Gemm::Rounded(g) => Some(g.rounded_bytes(a.len() / k)),
+    };
+    let order = if rounded.is_some() { "cells" } else { "rows" };
+    let form = format!("gemm_{}|{k}x{n}|{}|{order}", lines.compression.group, op.transpose_b);
     let weights = site.cx.packed(&form, &compressed.tensors(), gemm.packed_bytes(), |to: &mut [u8]| {
         let stored = Stored {
             bytes: &lines.bytes,
@@ -199,7 +255,7 @@ fn product(site: &Site<'_>, op: &MatMul) -> Result<Option<Built>> {
             scale: &|line, group| lines.scale(line, group),
             zero: &|line, group| lines.zero(line, group),
         };
-        gemm.pack(site.cx.packers.exec().as_ref(), &stored, to);
+        gemm.pack(site, &stored, to);
         compressed.data.release();
         Ok(())
     })?;
@@ -213,6 +269,9 @@ fn product(site: &Site<'_>, op: &MatMul) -> Result<Option<Built>> {
     let ty = compressed.data.element_type();
     let step = Product { gemm, weights, rows: a.len() / k, ty, epilogue: epilogue.unwrap_or_default() };
     let mut built = Built::step(step, reads, Layout::PLAIN);
+    if let Some(bytes) = rounded {
+        built = built.with_precision(ElementType::I8).with_workspace(bytes);
+    }
     built.taken = left;
     Ok(Some(built))
 }

@@ -113,6 +113,21 @@ impl Step<Cpu> for Batched {
 }
 
 fn of_two(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Option<Built> {
+    let Places { size, operands: (a, b, c) } = places(site, op, a, b)?;
+    let mut reads = vec![(0, Layout::PLAIN), (1, Layout::PLAIN)];
+    let epilogue = end_of_two(site, &mut reads)?;
+    let product = BatchMatMul::new(site.cx.isa, size, a, b, c, 1.0);
+    Some(Built::step(Batched { product, columns: size[1], epilogue }, reads, Layout::PLAIN))
+}
+
+/// Where the matrices of a product of two computed operands lie.
+pub(super) struct Places {
+    /// Rows and columns of the result, and how long a sum is.
+    pub(super) size: [usize; 3],
+    pub(super) operands: (Operand, Operand, Operand),
+}
+
+pub(super) fn places(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Option<Places> {
     if a.rank() < 2 || b.rank() < 2 {
         return None;
     }
@@ -147,15 +162,17 @@ fn of_two(site: &Site<'_>, op: &MatMul, a: &Port, b: &Port) -> Option<Built> {
         stride: out_steps[rank - 2].max(n),
         transposed: false,
     };
-    let mut reads = vec![(0, Layout::PLAIN), (1, Layout::PLAIN)];
-    let epilogue = match site.epilogue {
-        [] => StepEpilogue::default(),
+    Some(Places { size: [m, n, k], operands: (a, b, c) })
+}
+
+/// What follows a product of two computed operands.
+pub(super) fn end_of_two(site: &Site<'_>, reads: &mut Vec<(usize, Layout)>) -> Option<StepEpilogue> {
+    match site.epilogue {
+        [] => Some(StepEpilogue::default()),
         // What follows counts rows through the whole batch, one after another.
-        _ if site.out_order.is_some() => return None,
-        _ => StepEpilogue::of(site, rank - 1, Layout::PLAIN, &mut reads)?,
-    };
-    let product = BatchMatMul::new(site.cx.isa, [m, n, k], a, b, c, 1.0);
-    Some(Built::step(Batched { product, columns: n, epilogue }, reads, Layout::PLAIN))
+        _ if site.out_order.is_some() => None,
+        _ => StepEpilogue::of(site, site.outputs[0].rank() - 1, Layout::PLAIN, reads),
+    }
 }
 
 /// Where the matrices of an operand start, for each of the output's; a dimension of 1 is repeated.

@@ -20,7 +20,13 @@ use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.before.is_some() || site.reordered() {
+    if site.before.is_some() {
+        return Ok(None);
+    }
+    if let Some(built) = bytes::product(site) {
+        return Ok(Some(built));
+    }
+    if site.reordered() {
         return Ok(None);
     }
     if site.group {
@@ -151,7 +157,9 @@ fn convolution(site: &Site<'_>, grid: Grid, weights: &Integers) -> Result<Option
     let sums: Vec<i64> = data.chunks(each).map(|f| f.iter().map(|w| i64::from(*w)).sum()).collect();
     let (scale, bias) = columns(grid, &weights.scale.to_vec::<f32>()?, &sums);
     let port = &site.inputs[0];
-    let planar = shape.in_channels <= 4 && shape.groups == 1 && port.layout == Layout::PLAIN;
+    // Pixels of fewer than four bytes are no cells.
+    let whole_cells = port.layout != Layout::PLAIN && shape.in_channels.is_multiple_of(4);
+    let planar = shape.in_channels <= 4 && shape.groups == 1 && !whole_cells;
     let read = match planar {
         true => Form { layout: Layout::PLAIN, ty: is_bytes(port).then_some(ElementType::U8) },
         false => Form::typed(Layout::CHANNELS_LAST, ElementType::U8),

@@ -1,6 +1,7 @@
 //! Work on images besides convolution: pools, resizing, transposed convolution. All want the channels last.
 
 use super::epilogue::StepEpilogue;
+use super::leave::Stored;
 use super::types::is_index;
 use super::{Built, Cpu, Io, Site, Step, Work, floats};
 use crate::weights::{Packed, floats_of};
@@ -13,7 +14,7 @@ use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropD
 use carafe_ops::pooling as pool;
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{AxisPlan, Interpolate, Mode, plan_axis};
-use carafe_plan::{Form, Layout, Operand, RowStrides};
+use carafe_plan::{Grid, Layout, Operand, RowStrides};
 use carafe_tensor::ElementType;
 use std::sync::Arc;
 
@@ -59,8 +60,7 @@ struct PoolStep {
     /// Floats from pixel to pixel of the input and of the output.
     strides: [usize; 2],
     name: &'static str,
-    /// Numbers are bf16.
-    bf16: bool,
+    numbers: Stored,
 }
 
 impl Step<Cpu> for PoolStep {
@@ -79,12 +79,19 @@ impl Step<Cpu> for PoolStep {
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let [from, to] = self.strides;
-        if self.bf16 {
-            let (out, io) = io.take_output(0);
-            self.kernel.run_brains(io.exec, (io.input(0), from), (out, to));
-        } else {
-            let (out, io) = io.take_output(0);
-            self.kernel.run(io.exec, io.input(0), from, out, to);
+        match self.numbers {
+            Stored::F32 => {
+                let (out, io) = io.take_output(0);
+                self.kernel.run(io.exec, io.input(0), from, out, to);
+            }
+            Stored::Bf16 => {
+                let (out, io) = io.take_output(0);
+                self.kernel.run_brains(io.exec, (io.input(0), from), (out, to));
+            }
+            Stored::Bytes(grid) => {
+                let (out, io) = io.take_output(0);
+                self.kernel.run_bytes(io.exec, (io.inputs[0], from), (grid.scale, grid.zero), (out, to));
+            }
         }
         Ok(())
     }
@@ -173,28 +180,36 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
     };
     let (batch, channels) = (data[0], data[1]);
     let shape = PoolShape { batch, channels, in_spatial, out_spatial, kernel, stride, dilation, pad_begin };
-    let is_bytes = site.inputs[0].ty == ElementType::U8;
+    let is_u8 = site.inputs[0].ty == ElementType::U8;
     if site.wanted.iter().skip(1).any(|w| *w) {
-        return with_places(site, shape).filter(|_| !is_bytes);
+        return with_places(site, shape).filter(|_| !is_u8);
     }
-    if is_bytes {
-        // A window without a pixel would give the lowest number of the model's type.
-        let meets = |i: usize| {
-            let last = (out_spatial[i] - 1) * stride[i];
-            pad_begin[i] <= (kernel[i] - 1) * dilation[i] && last < in_spatial[i] + pad_begin[i]
-        };
+    // A window without a pixel would give the lowest number of the model's type, or a zero that is none of the grid's.
+    let meets = |i: usize| {
+        let last = (out_spatial[i] - 1) * stride[i];
+        pad_begin[i] <= (kernel[i] - 1) * dilation[i] && last < in_spatial[i] + pad_begin[i]
+    };
+    let all_meet = (0..3).all(meets);
+    if is_u8 {
         let step = BytesPoolStep { shape, strides: [channels; 2] };
-        return (0..3).all(meets).then(|| Built::step(step, vec![(0, LAST)], LAST));
+        return all_meet.then(|| Built::step(step, vec![(0, LAST)], LAST));
     }
     let kernel = SpatialPool::new(site.cx.isa, site.cx.threads, shape, kind);
     let name = if kind == PoolKind::Max { "pool_max" } else { "pool_mean" };
     // A mean is rounded only where its readers do.
     let rounds = kind == PoolKind::Max || site.outputs[0].preferred == Some(ElementType::Bf16);
-    let bf16 = site.inputs[0].stored == ElementType::Bf16 && rounds;
-    let form = if bf16 { Form::typed(LAST, ElementType::Bf16) } else { LAST.into() };
-    let step = PoolStep { kernel, channels, strides: [channels; 2], name, bf16 };
-    let built = Built::step(step, vec![(0, form)], form);
-    Some(if bf16 { built.with_precision(ElementType::Bf16) } else { built })
+    let numbers = match Stored::of(&site.inputs[0]) {
+        Stored::Bf16 if rounds => Stored::Bf16,
+        Stored::Bytes(grid) if kind == PoolKind::Mean && all_meet => Stored::Bytes(grid),
+        _ => Stored::F32,
+    };
+    let step = PoolStep { kernel, channels, strides: [channels; 2], name, numbers };
+    let read = numbers.form(LAST);
+    Some(match numbers {
+        Stored::F32 => Built::step(step, vec![(0, read)], LAST),
+        Stored::Bf16 => Built::step(step, vec![(0, read)], read).with_precision(ElementType::Bf16),
+        Stored::Bytes(_) => Built::step(step, vec![(0, read)], LAST).with_precision(ElementType::U8),
+    })
 }
 
 /// The largest number and its place, of planes.
@@ -239,6 +254,8 @@ struct ResizeStep {
     kernel: Resize,
     channels: usize,
     strides: [usize; 2],
+    /// Of pixels that are bytes.
+    grid: Option<Grid>,
 }
 
 impl Step<Cpu> for ResizeStep {
@@ -258,7 +275,10 @@ impl Step<Cpu> for ResizeStep {
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (out, io) = io.take_output(0);
         let [from, to] = self.strides;
-        self.kernel.run(io.exec, io.input(0), from, out, to);
+        match self.grid {
+            Some(grid) => self.kernel.run_bytes(io.exec, (io.inputs[0], from), (grid.scale, grid.zero), (out, to)),
+            None => self.kernel.run(io.exec, io.input(0), from, out, to),
+        }
         Ok(())
     }
 }
@@ -317,7 +337,18 @@ fn resized(site: &Site<'_>) -> Option<Built> {
         channels /= 4;
     }
     let kernel = Resize::new(site.cx.isa, batch, channels, three(&data[2..])?, tables);
-    Some(Built::step(ResizeStep { kernel, channels, strides: [channels; 2] }, vec![(0, LAST)], LAST))
+    // Weights that make one: then the zero of a grid is taken away once.
+    let blends = matches!(mode, Mode::Linear | Mode::LinearOnnx) && !kernel.copies();
+    let stored = Stored::of(&site.inputs[0]);
+    let grid = match stored {
+        Stored::Bytes(grid) if blends && site.inputs[0].is_f32() => Some(grid),
+        _ => None,
+    };
+    let step = ResizeStep { kernel, channels, strides: [channels; 2], grid };
+    Some(match grid {
+        Some(_) => Built::step(step, vec![(0, stored.form(LAST))], LAST).with_precision(ElementType::U8),
+        None => Built::step(step, vec![(0, LAST)], LAST),
+    })
 }
 
 // Every pixel with as many taps; those that are missing weigh nothing.
@@ -398,8 +429,7 @@ fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {
             let c = op.get::<GroupConvolutionBackpropData>()?;
             (&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad, &c.output_padding, true)
         };
-    // The output shape as an input moves the pads in ways of its own.
-    if site.own_inputs != 2 || !site.inputs[1].is_f32() || site.inputs[1].constant.is_none() {
+    if !site.inputs[1].is_f32() || site.inputs[1].constant.is_none() {
         return None;
     }
     let (data, filters, out) = (&site.inputs[0].shape, &site.inputs[1].shape, &site.outputs[0].shape);
@@ -409,7 +439,7 @@ fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {
     if !(explicit || neither(begin) && neither(end)) {
         return None;
     }
-    let shape = DeconvShape {
+    let mut shape = DeconvShape {
         batch: data[0],
         in_channels: data[1],
         out_channels: out[1],
@@ -421,11 +451,20 @@ fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {
         pad_begin: attribute(begin, n, 0)?,
         groups: if grouped { filters[0] } else { 1 },
     };
-    // The output must be as large as the attributes say.
-    let (pad_end, extra) = (attribute(end, n, 0)?, attribute(padding, n, 0)?);
-    let fits = (0..3).all(|i| {
-        let whole = (shape.in_spatial[i] - 1) * shape.stride[i] + (shape.kernel[i] - 1) * shape.dilation[i] + 1;
-        whole + extra[i] == shape.out_spatial[i] + shape.pad_begin[i] + pad_end[i]
+    let (mut pad_end, extra) = (attribute(end, n, 0)?, attribute(padding, n, 0)?);
+    let whole: [usize; 3] = std::array::from_fn(|i| {
+        (shape.in_spatial[i] - 1) * shape.stride[i] + (shape.kernel[i] - 1) * shape.dilation[i] + 1 + extra[i]
     });
+    // The output shape as an input moves the pads; the odd one lies at the other end than forward.
+    if site.own_inputs == 3 && matches!(auto_pad, PadType::SameUpper | PadType::SameLower) {
+        for i in 3 - n..3 {
+            let total = whole[i].saturating_sub(shape.out_spatial[i]);
+            let less = total / 2;
+            let upper = auto_pad == PadType::SameUpper;
+            (shape.pad_begin[i], pad_end[i]) = if upper { (total - less, less) } else { (less, total - less) };
+        }
+    }
+    // The output must be as large as the pads say.
+    let fits = (0..3).all(|i| whole[i] == shape.out_spatial[i] + shape.pad_begin[i] + pad_end[i]);
     fits.then_some(shape)
 }

@@ -7,12 +7,15 @@ use crate::integers::{
 use crate::nets::{Numbers, ints};
 use carafe_graph::{EvalCx, InferCx, Model, Op, Result, Value};
 use carafe_kernels::Isa;
-use carafe_ops::activation::{Sigmoid, Swish};
+use carafe_ops::activation::{Sigmoid, Softmax, Swish};
 use carafe_ops::arithmetic::{Add, Divide, Multiply, Subtract};
 use carafe_ops::convert::Convert;
+use carafe_ops::convolution::window::{PadType, Rounding};
+use carafe_ops::linear::MatMul;
 use carafe_ops::math::Round;
 use carafe_ops::math::round::RoundMode;
 use carafe_ops::movement::{Concat, Transpose};
+use carafe_ops::pooling::AvgPool;
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{Coordinates, Interpolate, Mode, NearestMode};
 use carafe_tensor::{ElementType, Tensor};
@@ -127,6 +130,48 @@ fn the_nearest_pixels_of_bytes_are_bytes() {
     has_bytes(&kernels, "resize");
 }
 
+#[test]
+fn means_of_windows_and_blended_pixels_are_made_of_bytes() {
+    let n = &mut Numbers(55);
+    let mut m = Model::new("m");
+    let x = start(&mut m, Style::Pair);
+    let x = layer(&mut m, n, x, Style::Pair, [8, 20], 0.02);
+    let pool = AvgPool {
+        strides: vec![2, 2],
+        pads_begin: vec![1, 1],
+        pads_end: vec![1, 1],
+        kernel: vec![3, 3],
+        exclude_pad: true,
+        rounding_type: Rounding::Floor,
+        auto_pad: PadType::Explicit,
+        dilations: vec![],
+    };
+    let a = add(&mut m, pool, &[x]);
+    // Steps that no mean lies in the middle of.
+    let a = rounded(&mut m, a, Style::Pair, 0.0213, 90.0);
+    let op = Interpolate {
+        mode: Mode::LinearOnnx,
+        shape_calculation_mode: ShapeCalculation::Scales,
+        coordinate_transformation_mode: Coordinates::HalfPixel,
+        nearest_mode: NearestMode::Floor,
+        antialias: false,
+        pads_begin: vec![0],
+        pads_end: vec![0],
+        cube_coeff: -0.75,
+    };
+    let scales = constant(&mut m, Tensor::from_slice(&[2], &[2f32, 2.0]).unwrap());
+    let axes = ints(&mut m, &[2, 3]);
+    let b = add(&mut m, op, &[x, scales, axes]);
+    let b = rounded(&mut m, b, Style::Pair, 0.0213, 90.0);
+    let a = layer(&mut m, n, a, Style::Pair, [20, 8], 0.02);
+    let b = layer(&mut m, n, b, Style::Pair, [20, 8], 0.02);
+    m.result("a", a).unwrap();
+    m.result("b", b).unwrap();
+    let kernels = check(&m, &[n.tensor(&[1, 8, 6, 10])], 0.04);
+    has_bytes(&kernels, "pool_mean");
+    has_bytes(&kernels, "resize");
+}
+
 /// Swaps the two halves of the channels: an operation of an extension that says that it only moves elements.
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(opset = "extension", inputs = "data", moves = "0")]
@@ -215,6 +260,59 @@ fn data_quantized_by_channels_in_front_of_a_depthwise_layer() {
     let kernels = check(&m, &[n.tensor(&[1, 8, 6, 10])], 0.02);
     has_integers(&kernels, "conv_gemm");
     has_integers(&kernels, "conv_depthwise");
+}
+
+// Rounded data of heads, in the order that products want.
+fn heads(m: &mut Model, style: Style, scale: f32, zero: f32, order: &[i64]) -> Value {
+    let x = input(m, &[1, 20, 3, 16]);
+    let x = rounded(m, x, style, scale, zero);
+    let order = ints(m, order);
+    add(m, Transpose, &[x, order])
+}
+
+#[test]
+fn products_of_two_computed_matrices_multiply_bytes() {
+    let n = &mut Numbers(51);
+    for style in [Style::Pair, Style::Fake] {
+        for zeros in [[128.0, 128.0, 128.0], [100.0, 140.0, 90.0]] {
+            let mut m = Model::new("m");
+            let q = heads(&mut m, style, 0.01, zeros[0], &[0, 2, 1, 3]);
+            let k = heads(&mut m, style, 0.012, zeros[1], &[0, 2, 3, 1]);
+            let v = heads(&mut m, style, 0.009, zeros[2], &[0, 2, 1, 3]);
+            let plain = || MatMul { transpose_a: false, transpose_b: false };
+            let scores = add(&mut m, plain(), &[q, k]);
+            let quarter = number(&mut m, 0.25);
+            let scores = add(&mut m, Multiply::default(), &[scores, quarter]);
+            let p = add(&mut m, Softmax { axis: -1 }, &[scores]);
+            let p = rounded(&mut m, p, style, 1.0 / 255.0, 0.0);
+            let y = add(&mut m, plain(), &[p, v]);
+            let order = ints(&mut m, &[0, 2, 1, 3]);
+            let y = add(&mut m, Transpose, &[y, order]);
+            m.result("y", y).unwrap();
+            let data = [(); 3].map(|()| n.tensor(&[1, 20, 3, 16]));
+            let kernels = check(&m, &data, 0.01);
+            let products = kernels.iter().filter(|k| k.starts_with("batch_gemm_i8")).count();
+            assert!(!is_fast() || products == 2, "{kernels:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_layer_of_pixels_with_three_channels_multiplies_bytes() {
+    let n = &mut Numbers(53);
+    let mut m = Model::new("m");
+    let x = input(&mut m, &[1, 9, 8, 3]);
+    let x = rounded(&mut m, x, Style::Fake, 0.01, 128.0);
+    let order = ints(&mut m, &[0, 3, 1, 2]);
+    let x = add(&mut m, Transpose, &[x, order]);
+    let w = weights(&mut m, n, Style::Fake, &[16, 3, 3, 3], 0);
+    let y = add(&mut m, convolution(&[3, 3], 2), &[x, w]);
+    let y = rounded(&mut m, y, Style::Fake, 0.02, 90.0);
+    let order = ints(&mut m, &[0, 2, 3, 1]);
+    let y = add(&mut m, Transpose, &[y, order]);
+    m.result("y", y).unwrap();
+    let kernels = check(&m, &[n.tensor(&[1, 9, 8, 3])], 0.02);
+    has_integers(&kernels, "conv_planar_3x3");
 }
 
 // Rounding by a scale, as files say it, before and behind a layer.

@@ -1,7 +1,8 @@
 //! Weights that stay compressed, against the evaluation of the model as it is written.
 
 use crate::nets::{Numbers, assert_like_eval, compile};
-use carafe_device::Properties;
+use carafe_cpu::CpuDevice;
+use carafe_device::{Device, Properties};
 use carafe_graph::{Model, Value};
 use carafe_ops::activation::Relu;
 use carafe_ops::arithmetic::{Add, Multiply, Subtract};
@@ -223,4 +224,51 @@ fn a_product_behind_shapes_of_data_stays_compressed() {
     let inputs = [Numbers(9).tensor(&[6, 64]), Tensor::from_slice(&[6], &[0i32, 1, 0, 5, 7, 0]).unwrap()];
     assert_like_eval(&m, &inputs, 1e-5);
     assert!(kernels(&m, &inputs).contains(&"gemm_u8".to_string()), "{:?}", kernels(&m, &inputs));
+}
+
+const GROUP: &str = "DYNAMIC_QUANTIZATION_GROUP_SIZE";
+
+// The numbers of a product with properties, and its kernel.
+fn with_properties(m: &Model, x: &Tensor, pairs: &[(&str, &str)]) -> (Vec<f32>, String) {
+    let start = Properties::new().with("PERF_COUNT", "YES");
+    let properties = pairs.iter().fold(start, |p, (name, value)| p.with(name, value));
+    let compiled = CpuDevice::default().compile(m, &properties).unwrap();
+    let mut request = compiled.create_request();
+    request.set_input(0, x.clone()).unwrap();
+    request.infer().unwrap();
+    let kernel = request.profile().into_iter().map(|p| p.kernel).find(|k| k.starts_with("gemm")).unwrap();
+    (request.output(0).unwrap().to_vec::<f32>().unwrap().into_owned(), kernel)
+}
+
+#[test]
+fn data_beside_compressed_weights_is_rounded_in_groups_unless_exact_numbers_are_asked_for() {
+    use ElementType::*;
+    let fast = carafe_kernels::Numbers::U8I8.is_fast(carafe_kernels::Isa::best());
+    for (weights, name) in [
+        (Weights::new(I8, &[40, 128], &[40, 1], &[40, 128]), "gemm_i8"),
+        (Weights::new(U4, &[40, 2, 64], &[40, 2, 1], &[40, 128]).with_zero(bytes(U4, &[40, 2, 1])), "gemm_u4_g64"),
+    ] {
+        for rows in [1, 19] {
+            let mut m = Model::new("m");
+            let x = m.parameter("x", F32, PartialShape::of(&[rows, 128])).unwrap();
+            let w = weights.build(&mut m);
+            let y = m.add("y", MatMul { transpose_a: false, transpose_b: true }, &[x, w]).unwrap();
+            m.result("r", y.into()).unwrap();
+            let x = Numbers(9).tensor(&[rows, 128]);
+            let (exact, kernel) = with_properties(&m, &x, &[("EXECUTION_MODE_HINT", "ACCURACY")]);
+            assert_eq!(kernel, format!("{name}_f32"));
+            for off in [("INFERENCE_PRECISION_HINT", "f32"), (GROUP, "0")] {
+                assert_eq!(with_properties(&m, &x, &[off]), (exact.clone(), kernel.clone()), "{off:?}");
+            }
+            let largest = exact.iter().fold(0f32, |m, x| m.max(x.abs()));
+            for on in
+                [&[][..], &[(GROUP, "32")], &[(GROUP, "1000000")], &[(GROUP, "8"), ("EXECUTION_MODE_HINT", "ACCURACY")]]
+            {
+                let (found, kernel) = with_properties(&m, &x, on);
+                assert_eq!(kernel, if fast { format!("{name}_i8") } else { format!("{name}_f32") });
+                let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 0.01 * largest;
+                assert!(found.iter().zip(&exact).all(near), "{name} {rows} {on:?}: {found:?} {exact:?}");
+            }
+        }
+    }
 }

@@ -5,3 +5,4 @@ mod cases;
 mod common;
 mod coverage;
 mod files;
+mod networks;

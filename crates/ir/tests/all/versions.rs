@@ -63,6 +63,24 @@ fn a_node_is_written_in_the_oldest_version_that_says_the_same() {
 }
 
 #[test]
+fn a_maximum_without_dilations_is_written_as_one_of_ones() {
+    let maximum = |dilations: &[i64]| MaxPool {
+        dilations: dilations.to_vec(),
+        strides: vec![2, 2],
+        pads_begin: vec![0, 0],
+        pads_end: vec![0, 0],
+        kernel: vec![2, 2],
+        auto_pad: PadType::Explicit,
+        rounding_type: Rounding::Floor,
+        index_element_type: ElementType::I64,
+        axis: 0,
+    };
+    for (dilations, opset) in [(&[][..], "opset1"), (&[1, 1], "opset1"), (&[1, 2], "opset8")] {
+        assert_eq!(opset_of(&model_of(maximum(dilations), &[1, 2, 6, 6], &[], 1)), opset, "{dilations:?}");
+    }
+}
+
+#[test]
 fn an_average_without_dilations_is_written_as_one_of_ones() {
     let average = |dilations: &[i64]| AvgPool {
         dilations: dilations.to_vec(),

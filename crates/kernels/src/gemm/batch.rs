@@ -11,12 +11,24 @@ use std::ops::Range;
 /// Where the matrices of one operand lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// The first float of each matrix. Equal offsets are a broadcast.
+    /// The first element of each matrix. Equal offsets are a broadcast.
     pub offsets: Vec<usize>,
-    /// Floats from row to row as stored.
+    /// Elements from row to row as stored.
     pub stride: usize,
     /// Whether what is stored is the transpose of what is multiplied.
     pub transposed: bool,
+}
+
+impl Operand {
+    /// Elements up to the last of matrices of that size. Panics when rows overlap.
+    pub(crate) fn span(&self, rows: usize, columns: usize) -> usize {
+        let (rows, columns) = if self.transposed { (columns, rows) } else { (rows, columns) };
+        assert!(rows <= 1 || self.stride >= columns, "rows of {columns} elements overlap: stride {}", self.stride);
+        match rows * columns {
+            0 => 0,
+            _ => self.offsets.iter().max().map_or(0, |o| o + (rows - 1) * self.stride + columns),
+        }
+    }
 }
 
 /// `C[i] = scale * A[i] * B[i]` for every `i` of a batch, with `A[i]` of `m x k` and `B[i]` of `k x n`.
@@ -50,15 +62,7 @@ impl BatchMatMul {
         let micro = Micro::of(isa);
         let panels = Panels::new(micro, n);
         let group = (STRIP / (micro.width * k).max(1)).clamp(1, panels.count().max(1));
-        let span = |x: &Operand, rows: usize, columns: usize| {
-            let (rows, columns) = if x.transposed { (columns, rows) } else { (rows, columns) };
-            assert!(rows <= 1 || x.stride >= columns, "rows of {columns} floats overlap: stride {}", x.stride);
-            match rows * columns {
-                0 => 0,
-                _ => x.offsets.iter().max().map_or(0, |o| o + (rows - 1) * x.stride + columns),
-            }
-        };
-        let lens = [span(&a, m, k), span(&b, k, n), span(&c, m, n)];
+        let lens = [a.span(m, k), b.span(k, n), c.span(m, n)];
         BatchMatMul { isa, micro, panels, m, k, a, b, c, scale, group, lens }
     }
 
@@ -255,7 +259,7 @@ impl BatchMatMul {
 }
 
 /// Whether matrices of `m x n` at these offsets share no float: they follow one another, or lie on a grid of their stride.
-fn are_disjoint(offsets: &[usize], m: usize, n: usize, stride: usize) -> bool {
+pub(super) fn are_disjoint(offsets: &[usize], m: usize, n: usize, stride: usize) -> bool {
     if m * n == 0 || offsets.len() < 2 {
         return true;
     }

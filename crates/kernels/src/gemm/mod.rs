@@ -4,6 +4,7 @@
 
 pub(crate) mod amx;
 mod batch;
+mod bytes_batch;
 pub(crate) mod cells;
 #[cfg(target_arch = "x86_64")]
 mod cells_avx2;
@@ -26,8 +27,9 @@ pub(crate) mod region;
 pub(crate) mod task;
 
 pub use batch::{BatchMatMul, Operand};
+pub use bytes_batch::BytesMatMul;
 pub use cells::{LONGEST_INTEGER_SUM, Numbers};
-pub use compressed::{Codes, CompressedGemm, Compression, Stored};
+pub use compressed::{Codes, CompressedGemm, Compression, RoundedGemm, Stored};
 pub use prepacked::Gemm;
 
 use crate::Isa;

@@ -37,7 +37,7 @@ mod sse2;
 
 pub(crate) use brains::{Brains, Cell, Float, Native, Shifted};
 pub(crate) use dispatch::{Entry, Kernel, dispatch, entry, run};
-pub(crate) use number::Number;
+pub(crate) use number::{Number, Readable};
 pub(crate) use unroll::unroll;
 
 use crate::cast::{Brain, brain_to_f32, f32_to_brain};

@@ -3,8 +3,11 @@
 use super::Simd;
 use crate::cast::Brain;
 
-/// A type that vectors of floats are loaded from and stored to.
-pub(crate) trait Number: Copy + Send + Sync + 'static {
+/// Lanes of the widest vectors.
+const MOST_LANES: usize = 16;
+
+/// A type that vectors of floats are loaded from.
+pub(crate) trait Readable: Copy + Send + Sync + 'static {
     /// # Safety
     /// `N` numbers can be read.
     unsafe fn load<L: Simd>(from: *const Self) -> L;
@@ -12,6 +15,10 @@ pub(crate) trait Number: Copy + Send + Sync + 'static {
     /// # Safety
     /// Those can be read.
     unsafe fn load_first<L: Simd>(from: *const Self, mask: L::Mask, n: usize) -> L;
+}
+
+/// A type that they are stored to as well.
+pub(crate) trait Number: Readable {
     /// # Safety
     /// `N` numbers can be written.
     unsafe fn store<L: Simd>(v: L, to: *mut Self);
@@ -21,7 +28,7 @@ pub(crate) trait Number: Copy + Send + Sync + 'static {
     unsafe fn store_first<L: Simd>(v: L, to: *mut Self, mask: L::Mask, n: usize);
 }
 
-impl Number for f32 {
+impl Readable for f32 {
     #[inline(always)]
     unsafe fn load<L: Simd>(from: *const f32) -> L {
         // SAFETY: the caller's promise.
@@ -32,6 +39,9 @@ impl Number for f32 {
         // SAFETY: the caller's promise.
         unsafe { L::load_masked(from, mask) }
     }
+}
+
+impl Number for f32 {
     #[inline(always)]
     unsafe fn store<L: Simd>(v: L, to: *mut f32) {
         // SAFETY: the caller's promise.
@@ -44,7 +54,7 @@ impl Number for f32 {
     }
 }
 
-impl Number for Brain {
+impl Readable for Brain {
     #[inline(always)]
     unsafe fn load<L: Simd>(from: *const Brain) -> L {
         // SAFETY: the caller's promise.
@@ -55,6 +65,9 @@ impl Number for Brain {
         // SAFETY: the caller's promise.
         unsafe { L::load_brains(from, n) }
     }
+}
+
+impl Number for Brain {
     #[inline(always)]
     unsafe fn store<L: Simd>(v: L, to: *mut Brain) {
         // SAFETY: the caller's promise.
@@ -64,5 +77,23 @@ impl Number for Brain {
     unsafe fn store_first<L: Simd>(v: L, to: *mut Brain, _: L::Mask, n: usize) {
         // SAFETY: the caller's promise.
         unsafe { v.store_brains(to, n) }
+    }
+}
+
+/// Steps of a grid, as they are.
+impl Readable for u8 {
+    #[inline(always)]
+    unsafe fn load<L: Simd>(from: *const u8) -> L {
+        // SAFETY: the caller's promise.
+        L::from_int(L::int_and(unsafe { L::load_i8(from.cast()) }, L::int(255)))
+    }
+    #[inline(always)]
+    unsafe fn load_first<L: Simd>(from: *const u8, _: L::Mask, n: usize) -> L {
+        let mut whole = [0u8; MOST_LANES];
+        // SAFETY: the caller promises `n` bytes, and the array has room for all lanes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, whole.as_mut_ptr(), n);
+            u8::load(whole.as_ptr())
+        }
     }
 }

@@ -9,7 +9,7 @@ pub use bytes::max_pool_bytes;
 pub use positions::{MaxPositions, Places};
 
 use crate::cast::Brain;
-use crate::simd::{Entry, Number};
+use crate::simd::{Entry, Number, Readable};
 use crate::split::Split;
 use crate::{Exec, Isa, SharedMut};
 use row::Row;
@@ -46,26 +46,28 @@ pub struct SpatialPool {
     kind: PoolKind,
     /// Columns first into scratch, then rows of those.
     two_passes: bool,
-    kernels: Kernels<f32>,
+    kernels: Kernels<f32, f32>,
     /// The same over numbers of bf16.
-    brains: Kernels<Brain>,
+    brains: Kernels<Brain, Brain>,
+    /// Means of bytes.
+    bytes: Kernels<u8, f32>,
 }
 
 /// Rows at once, and columns and rows of the two passes, between which floats lie.
 #[derive(Clone)]
-struct Kernels<T: 'static> {
-    whole: Entry<Row<T, T>>,
-    columns: Entry<Row<T, f32>>,
-    lines: Entry<Row<f32, T>>,
+struct Kernels<I: 'static, O: 'static> {
+    whole: Entry<Row<I, O>>,
+    columns: Entry<Row<I, f32>>,
+    lines: Entry<Row<f32, O>>,
 }
 
-impl<T: Number> Kernels<T> {
-    fn of(isa: Isa, max: bool) -> Kernels<T> {
+impl<I: Readable, O: Number> Kernels<I, O> {
+    fn of(isa: Isa, max: bool) -> Kernels<I, O> {
         Kernels { whole: row::of(isa, max), columns: row::of(isa, max), lines: row::of(isa, max) }
     }
 }
 
-impl<T> std::fmt::Debug for Kernels<T> {
+impl<I, O> std::fmt::Debug for Kernels<I, O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Kernels")
     }
@@ -79,7 +81,8 @@ impl SpatialPool {
         let (tall, wide, step) = (shape.kernel[0] * shape.kernel[1], shape.kernel[2], shape.stride[2]);
         let two_passes = shape.out_spatial[2] > 1 && 4 * (tall * step + wide + 2) < 3 * tall * wide;
         let max = kind == PoolKind::Max;
-        SpatialPool { isa, shape, kind, two_passes, kernels: Kernels::of(isa, max), brains: Kernels::of(isa, max) }
+        let (kernels, brains) = (Kernels::of(isa, max), Kernels::of(isa, max));
+        SpatialPool { isa, shape, kind, two_passes, kernels, brains, bytes: Kernels::of(isa, false) }
     }
 
     /// Floats that each thread needs of scratch.
@@ -89,7 +92,7 @@ impl SpatialPool {
 
     /// `in_stride` and `out_stride` are floats from pixel to pixel.
     pub fn run(&self, exec: &Exec<'_>, input: &[f32], in_stride: usize, out: &mut [f32], out_stride: usize) {
-        self.run_typed(exec, &self.kernels, (input, in_stride), (out, out_stride));
+        self.run_typed(exec, &self.kernels, (input, in_stride), PLAIN, (out, out_stride));
     }
 
     /// The same over images of bf16, computed in f32.
@@ -99,15 +102,29 @@ impl SpatialPool {
         (input, in_stride): (&[Brain], usize),
         (out, out_stride): (&mut [Brain], usize),
     ) {
-        self.run_typed(exec, &self.brains, (input, in_stride), (out, out_stride));
+        self.run_typed(exec, &self.brains, (input, in_stride), PLAIN, (out, out_stride));
     }
 
-    fn run_typed<T: Number>(
+    /// Means of bytes that stand for `(x - zero) * scale`. Every window has a pixel, and only those inside of the image count.
+    pub fn run_bytes(
         &self,
         exec: &Exec<'_>,
-        kernels: &Kernels<T>,
-        (input, in_stride): (&[T], usize),
-        (out, out_stride): (&mut [T], usize),
+        (input, in_stride): (&[u8], usize),
+        (scale, zero): (f32, u8),
+        (out, out_stride): (&mut [f32], usize),
+    ) {
+        assert!(self.kind == PoolKind::Mean, "{:?} of bytes", self.kind);
+        let line = (scale, -f32::from(zero) * scale);
+        self.run_typed(exec, &self.bytes, (input, in_stride), line, (out, out_stride));
+    }
+
+    fn run_typed<I: Readable, O: Number>(
+        &self,
+        exec: &Exec<'_>,
+        kernels: &Kernels<I, O>,
+        (input, in_stride): (&[I], usize),
+        line: (f32, f32),
+        (out, out_stride): (&mut [O], usize),
     ) {
         let (s, channels) = (&self.shape, self.shape.channels);
         let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
@@ -127,7 +144,7 @@ impl SpatialPool {
         let least = 4 * self.isa.lanes();
         let parts = if rows < 4 * exec.threads() { (channels / least).clamp(1, 2 * exec.threads()) } else { 1 };
         let split = Split::new(rows * parts, pixels * channels * s.kernel.iter().product::<usize>(), exec.threads());
-        let job = Job { this: self, kernels, input, in_stride, out: SharedMut::new(out), out_stride };
+        let job = Job { this: self, kernels, input, in_stride, line, out: SharedMut::new(out), out_stride };
         exec.each(split.chunks(), |chunk, thread| {
             for unit in split.range(chunk) {
                 let part = |i: usize| (channels * i / parts).next_multiple_of(least).min(channels);
@@ -144,17 +161,22 @@ impl SpatialPool {
     }
 }
 
+/// The line of numbers that are what they are.
+const PLAIN: (f32, f32) = (1.0, 0.0);
+
 /// One run.
-struct Job<'a, T: 'static> {
+struct Job<'a, I: 'static, O: 'static> {
     this: &'a SpatialPool,
-    kernels: &'a Kernels<T>,
-    input: &'a [T],
+    kernels: &'a Kernels<I, O>,
+    input: &'a [I],
     in_stride: usize,
-    out: SharedMut<'a, T>,
+    /// What means are multiplied with, and what is added then.
+    line: (f32, f32),
+    out: SharedMut<'a, O>,
     out_stride: usize,
 }
 
-impl<T: Number> Job<'_, T> {
+impl<I: Readable, O: Number> Job<'_, I, O> {
     fn row(&self, row: usize, [c, channels]: [usize; 2], exec: &Exec<'_>, thread: usize) {
         let s = &self.this.shape;
         let plane = row / s.out_spatial[1];
@@ -195,6 +217,8 @@ impl<T: Number> Job<'_, T> {
             channels,
             divisor,
             rows,
+            factor: self.line.0,
+            plus: self.line.1,
         };
         if !self.this.two_passes || rows == 0 {
             // SAFETY: lengths were checked at the door; windows are cut at the borders; this part of the row is of this
@@ -221,6 +245,8 @@ impl<T: Number> Job<'_, T> {
             step: whole.step,
             channels,
             rows,
+            factor: PLAIN.0,
+            plus: PLAIN.1,
         };
         let lines = Row {
             input: scratch.as_ptr(),
@@ -239,6 +265,8 @@ impl<T: Number> Job<'_, T> {
             channels,
             divisor,
             rows,
+            factor: self.line.0,
+            plus: self.line.1,
         };
         // SAFETY: as above; the second pass reads what the first has written.
         unsafe {

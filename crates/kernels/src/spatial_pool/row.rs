@@ -1,7 +1,7 @@
 //! One row of pooled pixels. Windows are cut at the borders of the image, so pads are never read.
 
 use crate::Isa;
-use crate::simd::{Entry, Kernel, Number, Simd, entry, unroll};
+use crate::simd::{Entry, Kernel, Number, Readable, Simd, entry, unroll};
 use std::marker::PhantomData;
 
 /// The windows of one output row.
@@ -29,12 +29,15 @@ pub(super) struct Row<I, O> {
     /// What sums are divided by; 0 for the number of taps inside of the image, of so many rows.
     pub(super) divisor: f32,
     pub(super) rows: usize,
+    /// What means are multiplied with, and what is added then.
+    pub(super) factor: f32,
+    pub(super) plus: f32,
 }
 
 /// Largest elements or means.
 struct Pooled<I, O, const MAX: bool>(PhantomData<(I, O)>);
 
-impl<I: Number, O: Number, const MAX: bool> Kernel for Pooled<I, O, MAX> {
+impl<I: Readable, O: Number, const MAX: bool> Kernel for Pooled<I, O, MAX> {
     type Args<'a> = &'a Row<I, O>;
     type Out = ();
     #[inline(always)]
@@ -44,7 +47,7 @@ impl<I: Number, O: Number, const MAX: bool> Kernel for Pooled<I, O, MAX> {
             let at_least = |p: isize| ((p - x).max(0) as usize).div_ceil(r.dilation).min(r.taps);
             let inside = [at_least(0), at_least(r.width as isize)];
             let divisor = if r.divisor > 0.0 { r.divisor } else { (r.rows * (inside[1] - inside[0])) as f32 };
-            let scale = if divisor > 0.0 { 1.0 / divisor } else { 0.0 };
+            let scale = if divisor > 0.0 { r.factor / divisor } else { 0.0 };
             let from = r.input.wrapping_offset(x * r.step as isize);
             let to = r.out.wrapping_add(column * r.out_step);
             let mut c = 0;
@@ -68,13 +71,13 @@ impl<I: Number, O: Number, const MAX: bool> Kernel for Pooled<I, O, MAX> {
     }
 }
 
-pub(super) fn of<I: Number, O: Number>(isa: Isa, max: bool) -> Entry<Row<I, O>> {
+pub(super) fn of<I: Readable, O: Number>(isa: Isa, max: bool) -> Entry<Row<I, O>> {
     if max { entry::<Pooled<I, O, true>, _>(isa) } else { entry::<Pooled<I, O, false>, _>(isa) }
 }
 
 /// One window, `V` vectors of channels, of a tail the first ones as mask and number.
 #[inline(always)]
-unsafe fn window<L: Simd, I: Number, O: Number, const MAX: bool, const V: usize, const TAIL: bool>(
+unsafe fn window<L: Simd, I: Readable, O: Number, const MAX: bool, const V: usize, const TAIL: bool>(
     r: &Row<I, O>,
     inside: [usize; 2],
     from: *const I,
@@ -98,7 +101,7 @@ unsafe fn window<L: Simd, I: Number, O: Number, const MAX: bool, const V: usize,
             }
         }
         unroll!(v < V, 4, {
-            let y = if MAX { acc[v] } else { acc[v] * L::splat(scale) };
+            let y = if MAX { acc[v] } else { acc[v].mul_add(L::splat(scale), L::splat(r.plus)) };
             if TAIL { O::store_first(y, to, mask, n) } else { O::store(y, to.add(v * L::N)) }
         });
     }

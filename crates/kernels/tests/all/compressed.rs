@@ -1,7 +1,7 @@
 //! Products with compressed weights against plain loops.
 
 use crate::products::{ACTS, Random, check, ended, everywhere};
-use carafe_kernels::{Codes, CompressedGemm, Compression, Epilogue, Stored};
+use carafe_kernels::{Codes, CompressedGemm, Compression, Epilogue, RoundedGemm, Stored};
 
 const SCRATCH: usize = 1 << 20;
 const TABLE: [f32; 16] = [-1., -0.7, -0.5, -0.4, -0.3, -0.2, -0.1, 0., 0.1, 0.2, 0.25, 0.3, 0.4, 0.6, 0.7, 1.];
@@ -88,6 +88,102 @@ fn compressed_products_equal_plain_loops() {
                 assert!(c[i * ldc + n..(i + 1) * ldc].iter().all(|x| *x == 77.0), "written beside the columns");
             }
         }
+    });
+}
+
+// A row as it is rounded: groups of numbers share a scale.
+fn rounded(row: &[f32], each: usize) -> Vec<f64> {
+    let of_group = |group: &[f32]| {
+        let largest = group.iter().fold(0f32, |m, x| m.max(x.abs()));
+        let by = if largest > 0.0 { 127.0 / largest } else { 0.0 };
+        let scale = f64::from(largest / 127.0);
+        group.iter().map(move |x| f64::from((x * by).round_ties_even()) * scale).collect::<Vec<_>>()
+    };
+    row.chunks(each).flat_map(of_group).collect()
+}
+
+#[test]
+fn products_of_rounded_rows_equal_plain_loops_over_them() {
+    everywhere(SCRATCH, |exec| {
+        let mut r = Random(13);
+        for case in 0..60 {
+            let m = r.pick(&[1, 2, 3, 5, 6, 7, 12, 29, 61]);
+            let n = r.pick(&[1, 8, 17, 32, 33, 70, 97]);
+            let each = r.pick(&[8, 16, 32, 64]);
+            let group = each * r.pick(&[1, 2, 4, 20]);
+            let k = group * r.pick(&[1, 2, 5]);
+            let compression = Compression { codes: r.pick(&[Codes::I8, Codes::I4]), group, zeros: r.below(2) == 0 };
+            let transposed = r.below(2) == 0;
+            let b = matrix(&mut r, n, k, compression, case % 2 == 0, transposed);
+            let (lda, ldc) = (r.pick(&[k, k + 3]), n + r.below(9));
+            let (mut a, bias, add) = (r.floats(m * lda), r.floats(n), r.floats(m * n));
+            a[..each].fill(0.0);
+            let epilogue = Epilogue {
+                bias: (r.below(2) == 0).then_some(&bias[..]),
+                add: (r.below(2) == 0).then_some((&add[..], n)),
+                add_last: r.below(2) == 0,
+                act: r.pick(&ACTS),
+                finish: None,
+            };
+            let gemm = RoundedGemm::new(exec.isa, n, k, compression, each).unwrap();
+            let mut packed = vec![0xff; gemm.packed_bytes()];
+            let groups = k / group;
+            let stored = Stored {
+                bytes: &b.bytes,
+                flip: b.flip,
+                transposed,
+                scale: &|column, group| b.scales[column * groups + group],
+                zero: &|column, group| b.zeros[column * groups + group],
+            };
+            gemm.pack((case % 3 == 0).then_some(exec), &stored, &mut packed);
+            let (mut c, mut memory) = (vec![77.0; m * ldc], vec![0f32; gemm.rounded_bytes(m).div_ceil(4)]);
+            let memory = bytemuck::cast_slice_mut(&mut memory);
+            gemm.run(exec, (m, &a, lda), &packed, memory, &mut c, ldc, &epilogue);
+            for i in 0..m {
+                let row = rounded(&a[i * lda..i * lda + k], each);
+                for j in 0..n {
+                    let terms = (0..k).map(|x| row[x] * f64::from(b.numbers[j * k + x]));
+                    let what = || format!("{m}x{n}x{k} at {i},{j}, {:?}, {:?}, {each}", exec.isa, b.compression);
+                    let expected = ended(&epilogue, terms.sum(), i, j);
+                    check(c[i * ldc + j] / 32.0, expected / 32.0, 8 * k, &what);
+                }
+                assert!(c[i * ldc + n..(i + 1) * ldc].iter().all(|x| *x == 77.0), "written beside the columns");
+            }
+        }
+    });
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_not_hidden_by_rounding() {
+    everywhere(SCRATCH, |exec| {
+        let mut r = Random(15);
+        let compression = Compression { codes: Codes::I4, group: 32, zeros: false };
+        let b = matrix(&mut r, 8, 64, compression, true, true);
+        let gemm = RoundedGemm::new(exec.isa, 8, 64, compression, 32).unwrap();
+        let mut packed = vec![0; gemm.packed_bytes()];
+        let scale = |column: usize, group: usize| b.scales[column * 2 + group];
+        let stored = Stored { bytes: &b.bytes, flip: b.flip, transposed: true, scale: &scale, zero: &|_, _| 0 };
+        gemm.pack(None, &stored, &mut packed);
+        for odd in [f32::NAN, f32::INFINITY] {
+            let mut a = r.floats(2 * 64);
+            a[40] = odd;
+            let (mut c, mut memory) = (vec![0.0; 16], vec![0f32; gemm.rounded_bytes(2)]);
+            let memory = bytemuck::cast_slice_mut(&mut memory);
+            gemm.run(exec, (2, &a, 64), &packed, memory, &mut c, 8, &Epilogue::default());
+            assert!(c[..8].iter().all(|x| x.is_nan()) && c[8..].iter().all(|x| x.is_finite()), "{odd}: {c:?}");
+        }
+    });
+}
+
+#[test]
+fn groups_of_rows_that_do_not_divide_those_of_weights_are_refused() {
+    everywhere(0, |exec| {
+        let gemm = |codes: Codes, group: usize, each: usize| {
+            RoundedGemm::new(exec.isa, 8, 96, Compression { codes, group, zeros: false }, each).is_some()
+        };
+        assert!(gemm(Codes::I4, 96, 32) && gemm(Codes::I8, 32, 4) && gemm(Codes::I4, 32, 32));
+        assert!(!gemm(Codes::I4, 96, 36) && !gemm(Codes::I4, 32, 4) && !gemm(Codes::I8, 96, 0));
+        assert!(!gemm(Codes::Table(TABLE), 96, 32) && !gemm(Codes::I8, 36, 12));
     });
 }
 

@@ -4,6 +4,7 @@ mod accuracy;
 mod attention;
 mod brains;
 mod bytes;
+mod bytes_products;
 mod cells;
 mod compressed;
 mod conv;

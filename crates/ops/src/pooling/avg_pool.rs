@@ -1,7 +1,7 @@
 //! AvgPool: mean of every window. The divisor is the surprise: elements outside of the data count only when pads are
 //! not excluded and at least one pad is not zero, and then even those past the padding do.
 
-use super::pool::{Pool, each_window, refuse_ceil_torch};
+use super::pool::{Pool, each_window, refuse_ceil_torch, same_dilations};
 use crate::convolution::window::{PadType, Rounding, Window};
 use crate::linear::product::zeros;
 use carafe_graph::{EvalCx, InferCx, Op, Result, Version, VersionCx};
@@ -95,12 +95,6 @@ impl PartialEq for AvgPool {
             && (&a.kernel, a.exclude_pad, a.auto_pad) == (&b.kernel, b.exclude_pad, b.auto_pad)
             && a.rounding_type == b.rounding_type
     }
-}
-
-// An older version has none and is read with ones.
-fn same_dilations(a: &[i64], b: &[i64]) -> bool {
-    let ones = |d: &[i64]| d.iter().all(|&d| d == 1);
-    if a.is_empty() || b.is_empty() { ones(a) && ones(b) } else { a == b }
 }
 
 impl AvgPool {

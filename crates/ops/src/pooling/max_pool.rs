@@ -1,7 +1,7 @@
 //! MaxPool: largest element of every window. Padding never wins, so a window without data gives the lowest number of the
 //! type. Indices count over the flattened dimensions from `axis` on, in the data without pads.
 
-use super::pool::{Pool, check_index_type, each_window, refuse_ceil_torch};
+use super::pool::{Pool, check_index_type, each_window, refuse_ceil_torch, same_dilations};
 use crate::convolution::window::{PadType, Rounding, Window};
 use crate::linear::product::zeros;
 use carafe_graph::{EvalCx, InferCx, Op, Result, normalize_axis, RowsCx, Version, VersionCx};
@@ -13,7 +13,7 @@ macro_rules! indexed_max_pool {
         pub struct $name {
             /// Steps between windows, one for each spatial axis.
             pub strides: Vec<i64>,
-            /// Steps between the elements of a window.
+            /// Steps between the elements of a window; none means 1.
             #[attr(default = Vec::new())]
             pub dilations: Vec<i64>,
             /// Padding before each axis.
@@ -36,6 +36,16 @@ macro_rules! indexed_max_pool {
             pub axis: i64,
         }
 
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                let [a, b] = [self, other];
+                same_dilations(&a.dilations, &b.dilations)
+                    && (&a.strides, &a.pads_begin, &a.pads_end) == (&b.strides, &b.pads_begin, &b.pads_end)
+                    && (&a.kernel, a.rounding_type, a.auto_pad) == (&b.kernel, b.rounding_type, b.auto_pad)
+                    && (a.index_element_type, a.axis) == (b.index_element_type, b.axis)
+            }
+        }
+
         impl $name {
             fn pool(&self) -> Pool<'_> {
                 Pool {
@@ -56,14 +66,14 @@ macro_rules! indexed_max_pool {
 
 indexed_max_pool! {
     /// Largest element of every window, and where it stood.
-    #[derive(Op, Clone, Debug, PartialEq)]
+    #[derive(Op, Clone, Debug)]
     #[op(since = 14, outputs = "values, indices", heavy)]
     MaxPool
 }
 
 indexed_max_pool! {
     /// Largest element of every window, and where it stood; does not know `ceil_torch`.
-    #[derive(Op, Clone, Debug, PartialEq)]
+    #[derive(Op, Clone, Debug)]
     #[op(name = "MaxPool", since = 8, until = 13, outputs = "values, indices", heavy)]
     MaxPoolV8
 }

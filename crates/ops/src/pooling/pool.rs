@@ -97,3 +97,9 @@ pub(super) fn each_window(grid: &Grid, visit: &mut dyn FnMut(&mut dyn Iterator<I
         }
     }
 }
+
+/// Whether dilations are the same: an older version has none and is read with ones.
+pub(super) fn same_dilations(a: &[i64], b: &[i64]) -> bool {
+    let ones = |d: &[i64]| d.iter().all(|&d| d == 1);
+    if a.is_empty() || b.is_empty() { ones(a) && ones(b) } else { a == b }
+}

@@ -114,7 +114,26 @@ pub(crate) fn dequantizes_weights(model: &Model, id: NodeId) -> bool {
     if model.op_at::<Subtract>(id).is_some() {
         return inputs.first().is_some_and(|v| widens_quantized(model, v.node));
     }
-    widens_quantized(model, id)
+    widens_quantized(model, id) || widens_factor(model, id)
+}
+
+// Types in which weights are stored to save memory.
+fn is_small(ty: ElementType) -> bool {
+    use ElementType as T;
+    ty.is_sub_byte() || matches!(ty, T::I8 | T::U8 | T::F8E4M3 | T::F8E5M2 | T::F8E8M0)
+}
+
+// Whether the node widens zero points or scales of groups, which are stored in a small type as the weights are.
+fn widens_factor(model: &Model, id: NodeId) -> bool {
+    let Some(input) = model.op_at::<Convert>(id).and_then(|_| model.input(id, 0)) else { return false };
+    let Some(factors) = model.constant_of(input) else { return false };
+    let of_weights = |u: &carafe_graph::Use| match model.node(u.node).op() {
+        op if op.is::<Subtract>() => u.input == 1 && dequantizes_weights(model, u.node),
+        op if op.is::<Multiply>() => dequantizes_weights(model, u.node),
+        _ => false,
+    };
+    let users = model.users(id.into());
+    factors.len() > 1 && is_small(factors.element_type()) && !users.is_empty() && users.iter().all(of_weights)
 }
 
 // Whether the value is a constant, or will be when folding comes to it: scales of channels are put into shape first.
@@ -125,10 +144,8 @@ fn will_be_stored(model: &Model, v: Value, depth: usize) -> bool {
         || (shaped && depth > 0 && model.node(v.node).inputs().iter().all(|v| will_be_stored(model, *v, depth - 1)))
 }
 
-// Whether the node widens stored integers that are then centred and scaled.
+// Whether the node widens stored integers, or small floats, that are then centred and scaled.
 fn widens_quantized(model: &Model, id: NodeId) -> bool {
-    let small =
-        |ty: ElementType| matches!(ty, ElementType::I8 | ElementType::U8) || (ty.is_sub_byte() && ty.is_integer());
     let stored = |v: &Value| will_be_stored(model, *v, 3);
     let Some(input) = model.op_at::<Convert>(id).and_then(|_| model.input(id, 0)) else { return false };
     let Some(weights) = model.constant_of(input) else { return false };
@@ -145,7 +162,7 @@ fn widens_quantized(model: &Model, id: NodeId) -> bool {
         _ => false,
     };
     weights.len() > 1
-        && small(weights.element_type())
+        && is_small(weights.element_type())
         && model.fact(id.into()).ty.is_float()
         && (scaled(id.into()) || centred())
         && value_of(model, input, id.into()).is_none()
@@ -276,6 +293,54 @@ mod tests {
             y = dequantize(&mut m, y, z, None);
             m.result("r", y).unwrap();
             assert_eq!(FuseQdq.run(&mut m, &mut Notes::default()).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn compressed_weights_and_their_factors_stay_as_they_are_stored() {
+        use ElementType as T;
+        for (data, zero, scale, kept) in [
+            (T::U4, Some(T::U4), T::F32, "Convert Convert Subtract Multiply"),
+            (T::U8, Some(T::U8), T::F32, "Convert Convert Subtract Multiply"),
+            (T::Nf4, None, T::F32, "Convert Multiply"),
+            (T::F4E2M1, None, T::F8E8M0, "Convert Convert Multiply"),
+            (T::F8E4M3, None, T::F32, "Convert Multiply"),
+            (T::F8E5M2, None, T::F32, "Convert Multiply"),
+        ] {
+            let mut m = Model::new("m");
+            let x = m.parameter("x", T::F32, PartialShape::of(&[3, 4])).unwrap();
+            let c = |m: &mut Model, ty: T, shape: &[usize]| {
+                let numbers: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| (i % 2) as f32).collect();
+                let t = Tensor::from_vec(shape, numbers).unwrap().cast(ty).unwrap();
+                m.constant("c", t).unwrap()
+            };
+            let wide = |m: &mut Model, v: Value| -> Value {
+                m.add("wide", Convert { destination_type: T::F32 }, &[v]).unwrap().into()
+            };
+            let w = c(&mut m, data, &[2, 2, 2]);
+            let mut w = wide(&mut m, w);
+            if let Some(zero) = zero {
+                let z = c(&mut m, zero, &[2, 2, 1]);
+                let z = wide(&mut m, z);
+                w = m.add("minus", Subtract::default(), &[w, z]).unwrap().into();
+            }
+            let mut s = c(&mut m, scale, &[2, 2, 1]);
+            if scale != T::F32 {
+                s = wide(&mut m, s);
+            }
+            w = m.add("times", Multiply::default(), &[w, s]).unwrap().into();
+            let shape = m.constant("shape", Tensor::from_slice(&[2], &[4i64, 2]).unwrap()).unwrap();
+            w = m.add("shaped", Reshape { special_zero: false }, &[w, shape]).unwrap().into();
+            let op = carafe_ops::linear::MatMul { transpose_a: false, transpose_b: false };
+            let y = m.add("y", op, &[x, w]).unwrap();
+            m.result("r", y.into()).unwrap();
+            let notes = &mut Notes::default();
+            run_passes(&mut m, COMMON, notes).unwrap();
+            run_passes(&mut m, crate::FUSE, notes).unwrap();
+            run_passes(&mut m, COMMON, notes).unwrap();
+            assert_eq!(kinds(&m), format!("{kept} Reshape MatMul"), "{data}");
+            run_passes(&mut m, COMMON_WIDENED, notes).unwrap();
+            assert_eq!(kinds(&m), "MatMul", "{data}");
         }
     }
 

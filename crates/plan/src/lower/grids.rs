@@ -4,6 +4,7 @@
 use super::draft::{Draft, Unit, Val};
 use crate::elementwise::{Elt, Quantize, RoundTrip};
 use crate::grid::Grid;
+use carafe_ops::linear::MatMul;
 use carafe_passes::fuse::{keeps_steps, passes_on};
 use carafe_tensor::ElementType;
 
@@ -22,15 +23,17 @@ pub(super) fn find(draft: &mut Draft) {
     }
 }
 
-/// Of each value whether a unit with integer weights reads it, directly or behind what keeps numbers on a grid.
+/// Of each value whether a unit that multiplies integers reads it, directly or behind what keeps numbers on a grid.
 pub(super) fn readers_of_bytes(draft: &Draft) -> Vec<bool> {
     let mut wanted = vec![false; draft.values.len()];
     for unit in draft.units.iter().rev() {
         let integers = unit.inputs.get(1).is_some_and(|&w| draft.values[w].integers.is_some()) && !unit.group;
         let on_grid = |&&v: &&usize| draft.values[v].grid.is_some() && wanted[v];
+        let both = unit.inputs.iter().take(2).all(|&v| draft.values[v].grid.is_some());
+        let product = unit.op.is::<MatMul>() && !unit.group && both;
         let passes = (unit.group || keeps_steps(&*unit.op)) && unit.outputs.iter().filter(on_grid).count() > 0;
         for (i, &v) in unit.inputs.iter().enumerate() {
-            wanted[v] |= passes || integers && (i == 0 || i >= unit.own_inputs);
+            wanted[v] |= passes || product && i < 2 || integers && (i == 0 || i >= unit.own_inputs);
         }
     }
     wanted

@@ -4,12 +4,19 @@
 //! Few rows (generating one token) wait for memory: codes become floats in registers and are multiplied there (`few.rs`), so
 //! the time is that of the compressed bytes. With more rows a block of a panel is decompressed once into scratch
 //! (`unpack.rs`), and the tiles of the product of floats run over it.
+//!
+//! Where rows may be rounded while the product runs, codes are multiplied as integers (`rounded.rs`).
 
 mod few;
 mod pack;
+mod rounded;
+#[cfg(target_arch = "x86_64")]
+mod rounded_avx512;
 mod unpack;
 
 pub use pack::Stored;
+pub use rounded::RoundedGemm;
+pub(super) use rounded::{MOST_ROWS, Piece, SUMS, kernel};
 
 use super::grid::{Grid, Size};
 use super::panels::Panels;
@@ -56,7 +63,8 @@ pub struct CompressedGemm {
 }
 
 /// How a panel lies in memory: group after group, each a row of scales, one of zero points, and then rows of codes. Codes of
-/// four bits are stored in pairs of vectors, the first in the low halves of the bytes.
+/// four bits are stored in pairs of vectors, the first in the low halves of the bytes. In cells four codes of a column, which
+/// count from zero then, follow one another; of four bits the next four lie in the high halves.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     compression: Compression,
@@ -65,6 +73,7 @@ struct Form {
     width: usize,
     /// Floats of a vector; a pair of vectors divides the width.
     lanes: usize,
+    cells: bool,
 }
 
 impl Form {
@@ -100,7 +109,7 @@ impl CompressedGemm {
         let micro = Micro::of(isa);
         let panels = Panels::new(micro, n);
         let fits = compression.group > 0 && k.is_multiple_of(compression.group);
-        let form = Form { compression, k, width: panels.width, lanes: isa.lanes() };
+        let form = Form { compression, k, width: panels.width, lanes: isa.lanes(), cells: false };
         fits.then_some(CompressedGemm { isa, micro, panels, form })
     }
     pub fn n(&self) -> usize {
@@ -164,7 +173,8 @@ impl CompressedGemm {
         assert!(exec.scratch.floats() >= self.scratch_floats(m), "{} floats of scratch", exec.scratch.floats());
         let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, m, n);
         let (a, b, c) = (a.as_ptr(), packed.as_ptr(), c.as_mut_ptr());
-        let product = Product { gemm: self, m, a, lda, b, c, ldc, tile_epilogue };
+        let out = Out { panels: self.panels, c, ldc, tile_epilogue };
+        let product = Product { gemm: self, m, a, lda, b, out };
         let panels = self.panels.count();
         if m <= SKINNY {
             let grid = Grid::new(self.micro, exec.threads(), Size { m, units: m, panels, k, copied: false });
@@ -183,31 +193,27 @@ impl CompressedGemm {
     }
 }
 
-/// A product that runs.
-struct Product<'a> {
-    gemm: &'a CompressedGemm,
-    m: usize,
-    a: *const f32,
-    lda: usize,
-    b: *const u8,
+/// Where sums go.
+struct Out<'a> {
+    panels: Panels,
     c: *mut f32,
     ldc: usize,
     tile_epilogue: TileEpilogue<'a>,
 }
 
-// SAFETY: the pointers stand for slices that outlive the job; each thread writes columns of its own.
-unsafe impl Sync for Product<'_> {}
+// SAFETY: the pointer stands for a slice that outlives the job; each thread writes columns of its own.
+unsafe impl Sync for Out<'_> {}
 // SAFETY: as above.
-unsafe impl Send for Product<'_> {}
+unsafe impl Send for Out<'_> {}
 
-impl Product<'_> {
+impl Out<'_> {
     // A task for tiles that start at a row and at the first column of a panel.
     unsafe fn task(&self, row: usize, panel: usize, last: bool) -> Task {
-        let column = panel * self.gemm.panels.width;
+        let column = panel * self.panels.width;
         let mut task = Task {
             c: self.c.wrapping_add(row * self.ldc + column),
             ldc: self.ldc,
-            columns: self.gemm.panels.columns(panel),
+            columns: self.panels.columns(panel),
             ..Task::default()
         };
         // SAFETY: the caller names a position inside of the output.
@@ -217,13 +223,30 @@ impl Product<'_> {
 
     // What follows the sums of a rectangle.
     unsafe fn after(&self, rows: Range<usize>, panels: &Range<usize>, thread: usize) {
-        let (width, n) = (self.gemm.panels.width, self.gemm.n());
+        let (width, n) = (self.panels.width, self.panels.n);
         let columns = panels.start * width..n.min(panels.end * width);
         let alone = columns.len() == n;
         // SAFETY: this thread has just written the rectangle.
         unsafe { self.tile_epilogue.after(self.c, self.ldc, rows, columns, alone, thread) };
     }
+}
 
+/// A product that runs.
+struct Product<'a> {
+    gemm: &'a CompressedGemm,
+    m: usize,
+    a: *const f32,
+    lda: usize,
+    b: *const u8,
+    out: Out<'a>,
+}
+
+// SAFETY: the pointers stand for slices that outlive the job and are only read.
+unsafe impl Sync for Product<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Product<'_> {}
+
+impl Product<'_> {
     unsafe fn few(&self, exec: &Exec<'_>, panels: Range<usize>, thread: usize) {
         let form = &self.gemm.form;
         let mut scratch = form.compression.zeros.then(|| exec.scratch.of(thread));
@@ -238,9 +261,9 @@ impl Product<'_> {
                 let mut sums = [0.0f32; 32 * SKINNY];
                 let b = self.b.add(panel * form.panel_bytes());
                 few::panel(self.gemm.isa, form, self.m, (self.a, self.lda), b, group_sums, &mut sums);
-                (self.gemm.micro.store)(&self.task(0, panel, true), sums.as_ptr(), self.m);
+                (self.gemm.micro.store)(&self.out.task(0, panel, true), sums.as_ptr(), self.m);
             }
-            self.after(0..self.m, &panels, thread);
+            self.out.after(0..self.m, &panels, thread);
         }
     }
 
@@ -286,7 +309,7 @@ impl Product<'_> {
                                 ldb: width,
                                 resume: block.start > 0,
                                 thread,
-                                ..self.task(strip.start + tile.start, panel, block.end == form.k)
+                                ..self.out.task(strip.start + tile.start, panel, block.end == form.k)
                             };
                             micro.tile(tile.len(), width)(&task);
                         }
@@ -294,7 +317,7 @@ impl Product<'_> {
                 }
             }
             // SAFETY: this thread has just written the rectangle.
-            unsafe { self.after(strip, &panels, thread) };
+            unsafe { self.out.after(strip, &panels, thread) };
         }
     }
 }

@@ -60,7 +60,10 @@ pub(super) fn pack(form: &Form, panels: &Panels, exec: Option<&Exec<'_>>, from: 
                         };
                     }
                 }
-                rows.chunks_mut(form.row()).zip(&codes).for_each(|(row, codes)| put(form, codes, row));
+                match form.cells {
+                    true => put_cells(form, &codes[..count], rows),
+                    false => rows.chunks_mut(form.row()).zip(&codes).for_each(|(row, codes)| put(form, codes, row)),
+                }
             }
         }
     };
@@ -78,5 +81,26 @@ fn put(form: &Form, codes: &[u8; COLUMNS], row: &mut [u8]) {
     for (codes, row) in codes[..form.width].chunks(2 * form.lanes).zip(row.chunks_mut(form.lanes)) {
         let (low, high) = codes.split_at(form.lanes);
         row.iter_mut().zip(low.iter().zip(high)).for_each(|(to, (low, high))| *to = low | high << 4);
+    }
+}
+
+/// What zero is as a code that counts from zero.
+pub(super) fn center(form: &Form) -> u8 {
+    if form.compression.codes.bits() == 8 { 128 } else { 8 }
+}
+
+// Rows of codes, four or eight of them in a cell.
+fn put_cells(form: &Form, codes: &[[u8; COLUMNS]], rows: &mut [u8]) {
+    let (bits, center) = (form.compression.codes.bits(), center(form));
+    let of_cell = 32 / bits;
+    for (codes, cells) in codes.chunks(of_cell).zip(rows.chunks_mut(4 * form.width)) {
+        for (j, cell) in cells.chunks_mut(4).enumerate() {
+            for (t, to) in cell.iter_mut().enumerate() {
+                *to = codes[t][j] ^ center;
+                if bits == 4 {
+                    *to |= (codes[4 + t][j] ^ center) << 4;
+                }
+            }
+        }
     }
 }
