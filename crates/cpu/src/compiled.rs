@@ -159,7 +159,6 @@ impl CompiledModel for Compiled {
             "LOADED_FROM_CACHE" => Ok("false".into()),
             "CPU_MEMORY_STATISTICS" => Ok(self.memory()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
-            // What was asked for, or else what came of it.
             // What runs, which may be another type than was asked for.
             PRECISION => Ok(precision(&self.properties).into()),
             GROUP if self.properties.get(name).is_none() => Ok(rounded_group(&self.properties)),

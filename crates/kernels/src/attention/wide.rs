@@ -7,7 +7,7 @@
 
 use super::{BLOCK, Job, Pieces, Starts, WIDTH, lines};
 use crate::part_of;
-use crate::simd::{Block, Cell, Entry, Kernel, Number, Simd, dispatch};
+use crate::simd::{Block, Cell, Entry, Kernel, Number, Readable, Simd, dispatch};
 use crate::vmath::functions::exp_or_zero;
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Tiles into the transformed domain and back. A tile is [`TILE`] by [`TILE`] outputs made from [`A`] by [`A`] inputs.
 
 use crate::epilogue::Quick;
-use crate::simd::{Kernel, Number, Simd, unroll};
+use crate::simd::{Kernel, Number, Readable, Simd, unroll};
 
 /// Outputs of a tile on each axis.
 pub(super) const TILE: usize = 4;
