@@ -479,7 +479,7 @@ fn gated(x: __m512, u: __m512) -> __m512 {
     let n = _mm512_roundscale_ps::<0>(t);
     let f = _mm512_sub_ps(t, n);
     let p = _mm512_fmadd_ps(_mm512_set1_ps(0.055_875_87), f, _mm512_set1_ps(0.242_296_5));
-    let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.693_127_23));
+    let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.693_127_2));
     let p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.999_948_14));
     let power = _mm512_scalef_ps(p, n);
     _mm512_mul_ps(x, _mm512_rcp14_ps(_mm512_add_ps(power, _mm512_set1_ps(1.0))))
