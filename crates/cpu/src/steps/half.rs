@@ -4,14 +4,15 @@
 
 use super::conv::{attrs_of_op, shape_of, taps_of};
 use super::leave::Leave;
+use super::spatial::deconv_shape;
 use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Op, Result};
 use carafe_kernels::{
-    Act, Conv, ConvShape, Depthwise, Epilogue, Gemm, Machine, Numbers, WinogradPairs, brain_bits, winograd,
+    Act, Conv, ConvShape, DeconvPairs, Depthwise, Epilogue, Gemm, Machine, Numbers, WinogradPairs, brain_bits, winograd,
 };
 use carafe_ops::carafe::RmsNorm;
-use carafe_ops::convolution::{Convolution, GroupConvolution};
+use carafe_ops::convolution::{Convolution, ConvolutionBackpropData, GroupConvolution};
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_ops::normalization::Mvn;
 use carafe_ops::pooling::{AvgPool, MaxPool};
@@ -43,6 +44,10 @@ pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>]) -> bool {
     if op.is::<GroupConvolution>() {
         let depthwise = rank > 3 && weights[1] == 1 && weights[2] == 1;
         return rank > 3 && (depthwise || weights[2].is_multiple_of(PAIR));
+    }
+    if let Some(op) = op.get::<ConvolutionBackpropData>() {
+        let touches = rank > 2 && op.strides.iter().zip(&weights[2..]).all(|(s, k)| usize::try_from(*s) == Ok(*k));
+        return touches && weights[0].is_multiple_of(PAIR);
     }
     let Some(op) = op.get::<MatMul>() else { return false };
     let one = |s: &[usize]| s.iter().all(|&n| n == 1);
@@ -85,6 +90,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     match site.op.get::<MatMul>() {
         Some(op) => product(site, op),
+        None if site.op.is::<ConvolutionBackpropData>() => enlarged(site),
         None => convolution(site),
     }
 }
@@ -319,6 +325,49 @@ impl Step<Cpu> for HalfDepthwise {
         let (out, io) = io.take_output(0);
         let weights = self.weights.as_slice();
         self.conv.run_brains(io.exec, (io.input(0), from), weights, (out, to), &epilogue, self.after);
+        Ok(())
+    }
+}
+
+/// A transposed convolution whose windows touch.
+#[derive(Debug)]
+struct HalfDeconv {
+    conv: DeconvPairs,
+    weights: Packed,
+    leave: Leave,
+}
+
+fn enlarged(site: &Site<'_>) -> Result<Option<Built>> {
+    let Some(shape) = deconv_shape(site).filter(DeconvPairs::fits) else { return Ok(None) };
+    let Some(tensor) = &site.inputs[1].constant else { return Ok(None) };
+    let mut reads = vec![(0, Form::typed(Layout::CHANNELS_LAST, ElementType::Bf16))];
+    let Some(mut leave) = leave_of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
+    let plain = leave.scale.is_empty() && leave.offset.is_empty() && leave.round_trip.is_none() && leave.to.is_none();
+    if !plain || leave.add.is_some() || leave.rest.is_some() {
+        return Ok(None);
+    }
+    // A column for each pixel of a row of the kernel.
+    leave.bias = leave.bias.repeat(shape.kernel[2]);
+    let conv = DeconvPairs::new(site.cx.isa, shape);
+    let form = format!("deconv_bf16|{:?}", shape.kernel);
+    let weights = site.cx.packed(&form, &[tensor], conv.packed_floats(), |to: &mut [f32]| {
+        conv.pack(&brain_bits(&floats_of(tensor)?), to);
+        tensor.release();
+        Ok(())
+    })?;
+    let output = leave.form(Layout::CHANNELS_LAST);
+    Ok(Some(Built::step(HalfDeconv { conv, weights, leave }, reads, output)))
+}
+
+impl Step<Cpu> for HalfDeconv {
+    fn kernel(&self) -> String {
+        format!("deconv{}", self.leave.name())
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        self.leave.with(io, self.conv.columns(), |io, epilogue, out| {
+            let cells = bytemuck::cast_slice(io.inputs[0]);
+            self.conv.run(io.exec, cells, self.weights.as_slice(), out, epilogue);
+        });
         Ok(())
     }
 }

@@ -420,7 +420,8 @@ fn deconvolved(site: &Site<'_>) -> Result<Option<Built>> {
     Ok(Some(Built::step(DeconvStep { kernel, weights, channels, strides: channels, epilogue }, reads, LAST)))
 }
 
-fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {
+/// Sizes of a transposed convolution; `None` for what the kernels do not know.
+pub(super) fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {
     let op = site.op;
     let (strides, dilations, begin, end, auto_pad, padding, grouped) =
         if let Some(c) = op.get::<ConvolutionBackpropData>() {

@@ -8,8 +8,8 @@ use carafe_graph::{Model, Value};
 use carafe_kernels::{Isa, Numbers as Kinds};
 use carafe_ops::activation::{Clamp, Gelu, HSwish, Relu, Swish, gelu::GeluApproximation};
 use carafe_ops::arithmetic::{Add, Multiply};
-use carafe_ops::convolution::GroupConvolution;
 use carafe_ops::convolution::window::PadType;
+use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolution};
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_ops::movement::Concat;
 use carafe_ops::normalization::Mvn;
@@ -173,6 +173,34 @@ fn convolutions_of_many_channels_are_done_in_tiles() {
     // Tile registers multiply too fast for it to pay.
     let tiles = kernels.iter().filter(|k| k.starts_with("conv_winograd_3x3_bf16")).count();
     assert_eq!(tiles, if is_native() && !Isa::best().has_tiles() { 2 } else { 0 }, "{kernels:?}");
+}
+
+#[test]
+fn transposed_convolutions_whose_windows_touch_are_products_of_bf16() {
+    for (kernel, pad, touches) in [(2, 0, true), (3, 0, true), (4, 1, false)] {
+        let (mut m, n) = (Model::new("m"), &mut Numbers(31));
+        let shape = [1, 16, 7, 9];
+        let x = input(&mut m, &shape);
+        let x1 = conv(&mut m, n, x, [16, 20], 1, 1);
+        let w = weights(&mut m, n, &[20, 6, kernel, kernel]);
+        let stride = if touches { kernel as i64 } else { 2 };
+        let op = ConvolutionBackpropData {
+            strides: vec![stride; 2],
+            pads_begin: vec![pad; 2],
+            pads_end: vec![pad; 2],
+            dilations: vec![1; 2],
+            auto_pad: PadType::Explicit,
+            output_padding: vec![0; 2],
+        };
+        let y: Value = m.add("larger", op, &[x1, w]).unwrap().into();
+        let bias = weights(&mut m, n, &[1, 6, 1, 1]);
+        let y = m.add("bias", Add::default(), &[y, bias]).unwrap().into();
+        let y = m.add("relu", Relu, &[y]).unwrap().into();
+        m.result("y", y).unwrap();
+        let kernels = check(&m, &shape, &format!("{kernel} by {kernel}"));
+        let bf16 = kernels.iter().any(|k| k.starts_with("deconv_bf16"));
+        assert_eq!(bf16, is_native() && touches, "{kernels:?}");
+    }
 }
 
 #[test]

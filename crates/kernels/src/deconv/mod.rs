@@ -1,7 +1,10 @@
 //! Transposed convolution. Output pixels that are a stride apart see the same kernel elements on consecutive input pixels,
 //! so each such phase of a row is an ordinary product, and no output is touched twice.
 
+mod pairs;
 mod tile;
+
+pub use pairs::DeconvPairs;
 
 use crate::epilogue::SplitEpilogue;
 use crate::simd::{Entry, entry};

@@ -1,7 +1,11 @@
 //! Transposed convolution against plain loops.
 
 use crate::spatial_common::{Random, act, close};
-use carafe_kernels::{Act, Deconv, DeconvShape, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch};
+use carafe_kernels::cast::{brain_to_f32, f32_to_brain};
+use carafe_kernels::{
+    Act, Deconv, DeconvPairs, DeconvShape, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch, TypedEpilogue, TypedOut,
+    brain_bits,
+};
 
 fn plain(s: &DeconvShape, input: &[f32], stride: usize, weights: &[f32]) -> Vec<f64> {
     let (ins, outs) = (s.in_channels / s.groups, s.out_channels / s.groups);
@@ -137,6 +141,60 @@ fn functions_and_sums_come_in_their_order() {
     for function in [Act::Relu, Act::Swish(1.0)] {
         for add_last in [Some(false), Some(true)] {
             check(square(5, [8, 40], 2, 2, [0, 0]), function, add_last);
+        }
+    }
+}
+
+#[test]
+fn windows_of_pairs_that_touch_agree_with_plain_loops() {
+    for (ins, outs, size, kernel) in [
+        (8, 24, [1, 5, 9], [1, 2, 2]),
+        (34, 7, [1, 3, 20], [1, 3, 2]),
+        (16, 1, [2, 4, 4], [2, 2, 4]),
+        (64, 40, [1, 70, 33], [1, 2, 2]),
+        (2, 5, [1, 1, 6], [1, 1, 3]),
+    ] {
+        let s = DeconvShape {
+            batch: 2,
+            in_channels: ins,
+            out_channels: outs,
+            in_spatial: size,
+            out_spatial: [0, 1, 2].map(|i| size[i] * kernel[i]),
+            kernel,
+            stride: kernel,
+            dilation: [1; 3],
+            pad_begin: [0; 3],
+            groups: 1,
+        };
+        assert!(DeconvPairs::fits(&s) && !DeconvPairs::fits(&DeconvShape { pad_begin: [0, 0, 1], ..s }));
+        let mut random = Random::new(ins);
+        let mut numbers =
+            |n: usize| -> Vec<f32> { random.floats(n).into_iter().map(|x| brain_to_f32(f32_to_brain(x))).collect() };
+        let input = numbers(2 * size.iter().product::<usize>() * ins);
+        let weights = numbers(ins * outs * kernel.iter().product::<usize>());
+        let bias = numbers(outs);
+        let mut wanted = plain(&s, &input, ins, &weights);
+        wanted.iter_mut().enumerate().for_each(|(i, y)| *y = (*y + f64::from(bias[i % outs])).max(0.0));
+        let cells: Vec<f32> = brain_bits(&input)
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|[a, b]| f32::from_bits(u32::from(*a) | u32::from(*b) << 16))
+            .collect();
+        for isa in Isa::tested() {
+            for threads in [1, 3] {
+                let (pool, scratch) =
+                    (Pool::new(PoolOptions::threads(threads)), Scratch::new(threads, 1 << 16).unwrap());
+                let conv = DeconvPairs::new(isa, s);
+                let mut packed = vec![0.0; conv.packed_floats()];
+                conv.pack(&brain_bits(&weights), &mut packed);
+                let columns = bias.repeat(kernel[2]);
+                let end = TypedEpilogue { bias: Some(&columns), act: Act::Relu, ..TypedEpilogue::default() };
+                let mut out = vec![f32::NAN; wanted.len()];
+                let exec = Exec::new(&pool, isa, &scratch);
+                conv.run(&exec, &cells, &packed, TypedOut::F32(&mut out), &end);
+                close(&out, &wanted, 1e-5, &format!("{isa:?} {threads} {s:?}"));
+            }
         }
     }
 }

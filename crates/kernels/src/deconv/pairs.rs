@@ -1,0 +1,146 @@
+//! Transposed convolution in bf16 whose windows touch without an overlap, as those that double an image do: each pixel of the
+//! input gives a window of the output, whose rows lie one after the other for pixels of a row. So each row of the kernel is an
+//! ordinary product, with a column for each of its pixels and channels.
+
+use super::DeconvShape;
+use crate::gemm::Micro;
+use crate::gemm::cells;
+use crate::gemm::leave::Leaving;
+use crate::gemm::panels::Panels;
+use crate::gemm::region::{Product, TileEpilogue};
+use crate::{Exec, Isa, Numbers, TypedEpilogue, TypedOut, part_of};
+
+/// Numbers of a cell.
+const PAIR: usize = 2;
+/// Bytes of input rows that stay near while all weights pass.
+const NEAR: usize = 256 << 10;
+
+/// A transposed convolution of pairs.
+#[derive(Clone, Debug)]
+pub struct DeconvPairs {
+    isa: Isa,
+    shape: DeconvShape,
+    micro: &'static Micro,
+    panels: Panels,
+}
+
+impl DeconvPairs {
+    /// Whether this kernel can do it.
+    pub fn fits(s: &DeconvShape) -> bool {
+        let touches = (0..3).all(|i| {
+            s.kernel[i] == s.stride[i] && s.pad_begin[i] == 0 && s.out_spatial[i] == s.in_spatial[i] * s.stride[i]
+        });
+        let dense = (0..3).all(|i| s.dilation[i] == 1 || s.kernel[i] == 1);
+        touches && dense && s.groups == 1 && s.in_channels > 0 && s.in_channels.is_multiple_of(PAIR)
+    }
+
+    pub fn new(isa: Isa, shape: DeconvShape) -> DeconvPairs {
+        assert!(DeconvPairs::fits(&shape), "windows of pairs that touch: {shape:?}");
+        let micro = Numbers::Bf16.micro(isa);
+        let panels = Panels::new(micro, shape.kernel[2] * shape.out_channels);
+        DeconvPairs { isa, shape, micro, panels }
+    }
+
+    /// Columns of the products: pixels of a row of the kernel, each with all channels. Epilogues count in them.
+    pub fn columns(&self) -> usize {
+        self.panels.n
+    }
+
+    fn cells(&self) -> usize {
+        self.shape.in_channels / PAIR
+    }
+
+    /// Rows of the kernel.
+    fn matrices(&self) -> usize {
+        self.shape.kernel[0] * self.shape.kernel[1]
+    }
+
+    /// Floats of packed weights.
+    pub fn packed_floats(&self) -> usize {
+        self.matrices() * self.panels.floats(self.cells())
+    }
+
+    /// Packs weights of `[in, out, depth, height, width]` given as bits of bf16.
+    pub fn pack(&self, weights: &[u16], packed: &mut [f32]) {
+        let (s, taps) = (&self.shape, self.shape.kernel.iter().product::<usize>());
+        assert_eq!(weights.len(), s.in_channels * s.out_channels * taps, "weights of {s:?}");
+        assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
+        let each = self.panels.floats(self.cells()).max(1);
+        for (matrix, packed) in packed.chunks_exact_mut(each).enumerate() {
+            cells::pack(&self.panels, 1, self.cells(), packed, |column, _, cell| {
+                let (x, out) = (column / s.out_channels, column % s.out_channels);
+                let at = |channel: usize| (channel * s.out_channels + out) * taps + matrix * s.kernel[2] + x;
+                let [a, b] = [0, 1].map(|i| weights[at(cell * PAIR + i)].to_le_bytes());
+                [a[0], a[1], b[0], b[1]]
+            });
+        }
+    }
+
+    /// Over pixels of pairs without gaps. The output lies without gaps, too.
+    pub fn run(&self, exec: &Exec<'_>, input: &[f32], packed: &[f32], out: TypedOut<'_>, epilogue: &TypedEpilogue<'_>) {
+        let (s, cells, columns) = (&self.shape, self.cells(), self.columns());
+        let [depth, height, width] = s.in_spatial;
+        let lines = s.batch * depth * height;
+        if lines * width * columns == 0 {
+            return;
+        }
+        assert!(input.len() >= lines * width * cells, "{} cells of input", input.len());
+        assert!(packed.len() >= self.packed_floats(), "{} floats for packed weights", packed.len());
+        let rows = lines * self.matrices() * width;
+        let leaving = Leaving::new(self.isa, false, epilogue, out, columns, rows, columns);
+        // Lines stay near while weights pass, or panels of weights while all lines do.
+        let near = (NEAR / (width * cells * size_of::<f32>())).clamp(1, lines);
+        let blocks = lines.div_ceil(near).next_multiple_of(exec.threads()).min(lines);
+        let items = self.matrices() * self.panels.count();
+        let parts = if blocks >= 2 * exec.threads() { 1 } else { items };
+        exec.each(blocks * parts, |chunk, thread| {
+            let (block, part) = (part_of(lines, blocks, chunk / parts), part_of(items, parts, chunk % parts));
+            let work = || {
+                for item in part.clone() {
+                    exec.stop.check();
+                    let (matrix, panel) = (item / self.panels.count(), item % self.panels.count());
+                    for line in block.clone() {
+                        let product = self.product(&leaving, exec, input, packed, line, matrix);
+                        // SAFETY: the input and the weights were checked above; chunks are rectangles of their own.
+                        unsafe { product.run(0..width, panel..panel + 1, None, thread) };
+                    }
+                }
+            };
+            // SAFETY: the table is that of a level of this machine, and all that tasks point to lives on.
+            unsafe { self.micro.around(work) };
+        });
+    }
+
+    /// A line of input pixels times a row of the kernel.
+    fn product<'a>(
+        &self,
+        leaving: &'a Leaving<'a>,
+        exec: &Exec<'a>,
+        input: &[f32],
+        packed: &[f32],
+        line: usize,
+        matrix: usize,
+    ) -> Product<'a> {
+        let (s, cells) = (&self.shape, self.cells());
+        let [_, height, width] = s.in_spatial;
+        let (image, y) = (line / height, line % height);
+        // Lines of the output, counted in windows.
+        let (kz, ky) = (matrix / s.kernel[1], matrix % s.kernel[1]);
+        let to = ((image * s.kernel[0] + kz) * height + y) * s.kernel[1] + ky;
+        Product {
+            micro: self.micro,
+            panels: self.panels,
+            k: cells,
+            a: input[line * width * cells..].as_ptr(),
+            lda: cells,
+            b: packed[matrix * self.panels.floats(cells)..].as_ptr(),
+            c: std::ptr::null_mut(),
+            ldc: self.columns(),
+            tile_epilogue: TileEpilogue::leaving(self.isa, leaving),
+            first_row: to * width,
+            first_column: 0,
+            all_columns: self.columns(),
+            stop: exec.stop,
+        }
+    }
+}
