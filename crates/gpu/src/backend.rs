@@ -9,9 +9,11 @@ use crate::streams::Stream;
 use crate::weights::Weights;
 use carafe_graph::{Op, Result, normalize_axis};
 use carafe_opencl::Buffer;
+use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_plan::elementwise::Elt;
 use carafe_plan::{
-    Backend, Built, Form, Fusing, Grid, Known, Layout, MemoryKind, Parts, Port, RowStrides, Site, Step, model_precision,
+    Backend, Built, Form, Fusing, Grid, Known, Layout, MemoryKind, Parts, Port, RowStrides, Site, Step,
+    TransposedReads, model_precision,
 };
 use carafe_tensor::{ElementType, Tensor};
 use std::path::PathBuf;
@@ -118,6 +120,14 @@ pub(crate) struct GpuExec {
 impl Fusing for Gpu {
     fn epilogue_axis(&self, op: &dyn Op, rank: usize) -> Option<usize> {
         normalize_axis(op.info().channel?, rank).ok()
+    }
+    fn reads_transposed(&self, op: &dyn Op, ty: ElementType) -> Option<TransposedReads> {
+        let (inputs, columns) = match () {
+            _ if op.is::<ScaledDotProductAttention>() => (3, false),
+            _ if op.is::<MatMul>() => (2, true),
+            _ => return None,
+        };
+        (ty == ElementType::F32).then_some(TransposedReads { inputs, columns })
     }
     fn fuses(&self, function: &Elt, ty: ElementType) -> bool {
         elementwise::fuses(function, ty)

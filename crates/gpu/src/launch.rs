@@ -77,6 +77,14 @@ impl Launch {
         let global = [count.next_multiple_of(group), 1, 1];
         Launch { kernel: kernel.clone(), args, global, local: Some([group, 1, 1]) }
     }
+    /// One item for each of so many along three axes, in groups of at most `most` that are wide along the first; the last groups
+    /// may have more than there are.
+    pub(crate) fn plane(kernel: &Arc<KernelCode>, args: Vec<Arg>, count: [usize; 3], most: usize) -> Launch {
+        let wide = count[0].next_power_of_two().min(64).min(most.max(1));
+        let high = (most / wide).max(1).min(count[1].next_power_of_two());
+        let global = [count[0].next_multiple_of(wide), count[1].next_multiple_of(high), count[2]];
+        Launch { kernel: kernel.clone(), args, global, local: Some([wide, high, 1]) }
+    }
 }
 
 /// A launch of one request: its kernel has the request's memory for arguments.

@@ -26,6 +26,8 @@ pub(crate) struct Machine {
     pub(crate) uploads: Queue,
     /// Stands for buffers where nothing is to run.
     pub(crate) nothing: Arc<Buffer>,
+    /// Whether the instructions of `kernels/ahead.cl` are there.
+    ahead: OnceLock<bool>,
 }
 
 impl Machine {
@@ -33,7 +35,7 @@ impl Machine {
         let context = Context::new(device)?;
         let uploads = Queue::new(&context, false)?;
         let nothing = Buffer::new(&context, 1)?;
-        Ok(Machine { programs: Programs::new(&context), context, uploads, nothing })
+        Ok(Machine { programs: Programs::new(&context), context, uploads, nothing, ahead: OnceLock::new() })
     }
     pub(crate) fn info(&self) -> &DeviceInfo {
         &self.context.device.info
@@ -43,6 +45,13 @@ impl Machine {
         let buffer = Buffer::new(&self.context, bytes.len()).map_err(told)?;
         self.uploads.write(&buffer, 0, bytes).map_err(told)?;
         Ok(buffer)
+    }
+    /// Whether copies to local memory can run ahead, and tensor cores multiply f16: NVIDIA devices since compute capability 8.0, by
+    /// inline PTX. What the driver builds is there.
+    pub(crate) fn copies_ahead(&self) -> bool {
+        let probe = include_str!("../kernels/ahead.cl");
+        let built = || self.programs.program(probe, "-cl-std=CL1.2", None).is_ok();
+        *self.ahead.get_or_init(|| self.info().vendor.contains("NVIDIA") && built())
     }
     /// Items of a group for work that is the same everywhere.
     pub(crate) fn group(&self) -> usize {

@@ -1,14 +1,24 @@
 //! Steps: the glue between an operation and its kernels. One file a family; `BUILDERS` lists them and is asked in order. A
 //! builder looks at a node with known shapes and answers with launches and the forms it reads and writes, or declines.
 
+mod attention;
+mod conv;
 mod custom;
 pub(crate) mod elementwise;
+mod ending;
 mod indexing;
+mod interpolate;
+mod matmul;
 pub(crate) mod movement;
+mod norm;
 pub(crate) mod pointwise;
+mod pool;
+mod product;
+mod recurrent;
 mod reduce;
 mod search;
 mod strided_views;
+mod tiles;
 mod typed;
 pub(crate) mod types;
 pub(crate) mod view;
@@ -36,10 +46,17 @@ pub(crate) const BUILDERS: &[Builder] = &[
     search::build,
     indexing::build,
     typed::build,
+    matmul::build,
+    conv::build,
+    norm::build,
+    attention::build,
+    pool::build,
+    interpolate::build,
+    recurrent::build,
 ];
 
 /// Those that read or write in another order of axes (`Site::orders`, `Site::out_order`).
-pub(crate) const REORDERING: &[Builder] = &[];
+pub(crate) const REORDERING: &[Builder] = &[matmul::build, attention::build];
 
 /// The step of a node, from the first family that takes it.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
