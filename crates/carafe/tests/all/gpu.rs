@@ -52,6 +52,6 @@ fn a_model_for_gpu_is_exported_and_imported() {
 #[test]
 fn devices_that_only_stand_for_others_are_not_chosen_by_auto() {
     let compiled = carafe::core().compile_model(DEMO, "AUTO", &Properties::new()).unwrap();
-    let devices = compiled.get_property("EXECUTION_DEVICES").unwrap();
+    let devices = compiled.property("EXECUTION_DEVICES").unwrap();
     assert!(!devices.contains("VPU"), "{devices}");
 }
