@@ -9,5 +9,5 @@ kernel void gemm_join(global const float *restrict parts, global DATA *restrict 
     float sum = 0.0f;
     for (int s = 0; s < splits; s++) sum += parts[s * size];
     const int at = offset.z + m * ldc + n;
-    put(c, at, epilogue(sum, at, offset.w + n EPILOGUE_ARGUMENTS));
+    STORE(c, at, epilogue(sum, at, offset.w + n EPILOGUE_ARGUMENTS));
 }

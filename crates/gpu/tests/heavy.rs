@@ -158,6 +158,24 @@ fn a_product_adds_bias_and_residual_and_applies_a_function() {
     net.check("gemm", &[y]);
 }
 
+#[test]
+fn sums_of_few_rows_are_cut_into_parts_and_joined() {
+    let mut net = Net::new();
+    let (x, w, b) = (net.input(&[7, 2050]), net.weights(&[2050, 21]), net.weights(&[21]));
+    let y = net.op(product(false, false), &[x, w]);
+    let y = net.op(Add::default(), &[y, b]);
+    let y = net.op(Relu, &[y]);
+    net.check("_k", &[y]);
+}
+
+#[test]
+fn convolutions_with_computed_filters() {
+    let mut net = Net::new();
+    let (x, w) = (net.input(&[2, 6, 9, 7]), net.input(&[10, 6, 3, 3]));
+    let y = net.op(conv(&[1, 1], &[1, 1], &[1, 1]), &[x, w]);
+    net.check("conv", &[y]);
+}
+
 fn conv(strides: &[i64], pads: &[i64], dilations: &[i64]) -> Convolution {
     let [strides, pads, dilations] = [strides, pads, dilations].map(<[i64]>::to_vec);
     Convolution { strides, pads_begin: pads.clone(), pads_end: pads, dilations, auto_pad: PadType::Explicit }

@@ -1,10 +1,13 @@
 //! Convolutions, forward and transposed, as products over the windows of an image that lies with the channels last; depthwise
-//! ones channel by channel. Filters must be constants.
+//! ones channel by channel. Constant filters are packed once, computed ones in each run.
 
 use super::ending::{Ending, bytes_of};
+use super::movement::size_of;
 use super::product::{Image, Left, Product, Right};
+use super::view::{View, copy};
 use super::{Built, Site};
 use crate::launch::{Arg, Launches};
+use crate::machine::ALIGNMENT;
 use carafe_graph::{Op, Result};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData};
@@ -170,6 +173,14 @@ impl Shape {
         }
         Image { numbers, taps, dense: if channel == 1 { channels } else { 1 }, backward: self.backward }
     }
+    // Filters as they lie, in the order of `matrices`.
+    fn view(&self) -> View {
+        let (outs, ins) = (self.out_channels / self.groups, self.channels / self.groups);
+        match self.backward {
+            true => View::whole(&[self.groups, ins, outs, self.taps()]).permuted(&[0, 3, 1, 2]),
+            false => View::whole(&[self.groups, outs, ins, self.taps()]).permuted(&[0, 3, 2, 1]),
+        }
+    }
     // Where a filter's element lies: of a group, result, channel and tap.
     fn filter(&self, group: usize, o: usize, c: usize, tap: usize) -> usize {
         let (outs, ins) = (self.out_channels / self.groups, self.channels / self.groups);
@@ -200,7 +211,9 @@ fn matrices(shape: &Shape, tensor: &Tensor, stride: usize) -> Result<Vec<f32>> {
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(attrs) = Attrs::of(site.op).filter(|_| !site.group && site.before.is_none()) else { return Ok(None) };
     let (data, filters, cx) = (&site.inputs[0], &site.inputs[1], site.cx);
-    let Some(tensor) = filters.constant.as_ref().filter(|_| data.is_f32() && filters.is_f32()) else { return Ok(None) };
+    if !data.is_f32() || !filters.is_f32() {
+        return Ok(None);
+    }
     let Some(shape) = shape_of(site, &attrs) else { return Ok(None) };
     let last = Layout::CHANNELS_LAST;
     let planar = shape.channels <= FEW && shape.groups == 1 && data.layout == Layout::PLAIN;
@@ -213,7 +226,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let form = format!("{kind} {:?} {} {}", shape.kernel, shape.groups, attrs.grouped);
     let output = cx.form(&site.outputs[0], last);
     let (outs, ins) = (shape.out_channels / shape.groups, shape.channels / shape.groups);
-    if ins == 1 && shape.groups > 1 {
+    if let (Some(tensor), 1, true) = (&filters.constant, ins, shape.groups > 1) {
         let weights = cx.packed(&format!("{form} depthwise"), &[tensor], || {
             let floats = tensor.to_vec::<f32>()?;
             let at = |tap: usize, o: usize| floats[shape.filter(o / outs, o % outs, 0, tap)];
@@ -226,11 +239,27 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         let name = format!("{name}_depthwise{}", ending.name);
         return Ok(Some(Launches::new(name, vec![launch]).built(reads, [output])));
     }
-    let stride = outs.next_multiple_of(PADDED);
     let deep = shape.taps() * ins;
-    let weights = cx.packed(&format!("{form} {stride} {}", cx.half), &[tensor], || {
-        Ok(bytes_of(cx, &matrices(&shape, tensor, stride)?))
-    })?;
+    let mut launches = vec![];
+    let (stride, weights, own) = match &filters.constant {
+        Some(tensor) => {
+            let stride = outs.next_multiple_of(PADDED);
+            let buffer = cx.packed(&format!("{form} {stride} {}", cx.half), &[tensor], || {
+                Ok(bytes_of(cx, &matrices(&shape, tensor, stride)?))
+            })?;
+            (stride, buffer.into(), 0)
+        }
+        // Computed filters are put into order in the workspace.
+        None => {
+            reads.push((1, cx.form(filters, Layout::PLAIN)));
+            let bytes = filters.len() * size_of(cx, filters);
+            let to = Arg::Workspace(0, bytes);
+            let view = shape.view();
+            let whole = View::whole(&view.dims);
+            launches.push(copy(cx, &view, &whole, size_of(cx, filters), Arg::Read(reads.len() - 1), to.clone())?);
+            (outs, to, bytes.next_multiple_of(ALIGNMENT))
+        }
+    };
     let left = match shape.is_pointwise() && layout == last {
         true => Left::Rows(shape.channels),
         false => Left::Image(shape.image(layout, ins)),
@@ -241,11 +270,12 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         columns: outs,
         deep,
         left,
-        right: Right { stride, transposed: false, padded: true },
+        right: Right { stride, transposed: false, padded: own == 0 },
         out_stride: shape.out_channels,
         offsets: (0..shape.groups).map(first).collect(),
     };
-    let work = product.launches(cx, [Arg::Read(0), weights.into(), Arg::Write(0)], &ending)?;
-    let step = Launches::new(format!("{name}{}", work.name), work.launches);
-    Ok(Some(step.built(reads, [output]).with_workspace(work.workspace)))
+    let work = product.launches_from(cx, [Arg::Read(0), weights, Arg::Write(0)], &ending, own)?;
+    launches.extend(work.launches);
+    let step = Launches::new(format!("{name}{}", work.name), launches);
+    Ok(Some(step.built(reads, [output]).with_workspace(own + work.workspace)))
 }

@@ -98,7 +98,7 @@ pub(crate) fn choose(info: &DeviceInfo, method: Method, size: [usize; 3], batch:
         Method::Plain => MIDDLE,
     };
     let units = info.compute_units.max(1);
-    let splits: &[usize] = if host { &[1] } else { &[1, 2, 4, 8, 16] };
+    let splits: &[usize] = if host { &[1, 2] } else { &[1, 2, 4, 8, 16] };
     let fits = |t: &&Tile| t.items(method) <= info.group_size && t.local_bytes(method) <= info.local_memory;
     let deep = |s: usize| s == 1 || size[2] / s >= LEAST_DEPTH;
     let all = tiles.iter().filter(fits).flat_map(|t| splits.iter().filter(|s| deep(**s)).map(move |&s| (*t, s)));
