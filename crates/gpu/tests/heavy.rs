@@ -59,7 +59,7 @@ impl Net {
     }
     fn op(&mut self, op: impl Op + 'static, inputs: &[Value]) -> Value {
         let n = self.model.nodes().count();
-        self.model.add(&format!("n{n}"), op, inputs).unwrap().into()
+        self.model.add(format!("n{n}"), op, inputs).unwrap().into()
     }
     /// Runs it in both precisions; a kernel of this name must have done it.
     fn check(self, kernel: &str, outputs: &[Value]) {
