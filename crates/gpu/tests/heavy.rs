@@ -434,7 +434,7 @@ fn recurrent_networks() {
                 clip: 0.7,
             };
             let [w, r, b] = weights;
-            let node = net.model.add(&format!("gru{i}"), op, &[x, h, lengths, w, r, b]).unwrap();
+            let node = net.model.add(format!("gru{i}"), op, &[x, h, lengths, w, r, b]).unwrap();
             outputs.extend((0..2).map(|port| Value { node, port }));
         }
         let op = RnnSequence {
