@@ -144,7 +144,10 @@ fn an_unknown_device_lists_the_known_ones() {
     let (code, text) = fails(&["run", MODEL, "-d", "TPU"]);
     assert_eq!(
         (code, text.as_str()),
-        (1, "carafe: device `TPU` is not registered; registered: AUTO, BATCH, CPU, GPU, HETERO, MULTI, TEMPLATE, VPU\n")
+        (
+            1,
+            "carafe: device `TPU` is not registered; registered: AUTO, BATCH, CPU, GPU, HETERO, MULTI, TEMPLATE, VPU\n"
+        )
     );
 }
 

@@ -25,7 +25,7 @@ fn operations_are_named_at_home_only() {
     let mut found = Vec::new();
     for file in sources(&root.join("crates")) {
         let path = file.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
-        let in_tests = ["/tests/", "/benches/", "/examples/"].iter().any(|part| path.contains(part));
+        let in_tests = ["/tests/", "/tests.rs", "/benches/", "/examples/"].iter().any(|part| path.contains(part));
         if in_tests || ALLOWED.iter().any(|(position, _)| path.starts_with(position)) {
             continue;
         }
