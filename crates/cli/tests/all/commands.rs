@@ -1,6 +1,7 @@
 //! The command as a user types it, on the demo model.
 
 use crate::common::{MODEL, carafe, folder, ok, repo};
+use std::path::Path;
 use std::process::Command;
 
 /// Exit code and message of a command that must fail.
