@@ -290,7 +290,10 @@ impl Core {
     /// Devices that are registered and have no instance here, each with the reason.
     pub fn missing_devices(&self) -> Vec<(String, String)> {
         let state = self.state();
+        // Those that are made of others have none of their own.
+        let composed = |device: &Arc<dyn Device>| device.properties().iter().any(|p| p.name == PRIORITIES);
         let reason = |device: &Arc<dyn Device>| match device.metric("AVAILABLE_DEVICES") {
+            _ if composed(device) => None,
             Ok(ids) if ids.trim().is_empty() => Some("it has no instance".to_string()),
             Ok(_) => None,
             Err(e) => Some(e.to_string()),
