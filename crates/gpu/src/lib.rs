@@ -17,6 +17,7 @@ mod query;
 mod request;
 mod steps;
 mod streams;
+mod tuning;
 mod weights;
 
 use carafe_device::{CompiledModel, Device, Properties, PropertyInfo, Query};
