@@ -1,20 +1,11 @@
 //! What an extension brings, whether it came out of a library or was made in the program itself. `Core` treats both alike.
 
-use carafe_device::Kernel;
+use carafe_device::{ClKernel, Kernel};
 use carafe_frontend::{Mapping, Rule};
 use carafe_graph::{OpFactory, OpNew, PhasedPass, Replacement};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// OpenCL source with the description that binds it to an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClKernel {
-    /// `GPU` or `VPU`.
-    pub device: String,
-    pub xml: String,
-    pub source: String,
-}
 
 /// Hears of progress: part done (0 to 1), steps in all, steps done.
 pub type Progress = dyn Fn(f32, u32, u32) + Send + Sync;
@@ -72,6 +63,12 @@ impl Extension {
     #[must_use]
     pub fn kernel(mut self, kernel: Arc<dyn Kernel>) -> Extension {
         self.kernels.push(kernel);
+        self
+    }
+    /// An OpenCL kernel for `GPU` or `VPU`: its description, as in a kernel file, and the source that the description names.
+    #[must_use]
+    pub fn cl_kernel(mut self, device: &str, xml: &str, source: &str) -> Extension {
+        self.cl_kernels.push(ClKernel { device: device.into(), xml: xml.into(), source: source.into() });
         self
     }
 }

@@ -39,11 +39,12 @@ mod status;
 pub mod tables;
 mod text;
 
+pub use carafe_device::ClKernel;
 pub use crash::report_crashes;
 pub use device_export::create_plugin_engine;
 pub use device_import::{Plugin, load_plugin};
 pub use export::{ABI, Registration, create_extensions};
-pub use extension::{ClKernel, Extension, Progress, Telemetry};
+pub use extension::{Extension, Progress, Telemetry};
 pub use graph_import::{Graph, GraphNode};
 pub use host::{host, parallel_for, try_parallel_for};
 pub use library::{Library, LoadError};

@@ -4,7 +4,7 @@
 use crate::calls::misuse;
 use crate::convert::attrs_of;
 use crate::crossing::{Crossing, with};
-use crate::extension::{ClKernel, Extension};
+use crate::extension::Extension;
 use crate::host::host;
 use crate::kernel_import::{Maker, import_kernel};
 use crate::library::{Library, LoadError};
@@ -15,6 +15,7 @@ use crate::replacement::import_replacement;
 use crate::rule_import::import_rule;
 use crate::tables::*;
 use crate::text::{c_text, items, opt_c_text, text};
+use carafe_device::ClKernel;
 use carafe_frontend::Mapping;
 use carafe_graph::{Error, Result};
 use std::mem::MaybeUninit;

@@ -77,7 +77,7 @@ pub use summary::{Summary, summarize};
 // Reading models.
 pub use carafe_frontend::{Content, Format, FormatOptions, InputShape, Log, Progress, ReadRequest};
 // Extending the engine.
-pub use carafe_abi::{Extension, Library, LoadError, report_crashes};
+pub use carafe_abi::{ClKernel, Extension, Library, LoadError, report_crashes};
 pub use carafe_frontend::{Explained, Item, Mapping, NodeCx, Outputs as RuleOutputs, Rule};
 pub use carafe_graph::{
     AttrMap, AttrValue, Match, Notes, OpFactory, OpNew, Outcome, Pass, PassChoice, Phase, PhasedPass, REPLACEMENT,

@@ -296,6 +296,9 @@ pub(crate) struct RunArgs {
     /// Device to run on; `carafe devices` lists them
     #[arg(short, long, default_value = "CPU")]
     pub device: String,
+    /// File with custom OpenCL kernels for GPU or VPU (CONFIG_FILE); may be given several times
+    #[arg(short = 'c', long = "config", value_name = "FILE.xml")]
+    pub config: Vec<PathBuf>,
     /// Tensor for an input, as NAME=FILE
     #[arg(short, long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<String>,
@@ -547,6 +550,9 @@ pub(crate) struct QueryArgs {
     /// Device to ask
     #[arg(short, long, default_value = "CPU")]
     pub device: String,
+    /// File with custom OpenCL kernels for GPU or VPU (CONFIG_FILE); may be given several times
+    #[arg(short = 'c', long = "config", value_name = "FILE.xml")]
+    pub config: Vec<PathBuf>,
     /// Tell for each node which rule, operation, device and library served it, and why
     #[arg(long)]
     pub explain: bool,

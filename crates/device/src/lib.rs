@@ -32,7 +32,7 @@ pub use port::{Port, PortKey};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 pub use runnable::query_runnable;
 
-use carafe_graph::{Model, Registry, Result};
+use carafe_graph::{Model, OpFactory, Registry, Result};
 use carafe_tensor::{SharedBytes, Tensor};
 use std::io::Write;
 use std::sync::Arc;
@@ -54,6 +54,27 @@ pub trait Device: Send + Sync {
     /// Takes the kernels that extensions bring for the name it is registered under, all of them each time.
     fn set_kernels(&self, _kernels: &[Arc<dyn Kernel>]) {}
 
+    /// Reads an OpenCL kernel that an extension brings for the name it is registered under: the operations that its description
+    /// declares. `None` when the device takes no such kernels.
+    fn read_cl_kernel(&self, _kernel: &ClKernel) -> Option<Result<Vec<OpFactory>>> {
+        None
+    }
+
+    /// Takes the OpenCL kernels that extensions bring for the name it is registered under, all of them each time. Those that
+    /// cannot be read are passed over.
+    fn set_cl_kernels(&self, _kernels: &[ClKernel]) {}
+
+    /// Operations that properties declare, such as those of kernel files; files that they name are read and checked.
+    fn declared_ops(&self, _properties: &Properties) -> Result<Vec<OpFactory>> {
+        Ok(vec![])
+    }
+
+    /// A text that differs when what the device reads for a compilation differs, beside the model and the properties themselves: kernel
+    /// files that properties name, kernels that it was given. Part of the key under which the cache keeps compiled models.
+    fn fingerprint(&self, _properties: &Properties) -> String {
+        String::new()
+    }
+
     /// Takes every registered operation, each time that changes; for devices that make operations by name.
     fn set_registry(&self, _registry: &Registry) {}
 
@@ -66,6 +87,17 @@ pub trait Device: Send + Sync {
     /// Reads what `CompiledModel::export` wrote. A foreign, stale or cut blob is refused with the reason.
     fn import(&self, blob: SharedBytes, registry: &Registry, properties: &Properties)
     -> Result<Arc<dyn CompiledModel>>;
+}
+
+/// OpenCL source with the description that binds it to an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClKernel {
+    /// The device: `GPU` or `VPU`.
+    pub device: String,
+    /// The description: `<CustomLayer>` elements, as in a kernel file.
+    pub xml: String,
+    /// The source; every file name of the description means it.
+    pub source: String,
 }
 
 /// A model made ready for one device.

@@ -68,6 +68,17 @@ impl BuildCx {
         self.machine.programs.kernel(what, &defined, source, name, self.folder.as_deref())
     }
 
+    /// A kernel of a user's source, built as it stands. A missing one is an error here, not when it first runs.
+    pub(crate) fn custom(&self, source: &str, options: &str, name: &str) -> Result<Arc<KernelCode>> {
+        if self.dry {
+            return Ok(Arc::new(KernelCode::dry(name)));
+        }
+        let program = self.machine.programs.program(source, options, self.folder.as_deref())?;
+        let code = KernelCode::of(program, name);
+        code.create().map_err(|e| e.at(format!("kernel `{name}`")))?;
+        Ok(Arc::new(code))
+    }
+
     /// Constants on the device in the form that a kernel wants: `form` says all that it depends on besides the constants.
     pub(crate) fn packed(
         &self,

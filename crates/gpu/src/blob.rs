@@ -1,6 +1,7 @@
 //! Exported models: IR text and its weights. Programs are built anew, or found in the folder of built kernels.
 
 use crate::compiled::Compiled;
+use crate::custom::CustomKernels;
 use crate::properties::{self, MODE, PRECISION, Settings, precision};
 use crate::{Kind, VPU};
 use carafe_device::{BlobHeader, Port, Properties, read_blob, write_blob};
@@ -59,7 +60,13 @@ impl Reader<'_> {
     }
 }
 
-pub(crate) fn import(kind: Kind, blob: &SharedBytes, registry: &Registry, properties: &Properties) -> Result<Compiled> {
+pub(crate) fn import(
+    kind: Kind,
+    blob: &SharedBytes,
+    registry: &Registry,
+    properties: &Properties,
+    custom: &CustomKernels,
+) -> Result<Compiled> {
     Settings::of(kind, properties)?;
     let machine = properties::device(properties)?.open()?;
     let (_, payload) = read_blob(blob.as_slice(), kind.name(), VERSION)?;
@@ -67,7 +74,11 @@ pub(crate) fn import(kind: Kind, blob: &SharedBytes, registry: &Registry, proper
     let xml = reader.text()?;
     let weights = reader.take()?;
     let options = carafe_ir::ReadOptions { old_api: false, ..Default::default() };
-    let model = carafe_ir::read(&xml, weights, registry, &options)?;
+    let mut registry = registry.clone();
+    registry.add_all(custom.declared_ops());
+    let mut model = carafe_ir::read(&xml, weights, &registry, &options)?;
+    // The kernels as they are now: the blob has the model alone.
+    custom.apply(&mut model)?;
     let (mut inputs, mut outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
     for port in inputs.iter_mut().chain(&mut outputs) {
         port.name = reader.text()?;

@@ -2,8 +2,9 @@
 
 use crate::Kind;
 use crate::backend::Gpu;
+use crate::custom::CustomKernels;
 use crate::machine::Machine;
-use crate::properties::{self, PRECISION, Settings, TABLE, metric, precision};
+use crate::properties::{self, PRECISION, Settings, metric, precision, table};
 use crate::request::Request;
 use crate::streams::Streams;
 use crate::weights::Weights;
@@ -42,11 +43,17 @@ pub(crate) fn prepare(model: &mut Model) -> Result<()> {
 }
 
 impl Compiled {
-    pub(crate) fn new(kind: Kind, mut model: Model, properties: &Properties) -> Result<Compiled> {
+    pub(crate) fn new(
+        kind: Kind,
+        mut model: Model,
+        properties: &Properties,
+        custom: &CustomKernels,
+    ) -> Result<Compiled> {
         let settings = Settings::of(kind, properties)?;
         let machine = properties::device(properties)?.open()?;
         refuse_unknown(kind, &model)?;
         let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
+        custom.apply(&mut model)?;
         prepare(&mut model)?;
         Compiled::of(kind, machine, model, inputs, outputs, settings, properties)
     }
@@ -117,7 +124,7 @@ impl CompiledModel for Compiled {
                 Ok(precision(self.kind, &self.properties).into())
             }
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
-            _ => match TABLE.iter().find(|p| p.name == name && p.mutability == Mutability::ReadWrite) {
+            _ => match table(self.kind).iter().find(|p| p.name == name && p.mutability == Mutability::ReadWrite) {
                 Some(p) => Ok(self.properties.get(name).unwrap_or(p.default).to_string()),
                 None => metric(self.kind, name, properties::device(&self.properties)?),
             },

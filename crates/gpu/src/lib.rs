@@ -7,6 +7,7 @@
 mod backend;
 mod blob;
 mod compiled;
+mod custom;
 mod error;
 mod launch;
 mod machine;
@@ -20,11 +21,12 @@ mod streams;
 mod tuning;
 mod weights;
 
-use carafe_device::{CompiledModel, Device, Properties, PropertyInfo, Query};
-use carafe_graph::{Model, Registry, Result};
+use carafe_device::{ClKernel, CompiledModel, Device, Properties, PropertyInfo, Query};
+use carafe_graph::{Model, OpFactory, Registry, Result};
 use carafe_tensor::SharedBytes;
 use compiled::Compiled;
-use std::sync::Arc;
+use custom::CustomKernels;
+use std::sync::{Arc, RwLock};
 
 /// Name of the device, and the name its exported models carry.
 pub const GPU: &str = "GPU";
@@ -54,25 +56,50 @@ impl Kind {
 #[derive(Debug)]
 pub struct GpuDevice {
     kind: Kind,
+    /// Kernels of extensions.
+    cl_kernels: RwLock<Vec<ClKernel>>,
+}
+
+impl GpuDevice {
+    fn custom(&self, properties: &Properties) -> Result<CustomKernels> {
+        let kernels = self.cl_kernels.read().unwrap_or_else(|e| e.into_inner());
+        CustomKernels::of(self.kind, properties, &kernels)
+    }
 }
 
 /// The devices with their names.
 pub fn devices() -> [(&'static str, Arc<dyn Device>); 2] {
-    [Kind::Gpu, Kind::Vpu].map(|kind| (kind.name(), Arc::new(GpuDevice { kind }) as Arc<dyn Device>))
+    [Kind::Gpu, Kind::Vpu]
+        .map(|kind| (kind.name(), Arc::new(GpuDevice { kind, cl_kernels: RwLock::default() }) as Arc<dyn Device>))
 }
 
 impl Device for GpuDevice {
     fn properties(&self) -> &'static [PropertyInfo] {
-        &properties::TABLE
+        properties::table(self.kind)
     }
     fn metric(&self, name: &str) -> Result<String> {
         properties::metric(self.kind, name, machine::by_id("0")?)
     }
+    fn read_cl_kernel(&self, kernel: &ClKernel) -> Option<Result<Vec<OpFactory>>> {
+        let read = CustomKernels::of(self.kind, &Properties::new(), std::slice::from_ref(kernel));
+        Some(read.map(|kernels| kernels.declared_ops()))
+    }
+    fn set_cl_kernels(&self, kernels: &[ClKernel]) {
+        let good = kernels.iter().filter(|k| self.read_cl_kernel(k).is_some_and(|read| read.is_ok()));
+        *self.cl_kernels.write().unwrap_or_else(|e| e.into_inner()) = good.cloned().collect();
+    }
+    fn fingerprint(&self, properties: &Properties) -> String {
+        // Files that cannot be read are told of when the model is compiled.
+        self.custom(properties).map(|kernels| kernels.fingerprint()).unwrap_or_default()
+    }
+    fn declared_ops(&self, properties: &Properties) -> Result<Vec<OpFactory>> {
+        Ok(CustomKernels::of(self.kind, properties, &[])?.declared_ops())
+    }
     fn query(&self, model: &Model, properties: &Properties) -> Result<Query> {
-        query::query(self.kind, model, properties)
+        query::query(self.kind, model, properties, &self.custom(properties)?)
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
-        Ok(Arc::new(Compiled::new(self.kind, model.clone(), properties)?))
+        Ok(Arc::new(Compiled::new(self.kind, model.clone(), properties, &self.custom(properties)?)?))
     }
     fn import(
         &self,
@@ -80,6 +107,6 @@ impl Device for GpuDevice {
         registry: &Registry,
         properties: &Properties,
     ) -> Result<Arc<dyn CompiledModel>> {
-        Ok(Arc::new(blob::import(self.kind, &blob, registry, properties)?))
+        Ok(Arc::new(blob::import(self.kind, &blob, registry, properties, &self.custom(properties)?)?))
     }
 }

@@ -44,6 +44,10 @@ impl KernelCode {
     pub(crate) fn dry(name: &str) -> KernelCode {
         KernelCode { program: None, name: name.to_string() }
     }
+    /// A kernel of a program.
+    pub(crate) fn of(program: Arc<Program>, name: &str) -> KernelCode {
+        KernelCode { program: Some(program), name: name.to_string() }
+    }
     /// A kernel of its own arguments.
     pub(crate) fn create(&self) -> Result<Kernel> {
         let program = self.program.as_ref().ok_or_else(|| Error::invalid("a plan of a query is not run"))?;

@@ -1,5 +1,6 @@
 //! The property tables of GPU and VPU, what their values mean, and what a device tells of itself.
 
+use crate::custom::{CONFIG_FILE, VPU_LAYERS};
 use crate::machine::{self, Found};
 use crate::{GPU, Kind};
 use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
@@ -20,8 +21,21 @@ const KERNELS: &str = "KERNEL_CACHE_DIR";
 /// Streams that THROUGHPUT means: enough for uploads to go on while kernels run.
 const THROUGHPUT_STREAMS: usize = 2;
 
-/// What can be set and read.
-pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
+/// What can be set and read of a device.
+pub(crate) fn table(kind: Kind) -> &'static [PropertyInfo] {
+    static WITH_LAYERS: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
+        let doc = "Files with layers (MVCL); in front of CONFIG_FILE.";
+        let layers = VPU_LAYERS.map(|name| writable(name, PropertyKind::Text, "", doc));
+        TABLE.iter().copied().chain(layers).collect()
+    });
+    match kind {
+        Kind::Gpu => &TABLE,
+        Kind::Vpu => &WITH_LAYERS,
+    }
+}
+
+/// What both devices have.
+static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
     vec![
         writable("PERF_COUNT", PropertyKind::Bool, "false", "Measure the time of every node by OpenCL events."),
         writable(ID, PropertyKind::Text, "0", "Which OpenCL device: graphics processors first, the host's own last."),
@@ -51,6 +65,7 @@ pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
             "",
             "Folder for built kernels, so that they are built once; empty for none.",
         ),
+        writable(CONFIG_FILE, PropertyKind::Text, "", "Files with custom kernels, `;` between them."),
         readable("AVAILABLE_DEVICES", "Ids of the instances."),
         readable("FULL_DEVICE_NAME", "Name for people."),
         readable("DEVICE_ARCHITECTURE", "What the device is."),
@@ -90,8 +105,9 @@ pub(crate) struct Settings {
 impl Settings {
     /// Checks what the table can say and what it cannot.
     pub(crate) fn of(kind: Kind, properties: &Properties) -> Result<Settings> {
-        properties.check(&TABLE)?;
-        let text = |name: &str| properties.or_default(&TABLE, name).unwrap_or_default().trim().to_string();
+        let table = table(kind);
+        properties.check(table)?;
+        let text = |name: &str| properties.or_default(table, name).unwrap_or_default().trim().to_string();
         let requests = text("PERFORMANCE_HINT_NUM_REQUESTS").parse::<usize>().unwrap_or(0);
         let streams = match text("NUM_STREAMS").to_ascii_uppercase().as_str() {
             "AUTO" | "-1" | "0" | "" => match text("PERFORMANCE_HINT").to_ascii_uppercase().as_str() {
@@ -109,7 +125,7 @@ impl Settings {
             },
         };
         let folder = Some(text(KERNELS)).filter(|f| !f.is_empty()).map(PathBuf::from);
-        let profiled = properties.is_on(&TABLE, "PERF_COUNT");
+        let profiled = properties.is_on(table, "PERF_COUNT");
         Ok(Settings { streams, profiled, half: precision(kind, properties) == "f16", folder })
     }
 }
@@ -159,7 +175,7 @@ pub(crate) fn metric(kind: Kind, name: &str, found: &Found) -> Result<String> {
         "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => "1".into(),
         "RANGE_FOR_ASYNC_INFER_REQUESTS" => format!("1 {THROUGHPUT_STREAMS} 1"),
         "RANGE_FOR_STREAMS" => "1 64".into(),
-        "SUPPORTED_PROPERTIES" => TABLE.iter().map(|p| p.name).collect::<Vec<_>>().join(" "),
+        "SUPPORTED_PROPERTIES" => table(kind).iter().map(|p| p.name).collect::<Vec<_>>().join(" "),
         _ => return Err(Error::not_found(format!("device {} has no property `{name}`", kind.name()))),
     })
 }

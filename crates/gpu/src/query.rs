@@ -5,6 +5,7 @@
 use crate::Kind;
 use crate::backend::Gpu;
 use crate::compiled::prepare;
+use crate::custom::{CustomKernels, CustomOp};
 use crate::machine::Machine;
 use crate::properties::{self, Settings};
 use crate::weights::Weights;
@@ -27,10 +28,13 @@ const SIZES: &[i64] = &[8, 1, 2, 64];
 /// What is tried where the number of axes is open.
 const RANKS: &[usize] = &[4, 3, 2, 1];
 
-pub(crate) fn query(kind: Kind, model: &Model, properties: &Properties) -> Result<Query> {
+pub(crate) fn query(kind: Kind, model: &Model, properties: &Properties, custom: &CustomKernels) -> Result<Query> {
     let settings = Settings::of(kind, properties)?;
     let machine = properties::device(properties)?.open()?;
     let asked = Asked { machine, half: settings.half };
+    let mut model = model.clone();
+    custom.apply(&mut model)?;
+    let model = &model;
     let mut query = Query::default();
     let reasons = asked.reasons(model)?;
     for (id, node) in model.nodes() {
@@ -82,6 +86,10 @@ impl Asked {
         let op = model.node(id).op();
         if op.is::<FrameworkNode>() {
             return Ok(Some(format!("no operation of opset `{}` has this name", op.opset())));
+        }
+        // The user brought it; whether it suits is told when the model is compiled.
+        if op.is::<CustomOp>() {
+            return Ok(None);
         }
         for (_, body) in op.bodies() {
             if let Some((inner, reason)) = self.reasons(&body.model)?.first() {

@@ -59,7 +59,7 @@ impl Net {
     }
     fn op(&mut self, op: impl Op + 'static, inputs: &[Value]) -> Value {
         let n = self.model.nodes().count();
-        self.model.add(&format!("n{n}"), op, inputs).unwrap().into()
+        self.model.add(format!("n{n}"), op, inputs).unwrap().into()
     }
     /// Runs it in both precisions; a kernel of this name must have done it.
     fn check(self, kernel: &str, outputs: &[Value]) {
@@ -463,7 +463,7 @@ fn recurrent_networks() {
                 clip: 0.7,
             };
             let [w, r, b] = weights;
-            let node = net.model.add(&format!("gru{i}"), op, &[x, h, lengths, w, r, b]).unwrap();
+            let node = net.model.add(format!("gru{i}"), op, &[x, h, lengths, w, r, b]).unwrap();
             outputs.extend((0..2).map(|port| Value { node, port }));
         }
         let op = RnnSequence {

@@ -3,6 +3,7 @@
 use crate::cache;
 use crate::compiled::CompiledModel;
 use crate::device_name::DeviceName;
+use crate::extensions::cl_kernels_of;
 use crate::kernels::kernels_of;
 use crate::log::Reporter;
 use crate::model_source::ModelSource;
@@ -92,6 +93,7 @@ impl Core {
             return Err(Error::usage(format!("device `{name}` is registered already")));
         }
         device.set_kernels(&kernels_of(&state.extensions, name, &state.reporter));
+        device.set_cl_kernels(&cl_kernels_of(&state.extensions, name));
         device.set_registry(&state.registry);
         state.devices.insert(name.to_string(), device);
         Ok(())
@@ -221,6 +223,8 @@ impl Core {
         properties: &Properties,
     ) -> Result<CompiledModel> {
         let (found, all) = self.resolve(device, properties)?;
+        // Before the model is read, whose operations they may be.
+        self.declare(&*found, &all).map_err(|e| e.at(format!("device `{device}`")))?;
         let model = &*model.model(self)?;
         let cache = self.cache_in_force(device, properties)?;
         let newest = carafe_graph::upgraded(model)?;
@@ -232,7 +236,7 @@ impl Core {
             device: &*found,
             properties: &all,
             registry: &|| self.registry(),
-            others: &self.what_else_decides(&*found),
+            others: &self.what_else_decides(&*found, &all),
             warn: &|text| self.warn(text),
         };
         let (compiled, from_cache) = job.run(&cache).map_err(|e| e.at(format!("device `{device}`")))?;
@@ -309,7 +313,9 @@ impl Core {
             String::new()
         } else {
             let (found, _) = self.resolve(device, &Properties::new())?;
-            properties.check(found.properties()).map_err(|e| e.at(format!("device `{device}`")))?;
+            let at = |e: Error| e.at(format!("device `{device}`"));
+            properties.check(found.properties()).map_err(at)?;
+            self.declare(&*found, properties).map_err(at)?;
             self.named(device)?.device
         };
         let mut state = self.state_mut();
@@ -317,6 +323,17 @@ impl Core {
         *old = old.overlaid(cache);
         let old = state.properties.entry(name).or_default();
         *old = old.overlaid(properties);
+        Ok(())
+    }
+
+    // Registers the operations that properties declare.
+    fn declare(&self, device: &dyn Device, properties: &Properties) -> Result<()> {
+        let ops = device.declared_ops(properties)?;
+        if !ops.is_empty() {
+            let mut state = self.state_mut();
+            state.declare(ops);
+            state.devices.values().for_each(|d| d.set_registry(&state.registry));
+        }
         Ok(())
     }
 
@@ -356,7 +373,7 @@ impl Core {
     }
 
     // What decides over a compilation beside model, device and properties.
-    fn what_else_decides(&self, device: &dyn Device) -> Vec<String> {
+    fn what_else_decides(&self, device: &dyn Device, in_force: &Properties) -> Vec<String> {
         let (devices, properties, mut all) = {
             let state = self.state();
             let linked = |e: &Extension| e.path.is_none();
@@ -368,10 +385,13 @@ impl Core {
             }
             (state.devices.clone(), state.properties.clone(), all)
         };
+        all.push(device.fingerprint(in_force));
         // A device made of devices depends on all that it may choose.
         if device.properties().iter().any(|p| p.name == PRIORITIES) {
             all.extend(devices.iter().map(|(name, d)| format!("{name} {:?}", d.version())));
             all.extend(properties.iter().map(|(name, p)| format!("{name} {p:?}")));
+            let set = |name: &str| properties.get(name).cloned().unwrap_or_default();
+            all.extend(devices.iter().map(|(name, d)| d.fingerprint(&set(name))));
         }
         all
     }

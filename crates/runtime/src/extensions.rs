@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::core::State;
 use crate::explain::shown;
 use crate::kernels::kernels_of;
-use carafe_abi::{Extension, load_extension, load_extension_if_one};
+use carafe_abi::{ClKernel, Extension, load_extension, load_extension_if_one};
 use carafe_frontend::{Mapping, Rule};
 use carafe_graph::{
     Error, Model, Notes, OpFactory, Pass, PassChoice, Phase, PhasedPass, Replacement, Result, RtTree, order_passes,
@@ -173,16 +173,37 @@ impl Core {
         }
         let mut warnings = vec![];
         let mut state = self.state_mut();
+        let mut declared = vec![];
+        for e in &new {
+            for kernel in &e.cl_kernels {
+                let read = state.devices.get(&kernel.device).and_then(|d| d.read_cl_kernel(kernel));
+                match read {
+                    Some(Ok(ops)) => declared.extend(ops),
+                    // A library may be of use for other devices all the same.
+                    Some(Err(why)) if e.path.is_some() => {
+                        warnings.push(format!(
+                            "{} brings an OpenCL kernel for `{}` that is not used: {why}",
+                            shown(e),
+                            kernel.device
+                        ));
+                    }
+                    Some(Err(why)) => return Err(why.at(format!("extension `{}`", e.name))),
+                    None => {}
+                }
+            }
+        }
         let known = (0..new.len()).map(|i| is_known(&new[i], state.extensions.iter().chain(&new[..i])));
         let known = known.collect::<Result<Vec<_>>>()?;
         for (e, _) in new.into_iter().zip(known).filter(|(_, known)| !known) {
             warnings.extend(state.shadowed_by(&e));
-            warnings.extend(unused_cl_kernels(&e));
+            warnings.extend(state.unused_cl_kernels(&e));
             state.registry.add_all(e.ops.iter().cloned());
             state.extensions.push(e);
         }
+        state.declare(declared);
         for (name, device) in &state.devices {
             device.set_kernels(&kernels_of(&state.extensions, name, &state.reporter));
+            device.set_cl_kernels(&cl_kernels_of(&state.extensions, name));
             device.set_registry(&state.registry);
         }
         drop(state);
@@ -291,7 +312,22 @@ impl Core {
     }
 }
 
+/// OpenCL kernels that extensions bring for a device, in the order in which they were added.
+pub(crate) fn cl_kernels_of(extensions: &[Extension], device: &str) -> Vec<ClKernel> {
+    extensions.iter().flat_map(|e| &e.cl_kernels).filter(|k| k.device == device).cloned().collect()
+}
+
 impl State {
+    /// Registers operations that kernel files declare.
+    pub(crate) fn declare(&mut self, ops: Vec<OpFactory>) {
+        for op in ops {
+            if !self.loose_ops.iter().any(|old| std::ptr::eq(old.info, op.info)) {
+                self.loose_ops.push(op.clone());
+            }
+            self.registry.add(op);
+        }
+    }
+
     // Operations that another extension has as well, in words; that of the latest is used.
     fn shadowed_by(&self, new: &Extension) -> Vec<String> {
         let is_one = |a: &OpFactory, b: &OpFactory| a.info.xml_name == b.info.xml_name && a.info.opset == b.info.opset;
@@ -312,11 +348,19 @@ impl State {
     }
 }
 
-// OpenCL kernels, in words: there is no device yet that takes any.
-fn unused_cl_kernels(new: &Extension) -> Vec<String> {
-    let devices: BTreeSet<&str> = new.cl_kernels.iter().map(|k| k.device.as_str()).collect();
+impl State {
+    // OpenCL kernels for devices that take none, in words.
+    fn unused_cl_kernels(&self, new: &Extension) -> Vec<String> {
+        let takes = |k: &&ClKernel| self.devices.get(&k.device).is_some_and(|d| d.read_cl_kernel(k).is_some());
+        let unused: Vec<&ClKernel> = new.cl_kernels.iter().filter(|k| !takes(k)).collect();
+        unused_in_words(new, &unused)
+    }
+}
+
+fn unused_in_words(new: &Extension, unused: &[&ClKernel]) -> Vec<String> {
+    let devices: BTreeSet<&str> = unused.iter().map(|k| k.device.as_str()).collect();
     let told = devices.into_iter().map(|device| {
-        let n = new.cl_kernels.iter().filter(|k| k.device == device).count();
+        let n = unused.iter().filter(|k| k.device == device).count();
         let (kernels, them) =
             if n == 1 { ("an OpenCL kernel".to_string(), "it") } else { (format!("{n} OpenCL kernels"), "them") };
         format!("{} brings {kernels} for `{device}`; no device takes {them}, so nothing runs {them}", shown(new))

@@ -4,6 +4,8 @@ mod async_requests;
 mod caffe_conversion;
 mod caffe_shapes;
 mod conversion;
+#[cfg(feature = "gpu")]
+mod custom_kernels;
 mod custom_layers;
 mod decoded_library;
 mod denormals;

@@ -16,7 +16,7 @@ mod time_limit;
 use crate::args::{Cli, Command, ModelArgs};
 use crate::progress::ProgressLine;
 use carafe::convert::{Conversion, ConversionOptions, apply};
-use carafe::{Content, Core, Error, Log, Model, Progress, ReadRequest, Result, printable};
+use carafe::{Content, Core, DeviceName, Error, Log, Model, Progress, Properties, ReadRequest, Result, printable};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +52,29 @@ fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
     core.add_extension(extensions.to_vec())?;
     plugins.iter().try_for_each(|p| core.add_plugin_text(p))?;
     Ok(core)
+}
+
+/// Gives kernel files to those devices of a name that take them, before a model is read: its operations may be declared there.
+fn use_kernel_files(core: &Core, device: &str, files: &[PathBuf]) -> Result<()> {
+    const PROPERTY: &str = "CONFIG_FILE";
+    let value = match files {
+        [] => return Ok(()),
+        [one] => one.display().to_string(),
+        many => many.iter().map(|f| format!("\"{}\"", f.display())).collect::<Vec<_>>().join(";"),
+    };
+    let list = DeviceName::parse(device)?.priorities.unwrap_or_else(|| device.to_string());
+    let names = list.split(',').map(|name| name.trim_start_matches('-').split('(').next().unwrap_or_default());
+    let mut taken = false;
+    for name in names {
+        if core.device(name)?.properties().iter().any(|p| p.name == PROPERTY) {
+            core.set_property(name, &Properties::new().with(PROPERTY, &value))?;
+            taken = true;
+        }
+    }
+    match taken {
+        true => Ok(()),
+        false => Err(Error::usage(format!("device `{device}` takes no kernel files (-c); GPU and VPU do"))),
+    }
 }
 
 // For looking at a model: what nobody knows is kept.

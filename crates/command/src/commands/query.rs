@@ -1,6 +1,6 @@
 //! `carafe query`: which node runs where. For HETERO that is the split into sub-models.
 
-use super::{print, print_json, read};
+use super::{print, print_json, read, use_kernel_files};
 use crate::args::QueryArgs;
 use crate::explain;
 use carafe::multi::SubModelReport;
@@ -9,6 +9,7 @@ use serde_json::json;
 use std::fmt::Write;
 
 pub(crate) fn run(core: &Core, args: &QueryArgs) -> Result<()> {
+    use_kernel_files(core, &args.device, &args.config)?;
     let model = read(core, &args.model, args.explain)?;
     if args.device == "HETERO" || args.device.starts_with("HETERO:") {
         let report = carafe::partition(core, &model, &args.device, &Properties::new())?;

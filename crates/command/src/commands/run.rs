@@ -1,7 +1,7 @@
 //! `carafe run`: one model once, or a list of them in one process.
 
 use super::time_limit::TimeLimit;
-use super::{print, print_json, read_shaped};
+use super::{print, print_json, read_shaped, use_kernel_files};
 use crate::args::{Fill, RunArgs};
 use crate::explain;
 use crate::inputs::{Filler, bind};
@@ -18,6 +18,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(core: &Core, args: &RunArgs) -> Result<()> {
+    use_kernel_files(core, &args.device, &args.config)?;
     let properties = properties(args)?;
     let limit = TimeLimit::start(args.timeout)?;
     match &args.batch {

@@ -3,6 +3,7 @@
 
 mod attention;
 mod conv;
+mod custom;
 pub(crate) mod elementwise;
 mod ending;
 mod indexing;
@@ -37,6 +38,7 @@ type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 /// Every family, in the order they are asked.
 #[rustfmt::skip]
 pub(crate) const BUILDERS: &[Builder] = &[
+    custom::build,
     elementwise::build,
     movement::build,
     strided_views::build,

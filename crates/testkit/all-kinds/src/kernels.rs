@@ -53,7 +53,7 @@ pub(crate) const CL_XML: &str = r#"<CustomLayer name="Places" type="SimpleGPU" v
     <WorkSizes global="B*F*Y*X" dim="output"/>
 </CustomLayer>"#;
 
-pub(crate) const CL_SOURCE: &str = "__kernel void positions(const __global INPUT0_TYPE* x, __global OUTPUT0_TYPE* y) {
+pub(crate) const CL_SOURCE: &str = "__kernel void places(const __global INPUT0_TYPE* x, __global OUTPUT0_TYPE* y) {
     y[get_global_id(0)] = x[get_global_id(0)];
 }
 ";

@@ -241,7 +241,7 @@ fn two_libraries_with_one_operation_are_told() {
 }
 
 #[test]
-fn an_opencl_kernel_that_no_device_takes_is_told() {
+fn an_opencl_kernel_that_is_wrong_is_told() {
     let core = carafe::core();
     let lines = Arc::new(Mutex::new(vec![]));
     let to = lines.clone();
@@ -249,7 +249,8 @@ fn an_opencl_kernel_that_no_device_takes_is_told() {
     core.add_extension(&ALL_KINDS[1].1).unwrap();
     let lines = lines.lock().unwrap();
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(lines[0].contains("brings an OpenCL kernel for `GPU`; no device takes it"), "{lines:?}");
+    assert!(lines[0].contains("brings an OpenCL kernel for `GPU` that is not used"), "{lines:?}");
+    assert!(lines[0].contains("the element <Kernel> is missing"), "{lines:?}");
 }
 
 #[test]
