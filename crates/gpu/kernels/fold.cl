@@ -33,7 +33,17 @@ static float joined(float v, local float *shared, int item, bool bigger) {
 #endif
 
 #define EACH for (int i = item; i < length; i += GROUP)
+// Most rows are elements one step apart (STEADY), and columns are their elements (COLUMNS_INSIDE).
+#if STEADY
+#define AT(i) (base + (i)*near)
+#else
 #define AT(i) (base + (i) / in * far + (i) % in * near)
+#endif
+#if COLUMNS_INSIDE
+#define COLUMN(at, i) (i)
+#else
+#define COLUMN(at, i) ((at) / column_step % columns)
+#endif
 
 kernel void fold(global const DATA *restrict x, global DATA *restrict y, int rows, int length, int rows_in, int row_far,
     int row_near, int in, int far, int near, float eps, int column_step, int columns
@@ -84,7 +94,7 @@ kernel void fold(global const DATA *restrict x, global DATA *restrict y, int row
 #endif
 #endif
     EACH {
-        const int at = AT(i), column = at / column_step % columns;
+        const int at = AT(i), column = COLUMN(at, i);
         float v = LOAD(x, at) - shift;
         if (FUNCTION == SOFTMAX) v = exp(v) * scale;
         else if (FUNCTION == LOG_SOFTMAX) v -= scale;

@@ -16,7 +16,7 @@ use carafe_plan::{
     TransposedReads, model_precision,
 };
 use carafe_tensor::{ElementType, Tensor};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -99,6 +99,10 @@ impl BuildCx {
             ty if ty == port.ty => layout.into(),
             ty => Form::typed(layout, ty),
         }
+    }
+    /// Where what is built and measured is kept; nowhere while nothing is to run.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref().filter(|_| !self.dry)
     }
     /// Items of a group for work that is the same everywhere.
     pub(crate) fn group(&self) -> usize {

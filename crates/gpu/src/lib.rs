@@ -18,6 +18,7 @@ mod query;
 mod request;
 mod steps;
 mod streams;
+mod tuning;
 mod weights;
 
 use carafe_device::{ClKernel, CompiledModel, Device, Properties, PropertyInfo, Query};

@@ -3,6 +3,7 @@
 
 use crate::error::told;
 use crate::programs::Programs;
+use crate::tuning::Choices;
 use carafe_graph::{Error, Result};
 use carafe_opencl::{Buffer, Context, Device, DeviceInfo, DeviceKind, Queue};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -28,6 +29,8 @@ pub(crate) struct Machine {
     pub(crate) nothing: Arc<Buffer>,
     /// Whether the instructions of `kernels/ahead.cl` are there.
     ahead: OnceLock<bool>,
+    /// Choices that were measured.
+    pub(crate) choices: Choices,
 }
 
 impl Machine {
@@ -35,7 +38,14 @@ impl Machine {
         let context = Context::new(device)?;
         let uploads = Queue::new(&context, false)?;
         let nothing = Buffer::new(&context, 1)?;
-        Ok(Machine { programs: Programs::new(&context), context, uploads, nothing, ahead: OnceLock::new() })
+        Ok(Machine {
+            programs: Programs::new(&context),
+            context,
+            uploads,
+            nothing,
+            ahead: OnceLock::new(),
+            choices: Choices::default(),
+        })
     }
     pub(crate) fn info(&self) -> &DeviceInfo {
         &self.context.device.info

@@ -169,6 +169,35 @@ fn sums_of_few_rows_are_cut_into_parts_and_joined() {
 }
 
 #[test]
+fn with_a_folder_the_quickest_way_is_measured_once_and_kept() {
+    let folder = std::env::temp_dir().join(format!("carafe-choices-{}", std::process::id()));
+    let mut net = Net::new();
+    let (x, w) = (net.input(&[9, 256]), net.weights(&[256, 20]));
+    let y = net.op(product(false, false), &[x, w]);
+    let Net { mut model, inputs } = net;
+    model.result("y", y).unwrap();
+    model.infer().unwrap();
+    let wanted = model.evaluate(&inputs).unwrap();
+    let properties = Properties::new().with("KERNEL_CACHE_DIR", folder.to_str().unwrap());
+    let mut texts = vec![];
+    for _ in 0..2 {
+        let mut request = gpu().compile(&model, &properties).unwrap().create_request();
+        request.set_input(0, inputs[0].clone()).unwrap();
+        request.infer().unwrap();
+        let (found, wanted) =
+            (request.output(0).unwrap().as_slice::<f32>().unwrap(), wanted[0].as_slice::<f32>().unwrap());
+        assert!(found.iter().zip(wanted).all(|(x, y)| (x - y).abs() < 1e-4));
+        let files = std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path());
+        let file =
+            files.into_iter().find(|f| f.extension().is_some_and(|e| e == "choices")).expect("a file of choices");
+        texts.push(std::fs::read_to_string(file).unwrap());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(texts[0].lines().count(), 2, "{texts:?}");
+    assert_eq!(texts[0], texts[1]);
+}
+
+#[test]
 fn convolutions_with_computed_filters() {
     let mut net = Net::new();
     let (x, w) = (net.input(&[2, 6, 9, 7]), net.input(&[10, 6, 3, 3]));

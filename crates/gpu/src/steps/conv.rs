@@ -5,7 +5,7 @@ use super::ending::{Ending, bytes_of};
 use super::movement::size_of;
 use super::product::{Image, Left, Product, Right};
 use super::view::{View, copy};
-use super::{Built, Site};
+use super::{Built, Port, Site};
 use crate::launch::{Arg, Launches};
 use crate::machine::ALIGNMENT;
 use carafe_graph::{Op, Result};
@@ -273,6 +273,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         right: Right { stride, transposed: false, padded: own == 0 },
         out_stride: shape.out_channels,
         offsets: (0..shape.groups).map(first).collect(),
+        largest: site.inputs.iter().chain(&site.outputs).map(Port::len).max().unwrap_or(0),
     };
     let work = product.launches_from(cx, [Arg::Read(0), weights, Arg::Write(0)], &ending, own)?;
     launches.extend(work.launches);

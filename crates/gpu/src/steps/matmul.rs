@@ -155,6 +155,7 @@ impl<'a> Operands<'a> {
             right,
             out_stride,
             offsets: offsets.collect(),
+            largest: site.inputs.iter().chain(&site.outputs).map(Port::len).max().unwrap_or(0),
         };
         if product.offsets.is_empty() {
             return Ok(None);

@@ -126,7 +126,12 @@ impl Rows {
     // Rows of the inner run, strides of the two runs of rows; the same of elements.
     fn numbers(&self) -> [usize; 6] {
         let [_, folded, kept, inner] = self.0;
-        [kept, folded * kept * inner, inner, inner, kept * inner, 1]
+        let near = if self.is_steady() { self.step() } else { 1 };
+        [kept, folded * kept * inner, inner, inner, kept * inner, near]
+    }
+    // Whether elements of a row are all as far apart.
+    fn is_steady(&self) -> bool {
+        self.0[1] == 1 || self.0[3] == 1
     }
     // Elements next to each other in a row are so far apart in memory.
     fn step(&self) -> usize {
@@ -193,7 +198,15 @@ fn launch(
         false => (rows.length() / EACH).next_power_of_two().clamp(1, cx.group().next_power_of_two().min(256)),
     };
     let group = if group > cx.group() { group / 2 } else { group };
-    let numbers = [("FUNCTION", function as usize), ("GROUP", group), ("FACTOR", factor), ("TERM", term)];
+    let inside = rows.is_steady() && rows.step() == 1 && column_step == 1 && columns == rows.length();
+    let numbers = [
+        ("FUNCTION", function as usize),
+        ("GROUP", group),
+        ("FACTOR", factor),
+        ("TERM", term),
+        ("STEADY", usize::from(rows.is_steady())),
+        ("COLUMNS_INSIDE", usize::from(inside)),
+    ];
     let macros = numbers.map(|(name, value)| (name, value.to_string()));
     let file = source!("fold.cl");
     let kernel = cx.generated(file.name, &format!("{}{}", ending.source, file.text), "fold", &macros)?;

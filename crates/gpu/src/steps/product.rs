@@ -1,10 +1,11 @@
 //! Products of matrices, as matrix products and convolutions have them: the launches of `kernels/gemm.cl` and `gemm_mma.cl`.
 
 use super::ending::{Ending, table};
-use super::tiles::{Method, Tile, choose};
+use super::tiles::{Method, Tile, Way, ranked};
 use crate::backend::BuildCx;
 use crate::launch::{Arg, Launch};
 use crate::machine::ALIGNMENT;
+use crate::tuning;
 use carafe_graph::Result;
 
 const ROWS: &str = include_str!("../../kernels/rows.cl");
@@ -61,6 +62,8 @@ pub(crate) struct Product {
     pub(crate) out_stride: usize,
     /// Where the operands and the result of each begin, and its first column as the epilogue counts them.
     pub(crate) offsets: Vec<[i32; 4]>,
+    /// Elements of the largest value that is read or written.
+    pub(crate) largest: usize,
 }
 
 /// The launches of a product.
@@ -135,8 +138,32 @@ impl Product {
     ) -> Result<Work> {
         let method = self.method(cx);
         let size = [self.rows, self.columns, self.deep];
+        let ways = ranked(cx.machine.info(), method, size, self.offsets.len());
+        let work = |way: &Way| self.work(cx, method, *way, operands.clone(), ending, start);
+        // All that the time depends on; sizes of images hardly do.
+        let form = match &self.left {
+            Left::Rows(_) => "rows".into(),
+            Left::Columns(_) => "columns".into(),
+            Left::Image(i) => format!("image{}{}", i.dense, if i.backward { "b" } else { "" }),
+        };
+        let key = format!("{method:?} {size:?} {} {form} {} {}", self.offsets.len(), self.right.transposed, cx.half);
+        let name = |(t, s): &Way| format!("{}x{}x{} {}x{} {s}", t.m, t.n, t.k, t.by[0], t.by[1]);
+        let launches = |way: &Way| work(way).map(|w| w.launches);
+        let chosen = tuning::choose(cx, &key, &ways, 4 * self.largest, name, launches)?;
+        work(&chosen.unwrap_or(ways[0]))
+    }
+
+    // The launches with a tile and a number of parts.
+    fn work(
+        &self,
+        cx: &BuildCx,
+        method: Method,
+        (tile, splits): Way,
+        operands: [Arg; 3],
+        ending: &Ending,
+        start: usize,
+    ) -> Result<Work> {
         let batch = self.offsets.len();
-        let (tile, splits) = choose(cx.machine.info(), method, size, batch);
         let depth = self.deep.div_ceil(splits).next_multiple_of(tile.k);
         let splits = self.deep.div_ceil(depth);
         let [a, b, c] = operands;

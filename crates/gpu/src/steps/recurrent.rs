@@ -211,6 +211,7 @@ impl Fit<'_> {
             right: Right { stride: columns.next_multiple_of(8), transposed: false, padded: true },
             out_stride: columns,
             offsets: vec![[0; 4]],
+            largest: site.inputs.iter().map(Port::len).max().unwrap_or(0),
         };
         let operands = [Arg::Read(0), self.input_weights(site, form, columns)?, given.clone()];
         let work = product.launches_from(cx, operands, &Ending::none(), space.0)?;

@@ -87,8 +87,11 @@ impl Tile {
     }
 }
 
-/// The tile for products of `m x n x k`, and into how many parts their sums are cut.
-pub(crate) fn choose(info: &DeviceInfo, method: Method, size: [usize; 3], batch: usize) -> (Tile, usize) {
+/// A tile, and into how many parts sums are cut.
+pub(crate) type Way = (Tile, usize);
+
+/// The ways to compute products of `m x n x k`, the one that seems the quickest first. There is at least one.
+pub(crate) fn ranked(info: &DeviceInfo, method: Method, size: [usize; 3], batch: usize) -> Vec<Way> {
     let host = info.kind == DeviceKind::Cpu;
     let tiles = match method {
         Method::Tensor => TENSOR,
@@ -102,7 +105,12 @@ pub(crate) fn choose(info: &DeviceInfo, method: Method, size: [usize; 3], batch:
     let fits = |t: &&Tile| t.items(method) <= info.group_size && t.local_bytes(method) <= info.local_memory;
     let deep = |s: usize| s == 1 || size[2] / s >= LEAST_DEPTH;
     let all = tiles.iter().filter(fits).flat_map(|t| splits.iter().filter(|s| deep(**s)).map(move |&s| (*t, s)));
-    all.min_by_key(|(t, s)| t.cost(size, batch, *s, units)).unwrap_or((SMALL[0], 1))
+    let mut all: Vec<Way> = all.collect();
+    carafe_graph::sort_by_key(&mut all, |(t, s)| t.cost(size, batch, *s, units));
+    if all.is_empty() {
+        all.push((SMALL[0], 1));
+    }
+    all
 }
 
 #[cfg(test)]
