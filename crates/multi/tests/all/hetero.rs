@@ -602,7 +602,7 @@ fn devices_made_of_devices_are_not_available_as_parts() {
     let (_, _, core) = two();
     let available = core.downgrade().available();
     let listed = |name: &&str| available.iter().any(|a| a == name);
-    assert!(["A", "B", "CPU", "TEMPLATE"].iter().all(|n| listed(n)), "{available:?}");
-    assert!(!["HETERO", "MULTI", "AUTO", "BATCH"].iter().any(|n| listed(n)), "{available:?}");
+    assert!(["A", "B", "CPU", "TEMPLATE"].iter().all(&listed), "{available:?}");
+    assert!(!["HETERO", "MULTI", "AUTO", "BATCH"].iter().any(listed), "{available:?}");
     assert!(hetero(&core).metric("AVAILABLE_DEVICES").unwrap().is_empty());
 }
