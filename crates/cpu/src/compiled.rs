@@ -1,7 +1,9 @@
 //! A model ready to run: passes applied, weights packed, plans made for the shapes that were seen.
 
 use crate::backend::Cpu;
-use crate::properties::{GROUP, PRECISION, Settings, TABLE, check, metric, precision, rounded_group, tell_precision};
+use crate::properties::{
+    GROUP, PRECISION, Settings, TABLE, check, metric, rounded_group, tell_precision, told_precision,
+};
 use crate::request::Request;
 use crate::threads::Streams;
 use crate::weights::Weights;
@@ -160,7 +162,7 @@ impl CompiledModel for Compiled {
             "CPU_MEMORY_STATISTICS" => Ok(self.memory()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What runs, which may be another type than was asked for.
-            PRECISION => Ok(precision(&self.properties).into()),
+            PRECISION => Ok(told_precision(&self.properties)),
             GROUP if self.properties.get(name).is_none() => Ok(rounded_group(&self.properties)),
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
             "INFERENCE_NUM_THREADS" if self.properties.get(name).is_none() => {

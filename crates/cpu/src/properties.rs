@@ -215,6 +215,15 @@ pub(crate) fn precision(properties: &Properties) -> &'static str {
     }
 }
 
+/// What a compiled model says of it: in the words it was asked for with, where they mean what runs.
+pub(crate) fn told_precision(properties: &Properties) -> String {
+    let runs = precision(properties);
+    match properties.get(PRECISION) {
+        Some(given) if given.trim().to_ascii_lowercase().replace("fp", "f") == runs => given.to_string(),
+        _ => runs.to_string(),
+    }
+}
+
 /// Tells the log where another type runs than was asked for.
 pub(crate) fn tell_precision(properties: &Properties) {
     let given = properties.get(PRECISION).unwrap_or_default().trim().to_ascii_lowercase();

@@ -1,26 +1,42 @@
 //! Memory of a device.
 
-use crate::api::{check, info, num, number};
+use crate::api::{Handle, check, info, num, number};
 use crate::context::{Context, Owned};
 use crate::error::{Error, Result};
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A buffer, or a part of one.
+///
+/// The parts of a buffer are released in the opposite order of their making, whichever goes first: NVIDIA's driver does not survive
+/// another order where parts overlap.
 #[derive(Debug)]
 pub struct Buffer {
     pub(crate) handle: Owned,
     pub(crate) context: Arc<Context>,
     len: usize,
     whole: Whole,
+    /// The handles of its parts, the latest last.
+    parts: Mutex<Vec<Part>>,
 }
 
 // What keeps the bytes.
 #[derive(Debug)]
 enum Whole {
     Own,
-    PartOf(#[allow(dead_code, reason = "it is kept, not read")] Arc<Buffer>),
+    PartOf(Arc<Buffer>),
     Foreign,
+}
+
+#[derive(Debug)]
+struct Part {
+    handle: Owned,
+    is_used: bool,
+}
+
+// The handle of a part is released by the whole.
+unsafe extern "C" fn keep(_: Handle) -> i32 {
+    0
 }
 
 impl Buffer {
@@ -46,7 +62,11 @@ impl Buffer {
             return Err(Error::NoMemory { wanted: len, why: e.to_string() });
         }
         let handle = Owned::new(raw, api.release_mem);
-        Ok(Arc::new(Buffer { handle, context: context.clone(), len, whole: Whole::Own }))
+        Ok(Arc::new(Buffer { handle, context: context.clone(), len, whole: Whole::Own, parts: Mutex::default() }))
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Vec<Part>> {
+        self.parts.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// A range of bytes of a buffer as one of its own. It begins at a multiple of the device's alignment.
@@ -66,14 +86,17 @@ impl Buffer {
         let api = self.context.api();
         let region = [start, len];
         let mut code = 0;
+        // Held while the part is made, so that the list has the order of making.
+        let mut parts = self.parts();
         // SAFETY: the buffer is alive and no part itself, and the region, an origin and a size, lies inside of it.
         let raw = unsafe {
             let region: *const c_void = region.as_ptr().cast();
             (api.create_sub_buffer)(self.handle.raw, 0, num::BUFFER_CREATE_TYPE_REGION, region, &mut code)
         };
         check("clCreateSubBuffer", code)?;
-        let (handle, context) = (Owned::new(raw, api.release_mem), self.context.clone());
-        Ok(Arc::new(Buffer { handle, context, len, whole: Whole::PartOf(self.clone()) }))
+        parts.push(Part { handle: Owned::new(raw, api.release_mem), is_used: true });
+        let (handle, context, whole) = (Owned::new(raw, keep), self.context.clone(), Whole::PartOf(self.clone()));
+        Ok(Arc::new(Buffer { handle, context, len, whole, parts: Mutex::default() }))
     }
 
     /// A buffer that somebody else made, by the address of its `cl_mem`, which is then shared with them.
@@ -96,7 +119,7 @@ impl Buffer {
         // SAFETY: the caller vouches for the handle.
         check("clRetainMemObject", unsafe { (api.retain_mem)(raw) })?;
         let handle = Owned::new(raw, api.release_mem);
-        Ok(Arc::new(Buffer { handle, context: context.clone(), len, whole: Whole::Foreign }))
+        Ok(Arc::new(Buffer { handle, context: context.clone(), len, whole: Whole::Foreign, parts: Mutex::default() }))
     }
 
     /// The address of its `cl_mem`, for code outside that shares it; good as long as this object is there.
@@ -116,8 +139,16 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Whole::Own = self.whole {
-            self.context.give_back(self.len);
+        match &self.whole {
+            Whole::Own => self.context.give_back(self.len),
+            Whole::PartOf(whole) => {
+                let mut parts = whole.parts();
+                if let Some(part) = parts.iter_mut().rfind(|p| p.handle.raw == self.handle.raw) {
+                    part.is_used = false;
+                }
+                while parts.pop_if(|p| !p.is_used).is_some() {}
+            }
+            Whole::Foreign => {}
         }
     }
 }
