@@ -187,7 +187,11 @@ fn what_the_device_has_no_memory_for_is_an_error() {
     let sum = m.add("sum", ReduceMax { keep_dims: false }, &[relu.into(), axes]).unwrap();
     m.result("y", sum.into()).unwrap();
     m.infer().unwrap();
-    let mut request = request(&*device, &m, &Properties::new());
+    let mut request = match device.compile(&m, &Properties::new()) {
+        Ok(compiled) => compiled.create_request(),
+        // On a device with much memory the value has more elements than kernels count.
+        Err(e) => return assert!(e.to_string().contains("no kernel takes"), "{e}"),
+    };
     request.set_input(0, floats(&[1, 1], |_| 1.0)).unwrap();
     let e = request.infer().unwrap_err().to_string();
     assert!(e.contains("no memory"), "{e}");

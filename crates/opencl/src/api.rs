@@ -84,6 +84,7 @@ functions! {
     release_queue = "clReleaseCommandQueue"(Handle) -> i32;
     flush = "clFlush"(Handle) -> i32;
     finish = "clFinish"(Handle) -> i32;
+    wait_for_events = "clWaitForEvents"(u32, *const Handle) -> i32;
     create_buffer = "clCreateBuffer"(Handle, u64, usize, *mut c_void, *mut i32) -> Handle;
     create_sub_buffer = "clCreateSubBuffer"(Handle, u64, u32, *const c_void, *mut i32) -> Handle;
     retain_mem = "clRetainMemObject"(Handle) -> i32;

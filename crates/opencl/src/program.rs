@@ -17,6 +17,32 @@ fn c_string(text: &str, what: &str) -> Result<CString> {
     CString::new(text).map_err(|_| Error::Misuse(format!("{what} contains a zero byte")))
 }
 
+/// A log whose lines are counted in the whole of a source, as NVIDIA's compiler counts them, in the files and lines that `#line`
+/// gives.
+fn in_own_lines(log: &str, source: &str) -> String {
+    const WHOLE: &str = "<kernel>:";
+    let mut out = String::new();
+    for line in log.split_inclusive('\n') {
+        let place = line.strip_prefix(WHOLE).and_then(|rest| {
+            let (number, rest) = rest.split_once(':')?;
+            let (file, own) = own_line(source, number.parse().ok()?)?;
+            Some(format!("{file}:{own}:{rest}"))
+        });
+        out.push_str(place.as_deref().unwrap_or(line));
+    }
+    out
+}
+
+// The file and line that a line of the whole, counted from 1, is by the `#line` before it.
+fn own_line(source: &str, line: usize) -> Option<(String, usize)> {
+    let before: Vec<&str> = source.lines().take(line.checked_sub(1)?).collect();
+    let at = before.iter().rposition(|l| l.starts_with("#line "))?;
+    let (number, name) = before[at]["#line ".len()..].split_once(' ')?;
+    let name = name.trim().strip_prefix('"')?.strip_suffix('"')?;
+    let first: usize = number.parse().ok()?;
+    Some((name.replace("\\\"", "\"").replace("\\\\", "\\"), first.checked_add(line - at - 2)?))
+}
+
 impl Program {
     /// Builds source with these options of the compiler. An error has the compiler's log.
     pub fn from_source(context: &Arc<Context>, source: &str, options: &str) -> Result<Arc<Program>> {
@@ -26,7 +52,11 @@ impl Program {
         // SAFETY: one piece of text of the given length, which is copied before the call returns.
         let raw = unsafe { (api.create_program)(context.handle.raw, 1, &lines, &len, &mut code) };
         check("clCreateProgramWithSource", code)?;
-        Program { handle: Owned::new(raw, api.release_program), context: context.clone() }.built(options)
+        let built = Program { handle: Owned::new(raw, api.release_program), context: context.clone() }.built(options);
+        built.map_err(|e| match e {
+            Error::Build { code, log } => Error::Build { code, log: in_own_lines(&log, source) },
+            e => e,
+        })
     }
 
     /// Builds what [`Program::binary`] gave for the same device and driver.
@@ -97,5 +127,22 @@ impl Program {
 
     pub(crate) fn kernel_name(name: &str) -> Result<CString> {
         c_string(name, "the name of a kernel")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_counts_the_whole_source_gets_the_lines_of_the_user() {
+        let source = "#define A 1\n#line 1 \"a \\\"b\\\".cl\"\n// one\nnonsense;\n#line 7 \"c.cl\"\nmore;\n";
+        let log = "<kernel>:4:1: error: unknown\nnonsense;\n^\n<kernel>:6:2: error: more\n<kernel>:1:1: note: here\n";
+        let own = "a \"b\".cl:2:1: error: unknown\nnonsense;\n^\nc.cl:7:2: error: more\n<kernel>:1:1: note: here\n";
+        assert_eq!(in_own_lines(log, source), own);
+        assert_eq!(
+            in_own_lines("<kernel>:x: <kernel>:99999999999999999999:", source),
+            "<kernel>:x: <kernel>:99999999999999999999:"
+        );
     }
 }

@@ -47,9 +47,11 @@ pub struct Event {
 }
 
 impl Event {
-    /// How long the command ran. It must be over.
+    /// How long the command ran. Waits until it is over.
     pub fn time(&self) -> Result<Duration> {
         let api = self.context.api();
+        // SAFETY: a list of one event, which is alive.
+        check("clWaitForEvents", unsafe { (api.wait_for_events)(1, &self.handle.raw) })?;
         let at = |what: u32| {
             // SAFETY: the event is alive, and `info` gives room for as many bytes as it says.
             let ask = |len, to, used| unsafe { (api.profiling_info)(self.handle.raw, what, len, to, used) };
