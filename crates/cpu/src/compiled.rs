@@ -4,12 +4,11 @@ use crate::backend::Cpu;
 use crate::properties::{
     GROUP, PRECISION, Settings, TABLE, check, metric, rounded_group, tell_precision, told_precision,
 };
-use crate::request::Request;
-use crate::threads::Streams;
+use crate::threads::{Stream, streams};
 use crate::weights::Weights;
 use carafe_device::{CompiledModel, InferRequest, Kernel, Port, Properties, tell_kernel_troubles, use_kernels};
 use carafe_graph::{Error, FrameworkNode, Model, Notes, Result, run_passes};
-use carafe_plan::{Planner, SHAPED, annotate};
+use carafe_plan::{Planner, Prepared, Request, SHAPED, Streams, annotate};
 use carafe_tensor::Tensor;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -37,7 +36,7 @@ pub(crate) struct Compiled {
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
     pub(crate) settings: Settings,
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) streams: Arc<Streams<Arc<Stream>>>,
     pub(crate) properties: Properties,
 }
 
@@ -81,7 +80,7 @@ impl Compiled {
     ) -> Result<Compiled> {
         let settings = Settings::of(properties)?;
         tell_precision(properties);
-        let streams = Streams::new(&settings);
+        let streams = streams(&settings);
         let backend = Cpu {
             weights: Arc::new(weights),
             threads: settings.threads_each,
@@ -118,7 +117,7 @@ impl Compiled {
         planner.backend.threads = settings.threads_each;
         // The plans for fewer threads go after those for more are made: they hold the packed weights.
         let _before = planner.take_plans();
-        self.streams = Streams::new(&settings);
+        self.streams = streams(&settings);
         self.settings = settings;
         self.planner.prepare()
     }
@@ -136,6 +135,24 @@ fn refuse_unknown(model: &Model) -> Result<()> {
     let list: Vec<String> =
         unknown.iter().map(|(t, names)| format!("{} x {t}: `{}`", names.len(), names.join("`, `"))).collect();
     Err(Error::unsupported(format!("device CPU cannot run {}", list.join("; "))))
+}
+
+impl Prepared<Cpu> for Compiled {
+    fn planner(&self) -> &Arc<Planner<Cpu>> {
+        &self.planner
+    }
+    fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+    fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+    fn streams(&self) -> &Arc<Streams<Arc<Stream>>> {
+        &self.streams
+    }
+    fn is_profiled(&self) -> bool {
+        self.settings.profiled
+    }
 }
 
 impl CompiledModel for Compiled {

@@ -10,7 +10,6 @@ mod compiled;
 mod faults;
 mod memory;
 mod properties;
-mod request;
 mod steps;
 mod threads;
 mod weights;

@@ -1,12 +1,10 @@
-//! Streams: groups of threads, each busy with one inference at a time. A request takes a free one for the length of an
-//! inference, so more requests than streams wait in line instead of fighting for processors.
+//! Streams of the CPU: groups of threads, each with its scratch.
 
 use crate::properties::Settings;
 use carafe_device::Parallel;
 use carafe_kernels::{Pool, PoolOptions, Scratch, keep_denormals};
-use carafe_plan::cancelled;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use carafe_plan::Streams;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What is known of the processors.
@@ -71,67 +69,19 @@ impl Parallel for Lent {
     }
 }
 
-/// How often a request that waits for a stream looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// All streams of a compiled model.
-#[derive(Debug)]
-pub(crate) struct Streams {
-    free: Mutex<Vec<Arc<Stream>>>,
-    freed: Condvar,
-}
-
-/// A stream while an inference has it.
-#[derive(Debug)]
-pub(crate) struct Lease {
-    stream: Option<Arc<Stream>>,
-    home: Arc<Streams>,
-}
-
-impl Streams {
-    pub(crate) fn new(settings: &Settings) -> Arc<Streams> {
-        let each = settings.threads_each;
-        let stream = |i: usize| {
-            let pin_to = if settings.pinned { (i * each + 1..(i + 1) * each).collect() } else { vec![] };
-            let spin = Duration::from_micros(settings.spin_us);
-            let flush_denormals = settings.flush_denormals;
-            let options = PoolOptions { spin, pin_to, flush_denormals, ..PoolOptions::threads(each) };
-            let pool = Arc::new(Pool::new(options));
-            let lent = lent(&pool);
-            // A kernel that wants none may still ask for its part.
-            let scratch = Scratch::new(each, 0).unwrap_or_else(|| unreachable!("nothing is always to be had"));
-            Arc::new(Stream { pool, lent, scratch: Mutex::new(Arc::new(scratch)) })
-        };
-        let free = (0..settings.streams.max(1)).map(stream).collect();
-        Arc::new(Streams { free: Mutex::new(free), freed: Condvar::new() })
-    }
-    /// Waits for a free stream, or for the request to be cancelled.
-    pub(crate) fn lease(self: &Arc<Self>, cancel: &AtomicBool) -> carafe_graph::Result<Lease> {
-        let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());
-        loop {
-            if let Some(stream) = free.pop() {
-                return Ok(Lease { stream: Some(stream), home: self.clone() });
-            }
-            if cancel.load(Ordering::Relaxed) {
-                return Err(cancelled());
-            }
-            // Nobody rings when a request is cancelled, so it looks now and then.
-            free = self.freed.wait_timeout(free, LOOK).unwrap_or_else(|e| e.into_inner()).0;
-        }
-    }
-}
-
-impl Lease {
-    pub(crate) fn stream(&self) -> &Arc<Stream> {
-        self.stream.as_ref().expect("a lease holds its stream until it goes")
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        if let Some(stream) = self.stream.take() {
-            self.home.free.lock().unwrap_or_else(|e| e.into_inner()).push(stream);
-            self.home.freed.notify_one();
-        }
-    }
+/// Streams as the settings say.
+pub(crate) fn streams(settings: &Settings) -> Arc<Streams<Arc<Stream>>> {
+    let each = settings.threads_each;
+    let stream = |i: usize| {
+        let pin_to = if settings.pinned { (i * each + 1..(i + 1) * each).collect() } else { vec![] };
+        let spin = Duration::from_micros(settings.spin_us);
+        let flush_denormals = settings.flush_denormals;
+        let options = PoolOptions { spin, pin_to, flush_denormals, ..PoolOptions::threads(each) };
+        let pool = Arc::new(Pool::new(options));
+        let lent = lent(&pool);
+        // A kernel that wants none may still ask for its part.
+        let scratch = Scratch::new(each, 0).unwrap_or_else(|| unreachable!("nothing is always to be had"));
+        Arc::new(Stream { pool, lent, scratch: Mutex::new(Arc::new(scratch)) })
+    };
+    Streams::new((0..settings.streams.max(1)).map(stream).collect())
 }

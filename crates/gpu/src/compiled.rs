@@ -5,12 +5,11 @@ use crate::backend::Gpu;
 use crate::custom::CustomKernels;
 use crate::machine::Machine;
 use crate::properties::{self, PRECISION, Settings, metric, precision, table};
-use crate::request::Request;
-use crate::streams::Streams;
+use crate::streams::{Stream, streams};
 use crate::weights::Weights;
 use carafe_device::{CompiledModel, InferRequest, Mutability, Port, Properties};
 use carafe_graph::{Error, FrameworkNode, Model, Notes, Result, run_passes};
-use carafe_plan::{Planner, SHAPED, annotate};
+use carafe_plan::{Planner, Prepared, Request, SHAPED, Streams, annotate};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ pub(crate) struct Compiled {
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
     pub(crate) settings: Settings,
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) streams: Arc<Streams<Arc<Stream>>>,
     pub(crate) properties: Properties,
 }
 
@@ -68,7 +67,7 @@ impl Compiled {
         settings: Settings,
         properties: &Properties,
     ) -> Result<Compiled> {
-        let streams = Streams::new(&machine, settings.streams, settings.profiled)?;
+        let streams = streams(&machine, settings.streams, settings.profiled)?;
         let weights = Arc::new(Weights::of(&model, &machine));
         let backend = Gpu { machine, weights, half: settings.half, dry: false, folder: settings.folder.clone() };
         let planner = Arc::new(Planner::new(model, backend));
@@ -95,6 +94,24 @@ fn refuse_unknown(kind: Kind, model: &Model) -> Result<()> {
     let list: Vec<String> =
         unknown.iter().map(|(t, names)| format!("{} x {t}: `{}`", names.len(), names.join("`, `"))).collect();
     Err(Error::unsupported(format!("device {} cannot run {}", kind.name(), list.join("; "))))
+}
+
+impl Prepared<Gpu> for Compiled {
+    fn planner(&self) -> &Arc<Planner<Gpu>> {
+        &self.planner
+    }
+    fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+    fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+    fn streams(&self) -> &Arc<Streams<Arc<Stream>>> {
+        &self.streams
+    }
+    fn is_profiled(&self) -> bool {
+        self.settings.profiled
+    }
 }
 
 impl CompiledModel for Compiled {

@@ -15,7 +15,6 @@ mod memory;
 mod programs;
 mod properties;
 mod query;
-mod request;
 mod steps;
 mod streams;
 mod tuning;

@@ -19,9 +19,11 @@ mod lower;
 mod plan;
 mod planner;
 mod report;
+mod request;
 mod run;
 mod segments;
 mod site;
+mod streams;
 mod strided;
 
 pub use backend::{
@@ -38,6 +40,8 @@ pub use lower::separable::Before;
 pub use plan::{Action, Plan, PlanStep, PlanValue, Region, Slot};
 pub use planner::{PlanCache, Planner, SHAPED};
 pub use report::{annotate, profile};
+pub use request::{Prepared, Request};
 pub use run::{RunCx, RunMemory, cancelled, run};
 pub use site::{Built, Port, Site, Work};
+pub use streams::{Lease, Streams};
 pub use strided::{Operand, Parts, RowStrides, Rows};

@@ -1,46 +1,66 @@
-//! An inference request: bound inputs, its memory, outputs of the last run, variables.
+//! An inference request of any backend: bound inputs, its memory, outputs of the last run, variables.
 
-use crate::backend::Gpu;
-use crate::compiled::Compiled;
-use carafe_device::{CancelFlag, InferRequest, NodeProfile};
+use crate::backend::Backend;
+use crate::bodies::Bodies;
+use crate::plan::Plan;
+use crate::planner::Planner;
+use crate::report::profile;
+use crate::run::{RunCx, RunMemory, run};
+use crate::streams::Streams;
+use carafe_device::{CancelFlag, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, EvalEnv, Result};
-use carafe_plan::{Bodies, Plan, RunCx, RunMemory, profile, run};
 use carafe_tensor::Tensor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// What a request needs of the compiled model that it is of.
+pub trait Prepared<B: Backend>: std::fmt::Debug + Send + Sync {
+    /// Its plans.
+    fn planner(&self) -> &Arc<Planner<B>>;
+    /// What the model takes.
+    fn inputs(&self) -> &[Port];
+    /// What it gives.
+    fn outputs(&self) -> &[Port];
+    /// What inferences run on.
+    fn streams(&self) -> &Arc<Streams<B::Stream>>;
+    /// Whether times of steps are kept.
+    fn is_profiled(&self) -> bool;
+}
+
+/// A request.
 #[derive(Debug)]
-pub(crate) struct Request {
-    compiled: Arc<Compiled>,
+pub struct Request<B: Backend> {
+    compiled: Arc<dyn Prepared<B>>,
     inputs: Vec<Option<Tensor>>,
     /// The bound inputs once all are there, in the form that a run takes.
     bound: Vec<Tensor>,
     /// Memory the user gave for outputs.
     targets: Vec<Option<Tensor>>,
-    memory: RunMemory<Gpu>,
+    memory: RunMemory<B>,
     /// The plan of the last inference; `None` before the first.
-    plan: Option<Arc<Plan<Gpu>>>,
+    plan: Option<Arc<Plan<B>>>,
     inferred: bool,
-    bodies: Arc<Bodies<Gpu>>,
+    bodies: Arc<Bodies<B>>,
     env: EvalEnv,
     cancel: CancelFlag,
 }
 
-impl Request {
-    pub(crate) fn new(compiled: Arc<Compiled>) -> Request {
+impl<B: Backend> Request<B> {
+    /// Of a compiled model, without inputs yet.
+    pub fn new(compiled: Arc<dyn Prepared<B>>) -> Request<B> {
         let cancel = CancelFlag::new();
         let mut env = EvalEnv::default();
         env.cancel = Some(cancel.plain());
-        let bodies = Arc::new(Bodies::new(compiled.planner.clone()));
+        let bodies = Arc::new(Bodies::new(compiled.planner().clone()));
         env.bodies = Some(bodies.clone());
-        let (inputs, targets) = (vec![None; compiled.inputs.len()], vec![None; compiled.outputs.len()]);
+        let (inputs, targets) = (vec![None; compiled.inputs().len()], vec![None; compiled.outputs().len()]);
         let memory = RunMemory::default();
         Request { inputs, bound: vec![], targets, memory, plan: None, inferred: false, bodies, env, cancel, compiled }
     }
 
     fn run(&mut self) -> Result<()> {
         if let Some(i) = self.inputs.iter().position(Option::is_none) {
-            return Err(Error::usage(format!("input `{}` has no tensor", self.compiled.inputs[i].name)));
+            return Err(Error::usage(format!("input `{}` has no tensor", self.compiled.inputs()[i].name)));
         }
         self.inferred = false;
         self.bound.clear();
@@ -48,15 +68,15 @@ impl Request {
         self.take_targets();
         let plan = self.plan_now()?;
         let cancel = self.cancel.plain();
-        let lease = self.compiled.streams.lease(&cancel)?;
+        let lease = self.compiled.streams().lease(&cancel)?;
         self.bodies.use_stream(lease.stream());
         let mut cx = RunCx {
-            planner: &self.compiled.planner,
+            planner: self.compiled.planner(),
             stream: lease.stream(),
             inputs: &self.bound,
             memory: &mut self.memory,
             env: &mut self.env,
-            profiled: self.compiled.settings.profiled,
+            profiled: self.compiled.is_profiled(),
         };
         run(&plan, &mut cx)?;
         self.bound.clear();
@@ -66,13 +86,13 @@ impl Request {
     }
 
     // The plan of the last inference while the shapes stay, otherwise the one for the new shapes.
-    fn plan_now(&mut self) -> Result<Arc<Plan<Gpu>>> {
+    fn plan_now(&mut self) -> Result<Arc<Plan<B>>> {
         if let Some(plan) = &self.plan
             && plan.inputs.iter().map(Vec::as_slice).eq(self.bound.iter().map(Tensor::shape))
         {
             return Ok(plan.clone());
         }
-        let plan = self.compiled.planner.plan(&self.bound)?;
+        let plan = self.compiled.planner().plan(&self.bound)?;
         self.plan = Some(plan.clone());
         Ok(plan)
     }
@@ -111,9 +131,9 @@ impl Request {
     }
 }
 
-impl InferRequest for Request {
+impl<B: Backend> InferRequest for Request<B> {
     fn set_input(&mut self, index: usize, tensor: Tensor) -> Result<()> {
-        let port = self.compiled.inputs.get(index);
+        let port = self.compiled.inputs().get(index);
         let port = port.ok_or_else(|| Error::not_found(format!("the model has no input {index}")))?;
         port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
         self.inputs[index] = Some(tensor);
@@ -123,7 +143,7 @@ impl InferRequest for Request {
         self.inputs.get(index)?.as_ref()
     }
     fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
-        let port = self.compiled.outputs.get(index);
+        let port = self.compiled.outputs().get(index);
         let port = port.ok_or_else(|| Error::not_found(format!("the model has no output {index}")))?;
         port.check(&tensor).map_err(|e| e.at("failed to set a tensor"))?;
         if let (Some(output), true) = (self.memory.outputs.get_mut(index), self.inferred) {
@@ -147,15 +167,15 @@ impl InferRequest for Request {
         self.memory.outputs.get(index).ok_or_else(|| Error::not_found(format!("the model has no output {index}")))
     }
     fn profile(&self) -> Vec<NodeProfile> {
-        match self.plan.as_ref().filter(|_| self.compiled.settings.profiled && self.inferred) {
-            Some(plan) => profile(&self.compiled.planner.model, plan, &self.memory),
+        match self.plan.as_ref().filter(|_| self.compiled.is_profiled() && self.inferred) {
+            Some(plan) => profile(&self.compiled.planner().model, plan, &self.memory),
             None => vec![],
         }
     }
     fn variables(&self) -> Vec<String> {
         let ids: BTreeSet<String> = self
             .compiled
-            .planner
+            .planner()
             .model
             .nodes()
             .filter(|(_, n)| n.op().info().stateful)
