@@ -80,8 +80,8 @@ pub use carafe_frontend::{Content, Format, FormatOptions, InputShape, Log, Progr
 pub use carafe_abi::{ClKernel, Extension, Library, LoadError, report_crashes};
 pub use carafe_frontend::{Explained, Item, Mapping, NodeCx, Outputs as RuleOutputs, Rule};
 pub use carafe_graph::{
-    AttrMap, AttrValue, Match, Notes, OpFactory, OpNew, Outcome, Pass, PassChoice, Phase, PhasedPass, REPLACEMENT,
-    Registry, Replacement, Rewrite, run_passes,
+    AttrInfo, AttrKind, AttrMap, AttrValue, Match, Notes, OpFactory, OpInfo, OpNew, Outcome, Pass, PassChoice, Phase,
+    PhasedPass, PortInfo, REPLACEMENT, Registry, Replacement, Rewrite, run_passes,
 };
 pub use carafe_runtime::IntoExtensions;
 // Whole parts of the engine, under names of their own.

@@ -1,5 +1,6 @@
 //! Every option once: parsing, `--help`, completions and the man page come from these definitions.
 
+use crate::operations_args::OperationsArgs;
 use crate::quantize_args::{CompressWeightsArgs, QuantizeArgs};
 use carafe::FormatOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Query(QueryArgs),
     Devices(DevicesArgs),
+    Operations(OperationsArgs),
     Conformance(ConformanceArgs),
     Cache(CacheArgs),
     Completions(CompletionsArgs),

@@ -9,6 +9,7 @@ mod commands;
 mod explain;
 mod inputs;
 mod log;
+mod operations_args;
 mod outputs;
 mod progress;
 mod quantize_args;

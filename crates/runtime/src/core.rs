@@ -78,6 +78,10 @@ impl Core {
     pub fn add_format(&self, format: Arc<dyn Format>) {
         self.state_mut().formats.push(format);
     }
+    /// The file formats that models are read of, in the order in which they are asked.
+    pub fn formats(&self) -> Vec<Arc<dyn Format>> {
+        self.state().formats.clone()
+    }
     /// Registers what replacement files may name by id; that of an extension of the same id stands in front.
     pub fn add_replacements(&self, replacements: impl IntoIterator<Item = Arc<dyn Replacement>>) {
         self.state_mut().replacements.extend(replacements);

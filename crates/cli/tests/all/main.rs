@@ -14,5 +14,6 @@ mod mxnet;
 mod onnx_models;
 mod paddle;
 mod quantize;
+mod reference_pages;
 mod sequences;
 mod tensorflow;

@@ -8,6 +8,7 @@ mod devices;
 mod inspect;
 mod isolate;
 mod manuals;
+mod operations;
 mod quantize;
 mod query;
 mod run;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
         Command::Inspect(args) => inspect::run(&core, &args),
         Command::Query(args) => query::run(&core, &args),
         Command::Devices(args) => devices::run(&core, &args),
+        Command::Operations(args) => operations::run(&core, &args),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => manuals::completions(&args),
         Command::Man(args) => manuals::man(&args),
