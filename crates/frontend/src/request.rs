@@ -33,7 +33,7 @@ impl<'a> Content<'a> {
             Content::Bytes(bytes) => Ok(bytes.as_slice()[..bytes.len().min(n)].to_vec()),
             Content::File(path) => {
                 let failed =
-                    |what: &str, e: &std::io::Error| Error::io(format!("cannot {what} `{}`", path.display()), e);
+                    |what: &str, e: &std::io::Error| Error::io(format!("cannot {what}"), e);
                 let mut head = vec![];
                 let file = files::open(path).map_err(|e| failed("open", &e))?;
                 file.take(n as u64).read_to_end(&mut head).map_err(|e| failed("read", &e))?;
