@@ -286,11 +286,34 @@ fn steep(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let mut y = n.emit(ops::arithmetic::Multiply::default(), &[x, by])?;
     if n.has(1) {
         let b = n.input(1)?;
-        y = n.emit(ops::arithmetic::Add::default(), &[y, b])?;
+        // By name: the engine makes it, before the rule has ended.
+        y = n.emit_named("Add", [("auto_broadcast", "numpy".into())], &[y, b])?;
     }
     let named = if n.wants_output(1) { vec![y, x] } else { vec![y] };
     Ok(named.into())
 }
+
+/// `x * sigmoid(beta * x)`.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(opset = "acme", elementwise, keeps_shape)]
+struct SteepSwish {
+    #[attr(default = 1.0)]
+    beta: f32,
+}
+
+carafe_sdk::elementwise! { SteepSwish, |op, x| x / (1.0 + (-op.beta * x).exp()) }
+
+/// A line.
+#[derive(Op, Clone, Debug, PartialEq)]
+#[op(opset = "acme", elementwise, keeps_shape)]
+struct Shift {
+    #[attr(default = 2.0)]
+    by: f32,
+    #[attr(default = 1.0)]
+    plus: f32,
+}
+
+carafe_sdk::elementwise! { Shift, |op, x| x * op.by + op.plus }
 
 fn own_op(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
@@ -300,6 +323,7 @@ fn own_op(n: &mut NodeCx<'_>) -> Result<Outputs> {
 carafe_sdk::export_extension! {
     name: "all kinds",
     ops: [EveryAttr, Places, RunningSum, OtherSoftSign, Twice, Hinted, Fails, Heard],
+    elementwise: [SteepSwish, Shift],
     rules: [
         Rule::new("Steep", steep).framework("onnx").domain("kinds"),
         Rule::new("Nonzeros", own_op).domain("kinds"),
