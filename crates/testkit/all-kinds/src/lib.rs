@@ -293,28 +293,6 @@ fn steep(n: &mut NodeCx<'_>) -> Result<Outputs> {
     Ok(named.into())
 }
 
-/// `x * sigmoid(beta * x)`.
-#[derive(Op, Clone, Debug, PartialEq)]
-#[op(opset = "acme", elementwise, keeps_shape)]
-struct SteepSwish {
-    #[attr(default = 1.0)]
-    beta: f32,
-}
-
-carafe_sdk::elementwise! { SteepSwish, |op, x| x / (1.0 + (-op.beta * x).exp()) }
-
-/// A line.
-#[derive(Op, Clone, Debug, PartialEq)]
-#[op(opset = "acme", elementwise, keeps_shape)]
-struct Shift {
-    #[attr(default = 2.0)]
-    by: f32,
-    #[attr(default = 1.0)]
-    plus: f32,
-}
-
-carafe_sdk::elementwise! { Shift, |op, x| x * op.by + op.plus }
-
 fn own_op(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
     Ok(n.emit(Places, &[x])?.into())
@@ -323,7 +301,6 @@ fn own_op(n: &mut NodeCx<'_>) -> Result<Outputs> {
 carafe_sdk::export_extension! {
     name: "all kinds",
     ops: [EveryAttr, Places, RunningSum, OtherSoftSign, Twice, Hinted, Fails, Heard],
-    elementwise: [SteepSwish, Shift],
     rules: [
         Rule::new("Steep", steep).framework("onnx").domain("kinds"),
         Rule::new("Nonzeros", own_op).domain("kinds"),

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use carafe::{Core, ElementType, Properties, Tensor};
-use carafe_testkit::libraries::Workshop;
+use carafe_testkit::libraries::{Workshop, rust_library};
 
 const IN_C: &str = r#"#include "carafe_elementwise.h"
 #include <math.h>
@@ -29,7 +29,7 @@ fn in_all_languages(check: impl Fn(&str, &Core)) {
     let shop = Workshop::new();
     check("C", &core_with(&shop.c("elementwise_c", IN_C)));
     check("C++", &core_with(&shop.cpp("elementwise_cpp", IN_CPP)));
-    check("Rust", &core_with(&ALL_KINDS[0].1));
+    check("Rust", &core_with(&rust_library("carafe_elementwise")));
 }
 
 fn on(core: &Core, device: &str, call: &str, ty: &str, x: &Tensor) -> Tensor {
@@ -48,7 +48,7 @@ fn one_function_serves_every_float_type_and_device() {
             ("float", ElementType::F32),
             ("double", ElementType::F64),
             ("float16", ElementType::F16),
-            ("bfloat16", ElementType::BF16),
+            ("bfloat16", ElementType::Bf16),
         ];
         for (name, ty) in types {
             let x = Tensor::from_f64(ty, &[xs.len()], &xs).unwrap();
