@@ -22,6 +22,13 @@ pub(crate) struct Cli {
     /// Library with a device, as LIB or NAME=LIB; may be given several times
     #[arg(long, value_name = "[NAME=]LIB", global = true)]
     pub plugin: Vec<String>,
+    /// JSON file of mappings from operations of a source format to ours, with renamed and constant attributes; may be given
+    /// several times
+    #[arg(long, value_name = "FILE.json", global = true)]
+    pub mapping: Vec<PathBuf>,
+    /// One mapping, as 'domain::Type=Operation(ours=theirs, ours=1.5)'; may be given several times
+    #[arg(long, value_name = "FROM=TO", global = true)]
+    pub map: Vec<String>,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -190,17 +190,18 @@ impl Core {
 
     /// Name of the format of a file, detected from its content.
     pub fn format_of(&self, path: impl AsRef<Path>) -> Result<&'static str> {
-        Ok(self.find_format(Content::File(path.as_ref()))?.name())
+        let model = Content::File(path.as_ref());
+        Ok(self.find_format(model).map_err(|e| e.at(format!("model {model}")))?.name())
     }
 
+    // Callers name the model in an error.
     fn find_format(&self, model: Content<'_>) -> Result<Arc<dyn Format>> {
         if let Some(folder) = model.path().filter(|p| p.is_dir()) {
             let found = self.state().formats.iter().find(|f| f.recognizes_folder(folder)).cloned();
             return found.ok_or_else(|| {
-                let shown = folder.display();
-                Error::unsupported(format!(
-                    "`{shown}` is a folder that holds no model; one of TensorFlow holds `saved_model.pb`, one of Paddle `__model__`"
-                ))
+                Error::unsupported(
+                    "the folder holds no model; one of TensorFlow holds `saved_model.pb`, one of Paddle `__model__`",
+                )
             });
         }
         let head = model.head(HEAD_BYTES).map_err(|e| with_neighbours(e, model.path()))?;
@@ -211,10 +212,8 @@ impl Core {
         let by_content = state.formats.iter().find(|f| f.recognizes(&head));
         by_content.or_else(|| state.formats.iter().find(by_name)).cloned().ok_or_else(|| {
             let known: Vec<&str> = state.formats.iter().map(|f| f.name()).collect();
-            Error::unsupported(match model.path() {
-                Some(path) => format!("`{}` is of no known format; known: {}", path.display(), known.join(", ")),
-                None => format!("the bytes are of no known format; known: {}", known.join(", ")),
-            })
+            let what = if model.path().is_some() { "the file is" } else { "the bytes are" };
+            Error::unsupported(format!("{what} of no known format; known: {}", known.join(", ")))
         })
     }
 
@@ -231,9 +230,7 @@ impl Core {
         self.declare(&*found, &all).map_err(|e| e.at(format!("device `{device}`")))?;
         let model = &*model.model(self)?;
         let cache = self.cache_in_force(device, properties)?;
-        let newest = carafe_graph::upgraded(model)?;
-        let model = newest.as_ref().unwrap_or(model);
-        let rewritten = self.rewritten(model)?;
+        let rewritten = self.as_compiled(model)?;
         let job = cache::Job {
             model: rewritten.as_ref().unwrap_or(model),
             name: &self.named(device)?.device,
@@ -245,6 +242,14 @@ impl Core {
         };
         let (compiled, from_cache) = job.run(&cache).map_err(|e| e.at(format!("device `{device}`")))?;
         Ok(CompiledModel::new(compiled, from_cache, cache.get(cache::DIR).unwrap_or_default()))
+    }
+
+    /// The model that [`Core::compile_model`] gives to a device: with the newest versions of operations, after the rewrites
+    /// that extensions bring. `None` where that is the model itself.
+    pub fn as_compiled(&self, model: &Model) -> Result<Option<Model>> {
+        let newest = carafe_graph::upgraded(model)?;
+        let rewritten = self.rewritten(newest.as_ref().unwrap_or(model))?;
+        Ok(rewritten.or(newest))
     }
 
     // The model after the extensions' rewrites; `None` when there are none.
@@ -265,7 +270,7 @@ impl Core {
         Ok(CompiledModel::new(compiled, false, ""))
     }
 
-    /// Which nodes of the model the device can run.
+    /// Which nodes of the model the device can run. [`Core::as_compiled`] is the model that it would be given.
     pub fn query_model(&self, model: &Model, device: &str, properties: &Properties) -> Result<Query> {
         let (found, all) = self.resolve(device, properties)?;
         let newest = carafe_graph::upgraded(model)?;
@@ -274,10 +279,8 @@ impl Core {
 
     /// Devices that are here, with their instances where there are several.
     pub fn available_devices(&self) -> Vec<String> {
-        // A plugin that cannot be opened is not available; using it tells why.
-        for name in self.plugin_names() {
-            let _ = self.open_plugin(&name);
-        }
+        // A plugin that cannot be opened is not available; `broken_plugins` tells why.
+        let _ = self.broken_plugins();
         let state = self.state();
         let mut names = Vec::new();
         for (name, device) in &state.devices {
@@ -289,6 +292,12 @@ impl Core {
             }
         }
         names
+    }
+
+    /// Plugins that are registered and cannot be opened, each with what is wrong.
+    pub fn broken_plugins(&self) -> Vec<(String, Error)> {
+        let names = self.plugin_names().into_iter();
+        names.filter_map(|name| self.open_plugin(&name).err().map(|e| (name, e))).collect()
     }
 
     /// Devices that are registered and have no instance here, each with the reason.

@@ -1,6 +1,7 @@
 //! The command as a user types it, on the demo model.
 
 use crate::common::{MODEL, carafe, folder, ok, repo};
+use carafe_testkit::libraries::Workshop;
 use std::path::Path;
 use std::process::Command;
 
@@ -167,9 +168,54 @@ fn a_bad_property_says_what_it_takes() {
 #[test]
 fn a_missing_file_and_a_file_of_another_kind_are_told_apart() {
     let (_, text) = fails(&["run", "no/such/model.xml"]);
-    assert!(text.contains("cannot open `no/such/model.xml`"), "{text}");
+    assert!(text.starts_with("carafe: model `no/such/model.xml`: cannot open: No such file"), "{text}");
     let (_, text) = fails(&["run", "Cargo.toml"]);
     assert!(text.contains("is of no known format; known: OpenVINO IR, ONNX"), "{text}");
+}
+
+#[test]
+fn a_plugin_that_cannot_be_opened_is_told_among_the_devices() {
+    let done = carafe(&["devices", "--plugin", "X=README.md"]);
+    let [out, err] = [done.stdout, done.stderr].map(|b| String::from_utf8(b).unwrap());
+    assert_eq!(done.status.code(), Some(1), "{err}");
+    assert!(
+        out.contains("CPU") && err.contains("device `X`, library `README.md`: it is not a dynamic library"),
+        "{err}"
+    );
+}
+
+#[test]
+fn the_path_of_a_model_stands_once_in_an_error() {
+    let folder = folder("paths");
+    std::fs::write(folder.join("junk.onnx"), "junk").unwrap();
+    let junk = folder.join("junk.onnx");
+    for path in ["no/such/model.onnx", "crates", junk.to_str().unwrap(), "Cargo.toml"] {
+        for command in [&["run"][..], &["inspect"], &["query"], &["convert", "-o", "target/never.xml"]] {
+            let (_, text) = fails(&[command, &[path]].concat());
+            assert_eq!(text.matches(path).count(), 1, "{text}");
+        }
+    }
+}
+
+#[test]
+fn query_runs_the_rewrites_of_extensions() {
+    let shop = Workshop::new();
+    let source = r#"#include "carafe.hpp"
+CARAFE_EXTENSION(r) {
+    r.describe("cancels", "1");
+    r.matcher(CARAFE_PHASE_BACK, "cancel", "Negative", [](carafe::Graph &g, uint32_t id) {
+        carafe::Value inner = g.input(id, 0);
+        if (g.node(inner.node).op_type != "Negative") return false;
+        g.replace({id, 0}, g.input(inner.node, 0));
+        return true;
+    });
+}"#;
+    let library = shop.cpp("cancels", source);
+    let graph = "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (float[2] y) { a = Neg (x) b = Neg (a) y = Abs (b) }";
+    let model = shop.write("m.onnxtxt", graph);
+    let args = ["query", model.to_str().unwrap(), "--extension", library.to_str().unwrap()];
+    assert!(!ok(&args).contains("Negative"), "{}", ok(&args));
+    assert!(ok(&args[..2]).contains("Negative"));
 }
 
 #[test]

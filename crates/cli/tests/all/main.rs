@@ -10,6 +10,7 @@ mod explain;
 mod isolate;
 mod kaldi;
 mod limits;
+mod mapping;
 mod mxnet;
 mod onnx_models;
 mod paddle;
