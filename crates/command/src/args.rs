@@ -1,5 +1,6 @@
 //! Every option once: parsing, `--help`, completions and the man page come from these definitions.
 
+use crate::extension_args::{ExplainArgs, ExtensionArgs, ExtgenArgs, PluginArgs};
 use crate::quantize_args::{CompressWeightsArgs, QuantizeArgs};
 use carafe::FormatOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -36,6 +37,10 @@ pub(crate) enum Command {
     Devices(DevicesArgs),
     Conformance(ConformanceArgs),
     Cache(CacheArgs),
+    Extension(ExtensionArgs),
+    Extgen(Box<ExtgenArgs>),
+    Plugin(PluginArgs),
+    Explain(ExplainArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

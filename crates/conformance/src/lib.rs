@@ -9,6 +9,7 @@ mod behaviour;
 pub mod case;
 pub mod compare;
 mod embedded;
+pub mod extension;
 pub mod guard;
 pub mod isolate;
 mod ops;

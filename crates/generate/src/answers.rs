@@ -119,7 +119,10 @@ impl Answers {
             ));
         }
         if self.elementwise && self.shape != ShapeRule::Same {
-            return bad(format!("an elementwise operation keeps the shape of its input, `{}` is to change it", self.name));
+            return bad(format!(
+                "an elementwise operation keeps the shape of its input, `{}` is to change it",
+                self.name
+            ));
         }
         for s in &self.sources {
             plain("type", &s.op_type)?;
@@ -138,7 +141,9 @@ impl Answers {
 // Names and texts end up in string literals of three languages, in XML and in JSON.
 fn plain(what: &str, text: &str) -> Result<()> {
     match text.chars().find(|c| c.is_control() || "\"\\<>&%*".contains(*c)) {
-        Some(c) => Err(Error::usage(format!("{what} `{}`: `{}` cannot stand in it", text.escape_debug(), c.escape_debug()))),
+        Some(c) => {
+            Err(Error::usage(format!("{what} `{}`: `{}` cannot stand in it", text.escape_debug(), c.escape_debug())))
+        }
         None => Ok(()),
     }
 }
@@ -203,13 +208,17 @@ impl Attribute {
     }
     /// Reads `NAME:TYPE`, `NAME:TYPE=DEFAULT`, `NAME=DEFAULT`; `NAME<SOURCE` says the name in source formats.
     pub fn parse(text: &str) -> Result<Attribute> {
-        let bad = |what: String| Error::usage(format!("attribute `{text}`: {what}; write NAME:TYPE=DEFAULT, such as alpha:float=0.5"));
+        let bad = |what: String| {
+            Error::usage(format!("attribute `{text}`: {what}; write NAME:TYPE=DEFAULT, such as alpha:float=0.5"))
+        };
         let (head, default) = match text.split_once('=') {
             Some((head, value)) => (head, Some(value)),
             None => (text, None),
         };
         let (names, kind) = match head.split_once(':') {
-            Some((names, kind)) => (names, Some(kind.trim().parse::<Kind>().map_err(|e| bad(e.message().to_string()))?)),
+            Some((names, kind)) => {
+                (names, Some(kind.trim().parse::<Kind>().map_err(|e| bad(e.message().to_string()))?))
+            }
             None => (head, None),
         };
         let (name, source) = match names.split_once('<') {
@@ -220,7 +229,9 @@ impl Attribute {
             return Err(bad("it has no name".into()));
         }
         let (kind, default) = match (kind, default) {
-            (Some(kind), Some(value)) => (kind, Some(Literal::parse(kind, value).map_err(|e| bad(e.message().to_string()))?)),
+            (Some(kind), Some(value)) => {
+                (kind, Some(Literal::parse(kind, value).map_err(|e| bad(e.message().to_string()))?))
+            }
             (Some(kind), None) => (kind, None),
             (None, Some(value)) => {
                 let value = Literal::guess(value);
@@ -315,8 +326,16 @@ impl Literal {
     }
     // What a text without a type looks like.
     fn guess(text: &str) -> Literal {
-        let kinds = if text.contains(',') { [Kind::Ints, Kind::Floats, Kind::Strs] } else { [Kind::Int, Kind::Float, Kind::Str] };
-        let words = if ["true", "false"].contains(&text.trim().to_ascii_lowercase().as_str()) { Some(Kind::Bool) } else { None };
+        let kinds = if text.contains(',') {
+            [Kind::Ints, Kind::Floats, Kind::Strs]
+        } else {
+            [Kind::Int, Kind::Float, Kind::Str]
+        };
+        let words = if ["true", "false"].contains(&text.trim().to_ascii_lowercase().as_str()) {
+            Some(Kind::Bool)
+        } else {
+            None
+        };
         let parsed = words.into_iter().chain(kinds).find_map(|kind| Literal::parse(kind, text).ok());
         parsed.unwrap_or_else(|| Literal::Str(text.into()))
     }
@@ -449,13 +468,26 @@ mod tests {
 
     #[test]
     fn an_attribute_is_read_and_printed() {
-        for text in ["alpha:float=0.5", "axis:int", "mode<kind:string=near", "steps:ints=1,2", "flag:bool=true", "w:floats="] {
+        for text in
+            ["alpha:float=0.5", "axis:int", "mode<kind:string=near", "steps:ints=1,2", "flag:bool=true", "w:floats="]
+        {
             assert_eq!(Attribute::parse(text).unwrap().to_string(), text);
         }
-        for (text, kind) in [("a=1", Kind::Int), ("a=1.5", Kind::Float), ("a=true", Kind::Bool), ("a=1,2", Kind::Ints), ("a=x", Kind::Str)] {
+        for (text, kind) in [
+            ("a=1", Kind::Int),
+            ("a=1.5", Kind::Float),
+            ("a=true", Kind::Bool),
+            ("a=1,2", Kind::Ints),
+            ("a=x", Kind::Str),
+        ] {
             assert_eq!(Attribute::parse(text).unwrap().kind, kind, "{text}");
         }
-        for (text, wanted) in [("alpha", "neither a type nor a default"), ("a:number", "`number` is no type"), ("a:int=x", "`x` is not int"), (":int", "no name")] {
+        for (text, wanted) in [
+            ("alpha", "neither a type nor a default"),
+            ("a:number", "`number` is no type"),
+            ("a:int=x", "`x` is not int"),
+            (":int", "no name"),
+        ] {
             let e = Attribute::parse(text).unwrap_err().to_string();
             assert!(e.contains(wanted) && e.contains("NAME:TYPE=DEFAULT"), "{text}: {e}");
         }
@@ -475,7 +507,10 @@ mod tests {
         check(|a| a.inputs.push("data".into()), "two inputs are named");
         check(|a| a.inputs.push("more".into()), "say that it is not elementwise");
         check(|a| a.shape = ShapeRule::Custom, "keeps the shape");
-        check(|a| a.attributes = vec![Attribute::new("a.b", Kind::Int), Attribute::new("a_b", Kind::Int)], "two attributes");
+        check(
+            |a| a.attributes = vec![Attribute::new("a.b", Kind::Int), Attribute::new("a_b", Kind::Int)],
+            "two attributes",
+        );
         check(|a| a.opset = "my opset".into(), "is no name of an opset");
     }
 }

@@ -7,8 +7,19 @@ use serde_json::{Map, Value, json};
 use std::str::FromStr;
 
 const KEYS: &[&str] = &[
-    "name", "doc", "opset", "language", "layout", "frameworks", "attributes", "inputs", "outputs", "elementwise", "shape",
-    "kernels", "generated",
+    "name",
+    "doc",
+    "opset",
+    "language",
+    "layout",
+    "frameworks",
+    "attributes",
+    "inputs",
+    "outputs",
+    "elementwise",
+    "shape",
+    "kernels",
+    "generated",
 ];
 
 /// Reads a configuration, of this generator or of the old one, over answers that stand already.
@@ -235,7 +246,10 @@ mod tests {
             (r#"{"nam": 1}"#, "$: there is no key `nam`"),
             (r#"{"name": 1}"#, "$.name: expected a text, found `1`"),
             (r#"{"language": "go"}"#, "$.language: `go` is no language; there are rust, c, cpp"),
-            (r#"{"attributes": [{"name": "a", "type": "int", "default": 0.5}]}"#, "$.attributes[0].default: expected int, found `0.5`"),
+            (
+                r#"{"attributes": [{"name": "a", "type": "int", "default": 0.5}]}"#,
+                "$.attributes[0].default: expected int, found `0.5`",
+            ),
             (r#"{"attributes": ["a:int", {"name": "b"}]}"#, "$.attributes[1]: `type` is missing"),
             (r#"{"frameworks": [{"type": "X"}]}"#, "$.frameworks[0]: `framework` is missing"),
             (r#"{"kernels": ["npu"]}"#, "$.kernels[0]: `npu` is no device"),

@@ -247,7 +247,10 @@ mod tests {
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(path, page()).unwrap();
         }
-        assert!(std::fs::read_to_string(path).unwrap_or_default() == page(), "BLESS=1 cargo test -p carafe-generate writes docs/faq.md again");
+        assert!(
+            std::fs::read_to_string(path).unwrap_or_default() == page(),
+            "BLESS=1 cargo test -p carafe-generate writes docs/faq.md again"
+        );
     }
 
     #[test]

@@ -17,15 +17,28 @@ pub(crate) fn read(map: &Map<String, Value>, answers: &mut Answers) -> Result<()
     known(map, SECTIONS, "$")?;
     answers.layout = Layout::Extgen;
     let mut name = None;
-    for (key, framework) in
-        [("mo_tf_extractor", Framework::TensorFlow), ("mo_caffe_extractor", Framework::Caffe), ("mo_mxnet_extractor", Framework::Mxnet)]
-    {
+    for (key, framework) in [
+        ("mo_tf_extractor", Framework::TensorFlow),
+        ("mo_caffe_extractor", Framework::Caffe),
+        ("mo_mxnet_extractor", Framework::Mxnet),
+    ] {
         let Some(section) = map.get(key) else { continue };
         let at = format!("$.{key}");
         let section = object(section, &at)?;
         let keys = [
-            "op", "op_class_name", "op_class_path", "all_copy", "allCopy", "pythonic", "module", "param_name", "rename", "flatten",
-            "omitDefault", "custom", "params",
+            "op",
+            "op_class_name",
+            "op_class_path",
+            "all_copy",
+            "allCopy",
+            "pythonic",
+            "module",
+            "param_name",
+            "rename",
+            "flatten",
+            "omitDefault",
+            "custom",
+            "params",
         ];
         known(section, &keys, &at)?;
         let op = op(section, &at)?;
@@ -46,7 +59,11 @@ pub(crate) fn read(map: &Map<String, Value>, answers: &mut Answers) -> Result<()
     }
     if let Some(section) = map.get("mo_op") {
         let section = object(section, "$.mo_op")?;
-        known(section, &["op", "pythonic", "change_shape", "has_infer", "supported_attrs", "internal_attrs"], "$.mo_op")?;
+        known(
+            section,
+            &["op", "pythonic", "change_shape", "has_infer", "supported_attrs", "internal_attrs"],
+            "$.mo_op",
+        )?;
         name = Some(op(section, "$.mo_op")?);
         if section.get("change_shape").map_or(Ok(false), |v| bool_of(v, "$.mo_op.change_shape"))? {
             answers.shape = ShapeRule::Custom;
@@ -169,7 +186,10 @@ mod tests {
             (r#"{"ie_op": {"op": "x", "plugin": "fpga"}}"#, "$.ie_op.plugin: `fpga` is no plugin"),
             (r#"{"mo_caffe_extractor": {"op": "x", "pythonic": true}}"#, "a Python layer needs `module`"),
             (r#"{"mo_op": {"op": "x"}, "name": "y"}"#, "$: there is no key `name`"),
-            (r#"{"ie_op": {"op": "x", "params": [{"name": "a", "type": "tensor"}]}}"#, "$.ie_op.params[0].type: `tensor` is no type"),
+            (
+                r#"{"ie_op": {"op": "x", "params": [{"name": "a", "type": "tensor"}]}}"#,
+                "$.ie_op.params[0].type: `tensor` is no type",
+            ),
         ] {
             let e = from_json(text, &mut Answers::new("")).unwrap_err().to_string();
             assert!(e.contains(wanted), "{e}");

@@ -2,19 +2,114 @@
 
 /// Words that are taken in one of the languages, or by the code of the templates.
 const TAKEN: &[&str] = &[
-    "abstract", "alignas", "alignof", "and", "as", "asm", "async", "auto", "await", "become", "bool", "box", "break",
-    "case", "catch", "char", "class", "compl", "const", "constexpr", "continue", "crate", "decltype", "default", "delete",
-    "do", "double", "dyn", "else", "enum", "explicit", "export", "extern", "false", "final", "float", "fn", "for", "friend",
-    "gen", "goto", "if", "impl", "in", "inline", "int", "let", "long", "loop", "macro", "match", "mod", "move", "mut",
-    "mutable", "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "override", "priv", "private",
-    "protected", "pub", "public", "ref", "register", "restrict", "return", "self", "short", "signed", "sizeof", "static",
-    "struct", "super", "switch", "template", "this", "throw", "trait", "true", "try", "type", "typedef", "typename", "union",
-    "unsafe", "unsigned", "unsized", "use", "using", "virtual", "void", "volatile", "where", "while", "xor", "yield",
+    "abstract",
+    "alignas",
+    "alignof",
+    "and",
+    "as",
+    "asm",
+    "async",
+    "auto",
+    "await",
+    "become",
+    "bool",
+    "box",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "compl",
+    "const",
+    "constexpr",
+    "continue",
+    "crate",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dyn",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "final",
+    "float",
+    "fn",
+    "for",
+    "friend",
+    "gen",
+    "goto",
+    "if",
+    "impl",
+    "in",
+    "inline",
+    "int",
+    "let",
+    "long",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "nullptr",
+    "operator",
+    "or",
+    "override",
+    "priv",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "ref",
+    "register",
+    "restrict",
+    "return",
+    "self",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "super",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typedef",
+    "typename",
+    "union",
+    "unsafe",
+    "unsigned",
+    "unsized",
+    "use",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "where",
+    "while",
+    "xor",
+    "yield",
 ];
 
 /// `acme.SoftSwish` as `acme_softswish`: the names of files, as the old generator made them.
 pub fn snake(name: &str) -> String {
-    let text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    let text: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
     let text = text.trim_matches('_').to_string();
     match text.chars().next() {
         Some(c) if c.is_ascii_digit() => format!("op_{text}"),
@@ -31,7 +126,9 @@ pub fn camel(name: &str) -> String {
     match text.chars().next() {
         Some(c) if c.is_ascii_digit() => format!("Op{text}"),
         // A type of this name would hide one that the templates use.
-        Some(_) if ["Self", "Op", "Kernel", "Rule", "Result", "Vec", "String"].contains(&text.as_str()) => format!("{text}Layer"),
+        Some(_) if ["Self", "Op", "Kernel", "Rule", "Result", "Vec", "String"].contains(&text.as_str()) => {
+            format!("{text}Layer")
+        }
         Some(_) => text,
         None => "Operation".into(),
     }
@@ -39,7 +136,8 @@ pub fn camel(name: &str) -> String {
 
 /// The name of a field for an attribute; an attribute whose name is taken gets an underscore.
 pub(crate) fn field(name: &str) -> String {
-    let text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    let text: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
     let text = if text.starts_with(|c: char| c.is_ascii_digit()) { format!("_{text}") } else { text };
     if TAKEN.contains(&text.as_str()) || text.is_empty() { format!("{text}_") } else { text }
 }
@@ -60,6 +158,9 @@ mod tests {
         ] {
             assert_eq!((snake(name).as_str(), camel(name).as_str()), (file, ty));
         }
-        assert_eq!((field("type").as_str(), field("inner.deep").as_str(), field("Alpha").as_str()), ("type_", "inner_deep", "alpha"));
+        assert_eq!(
+            (field("type").as_str(), field("inner.deep").as_str(), field("Alpha").as_str()),
+            ("type_", "inner_deep", "alpha")
+        );
     }
 }

@@ -34,8 +34,13 @@ const CMAKE: &str = include_str!("../../../examples/template-plugin-c/CMakeLists
 /// The project of a plugin; `sdk` is the repository of Carafe, where that is known.
 pub fn plugin(answers: &PluginAnswers, sdk: Option<&Path>) -> Result<Project> {
     let name = &answers.name;
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(Error::usage(format!("`{name}` is no name of a device: capital letters, digits and `_`, such as ACME")));
+    if name.is_empty()
+        || !name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        || name.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Err(Error::usage(format!(
+            "`{name}` is no name of a device: capital letters, digits and `_`, such as ACME"
+        )));
     }
     let file = snake(name);
     let sdk_text = sdk.map(|p| p.display().to_string().replace('\\', "/")).unwrap_or_default();
@@ -56,11 +61,15 @@ pub fn plugin(answers: &PluginAnswers, sdk: Option<&Path>) -> Result<Project> {
             };
             out.add("Cargo.toml", values.fill(include_str!("../templates/plugin-rust/Cargo.toml.in"))?);
             out.add("src/lib.rs", values.fill(include_str!("../templates/plugin-rust/lib.rs.in"))?);
-            let device = renamed(DEVICE).replace("#![forbid(unsafe_code)]\n\nmod compiled;\nmod properties;\nmod request;\n\n", "");
-            let device = device.replace("use compiled::Compiled;", "use crate::compiled::Compiled;\nuse crate::properties;");
+            let device = renamed(DEVICE)
+                .replace("#![forbid(unsafe_code)]\n\nmod compiled;\nmod properties;\nmod request;\n\n", "");
+            let device =
+                device.replace("use compiled::Compiled;", "use crate::compiled::Compiled;\nuse crate::properties;");
             out.add("src/device.rs", device);
             for (path, text) in TEMPLATE {
-                let text = renamed(text).replace("crate::NAME", "crate::device::NAME").replace("crate::LAYOUTS", "crate::device::LAYOUTS");
+                let text = renamed(text)
+                    .replace("crate::NAME", "crate::device::NAME")
+                    .replace("crate::LAYOUTS", "crate::device::LAYOUTS");
                 let text = text.replace("crate::{LAYOUTS, NAME}", "crate::device::{LAYOUTS, NAME}");
                 out.add(&format!("src/{path}"), text);
             }
@@ -82,7 +91,8 @@ pub fn plugin(answers: &PluginAnswers, sdk: Option<&Path>) -> Result<Project> {
     out.add("README.md", values.fill(include_str!("../templates/plugin-rust/README.md.in"))?);
     out.add(".gitignore", "/target\n/build\n/.cargo/config.toml\n".into());
     out.notes.push("1. carafe extension build {dir}".into());
-    out.notes.push(format!("2. carafe conformance -d {name} --plugin {name}={{dir}}/{}", library(answers.language, &file)));
+    out.notes
+        .push(format!("2. carafe conformance -d {name} --plugin {name}={{dir}}/{}", library(answers.language, &file)));
     Ok(out)
 }
 

@@ -104,7 +104,9 @@ impl Paths {
     fn rule(&self, framework: Framework) -> String {
         match self.layout {
             Layout::Crate => format!("src/{framework}.{}", self.ending),
-            Layout::Extgen => format!("user_mo_extensions/front/{}/{}_ext.{}", folder(framework), self.file, self.ending),
+            Layout::Extgen => {
+                format!("user_mo_extensions/front/{}/{}_ext.{}", folder(framework), self.file, self.ending)
+            }
         }
     }
     fn cl(&self, device: &str, ending: &str) -> String {
@@ -190,7 +192,9 @@ fn file_rows(answers: &Answers, paths: &Paths) -> String {
         rows.push(format!("| `{}` | the kernel for CPU |", paths.kernel()));
     }
     for device in devices(answers) {
-        let row = |ending: &str, what: &str| format!("| `{}` | {what} for {} |", paths.cl(device, ending), device.to_ascii_uppercase());
+        let row = |ending: &str, what: &str| {
+            format!("| `{}` | {what} for {} |", paths.cl(device, ending), device.to_ascii_uppercase())
+        };
         rows.push(row("cl", "the kernel in OpenCL C"));
         rows.push(row("xml", "its arguments and sizes"));
     }
@@ -231,11 +235,7 @@ fn code(answers: &Answers, paths: &Paths, values: &Values, out: &mut Project) ->
                 let text = |ending: &str| format!("include_str!(\"{up}{}\")", paths.cl(d, ending));
                 format!("r.cl_kernel(\"{}\", {}, {});", d.to_ascii_uppercase(), text("xml"), text("cl"))
             });
-            values
-                .clone()
-                .text("modules", lines(modules))
-                .text("rules", rules.join(", "))
-                .text("cl_kernels", lines(cl))
+            values.clone().text("modules", lines(modules)).text("rules", rules.join(", ")).text("cl_kernels", lines(cl))
         }
         Language::C | Language::Cpp => {
             let is_c = answers.language == Language::C;
@@ -260,9 +260,9 @@ fn code(answers: &Answers, paths: &Paths, values: &Values, out: &mut Project) ->
                     false => format!("r.cl_kernel(\"{device}\", {xml}, {cl});"),
                 }
             });
-            let embeds = devices(answers).into_iter().flat_map(|d| {
-                ["xml", "cl"].map(|e| format!("embed({} \"{}\")", embedded(d, e), paths.cl(d, e)))
-            });
+            let embeds = devices(answers)
+                .into_iter()
+                .flat_map(|d| ["xml", "cl"].map(|e| format!("embed({} \"{}\")", embedded(d, e), paths.cl(d, e))));
             let values = values
                 .clone()
                 .text("includes", lines(includes))
@@ -329,7 +329,10 @@ fn notes(answers: &Answers) -> Vec<String> {
         (false, _) => "`compute`".into(),
     };
     let shapes = if answers.shape == ShapeRule::Custom { " and the shapes" } else { "" };
-    out.push(format!("1. edit {what}{shapes} in {{dir}}/{}, and what must come out in {{dir}}/tests/cases.json", paths.op()));
+    out.push(format!(
+        "1. edit {what}{shapes} in {{dir}}/{}, and what must come out in {{dir}}/tests/cases.json",
+        paths.op()
+    ));
     out.push("2. carafe extension test {dir}".into());
     out
 }

@@ -190,14 +190,18 @@ impl Question {
                 let before = std::mem::replace(&mut a.name, talk.ask(&text, &now, some)?);
                 // Types that were the name of the operation follow it.
                 let name = a.name.clone();
-                a.sources.iter_mut().filter(|s| s.op_type == before || s.op_type.is_empty()).for_each(|s| s.op_type = name.clone());
+                a.sources
+                    .iter_mut()
+                    .filter(|s| s.op_type == before || s.op_type.is_empty())
+                    .for_each(|s| s.op_type = name.clone());
             }
             Question::Doc => a.doc = talk.ask(&text, &now, |t| Ok(t.to_string()))?,
             Question::Opset => a.opset = talk.ask(&text, &now, some)?,
             Question::Frameworks => {
                 let words: Vec<&str> = Framework::ALL.iter().map(|f| f.word()).collect();
-                let frameworks =
-                    talk.ask(&format!("{text} ({}; none)", words.join(", ")), &now, |t| list(t, |w| w.parse::<Framework>()))?;
+                let frameworks = talk.ask(&format!("{text} ({}; none)", words.join(", ")), &now, |t| {
+                    list(t, |w| w.parse::<Framework>())
+                })?;
                 a.sources.retain(|s| frameworks.contains(&s.framework));
                 for f in frameworks {
                     if a.source(f).is_none() {
@@ -318,7 +322,10 @@ mod tests {
         assert_eq!(a.source(Framework::Caffe).unwrap().op_type, "SoftSwish");
         assert_eq!(a.attributes.len(), 2);
         assert!(a.elementwise && a.cpu && a.gpu && !a.vpu);
-        assert!(said.contains("neither a type nor a default") && said.contains("Do you want to change any answer"), "{said}");
+        assert!(
+            said.contains("neither a type nor a default") && said.contains("Do you want to change any answer"),
+            "{said}"
+        );
     }
 
     #[test]

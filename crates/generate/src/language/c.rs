@@ -65,10 +65,15 @@ fn created(a: &Attribute, file: &str) -> String {
         }
         (Kind::Str, d) => {
             let text = d.map(Literal::to_string).unwrap_or_default();
-            format!("{get}op->{f} = a ? {file}_copy(a->s.data, a->s.len) : {file}_copy(\"{text}\", {});\nif (!op->{f}) {fail}", text.len())
+            format!(
+                "{get}op->{f} = a ? {file}_copy(a->s.data, a->s.len) : {file}_copy(\"{text}\", {});\nif (!op->{f}) {fail}",
+                text.len()
+            )
         }
         (Kind::Ints, Some(Literal::Ints(v))) => list("ints", "int64_t", v.iter().map(i64::to_string).collect()),
-        (Kind::Floats, Some(Literal::Floats(v))) => list("floats", "double", v.iter().map(|x| format!("{x:?}")).collect()),
+        (Kind::Floats, Some(Literal::Floats(v))) => {
+            list("floats", "double", v.iter().map(|x| format!("{x:?}")).collect())
+        }
         (Kind::Ints, _) => list("ints", "int64_t", vec![]),
         (Kind::Floats, _) => list("floats", "double", vec![]),
         (Kind::Strs, d) => {
@@ -97,7 +102,9 @@ fn freed(a: &Attribute) -> Option<String> {
     match a.kind {
         Kind::Int | Kind::Float | Kind::Bool => None,
         Kind::Str | Kind::Ints | Kind::Floats => Some(format!("free(op->{f});")),
-        Kind::Strs => Some(format!("for (size_t i = 0; op->{f} && i < op->n_{f}; i++) free(op->{f}[i]);\nfree(op->{f});")),
+        Kind::Strs => {
+            Some(format!("for (size_t i = 0; op->{f} && i < op->n_{f}; i++) free(op->{f}[i]);\nfree(op->{f});"))
+        }
     }
 }
 

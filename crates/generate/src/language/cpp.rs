@@ -8,7 +8,10 @@ pub(super) fn fragments(answers: &Answers) -> Fragments {
     let ports = answers.inputs.iter().map(|n| format!(".input(\"{n}\")"));
     let ports = ports.chain(answers.outputs.iter().map(|n| format!(".output(\"{n}\")")));
     Fragments::default()
-        .lines("fields", answers.attributes.iter().map(|a| format!("{} {}; // EDIT: what it means.", ty(a.kind), field(&a.name))))
+        .lines(
+            "fields",
+            answers.attributes.iter().map(|a| format!("{} {}; // EDIT: what it means.", ty(a.kind), field(&a.name))),
+        )
         .lines("creates", answers.attributes.iter().map(created))
         .lines("decl_ports", ports)
         .lines("decl_attrs", answers.attributes.iter().map(declared))

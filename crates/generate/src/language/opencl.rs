@@ -7,13 +7,18 @@ use crate::template::Values;
 
 pub(crate) fn opencl_values(answers: &Answers, values: Values) -> Values {
     let (n, m) = (answers.inputs.len(), answers.outputs.len());
-    let defined: Vec<&Attribute> = answers.attributes.iter().filter(|a| !matches!(a.kind, Kind::Str | Kind::Strs)).collect();
+    let defined: Vec<&Attribute> =
+        answers.attributes.iter().filter(|a| !matches!(a.kind, Kind::Str | Kind::Strs)).collect();
     let scalars: Vec<&Attribute> =
         answers.attributes.iter().filter(|a| matches!(a.kind, Kind::Int | Kind::Float | Kind::Bool)).collect();
     let names: Vec<String> = defined.iter().map(|a| define_name(a)).collect();
     let list = match names.is_empty() {
         true => String::new(),
-        false => format!("; {} {} attributes of the node", names.join(", "), if names.len() == 1 { "is one of the" } else { "are" }),
+        false => format!(
+            "; {} {} attributes of the node",
+            names.join(", "),
+            if names.len() == 1 { "is one of the" } else { "are" }
+        ),
     };
 
     let gpu_arguments = (0..n).map(|i| format!("__global const INPUT{i}_TYPE *input{i}"));
@@ -31,9 +36,10 @@ pub(crate) fn opencl_values(answers: &Answers, values: Values) -> Values {
         format!("<Tensor arg-name=\"{ty}{port}\" type=\"{ty}\" port-index=\"{port}\" format=\"BFYX\"/>")
     };
     let parameters = (0..n).map(|i| named("input", i)).chain((0..m).map(|i| named("output", i)));
-    let parameters = parameters.chain(scalars.iter().map(|a| {
-        format!("<Scalar arg-name=\"{}\" type=\"{}\" source=\"{}\"/>", argument(a), scalar_type(a), a.name)
-    }));
+    let parameters =
+        parameters.chain(scalars.iter().map(|a| {
+            format!("<Scalar arg-name=\"{}\" type=\"{}\" source=\"{}\"/>", argument(a), scalar_type(a), a.name)
+        }));
 
     let join = |items: Vec<String>, by: &str| items.join(by);
     values
@@ -54,7 +60,11 @@ fn define_name(a: &Attribute) -> String {
 
 fn argument(a: &Attribute) -> String {
     let name = field(&a.name);
-    if ["half", "kernel", "global", "local", "constant", "i"].contains(&name.as_str()) { format!("{name}_") } else { name }
+    if ["half", "kernel", "global", "local", "constant", "i"].contains(&name.as_str()) {
+        format!("{name}_")
+    } else {
+        name
+    }
 }
 
 fn define(a: &Attribute) -> String {

@@ -29,7 +29,11 @@ pub(super) fn source_fields(answers: &Answers, framework: Framework) -> String {
     let line = |a: &Attribute| {
         let name = a.name_in(framework);
         let value = match (&a.default, readable(a, framework)) {
-            (_, false) => format!("{}, // EDIT: {} has it as an array, an input of this name", literal(&a.sample()), framework.title()),
+            (_, false) => format!(
+                "{}, // EDIT: {} has it as an array, an input of this name",
+                literal(&a.sample()),
+                framework.title()
+            ),
             (Some(d), true) => format!("n.attr(\"{name}\", {})?,", literal(d)),
             (None, true) => format!("n.required(\"{name}\")?,"),
         };

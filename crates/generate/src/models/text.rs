@@ -11,7 +11,8 @@ pub(super) fn ir(answers: &Answers) -> String {
         let dims: String = SHAPE.iter().map(|d| format!("<dim>{d}</dim>")).collect();
         format!("<port id=\"{id}\" precision=\"FP32\">{dims}</port>")
     };
-    let mut out = format!("<?xml version=\"1.0\"?>\n<net name=\"{}\" version=\"11\">\n  <layers>\n", answers.file_name());
+    let mut out =
+        format!("<?xml version=\"1.0\"?>\n<net name=\"{}\" version=\"11\">\n  <layers>\n", answers.file_name());
     for (id, name) in answers.inputs.iter().enumerate() {
         let _ = writeln!(
             out,
@@ -43,7 +44,12 @@ pub(super) fn ir(answers: &Answers) -> String {
         let _ = writeln!(out, "    <edge from-layer=\"{i}\" from-port=\"0\" to-layer=\"{n}\" to-port=\"{i}\"/>");
     }
     for i in 0..answers.outputs.len() {
-        let _ = writeln!(out, "    <edge from-layer=\"{n}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"0\"/>", n + i, n + 1 + i);
+        let _ = writeln!(
+            out,
+            "    <edge from-layer=\"{n}\" from-port=\"{}\" to-layer=\"{}\" to-port=\"0\"/>",
+            n + i,
+            n + 1 + i
+        );
     }
     out.push_str("  </edges>\n</net>\n");
     out
@@ -156,7 +162,8 @@ pub(super) fn caffe(node: &Node<'_>) -> String {
         }
         None if node.attrs.is_empty() => String::new(),
         None => {
-            let repeated = |name: &str, v: Vec<String>| v.iter().map(|v| format!("{name}: {v}")).collect::<Vec<_>>().join(" ");
+            let repeated =
+                |name: &str, v: Vec<String>| v.iter().map(|v| format!("{name}: {v}")).collect::<Vec<_>>().join(" ");
             let field = |(name, v): &(String, Literal)| match v {
                 Literal::Str(s) => format!("{name}: \"{s}\""),
                 Literal::Ints(v) => repeated(name, v.iter().map(i64::to_string).collect()),
@@ -187,8 +194,11 @@ pub(super) fn mxnet(node: &Node<'_>) -> String {
         Literal::Strs(v) => tuple(v.iter().map(|s| format!("'{s}'")).collect()),
         other => other.to_string(),
     };
-    let mut nodes: Vec<_> =
-        node.inputs().iter().map(|x| json!({"op": "null", "name": x, "attrs": {"__shape__": shape}, "inputs": []})).collect();
+    let mut nodes: Vec<_> = node
+        .inputs()
+        .iter()
+        .map(|x| json!({"op": "null", "name": x, "attrs": {"__shape__": shape}, "inputs": []}))
+        .collect();
     let mut attrs: serde_json::Map<_, _> = node.attrs.iter().map(|(n, v)| (n.clone(), json!(value(v)))).collect();
     let is_custom = node.domain == Some("Custom");
     if is_custom {

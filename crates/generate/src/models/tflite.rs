@@ -110,7 +110,8 @@ pub(super) fn model(node: &Node<'_>) -> Vec<u8> {
     let op = Table::default().int(0, 0).ints(1, 0..n).ints(2, n..n + m).bytes(5, &options(&node.attrs)).byte(6, 0);
     let graph = Table::default().tables(0, tensors).ints(1, 0..n).ints(2, n..n + m).tables(3, vec![op]);
     let code = Table::default().byte(0, CUSTOM).text(1, node.op_type).int(2, 1).int(3, i32::from(CUSTOM));
-    let root = Table::default().int(0, 3).tables(1, vec![code]).tables(2, vec![graph]).tables(4, vec![Table::default()]);
+    let root =
+        Table::default().int(0, 3).tables(1, vec![code]).tables(2, vec![graph]).tables(4, vec![Table::default()]);
     let mut out = b"\0\0\0\0TFL3".to_vec();
     let at = root.write(&mut out);
     out[..4].copy_from_slice(&(at as u32).to_le_bytes());
