@@ -89,6 +89,8 @@ pub(crate) fn rule_values(answers: &Answers, source: &Source, values: Values) ->
         .text("domain_call", domain.map(|d| format!(".domain(\"{d}\")")).unwrap_or_default())
         .text("domain_line", domain.map(|d| format!("rule.domain = \"{d}\";")).unwrap_or_default())
         .text("domain_value", domain.map_or("std::nullopt".into(), |d| format!("\"{d}\"")))
+        // The bytes that the attributes were read from.
+        .text("ignores", if source.framework == Framework::TfLite { "n.ignore(&[\"custom_options\"]);" } else { "" })
         .text("attr_pairs", pairs.join(", "))
         .text("source_fields", rust::source_fields(answers, source.framework))
         .flag("rule_attributes", !read.is_empty())

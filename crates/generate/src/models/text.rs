@@ -226,7 +226,7 @@ pub(super) fn kaldi(node: &Node<'_>) -> String {
     format!(
         "<Nnet3> \ninput-node name=input dim={dim}\ncomponent-node name=node component=node input=input\n\
          output-node name=output input=node\n\n<NumComponents> 1\n\
-         <ComponentName> node <{op}> <OutputDim> {dim} {fields}{arrays}</{op}>\n</Nnet3> \n",
+         <ComponentName> node <{op}> {fields}{arrays}</{op}>\n</Nnet3> \n",
         op = node.op_type
     )
 }
