@@ -1,6 +1,7 @@
 //! Every option once: parsing, `--help`, completions and the man page come from these definitions.
 
 use crate::operations_args::OperationsArgs;
+use crate::extension_args::{ExplainArgs, ExtensionArgs, ExtgenArgs, PluginArgs};
 use crate::quantize_args::{CompressWeightsArgs, QuantizeArgs};
 use carafe::FormatOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -45,6 +46,10 @@ pub(crate) enum Command {
     Operations(OperationsArgs),
     Conformance(ConformanceArgs),
     Cache(CacheArgs),
+    Extension(ExtensionArgs),
+    Extgen(Box<ExtgenArgs>),
+    Plugin(PluginArgs),
+    Explain(ExplainArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

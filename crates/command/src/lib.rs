@@ -7,6 +7,7 @@ mod args;
 mod calibration;
 mod commands;
 mod explain;
+mod extension_args;
 mod inputs;
 mod log;
 mod operations_args;
@@ -28,7 +29,12 @@ pub fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {
-            eprintln!("carafe: {}", carafe::printable(&e.to_string()));
+            let text = e.to_string();
+            eprintln!("carafe: {}", carafe::printable(&text));
+            // A text that names the command itself needs no second pointer.
+            if let Some(code) = e.code().filter(|_| !text.contains("carafe explain")) {
+                eprintln!("carafe: `carafe explain E{code:04}` tells more");
+            }
             ExitCode::from(if e.kind() == ErrorKind::Usage { 2 } else { 1 })
         }
     }

@@ -10,6 +10,7 @@ pub mod case;
 pub mod compare;
 mod coverage;
 mod embedded;
+pub mod extension;
 pub mod guard;
 pub mod isolate;
 mod ops;

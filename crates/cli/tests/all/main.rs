@@ -7,6 +7,7 @@ mod common;
 mod convert_options;
 mod crash;
 mod explain;
+mod extension;
 mod isolate;
 mod kaldi;
 mod limits;

@@ -1,10 +1,14 @@
 //! One file a command.
 
+mod build;
 mod cache;
 mod compress_weights;
 mod conformance;
 mod convert;
 mod devices;
+mod explain;
+mod extension;
+mod extension_test;
 mod inspect;
 mod isolate;
 mod manuals;
@@ -15,6 +19,7 @@ mod run;
 mod time_limit;
 
 use crate::args::{Cli, Command, ModelArgs};
+use crate::extension_args::ExtensionAction;
 use crate::progress::ProgressLine;
 use carafe::convert::{Conversion, ConversionOptions, apply, read_mapping, read_mappings};
 use carafe::{
@@ -30,6 +35,20 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
         // The libraries are opened by other processes.
         Command::Conformance(args) if args.isolate => return conformance::run_isolated(args),
         Command::Query(args) if args.isolate => return isolate::query(args),
+        // Tested alone.
+        Command::Extension(args) => match &args.action {
+            ExtensionAction::Test(args) => return extension_test::run(args),
+            ExtensionAction::Watch(args) => return extension_test::watch(args).map(|()| true),
+            ExtensionAction::Build(args) => {
+                return print(&format!("{}\n", build::run(args)?.display())).map(|()| true);
+            }
+            ExtensionAction::New(args) => {
+                return extension::new(&core_of(&extensions, &plugins)?, args).map(|()| true);
+            }
+        },
+        Command::Extgen(args) => return extension::extgen(args).map(|()| true),
+        Command::Plugin(args) => return extension::plugin(&args.action).map(|()| true),
+        Command::Explain(args) => return explain::run(args).map(|()| true),
         _ => {}
     }
     let core = core_of(&added)?;
@@ -44,6 +63,8 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
         Command::Devices(args) => return devices::run(&core, &args),
         Command::Operations(args) => operations::run(&core, &args),
         Command::Cache(args) => cache::run(&args),
+        // Answered above.
+        Command::Extension(_) | Command::Extgen(_) | Command::Plugin(_) | Command::Explain(_) => Ok(()),
         Command::Completions(args) => manuals::completions(&args),
         Command::Man(args) => manuals::man(&args),
     };
