@@ -1,5 +1,9 @@
 //! One file a command.
 
+mod bench;
+mod bench_config;
+mod bench_inputs;
+mod bench_text;
 mod cache;
 mod compress_weights;
 mod conformance;
@@ -12,6 +16,8 @@ mod quantize;
 mod query;
 mod run;
 mod time_limit;
+mod view;
+mod view_serve;
 
 use crate::args::{Cli, Command, ModelArgs};
 use crate::progress::ProgressLine;
@@ -33,6 +39,8 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
     let done = match cli.command {
         Command::Conformance(args) => return conformance::run(move || core_of(&extensions, &plugins), &args),
         Command::Run(args) => run::run(&core, &args),
+        Command::Bench(args) => bench::run(&core, &args),
+        Command::View(args) => view::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),
         Command::Quantize(args) => quantize::run(&core, &args),
         Command::CompressWeights(args) => compress_weights::run(&core, &args),
