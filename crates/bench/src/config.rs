@@ -16,7 +16,9 @@ impl DeviceConfig {
         let devices = value.as_object().ok_or_else(|| expected("expected an object of devices", &value))?;
         let mut all = DeviceConfig::default();
         for (device, list) in devices {
-            let list = list.as_object().ok_or_else(|| expected(&format!("`{device}` must be an object of properties"), list))?;
+            let list = list
+                .as_object()
+                .ok_or_else(|| expected(&format!("`{device}` must be an object of properties"), list))?;
             let properties = all.0.entry(device.clone()).or_default();
             for (name, value) in list {
                 let text = match value {
@@ -25,7 +27,9 @@ impl DeviceConfig {
                     Value::Bool(b) => b.to_string(),
                     // `DEVICE_PROPERTIES`, written as an object.
                     Value::Object(fields) => nested(fields),
-                    other => return Err(expected(&format!("`{device}`.`{name}` must be text, a number or a truth"), other)),
+                    other => {
+                        return Err(expected(&format!("`{device}`.`{name}` must be text, a number or a truth"), other));
+                    }
                 };
                 properties.set(name, text);
             }
@@ -81,7 +85,9 @@ pub fn per_device(text: &str, devices: &[String], option: &str) -> Result<BTreeM
             }
             Some((device, _)) => {
                 let known = devices.join(", ");
-                return Err(Error::usage(format!("option `{option}`: `{device}` is not a device of this run ({known})")));
+                return Err(Error::usage(format!(
+                    "option `{option}`: `{device}` is not a device of this run ({known})"
+                )));
             }
             None => all.extend(devices.iter().map(|d| (d.clone(), part.to_string()))),
         }
@@ -104,7 +110,11 @@ mod tests {
 
     #[test]
     fn a_file_of_another_form_says_where() {
-        for (text, part) in [("[]", "expected an object of devices"), (r#"{"CPU": 1}"#, "`CPU` must be"), (r#"{"CPU": {"A": []}}"#, "`CPU`.`A`")] {
+        for (text, part) in [
+            ("[]", "expected an object of devices"),
+            (r#"{"CPU": 1}"#, "`CPU` must be"),
+            (r#"{"CPU": {"A": []}}"#, "`CPU`.`A`"),
+        ] {
             let message = DeviceConfig::from_json(text).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
         }

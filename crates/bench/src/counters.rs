@@ -59,7 +59,14 @@ mod tests {
     fn node(name: &str, us: u64) -> NodeProfile {
         let time = Duration::from_micros(us);
         let (type_name, kernel) = ("T".to_string(), "k".to_string());
-        NodeProfile { name: name.into(), type_name, kernel, status: NodeStatus::Executed, real_time: time, cpu_time: time }
+        NodeProfile {
+            name: name.into(),
+            type_name,
+            kernel,
+            status: NodeStatus::Executed,
+            real_time: time,
+            cpu_time: time,
+        }
     }
 
     #[test]

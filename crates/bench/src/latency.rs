@@ -66,9 +66,8 @@ pub fn histogram(latencies: &[Duration], bars: usize) -> Vec<Bar> {
     sorted.sort();
     let (Some(&min), Some(&max), true) = (sorted.first(), sorted.last(), bars > 0) else { return vec![] };
     let width = ((percentile(&sorted, 99) - min) / bars.min(1 << 16) as u32).max(Duration::from_nanos(1));
-    let mut all: Vec<Bar> = (0..bars)
-        .map(|i| Bar { from: min + width * i as u32, to: min + width * (i as u32 + 1), count: 0 })
-        .collect();
+    let mut all: Vec<Bar> =
+        (0..bars).map(|i| Bar { from: min + width * i as u32, to: min + width * (i as u32 + 1), count: 0 }).collect();
     for latency in sorted {
         let at = ((latency - min).as_nanos() / width.as_nanos()) as usize;
         all[at.min(bars - 1)].count += 1;

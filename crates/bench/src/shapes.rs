@@ -46,7 +46,8 @@ fn picture_size(d: Dim) -> usize {
 /// Reads `NAME[1,3,224,224][1,3,448,448],OTHER[1,4]`, or shapes without a name for every input: the shapes of each input, in its
 /// order; none for an input that is not named.
 pub fn data_shapes(text: &str, ports: &[Port]) -> Result<Vec<Vec<Vec<usize>>>> {
-    let wrong = |why: String| Error::usage(format!("data shapes `{text}`: {why}; expected NAME[1,3,224,224][1,3,448,448]"));
+    let wrong =
+        |why: String| Error::usage(format!("data shapes `{text}`: {why}; expected NAME[1,3,224,224][1,3,448,448]"));
     let mut all = vec![vec![]; ports.len()];
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -56,9 +57,8 @@ pub fn data_shapes(text: &str, ports: &[Port]) -> Result<Vec<Vec<Vec<usize>>>> {
         loop {
             let (inside, after) = tail.split_once(']').ok_or_else(|| wrong("a `]` is missing".into()))?;
             let sizes = inside.split(',').map(str::trim).filter(|s| !s.is_empty());
-            let sizes: Vec<usize> = sizes
-                .map(|s| s.parse().map_err(|_| wrong(format!("`{s}` is not a size"))))
-                .collect::<Result<_>>()?;
+            let sizes: Vec<usize> =
+                sizes.map(|s| s.parse().map_err(|_| wrong(format!("`{s}` is not a size")))).collect::<Result<_>>()?;
             shapes.push(sizes);
             tail = match after.trim_start().strip_prefix('[') {
                 Some(more) => more,

@@ -46,7 +46,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, alias = "number_iterations", value_name = "N")]
     pub niter: Option<usize>,
     /// Run this many seconds
-    #[arg(short, long, value_name = "SECONDS")]
+    #[arg(short, long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub time: Option<f64>,
     /// Requests that run at once
     #[arg(long, alias = "number_infer_requests", value_name = "N")]
@@ -94,7 +94,13 @@ pub(crate) struct BenchArgs {
     #[arg(long, default_value_t = 0, help_heading = "Inputs")]
     pub seed: u64,
     /// File with custom OpenCL kernels for GPU or VPU (CONFIG_FILE); may be given several times
-    #[arg(short = 'c', long = "config", alias = "path_to_cldnn_config", value_name = "FILE.xml", help_heading = "Device")]
+    #[arg(
+        short = 'c',
+        long = "config",
+        alias = "path_to_cldnn_config",
+        value_name = "FILE.xml",
+        help_heading = "Device"
+    )]
     pub config: Vec<PathBuf>,
     /// Device property as KEY=VALUE; may be given several times
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Device")]
@@ -204,9 +210,33 @@ impl ReportType {
 
 /// Names that benchmark_app takes behind one dash, and which are more than one letter.
 const ONE_DASH: &[&str] = &[
-    "hint", "niter", "nireq", "nstreams", "nthreads", "pin", "api", "infer_precision", "max_irate", "inference_only", "no_warmup",
-    "shape", "data_shape", "layout", "extensions", "cdir", "cache_dir", "load_config", "dump_config", "pc", "pcsort", "pcseq",
-    "latency_percentile", "report_type", "report_folder", "json_stats", "exec_graph_path",
+    "hint",
+    "niter",
+    "nireq",
+    "nstreams",
+    "nthreads",
+    "pin",
+    "api",
+    "infer_precision",
+    "max_irate",
+    "inference_only",
+    "no_warmup",
+    "shape",
+    "data_shape",
+    "layout",
+    "extensions",
+    "cdir",
+    "cache_dir",
+    "load_config",
+    "dump_config",
+    "pc",
+    "pcsort",
+    "pcseq",
+    "latency_percentile",
+    "report_type",
+    "report_folder",
+    "json_stats",
+    "exec_graph_path",
 ];
 
 /// The arguments of the process; behind `bench`, long options with one dash have two.

@@ -243,7 +243,8 @@ pub(crate) fn top_text(o: &Output, k: usize, labels: Option<&[String]>) -> Resul
                 let _ = writeln!(out, "  row {r}");
             }
             for (class, value) in row {
-                let _ = writeln!(out, "  {class:>6}  {:<12}  {}", shown(*value, t), label(labels, *class).unwrap_or(""));
+                let _ =
+                    writeln!(out, "  {class:>6}  {:<12}  {}", shown(*value, t), label(labels, *class).unwrap_or(""));
             }
         }
     }

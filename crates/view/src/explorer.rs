@@ -69,7 +69,10 @@ mod tests {
     fn nodes_lie_in_their_scopes_and_know_what_they_read() {
         let all = model_explorer(&small());
         let add = &all["graphs"][0]["nodes"][1];
-        assert_eq!((add["namespace"].as_str(), add["incomingEdges"][0]["sourceNodeId"].as_str()), (Some("a/b"), Some("0")));
+        assert_eq!(
+            (add["namespace"].as_str(), add["incomingEdges"][0]["sourceNodeId"].as_str()),
+            (Some("a/b"), Some("0"))
+        );
         assert_eq!(add["outputsMetadata"][0]["attrs"][0]["value"], "f32[1,3]");
     }
 }

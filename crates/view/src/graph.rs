@@ -2,7 +2,10 @@
 //! the node that reads them, for a network has more of them than of anything else.
 
 use crate::weights::Weights;
-use carafe::{Constant, FrameworkNode, Model, NodeExplained, NodeId, NodeProfile, Parameter, ResultOp, Summary, summarize};
+use carafe::{
+    Constant, FrameworkNode, Model, NodeExplained, NodeId, NodeProfile, NodeStatus, Parameter, ResultOp, Summary,
+    summarize,
+};
 use std::collections::HashMap;
 
 /// Stands between the name of a node and those in its bodies, as in `NodeExplained`.
@@ -55,8 +58,12 @@ pub struct NodeBox {
     pub device: String,
     /// The kernel that runs it.
     pub kernel: String,
-    /// Microseconds in a run; `None` before one.
+    /// Microseconds in a run; `None` before one, and for a node that is part of another.
     pub time_us: Option<f64>,
+    /// Type of the work that the time is of: a convolution, where one was fused into this node.
+    pub ran_as: String,
+    /// The node whose time holds that of this one.
+    pub fused_into: Option<usize>,
 }
 
 /// A value that goes from one box to another.
@@ -163,7 +170,9 @@ impl Graph {
         self.device = device.to_string();
         let by_name: HashMap<&str, &NodeExplained> = rows.iter().map(|r| (r.name.as_str(), r)).collect();
         for made in &mut self.boxes {
-            let Some(row) = by_name.get(made.name.as_str()).filter(|_| made.kind == Kind::Op || made.kind == Kind::Unknown) else {
+            let Some(row) =
+                by_name.get(made.name.as_str()).filter(|_| made.kind == Kind::Op || made.kind == Kind::Unknown)
+            else {
                 continue;
             };
             made.device = row.device.clone().unwrap_or_default();
@@ -178,24 +187,28 @@ impl Graph {
         }
     }
 
-    /// Adds times of a run. Where a node was fused, its time is that of the node it became part of.
+    /// Adds times of a run.
     pub fn time(&mut self, profile: &[NodeProfile]) {
-        let mut times: HashMap<&str, (f64, &str)> = HashMap::new();
+        let mut times: HashMap<&str, (f64, &NodeProfile)> = HashMap::new();
         for p in profile {
             let name = match p.name.split_once(": ") {
                 Some((part, node)) if part.starts_with("subgraph") => node,
                 _ => &p.name,
             };
-            let entry = times.entry(name).or_insert((0.0, &p.kernel));
+            let entry = times.entry(name).or_insert((0.0, p));
             entry.0 += p.real_time.as_nanos() as f64 / 1e3;
         }
-        for made in &mut self.boxes {
-            if let Some((time, kernel)) = times.get(made.name.as_str()) {
-                made.time_us = Some(*time);
-                if made.kernel.is_empty() {
-                    made.kernel = kernel.to_string();
-                }
+        let at: HashMap<String, usize> = self.boxes.iter().enumerate().map(|(i, b)| (b.name.clone(), i)).collect();
+        for made in self.boxes.iter_mut().filter(|b| b.kind == Kind::Op || b.kind == Kind::Unknown) {
+            let Some((time, p)) = times.get(made.name.as_str()) else { continue };
+            if made.kernel.is_empty() {
+                made.kernel.clone_from(&p.kernel);
             }
+            if p.status == NodeStatus::Executed {
+                made.time_us = Some(*time);
+                made.ran_as.clone_from(&p.type_name);
+            }
+            made.fused_into = p.kernel.strip_prefix("fused into ").and_then(|name| at.get(name).copied());
         }
     }
 }
@@ -235,17 +248,26 @@ pub(crate) mod testing {
     fn times_and_devices_are_found_by_name() {
         let mut g = small();
         let name = g.boxes[1].name.clone();
-        g.explain("CPU", &[NodeExplained { name: name.clone(), device: Some("CPU".into()), ..NodeExplained::default() }]);
+        let fused = g.boxes[2].name.clone();
+        g.explain(
+            "CPU",
+            &[NodeExplained { name: name.clone(), device: Some("CPU".into()), ..NodeExplained::default() }],
+        );
         let time = std::time::Duration::from_micros(5);
-        g.time(&[NodeProfile {
-            name,
-            type_name: String::new(),
-            kernel: "k".into(),
-            status: carafe::NodeStatus::Executed,
+        let row = |name: &str, kernel: &str, status| NodeProfile {
+            name: name.into(),
+            type_name: "T".into(),
+            kernel: kernel.into(),
+            status,
             real_time: time,
             cpu_time: time,
-        }]);
-        assert_eq!((g.boxes[1].time_us, g.boxes[1].kernel.as_str(), g.boxes[1].device.as_str()), (Some(5.0), "k", "CPU"));
-        assert_eq!(g.boxes[2].time_us, None);
+        };
+        let into = format!("fused into {name}");
+        g.time(&[row(&name, "k", NodeStatus::Executed), row(&fused, &into, NodeStatus::OptimizedOut)]);
+        assert_eq!(
+            (g.boxes[1].time_us, g.boxes[1].kernel.as_str(), g.boxes[1].device.as_str()),
+            (Some(5.0), "k", "CPU")
+        );
+        assert_eq!((g.boxes[2].time_us, g.boxes[2].fused_into, g.boxes[1].ran_as.as_str()), (None, Some(1), "T"));
     }
 }

@@ -249,8 +249,12 @@ impl Net {
             let (mut sum, mut weight) = (0.0, 0.0);
             let sides = [(down || both).then_some(&self.above[cell]), (!down || both).then_some(&self.below[cell])];
             for &near in sides.into_iter().flatten().flatten() {
-                // Long edges shall be straight before all.
-                let w = if cell >= self.boxes && near >= self.boxes { 8.0 } else { 1.0 };
+                // Long edges shall be straight before all; what only feeds one of several inputs follows its reader.
+                let w = match near {
+                    near if cell >= self.boxes && near >= self.boxes => 8.0,
+                    near if self.above[near].is_empty() && self.above[cell].len() > 1 => 0.05,
+                    _ => 1.0,
+                };
                 sum += w * self.x[near];
                 weight += w;
             }
@@ -264,11 +268,15 @@ impl Net {
     }
 
     fn finish(self, n: usize, edges: &[(usize, usize)], forward: &[(usize, usize)]) -> Layout {
+        // Upper and lower end of each layer: between them long edges are straight, so that they pass beside boxes.
         let mut tops = Vec::with_capacity(self.rows.len());
+        let mut ends = Vec::with_capacity(self.rows.len());
         let mut y = 0.0;
         for row in &self.rows {
             tops.push(y);
-            y += row.iter().map(|c| self.height[*c]).fold(0.0, f64::max) + GAP_Y;
+            let high = row.iter().map(|c| self.height[*c]).fold(0.0, f64::max);
+            ends.push(y + high);
+            y += high + GAP_Y;
         }
         let at: Vec<(f64, f64)> = (0..n).map(|c| (self.x[c], tops[self.layer[c]])).collect();
         let route = |(edge, ahead): (&(usize, usize), &(usize, usize))| {
@@ -278,7 +286,13 @@ impl Net {
             }
             let mut points = vec![(self.x[a], at[a].1 + self.height[a])];
             let between = (self.layer[b] - self.layer[a]).saturating_sub(1);
-            points.extend(self.chain[a].iter().take(between).map(|p| (self.x[*p], tops[self.layer[*p]] + 10.0)));
+            for &p in self.chain[a].iter().take(between) {
+                let l = self.layer[p];
+                points.push((self.x[p], tops[l]));
+                if ends[l] > tops[l] {
+                    points.push((self.x[p], ends[l]));
+                }
+            }
             points.push((self.x[b], at[b].1));
             if edge != ahead {
                 points.reverse();
@@ -348,7 +362,9 @@ mod tests {
                 let near = (found.at[a].0 - found.at[b].0).abs() < (sizes[a].0 + sizes[b].0) / 2.0 - 1e-6;
                 assert!(found.layer[a] != found.layer[b] || !near, "{a} and {b} overlap");
             }
-            assert!(found.at[a].0 - sizes[a].0 / 2.0 >= -1e-6 && found.at[a].0 + sizes[a].0 / 2.0 <= found.size.0 + 1e-6);
+            assert!(
+                found.at[a].0 - sizes[a].0 / 2.0 >= -1e-6 && found.at[a].0 + sizes[a].0 / 2.0 <= found.size.0 + 1e-6
+            );
         }
         for ((a, b), route) in edges.iter().zip(&found.routes).filter(|((a, b), _)| a < b) {
             assert!(found.layer[*a] < found.layer[*b]);

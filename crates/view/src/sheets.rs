@@ -79,13 +79,15 @@ fn scopes(graph: &Graph, all: &mut Vec<Sheet>) {
         at.nodes.push(i);
     }
     let root = tidied(root);
-    if root.inner.len() < 2 && root.inner.values().all(|s| s.inner.is_empty()) {
+    // Scopes that leave most boxes as they are help nobody.
+    let (boxes, nodes) = (root.nodes.len() + root.inner.len(), all[0].nodes.len());
+    if boxes * 10 > nodes * 7 || (root.inner.len() < 2 && root.inner.values().all(|s| s.inner.is_empty())) {
         return;
     }
     add(graph, &root, "scopes".into(), None, all);
 }
 
-// A scope of one node is no scope, and one that only holds another is part of its name.
+// A scope of one or two nodes is no scope, and one that only holds another is part of its name.
 fn tidied(scope: Scope) -> Scope {
     let mut out = Scope { nodes: scope.nodes, inner: BTreeMap::new() };
     for (name, inner) in scope.inner {
@@ -98,7 +100,7 @@ fn tidied(scope: Scope) -> Scope {
         }
         match inner.nodes.len() + inner.inner.len() {
             0 => {}
-            1 if inner.inner.is_empty() => out.nodes.extend(inner.nodes),
+            1 | 2 if inner.inner.is_empty() => out.nodes.extend(inner.nodes),
             _ => {
                 out.inner.insert(name, inner);
             }
@@ -107,13 +109,7 @@ fn tidied(scope: Scope) -> Scope {
     out
 }
 
-fn add(
-    graph: &Graph,
-    scope: &Scope,
-    title: String,
-    parent: Option<usize>,
-    all: &mut Vec<Sheet>,
-) -> usize {
+fn add(graph: &Graph, scope: &Scope, title: String, parent: Option<usize>, all: &mut Vec<Sheet>) -> usize {
     let index = all.len();
     all.push(Sheet { title: title.clone(), parent, ..Sheet::default() });
     // Each node of the sheet, and the box that shows it.
@@ -218,7 +214,8 @@ mod tests {
     use crate::graph::{Edge, NodeBox};
 
     fn scoped(names: &[&str]) -> Graph {
-        let boxes = names.iter().map(|n| NodeBox { name: n.to_string(), op: "T".into(), ..NodeBox::default() }).collect();
+        let boxes =
+            names.iter().map(|n| NodeBox { name: n.to_string(), op: "T".into(), ..NodeBox::default() }).collect();
         let edges = (1..names.len()).map(|i| Edge { from: i - 1, from_port: 0, to: i, to_port: 0 }).collect();
         Graph { boxes, edges, parts: vec!["m".into()], ..Graph::default() }
     }
@@ -231,18 +228,18 @@ mod tests {
 
     #[test]
     fn scopes_have_sheets_of_their_own_with_what_lies_outside() {
-        let all = sheets(&scoped(&["in", "/a/x/1", "/a/x/2", "/a/3", "/b/4", "/b/5", "/c/only"]));
+        let all = sheets(&scoped(&["in", "/a/x/1", "/a/x/2", "/a/x/3", "/a/4", "/b/5", "/b/6", "/b/7", "/c/only"]));
         let titles: Vec<&str> = all.iter().map(|s| s.title.as_str()).collect();
         assert_eq!(titles, ["m", "scopes", "a", "a/x", "b"]);
-        // Nodes 0 and 6 stand alone: a scope of one node is none.
-        assert_eq!(all[1].items, [Item::Node(0), Item::Group(2), Item::Group(4), Item::Node(6)]);
-        assert_eq!(all[3].items, [Item::From(0), Item::Node(1), Item::Node(2), Item::To(3)]);
-        assert_eq!((all[3].parent, all[2].parent, all[2].nodes.as_slice()), (Some(2), Some(1), &[1, 2, 3][..]));
+        // The first and the last node stand alone: a scope of one node is none.
+        assert_eq!(all[1].items, [Item::Node(0), Item::Group(2), Item::Group(4), Item::Node(8)]);
+        assert_eq!(all[3].items, [Item::From(0), Item::Node(1), Item::Node(2), Item::Node(3), Item::To(4)]);
+        assert_eq!((all[3].parent, all[2].parent, all[2].nodes.as_slice()), (Some(2), Some(1), &[1, 2, 3, 4][..]));
     }
 
     #[test]
     fn scopes_that_read_from_each_other_are_laid_out() {
-        let all = sheets(&scoped(&["/a/1", "/b/2", "/a/3", "/b/4"]));
+        let all = sheets(&scoped(&["/a/1", "/b/2", "/a/3", "/b/4", "/a/5", "/b/6"]));
         let root = &all[1];
         assert_eq!(root.items.len(), 2);
         assert_eq!(root.edges, [(0, 1), (1, 0)]);

@@ -75,14 +75,19 @@ mod tests {
     #[test]
     fn the_three_parts_stand_behind_their_headings() {
         let text = report().to_csv();
-        assert!(text.starts_with("Command line parameters\n-m;m.xml\n\nConfiguration setup\ntopology;m\n\nExecution results\n"));
+        assert!(text.starts_with(
+            "Command line parameters\n-m;m.xml\n\nConfiguration setup\ntopology;m\n\nExecution results\n"
+        ));
         assert!(text.ends_with("throughput;500.00\n\n"), "{text}");
     }
 
     #[test]
     fn times_of_nodes_have_a_total_and_names_are_quoted() {
         let text = report().counters_csv(CounterReport::Average).unwrap();
-        assert!(text.contains("\"</script><b>;\"\"n\"\"\";Status.EXECUTED;T;k;1.500;1.400\nTotal;;;;1.500;1.400\n"), "{text}");
+        assert!(
+            text.contains("\"</script><b>;\"\"n\"\"\";Status.EXECUTED;T;k;1.500;1.400\nTotal;;;;1.500;1.400\n"),
+            "{text}"
+        );
         assert!(report().counters_csv(CounterReport::Detailed).is_some());
         assert!(report().counters_csv(CounterReport::None).is_none());
     }

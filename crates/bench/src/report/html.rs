@@ -27,9 +27,7 @@ impl Report {
         self.cards(&mut out);
         self.latencies(&mut out);
         self.nodes(&mut out);
-        for (heading, rows) in
-            [("Setup", &self.setup), ("Results", &self.results()), ("Command line", &self.command)]
-        {
+        for (heading, rows) in [("Setup", &self.setup), ("Results", &self.results()), ("Command line", &self.command)] {
             let _ = write!(out, "<h2>{heading}</h2>\n<table>");
             for (name, value) in rows {
                 let _ = writeln!(out, "<tr><td>{}</td><td class=\"name\">{}</td></tr>", escaped(name), escaped(value));
@@ -121,7 +119,12 @@ impl Report {
         out.push_str("<h2>Times of types</h2>\n<table><tr><th>Type</th><th class=\"n\">Nodes</th><th class=\"n\">Time</th><th class=\"n\">Share</th><th></th></tr>\n");
         let longest = types.first().map_or(Duration::ZERO, |(_, (_, t))| *t);
         for (name, (count, t)) in &types {
-            let _ = writeln!(out, "<tr><td>{}</td><td class=\"n\">{count}</td>{}</tr>", escaped(name), bar(*t, total, longest));
+            let _ = writeln!(
+                out,
+                "<tr><td>{}</td><td class=\"n\">{count}</td>{}</tr>",
+                escaped(name),
+                bar(*t, total, longest)
+            );
         }
         let inferences = self.measurement.counters.inferences();
         let _ = writeln!(
@@ -187,8 +190,13 @@ mod tests {
     #[test]
     fn the_page_stands_alone_and_escapes_names() {
         let page = report().to_html();
-        assert!(page.contains("Content-Security-Policy") && !page.contains("<script") && !page.contains("</script><b>"));
+        assert!(
+            page.contains("Content-Security-Policy") && !page.contains("<script") && !page.contains("</script><b>")
+        );
         assert!(page.contains("&lt;/script&gt;&lt;b&gt;;&quot;n&quot;"));
-        assert!(page.contains("histogram of latencies") && page.contains("<b>2.00 ms</b><span>median latency"), "{page}");
+        assert!(
+            page.contains("histogram of latencies") && page.contains("<b>2.00 ms</b><span>median latency"),
+            "{page}"
+        );
     }
 }

@@ -49,9 +49,7 @@ impl Report {
         match kind {
             CounterReport::None => None,
             _ if m.last.iter().all(Vec::is_empty) => None,
-            CounterReport::Average => {
-                Some(json!({"report_type": "average", "nodes": table(&m.counters.average())}))
-            }
+            CounterReport::Average => Some(json!({"report_type": "average", "nodes": table(&m.counters.average())})),
             CounterReport::Detailed => {
                 let requests: Vec<Value> = m.last.iter().map(|rows| table(rows)).collect();
                 Some(json!({"report_type": "detailed", "requests": requests}))

@@ -121,7 +121,8 @@ pub(crate) mod testing {
     #[test]
     fn results_have_the_names_of_benchmark_app() {
         let rows = report().results();
-        let has = |name: &str, value: &str| assert!(rows.contains(&(name.into(), value.into())), "{name} {value}: {rows:?}");
+        let has =
+            |name: &str, value: &str| assert!(rows.contains(&(name.into(), value.into())), "{name} {value}: {rows:?}");
         has("read model time (ms)", "7.00");
         has("first inference time (ms)", "9.00");
         has("latency (ms)", "2.00");

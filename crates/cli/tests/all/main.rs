@@ -1,5 +1,6 @@
 //! Tests of the command as a process, in one binary: linking costs more than running.
 
+mod bench;
 mod cache;
 mod caffe;
 mod commands;
@@ -16,3 +17,4 @@ mod paddle;
 mod quantize;
 mod sequences;
 mod tensorflow;
+mod view;

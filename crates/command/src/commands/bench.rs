@@ -9,8 +9,8 @@ use crate::progress::ProgressLine;
 use carafe::convert::{self, Conversion, ConversionOptions, apply};
 use carafe::preprocess::Layout;
 use carafe::{
-    CompiledModel, Content, Core, Error, Log, Model, NodeProfile, NodeStatus, Port, Properties, ReadRequest, Result, files,
-    properties as names,
+    CompiledModel, Content, Core, Error, Log, Model, NodeProfile, NodeStatus, Port, Properties, ReadRequest, Result,
+    files, properties as names,
 };
 use carafe_bench::{Api, DeviceConfig, Latency, Report, Settings, hardware_devices, measure};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,9 @@ pub(crate) fn run(core: &Core, args: &BenchArgs) -> Result<()> {
     let data = groups(args, &model, &compiled, &tell)?;
     let fill_each = match args.inference_only {
         Some(true) if data.names.len() > 1 => {
-            return Err(Error::usage("several shapes or files take turns, so inputs are bound in the loop: leave -inference_only out"));
+            return Err(Error::usage(
+                "several shapes or files take turns, so inputs are bound in the loop: leave -inference_only out",
+            ));
         }
         Some(only) => !only,
         None => data.names.len() > 1,
@@ -89,7 +91,9 @@ pub(crate) fn run(core: &Core, args: &BenchArgs) -> Result<()> {
     let measured = measure(&compiled, &data.groups, &settings, &mut |count, elapsed| {
         let what = format!("{count} inferences");
         match limits.duration > Duration::ZERO {
-            true => line.bar(elapsed.as_millis() as usize, limits.duration.as_millis() as usize, &format!("ms, {what}")),
+            true => {
+                line.bar(elapsed.as_millis() as usize, limits.duration.as_millis() as usize, &format!("ms, {what}"))
+            }
             false => line.bar(count, iterations, "inferences"),
         }
     })?;
@@ -304,7 +308,13 @@ fn tell_ports(tell: &Teller, model: &Model) -> Result<()> {
     })
 }
 
-fn tell_properties(core: &Core, args: &BenchArgs, model: &Model, compiled: &CompiledModel, tell: &Teller) -> Result<()> {
+fn tell_properties(
+    core: &Core,
+    args: &BenchArgs,
+    model: &Model,
+    compiled: &CompiledModel,
+    tell: &Teller,
+) -> Result<()> {
     tell.info("Model:")?;
     tell.info(format!("  NETWORK_NAME: {}", model.name))?;
     for p in core.device(&args.device)?.properties() {
@@ -330,7 +340,9 @@ fn aligned(iterations: usize, requests: usize, groups: usize, api: Api, tell: &T
     let whole = iterations.div_ceil(round) * round;
     if api == Api::Async && whole != iterations {
         let (by, count) = if groups > requests { ("input shapes", groups) } else { ("requests", requests) };
-        tell.warn(format!("Number of iterations was aligned from {iterations} to {whole} using number of {by} {count}"))?;
+        tell.warn(format!(
+            "Number of iterations was aligned from {iterations} to {whole} using number of {by} {count}"
+        ))?;
         return Ok(whole);
     }
     Ok(iterations)
@@ -374,7 +386,8 @@ fn command_line() -> Vec<(String, String)> {
 fn write_files(args: &BenchArgs, compiled: &CompiledModel, report: &Report, tell: &Teller) -> Result<()> {
     if let Some(file) = &args.exec_graph_path {
         if let Some(dir) = file.parent().filter(|d| !d.as_os_str().is_empty()) {
-            std::fs::create_dir_all(dir).map_err(|e| Error::io(format!("cannot make folder `{}`", dir.display()), &e))?;
+            std::fs::create_dir_all(dir)
+                .map_err(|e| Error::io(format!("cannot make folder `{}`", dir.display()), &e))?;
         }
         convert::emit(&compiled.runtime_model(), file, &Log::default())?;
         tell.info(format!("Execution graph is stored to {}", file.display()))?;

@@ -9,7 +9,8 @@ use std::path::Path;
 // What devices are compiled with: of the file, then of the options.
 pub(super) fn configure(core: &Core, args: &BenchArgs, api: Api, tell: &Teller) -> Result<DeviceConfig> {
     let device = core.device(&args.device)?;
-    let knows = |name: &str| device.properties().iter().any(|p| p.name == name && p.mutability == Mutability::ReadWrite);
+    let knows =
+        |name: &str| device.properties().iter().any(|p| p.name == name && p.mutability == Mutability::ReadWrite);
     let is_made_of_others = knows(names::MULTI_DEVICE_PRIORITIES);
     let hardware = match is_made_of_others && DeviceName::parse(&args.device)?.priorities.is_none() {
         true => core.available_devices(),
@@ -81,12 +82,16 @@ pub(super) fn configure(core: &Core, args: &BenchArgs, api: Api, tell: &Teller) 
             }
         }
         if !taken {
-            return Err(Error::usage(format!("option `{option}`: no device of `{}` has the property {property}", args.device)));
+            return Err(Error::usage(format!(
+                "option `{option}`: no device of `{}` has the property {property}",
+                args.device
+            )));
         }
     }
     for text in &args.property {
-        let (key, value) =
-            text.split_once('=').ok_or_else(|| Error::usage(format!("property `{text}` must have the form KEY=VALUE")))?;
+        let (key, value) = text
+            .split_once('=')
+            .ok_or_else(|| Error::usage(format!("property `{text}` must have the form KEY=VALUE")))?;
         config.of(&args.device).set(key.trim(), value);
     }
     for (name, properties) in config.0.iter().filter(|(name, _)| **name != args.device) {

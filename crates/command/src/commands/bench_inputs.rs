@@ -42,7 +42,11 @@ pub(super) fn groups(args: &BenchArgs, model: &Model, compiled: &CompiledModel, 
         };
         let shaped: Vec<Port> = ports.iter().zip(&shapes).map(of_turn).collect();
         let files: Vec<_> = given.iter().map(|(n, list)| (n.clone(), list[turn % list.len()].clone())).collect();
-        let filler = Filler { random: true, seed: args.seed.wrapping_add(turn as u64), said: if turn == 0 { Some(&said) } else { None } };
+        let filler = Filler {
+            random: true,
+            seed: args.seed.wrapping_add(turn as u64),
+            said: if turn == 0 { Some(&said) } else { None },
+        };
         let inputs = bind(&shaped, model, &files, Some(&filler))?;
         let sizes: Vec<Vec<usize>> = inputs.iter().map(|t| t.shape().to_vec()).collect();
         let name: Vec<String> = ports.iter().zip(&sizes).map(|(p, s)| format!("{}: {s:?}", p.name)).collect();
@@ -80,6 +84,14 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
         if file.is_file() {
             list.push(file);
         }
+    }
+    // What lies beside pictures and arrays, such as labels, is no input.
+    let has_ending = |file: &PathBuf, endings: &[&str]| {
+        file.extension().and_then(|e| e.to_str()).is_some_and(|e| endings.contains(&e.to_ascii_lowercase().as_str()))
+    };
+    const PICTURES: [&str; 11] = ["npy", "npz", "png", "jpg", "jpeg", "bmp", "jp2", "webp", "ppm", "tif", "tiff"];
+    if list.iter().any(|f| has_ending(f, &PICTURES)) {
+        list.retain(|f| has_ending(f, &PICTURES));
     }
     list.sort();
     match list.is_empty() {

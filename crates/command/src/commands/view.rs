@@ -32,7 +32,12 @@ pub(crate) fn run(core: &Core, args: &ViewArgs) -> Result<()> {
     if let Some(file) = output {
         files::write(&file, text.as_bytes())
             .map_err(|e| Error::io(format!("cannot write `{}`", file.display()), &e))?;
-        print(&format!("{} nodes, {} KB, written to {}\n", graph.boxes.len(), text.len().div_ceil(1000), file.display()))?;
+        print(&format!(
+            "{} nodes, {} KB, written to {}\n",
+            graph.boxes.len(),
+            text.len().div_ceil(1000),
+            file.display()
+        ))?;
     }
     match args.serve {
         Some(port) => view_serve::serve(port, &text),
@@ -49,7 +54,8 @@ fn beside(path: &Path) -> PathBuf {
 fn explain(core: &Core, args: &ViewArgs, model: &Model, device: &str, graph: &mut Graph) -> Result<()> {
     let mut rows = core.explain(model);
     let counts = core.device(device)?.properties().iter().any(|p| p.name == names::PERF_COUNT);
-    let properties = if args.run && counts { Properties::new().with(names::PERF_COUNT, true) } else { Properties::new() };
+    let properties =
+        if args.run && counts { Properties::new().with(names::PERF_COUNT, true) } else { Properties::new() };
     let compiled = match core.compile_model(model, device, &properties) {
         Ok(compiled) => compiled,
         Err(e) if !args.run => {

@@ -67,7 +67,9 @@ fn reply<'p>(head: &str, port: u16, page: &'p str) -> (&'static str, &'p str) {
     let mut lines = head.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let host = lines.find_map(|l| l.split_once(':').filter(|(k, _)| k.eq_ignore_ascii_case("host"))).map_or("", |(_, v)| v.trim());
+    let host = lines
+        .find_map(|l| l.split_once(':').filter(|(k, _)| k.eq_ignore_ascii_case("host")))
+        .map_or("", |(_, v)| v.trim());
     // A page of another site may point its own name at this machine.
     let is_here = [format!("127.0.0.1:{port}"), format!("localhost:{port}")].iter().any(|h| h == host);
     match (method, path.split('?').next().unwrap_or(path)) {

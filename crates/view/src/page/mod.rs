@@ -120,7 +120,9 @@ fn node(b: &NodeBox, texts: &mut Texts) -> Value {
         notes,
         texts.add(&b.device),
         texts.add(&b.kernel),
-        time
+        time,
+        texts.add(&b.ran_as),
+        b.fused_into
     ])
 }
 

@@ -5,9 +5,9 @@ const text = data.text, nodes = data.nodes, sheets = data.sheets;
 const $ = id => document.getElementById(id);
 const NS = 'http://www.w3.org/2000/svg';
 const count = nodes.length;
-// A node is [name, op, opset, kind, part, outputs, attrs, weights, bodies, source, notes, device, kernel, time]; texts are numbers.
+// A node is [name, op, opset, kind, part, outputs, attrs, weights, bodies, source, notes, device, kernel, time, ran as, fused into]; texts are numbers.
 const name = i => nodes[i][0], op = i => text[nodes[i][1]], kind = i => nodes[i][3], device = i => text[nodes[i][11]],
-  kernel = i => text[nodes[i][12]], time = i => nodes[i][13], fact = i => nodes[i][5].length ? text[nodes[i][5][0]] : '';
+  kernel = i => text[nodes[i][12]], time = i => nodes[i][13], work = i => text[nodes[i][14]] || op(i), fact = i => nodes[i][5].length ? text[nodes[i][5][0]] : '';
 const reads = nodes.map(() => []), feeds = nodes.map(() => []);
 for (let e = 0; e < data.edges.length; e += 4) {
   const [a, ap, b, bp] = data.edges.slice(e, e + 4);
@@ -65,7 +65,7 @@ function paint(item) {
     return { fill: colouring === 'device' ? palette[most % palette.length] || '#eef1f6' : '#eef1f6' };
   }
   if (kind(ref) === 1 || kind(ref) === 2) return { fill: '#e4e9f1' };
-  if (colouring === 'time') return heat((time(ref) || 0) / (longest || 1));
+  if (colouring === 'time') return heat((time(nodes[ref][15] === null ? ref : nodes[ref][15]) || 0) / (longest || 1));
   if (colouring === 'device') return { fill: device(ref) ? palette[devices.indexOf(device(ref)) % palette.length] : '#f5f7fa' };
   return { fill: families[family(op(ref))][2] };
 }
@@ -95,11 +95,12 @@ function caption(item) {
 function element(n) {
   const s = sheets[sheet], item = items[n], [what, ref] = item, [w, h] = [s.w[n], s.h[n]];
   const colour = what > 1 ? {} : paint(item), [first, second] = caption(item);
+  const fused = what === 0 && timed && kind(ref) === 0 && time(ref) === null;
   const full = what === 1 ? s.title + ': ' + sheets[ref].title : name(ref);
   const g = draw('g', { role: 'button', tabindex: 0, transform: `translate(${s.x[n] - w / 2} ${s.y[n]})`, 'data-name': full,
     'data-op': what === 1 ? 'group' : op(ref), 'aria-label': `${first} ${full}` });
-  g.setAttribute('class', 'node' + (what > 1 ? ' stub' : what === 1 ? ' group' : '') + (colour.dark ? ' dark' : '') +
-    (what === 0 && kind(ref) === 4 ? ' unknown' : '') + (what === 0 && timed && kind(ref) === 0 && time(ref) === null ? ' fused' : '') +
+  g.setAttribute('class', 'node' + (what > 1 ? ' stub' : what === 1 ? ' group' : '') + (colour.dark && !fused ? ' dark' : '') +
+    (what === 0 && kind(ref) === 4 ? ' unknown' : '') + (fused ? ' fused' : '') +
     (what !== 1 && hits.has(ref) || what === 1 && sheets[ref].nodes.some(i => hits.has(i)) ? ' hit' : '') + (what !== 1 && ref === selected ? ' sel' : ''));
   g.append(draw('title', {}, `${full}\n${second}` + (what === 0 && time(ref) ? '\n' + shownTime(time(ref)) : '')));
   const rect = draw('rect', { width: w, height: h, rx: what === 0 && kind(ref) > 0 && kind(ref) < 3 ? 14 : 7 });
@@ -215,7 +216,9 @@ function panel() {
   if (device(i)) facts.push(['device', device(i)]);
   if (kernel(i)) facts.push(['kernel', kernel(i)]);
   if (time(i) !== null) facts.push(['time', `${shownTime(time(i))}, ${(100 * time(i) / (total || 1)).toFixed(1)} %`]);
+  if (text[n[14]] && text[n[14]] !== op(i)) facts.push(['ran as', text[n[14]]]);
   parts.push(table(facts));
+  if (n[15] !== null) parts.push(jump(n[15], 'part of'));
   if (n[6].length) { const rows = []; for (let a = 0; a < n[6].length; a += 2) rows.push([text[n[6][a]], text[n[6][a + 1]]]); parts.push(make('h3', {}, 'attributes'), table(rows)); }
   if (reads[i].length) parts.push(make('h3', {}, 'inputs'), ...reads[i].map(([a, ap, bp]) => jump(a, bp + ': ' + (text[nodes[a][5][ap]] || ''))));
   if (n[5].length) parts.push(make('h3', {}, 'outputs'), ...n[5].map((f, p) => make('p', {}, `${p}: ${text[f]}`)), ...feeds[i].map(([b, ap]) => jump(b, `${ap} \u2192 ${op(b)}`)));
@@ -239,7 +242,7 @@ function groupPanel(g) {
 }
 function slowest() {
   const list = nodes.map((n, i) => i).filter(i => time(i)).sort((a, b) => time(b) - time(a)).slice(0, 40);
-  return list.flatMap(i => [jump(i, op(i), shownTime(time(i))), make('div', { class: 'meter', style: `width:${(94 * time(i) / longest).toFixed(1)}%` })]);
+  return list.flatMap(i => [jump(i, work(i), shownTime(time(i))), make('div', { class: 'meter', style: `width:${(94 * time(i) / longest).toFixed(1)}%` })]);
 }
 function summary() {
   const parts = [make('h2', {}, data.name || 'model'), table(data.facts)];
