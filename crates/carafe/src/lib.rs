@@ -71,7 +71,7 @@ pub use carafe_tensor::{
 // Models.
 pub use carafe_graph::{
     Body, BodyInput, BodyOutput, Constant, Error, ErrorKind, Fact, FrameworkNode, ItemType, Model, Node, NodeId,
-    Parameter, Result, ResultOp, Slicing, Value, dump, log, printable, verify,
+    Parameter, Result, ResultOp, Slicing, Value, dump, log, printable, short_number, verify,
 };
 pub use summary::{Summary, summarize};
 // Reading models.

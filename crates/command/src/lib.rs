@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench_args;
 mod calibration;
 mod commands;
 mod explain;
@@ -15,6 +16,7 @@ mod outputs;
 mod progress;
 mod quantize_args;
 mod utterances;
+mod view_args;
 
 use carafe::ErrorKind;
 use clap::Parser;
@@ -24,7 +26,7 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     carafe::report_crashes();
     carafe::log::set_hook(carafe::log::Level::Info, log::print);
-    let cli = args::Cli::parse();
+    let cli = args::Cli::parse_from(bench_args::two_dashes(std::env::args_os()));
     match commands::run(cli) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

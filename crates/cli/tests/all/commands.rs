@@ -13,6 +13,42 @@ fn fails(args: &[&str]) -> (i32, String) {
 }
 
 #[test]
+fn what_the_command_made_up_is_told() {
+    let done = carafe(&["run", MODEL]);
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(
+        told.contains(
+            "input `image` got no file and is filled with zeros, f32[1, 1, 8, 8]; its shape [?,1,8,8] is open"
+        ),
+        "{told}"
+    );
+    let done = carafe(&["run", MODEL, "--shape", "[2,1,8,8]", "--fill", "random"]);
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(told.contains("filled with random values, f32[2, 1, 8, 8]\n"), "{told}");
+    assert!(carafe(&["run", MODEL, "-i", "demo/digits/one.png"]).stderr.is_empty());
+}
+
+#[test]
+fn open_sizes_of_pictures_are_guessed() {
+    let dir = folder("guessed");
+    let model = dir.join("m.onnxtxt");
+    let text = r#"<ir_version: 8, opset_import: ["" : 17]>
+m (float[n,3,h,w] x) => (float[n,3,h2,w2] y) { y = MaxPool<kernel_shape=[32,32], strides=[32,32]>(x) }"#;
+    std::fs::write(&model, text).unwrap();
+    let model = model.to_str().unwrap();
+    assert!(ok(&["run", model]).starts_with("y: f32[1, 3, 8, 8] "));
+    assert!(ok(&["run", model, "--shape", "x[2,3,64,32]"]).starts_with("y: f32[2, 3, 2, 1] "));
+    assert!(ok(&["query", model, "--shape", "[1,3,64,64]"]).contains("nodes run on CPU"));
+}
+
+#[test]
+fn numbers_are_short() {
+    let text = ok(&["run", MODEL, "-i", "demo/digits/one.png"]);
+    let words = text.split_whitespace().filter(|w| w.parse::<f64>().is_ok());
+    assert!(words.clone().count() > 8 && words.into_iter().all(|w| w.len() <= 12), "{text}");
+}
+
+#[test]
 fn every_sample_image_is_classified_right() {
     let words = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
     for word in words {

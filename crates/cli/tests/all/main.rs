@@ -1,5 +1,6 @@
 //! Tests of the command as a process, in one binary: linking costs more than running.
 
+mod bench;
 mod cache;
 mod caffe;
 mod commands;
@@ -19,3 +20,4 @@ mod quantize;
 mod reference_pages;
 mod sequences;
 mod tensorflow;
+mod view;

@@ -1,6 +1,10 @@
 //! One file a command.
 
 mod build;
+mod bench;
+mod bench_config;
+mod bench_inputs;
+mod bench_text;
 mod cache;
 mod compress_weights;
 mod conformance;
@@ -17,6 +21,8 @@ mod quantize;
 mod query;
 mod run;
 mod time_limit;
+mod view;
+mod view_serve;
 
 use crate::args::{Cli, Command, ModelArgs};
 use crate::extension_args::ExtensionAction;
@@ -43,7 +49,7 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
                 return print(&format!("{}\n", build::run(args)?.display())).map(|()| true);
             }
             ExtensionAction::New(args) => {
-                return extension::new(&core_of(&extensions, &plugins)?, args).map(|()| true);
+                return extension::new(&core_of(&added)?, args).map(|()| true);
             }
         },
         Command::Extgen(args) => return extension::extgen(args).map(|()| true),
@@ -55,6 +61,8 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
     let done = match cli.command {
         Command::Conformance(args) => return conformance::run(move || core_of(&added), &args),
         Command::Run(args) => run::run(&core, &args),
+        Command::Bench(args) => bench::run(&core, &args),
+        Command::View(args) => view::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),
         Command::Quantize(args) => quantize::run(&core, &args),
         Command::CompressWeights(args) => compress_weights::run(&core, &args),
