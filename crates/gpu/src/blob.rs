@@ -68,7 +68,7 @@ pub(crate) fn import(
     custom: &CustomKernels,
 ) -> Result<Compiled> {
     Settings::of(kind, properties)?;
-    let machine = properties::device(properties)?.open()?;
+    let found = properties::device(properties)?;
     let (_, payload) = read_blob(blob.as_slice(), kind.name(), VERSION)?;
     let mut reader = Reader { blob, start: payload.start, at: payload.start, end: payload.end };
     let xml = reader.text()?;
@@ -89,5 +89,5 @@ pub(crate) fn import(
     let said = kind.name() == VPU || [PRECISION, MODE].iter().any(|name| properties.get(name).is_some());
     let properties = if said { properties.clone() } else { properties.clone().with(PRECISION, stored) };
     let settings = Settings::of(kind, &properties)?;
-    Compiled::of(kind, machine, model, inputs, outputs, settings, &properties)
+    Compiled::of(kind, found, model, inputs, outputs, settings, &properties)
 }

@@ -7,7 +7,7 @@ use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
 use carafe_graph::{Error, Result};
 use carafe_opencl::DeviceKind;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 const COUNT: PropertyKind = PropertyKind::Int { min: 0, max: 1024 };
 const HINTS: PropertyKind = PropertyKind::Enum(&["LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"]);
@@ -15,7 +15,7 @@ const PRECISIONS: PropertyKind = PropertyKind::Enum(&["f32", "FP32", "f16", "FP1
 
 pub(crate) const PRECISION: &str = "INFERENCE_PRECISION_HINT";
 pub(crate) const MODE: &str = "EXECUTION_MODE_HINT";
-const ID: &str = "DEVICE_ID";
+pub(crate) const ID: &str = "DEVICE_ID";
 const KERNELS: &str = "KERNEL_CACHE_DIR";
 
 /// Streams that THROUGHPUT means: enough for uploads to go on while kernels run.
@@ -141,7 +141,7 @@ pub(crate) fn precision(kind: Kind, properties: &Properties) -> &'static str {
 }
 
 /// The OpenCL device that is meant.
-pub(crate) fn device(properties: &Properties) -> Result<&'static Found> {
+pub(crate) fn device(properties: &Properties) -> Result<Arc<Found>> {
     machine::by_id(properties.get(ID).unwrap_or("0"))
 }
 

@@ -1,8 +1,8 @@
 //! A context: one device with its buffers, queues and programs, and how much of its memory is taken.
 
-use crate::api::{Api, Handle, api, check};
+use crate::api::{Api, Handle, api, check, info, num};
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -62,6 +62,33 @@ impl Context {
         check("clCreateContext", code)?;
         let handle = Owned::new(raw, api.release_context);
         Ok(Arc::new(Context { handle, device: device.clone(), taken: AtomicUsize::new(0) }))
+    }
+
+    /// A context that somebody else made, by the address of its `cl_context`, which is then shared with them. Of several devices the
+    /// first is used.
+    ///
+    /// # Safety
+    ///
+    /// The address is that of a `cl_context` which is alive.
+    pub unsafe fn from_raw(context: usize) -> Result<Arc<Context>> {
+        let api = api()?;
+        let raw = context as Handle;
+        // SAFETY: the caller vouches for the handle, and `info` gives room for as many bytes as it says.
+        let ask = |len, to, used| unsafe { (api.context_info)(raw, num::CONTEXT_DEVICES, len, to, used) };
+        let devices = info("clGetContextInfo", ask)?;
+        let first = devices.first_chunk().map(|bytes| usize::from_ne_bytes(*bytes));
+        let none = || Error::Misuse("the context has no device".into());
+        // SAFETY: the context is alive and has this device.
+        let device = unsafe { Device::from_raw(first.ok_or_else(none)?) }?;
+        // SAFETY: the caller vouches for the handle.
+        check("clRetainContext", unsafe { (api.retain_context)(raw) })?;
+        let handle = Owned::new(raw, api.release_context);
+        Ok(Arc::new(Context { handle, device, taken: AtomicUsize::new(0) }))
+    }
+
+    /// The address of its `cl_context`, for code outside that shares it; good as long as this object is there.
+    pub fn raw(&self) -> usize {
+        self.handle.raw as usize
     }
 
     pub(crate) fn api(&self) -> &'static Api {

@@ -181,7 +181,7 @@ impl<B: Backend> Tail<B> {
             Some(plan) => {
                 let memory = &mut own.memory;
                 let (planner, stream, env, profiled) = (cx.planner, cx.stream, &mut *cx.env, cx.profiled);
-                let mut cx = RunCx { planner, stream, inputs: &inputs, memory, env, profiled };
+                let mut cx = RunCx { planner, stream, inputs: &inputs, memory, env, profiled, leaves: cx.leaves };
                 run(plan, &mut cx).map(|()| own.memory.outputs.clone())
             }
             None => {
