@@ -147,6 +147,7 @@ impl Fusing for Gpu {
 impl Backend for Gpu {
     const MAX_OPERANDS: usize = 32;
     const MEMORY: MemoryKind = MemoryKind::Arena { alignment: ALIGNMENT };
+    const PLANS_BY_VALUE: bool = true;
 
     type BuildCx = BuildCx;
     type Memory = GpuMemory;

@@ -21,6 +21,7 @@ mod streams;
 mod tuning;
 mod weights;
 
+pub use carafe_opencl as opencl;
 pub use remote::ClContext;
 
 use carafe_device::{ClKernel, CompiledModel, Device, Properties, PropertyInfo, Query, RemoteContext, Shared};

@@ -63,9 +63,10 @@ static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
             KERNELS,
             PropertyKind::Text,
             "",
-            "Folder for built kernels, so that they are built once; empty for none.",
+            "Folder for built kernels and measured choices; with CACHE_DIR its `kernels` when left out, empty for none.",
         ),
         writable(CONFIG_FILE, PropertyKind::Text, "", "Files with custom kernels, `;` between them."),
+        readable("CACHING_PROPERTIES", "What decides over an exported model."),
         readable("AVAILABLE_DEVICES", "Ids of the instances."),
         readable("FULL_DEVICE_NAME", "Name for people."),
         readable("DEVICE_ARCHITECTURE", "What the device is."),
@@ -153,6 +154,10 @@ pub(crate) fn metric(kind: Kind, name: &str, found: &Found) -> Result<String> {
         "AVAILABLE_DEVICES" => {
             let count = machine::all()?.len();
             (0..count).map(|i| i.to_string()).collect::<Vec<_>>().join(" ")
+        }
+        "CACHING_PROPERTIES" => {
+            let layers = VPU_LAYERS.iter().filter(|_| kind == Kind::Vpu).map(|name| format!(" {name}"));
+            layers.fold(format!("{ID} {PRECISION} {MODE} {CONFIG_FILE}"), |all, name| all + &name)
         }
         "FULL_DEVICE_NAME" if kind == Kind::Vpu => {
             format!("f16 with the limits of a VPU on the OpenCL device {} (not a stick)", info.name)

@@ -140,6 +140,8 @@ pub trait Backend: Fusing + Debug + Sized + Send + Sync + 'static {
     const MAX_OPERANDS: usize;
     /// How values share memory.
     const MEMORY: MemoryKind;
+    /// Whether plans are made for the values of inputs that decide over shapes, axes and bounds, see [`crate::settled`].
+    const PLANS_BY_VALUE: bool = false;
 
     /// What builders share while one plan is made.
     type BuildCx;

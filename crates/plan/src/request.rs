@@ -88,9 +88,7 @@ impl<B: Backend> Request<B> {
 
     // The plan of the last inference while the shapes stay, otherwise the one for the new shapes.
     fn plan_now(&mut self) -> Result<Arc<Plan<B>>> {
-        if let Some(plan) = &self.plan
-            && plan.inputs.iter().map(Vec::as_slice).eq(self.bound.iter().map(Tensor::shape))
-        {
+        if let Some(plan) = self.plan.as_ref().filter(|plan| plan.suits(&self.bound)) {
             return Ok(plan.clone());
         }
         let plan = self.compiled.planner().plan(&self.bound)?;
