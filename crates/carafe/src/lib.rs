@@ -57,18 +57,18 @@ mod summary;
 
 // Running models.
 pub use carafe_device::{CancelFlag, NodeProfile, NodeStatus, Port, PortKey, Properties, Query, Unsupported, Version};
+pub use carafe_device::{RemoteContext, Shared};
 pub use carafe_runtime::{
     AsyncInferQueue, CompiledModel, Core, DeviceName, Finished, InferRequest, IntoInputs, ModelSource, NodeExplained,
     Outputs, VariableState,
 };
-pub use carafe_device::{RemoteContext, Shared};
 // What the properties of devices and the cache are.
 pub use carafe_device::{Mutability, PropertyInfo, PropertyKind};
 pub use carafe_runtime::{CACHE_PROPERTIES, CacheEntry, CacheStore, EntryInfo, Removed, parse_size};
 // Tensors.
 pub use carafe_tensor::{
-    Dim, Element, ElementType, Number, PackedSequence, PartialShape, RemoteMemory, SharedBytes, Tensor, TensorError, bf16, f16,
-    files, memory, pack_sequence, unpack_sequence,
+    Dim, Element, ElementType, Number, PackedSequence, PartialShape, RemoteMemory, SharedBytes, Tensor, TensorError,
+    bf16, f16, files, memory, pack_sequence, unpack_sequence,
 };
 // Models.
 pub use carafe_graph::{

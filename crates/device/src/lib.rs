@@ -6,6 +6,7 @@
 
 mod async_request;
 mod blob;
+mod blob_parts;
 mod cancel;
 mod kernel;
 mod kernel_choice;
@@ -22,6 +23,7 @@ pub use async_request::{
     AsyncInferQueue, AsyncInferRequest, Executor, Executors, Finished, RequestHandle, Task, async_request,
 };
 pub use blob::{BlobHeader, read_blob, write_blob};
+pub use blob_parts::{PartsReader, PartsWriter};
 pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Config, EpilogueOp, Function, Kernel, Operand, PortLayout, PreparedKernel, Site};
 pub use kernel_choice::ChosenKernel;
@@ -30,8 +32,8 @@ pub use kernel_layout::{Blocked, Layout};
 pub use kernel_op::{KERNEL_TROUBLE, KernelOffer, KernelOp, settle_kernels, tell_kernel_troubles, use_kernels};
 pub use parallel::{Parallel, parallel, with_parallel};
 pub use port::{Port, PortKey};
-pub use remote::{RemoteContext, Shared};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
+pub use remote::{RemoteContext, Shared};
 pub use runnable::query_runnable;
 
 use carafe_graph::{Model, OpFactory, Registry, Result};

@@ -4,8 +4,8 @@ use crate::Kind;
 use crate::backend::Gpu;
 use crate::custom::CustomKernels;
 use crate::machine::Found;
+use crate::properties::{self, PRECISION, RECORDS, Settings, metric, precision, table};
 use crate::remote::ClContext;
-use crate::properties::{self, PRECISION, Settings, metric, precision, table};
 use crate::streams::{Stream, streams};
 use crate::weights::Weights;
 use carafe_device::{CompiledModel, InferRequest, Mutability, Port, Properties, RemoteContext};
@@ -73,7 +73,9 @@ impl Compiled {
         let machine = found.open()?;
         let streams = streams(&machine, settings.streams, settings.profiled)?;
         let weights = Arc::new(Weights::of(&model, &machine));
-        let backend = Gpu { machine, weights, half: settings.half, dry: false, folder: settings.folder.clone() };
+        let records = settings.records && !settings.profiled && machine.context.has_command_buffers();
+        let folder = settings.folder.clone();
+        let backend = Gpu { machine, weights, half: settings.half, dry: false, folder, records };
         let planner = Arc::new(Planner::new(model, backend));
         planner.prepare()?;
         Ok(Compiled { kind, found, planner, inputs, outputs, settings, streams, properties: properties.clone() })
@@ -139,6 +141,8 @@ impl CompiledModel for Compiled {
             "EXECUTION_DEVICES" => Ok(self.kind.name().into()),
             "LOADED_FROM_CACHE" => Ok("false".into()),
             "GPU_MEMORY_STATISTICS" => Ok(self.memory()),
+            // What came of it.
+            RECORDS => Ok(self.planner.backend.records.to_string()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
             PRECISION if self.kind == Kind::Vpu || self.properties.get(name).is_none() => {

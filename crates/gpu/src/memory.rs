@@ -10,8 +10,8 @@ use crate::remote::DeviceMemory;
 use crate::streams::Stream;
 use crate::weights::Weights;
 use carafe_graph::{Error, Result};
-use carafe_opencl::{Buffer, Context, Event, Read};
-use carafe_plan::{Host, Memory, Plan, PlanStep, PlanValue, Slot, StepRun};
+use carafe_opencl::{Buffer, CommandBuffer, Context, Event, Read};
+use carafe_plan::{Action, Host, Memory, Plan, PlanStep, PlanValue, Slot, StepRun};
 use carafe_tensor::{ElementType, RemoteMemory, Tensor};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,18 +43,33 @@ struct Run {
     at: usize,
     /// Whether it has not come to its end.
     is_open: bool,
+    /// Whether all launches were enqueued at once.
+    is_whole: bool,
     events: Vec<(usize, Event)>,
 }
 
 #[derive(Debug)]
 struct BoundPlan {
     id: u64,
+    /// All launches as one command, once they are known.
+    recorded: Recorded,
     /// Buffers of users that kernels read and write where they lie, with the slots they stand for.
     given: Vec<(Slot, Arc<Buffer>)>,
     steps: Vec<Option<Vec<Bound>>>,
     places: Places,
     /// What kernels of the plan tell that they had to refuse, if they may.
     faults: Option<Arc<Buffer>>,
+}
+
+// What became of recording the launches of a plan.
+#[derive(Debug)]
+enum Recorded {
+    /// Some step has not run yet, or it was not tried.
+    NotYet,
+    /// All launches, the queue they are for, and whether those of the last run may still be under way.
+    Whole(CommandBuffer, usize, bool),
+    /// The driver cannot, or the plan has steps on the host.
+    Never,
 }
 
 // Buffers of the values of one plan.
@@ -238,9 +253,8 @@ impl GpuMemory {
         let len = carafe_tensor::elements(shape).and_then(|n| ty.byte_len(n));
         let len = len.ok_or_else(|| Error::invalid(format!("{ty}{shape:?} has no size in bytes")))?;
         // The stream may be another than last time; what lies in this one's order may be written over.
-        let free = |m: &Arc<DeviceMemory>| {
-            Arc::strong_count(m) == 1 && m.buffer.len() == len.max(1) && m.is_of(&stream)
-        };
+        let free =
+            |m: &Arc<DeviceMemory>| Arc::strong_count(m) == 1 && m.buffer.len() == len.max(1) && m.is_of(&stream);
         let memory = match self.left.iter().find(|m| free(m)) {
             Some(memory) => memory.clone(),
             None => {
@@ -274,6 +288,43 @@ impl GpuMemory {
     fn running(&mut self) -> Result<(&mut Run, &mut BoundPlan)> {
         let none = || Error::invalid("no plan runs");
         Ok((self.run.as_mut().ok_or_else(none)?, self.plans.last_mut().ok_or_else(none)?))
+    }
+}
+
+impl BoundPlan {
+    // Whether all launches are one command.
+    fn record(&mut self, plan: &Plan<Gpu>, stream: &Stream) -> Result<bool> {
+        if let Recorded::NotYet = self.recorded {
+            let kernels = plan.steps.iter().all(|s| matches!(s.action, Action::Kernel(_)));
+            if !kernels || stream.queue.is_profiled() {
+                self.recorded = Recorded::Never;
+            } else if self.steps.iter().all(Option::is_some) {
+                let launches: Vec<_> = self.steps.iter().flatten().flatten().map(Bound::recorded).collect();
+                let made = CommandBuffer::record(&stream.queue, &launches);
+                self.recorded = match made {
+                    Ok(Some(whole)) if launches.len() > 1 => Recorded::Whole(whole, stream.queue.raw(), false),
+                    Ok(_) => Recorded::Never,
+                    Err(e) => {
+                        let text = format!("launches are not recorded, each is enqueued by itself: {e}");
+                        carafe_graph::log::report(carafe_graph::log::Level::Debug, &text);
+                        Recorded::Never
+                    }
+                };
+            }
+        }
+        Ok(matches!(self.recorded, Recorded::Whole(..)))
+    }
+
+    // Enqueues all launches at once, unless those of the last run may be under way.
+    fn enqueue_whole(&mut self, stream: &Stream) -> Result<bool> {
+        match &mut self.recorded {
+            Recorded::Whole(whole, queue, busy) if !*busy && *queue == stream.queue.raw() => {
+                whole.enqueue(&stream.queue).map_err(told)?;
+                *busy = true;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 }
 
@@ -318,13 +369,7 @@ impl Memory<Gpu> for GpuMemory {
         !memory.is_settled() && DeviceMemory::known(memory, stream.queue.context()).is_some()
     }
 
-    fn fit(
-        &mut self,
-        plan: &Plan<Gpu>,
-        stream: &Arc<Stream>,
-        inputs: &[Tensor],
-        outputs: &[Tensor],
-    ) -> Result<()> {
+    fn fit(&mut self, plan: &Plan<Gpu>, stream: &Arc<Stream>, inputs: &[Tensor], outputs: &[Tensor]) -> Result<()> {
         // What a run left behind that failed or was cancelled still works in this memory; so does a body in another queue.
         if let Some(run) = self.run.take()
             && (run.is_open || !Arc::ptr_eq(&run.stream, stream))
@@ -361,21 +406,44 @@ impl Memory<Gpu> for GpuMemory {
                     };
                 }
                 let steps = std::iter::repeat_with(|| None).take(plan.steps.len()).collect();
-                self.plans.push(BoundPlan { id: plan.id, given, steps, places, faults: None });
+                self.plans.push(BoundPlan {
+                    id: plan.id,
+                    recorded: Recorded::NotYet,
+                    given,
+                    steps,
+                    places,
+                    faults: None,
+                });
             }
         }
         if let Some(bound) = self.plans.last_mut() {
+            if let Recorded::Whole(_, _, busy) = &mut bound.recorded {
+                *busy &= stream.is_busy();
+            }
             bound.places.uploaded.clear();
             bound.places.uploaded.extend(bound.given.iter().map(|(slot, _)| *slot));
         }
-        self.run = Some(Run { stream: stream.clone(), at: 0, is_open: true, events: vec![] });
+        self.run = Some(Run { stream: stream.clone(), at: 0, is_open: true, is_whole: false, events: vec![] });
         Ok(())
     }
 
     fn run(&mut self, run: &StepRun<'_, Gpu>, host: &mut Host<'_>) -> Result<()> {
         let (plan, step) = (run.plan, run.step);
-        let GpuExec { stream, weights } = run.exec;
+        let GpuExec { stream, weights, records } = run.exec;
         let (now, bound) = self.running()?;
+        if now.is_whole {
+            return Ok(());
+        }
+        if std::ptr::eq(step, &plan.steps[0]) && *records && bound.record(plan, stream)? {
+            for &v in plan.steps.iter().flat_map(|s| &s.reads) {
+                bound.places.upload(plan.values[v].slot, host, stream, weights)?;
+            }
+            stream.set_busy();
+            now.is_whole = bound.enqueue_whole(stream)?;
+            if now.is_whole {
+                return Ok(());
+            }
+        }
         // Steps come in order; those between are evaluated.
         while plan.steps.get(now.at).is_some_and(|s| !std::ptr::eq(s, step)) {
             now.at += 1;
@@ -439,6 +507,10 @@ impl Memory<Gpu> for GpuMemory {
             run.stream.settle(&mut [])?;
         }
         run.is_open = false;
+        if let Recorded::Whole(_, _, busy) = &mut bound.recorded {
+            // What follows waits.
+            *busy = false;
+        }
         check_faults(plan, run, bound, reads)
     }
 

@@ -16,6 +16,7 @@ const PRECISIONS: PropertyKind = PropertyKind::Enum(&["f32", "FP32", "f16", "FP1
 pub(crate) const PRECISION: &str = "INFERENCE_PRECISION_HINT";
 pub(crate) const MODE: &str = "EXECUTION_MODE_HINT";
 pub(crate) const ID: &str = "DEVICE_ID";
+pub(crate) const RECORDS: &str = "COMMAND_BUFFERS";
 const KERNELS: &str = "KERNEL_CACHE_DIR";
 
 /// Streams that THROUGHPUT means: enough for uploads to go on while kernels run.
@@ -65,6 +66,13 @@ static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
             "",
             "Folder for built kernels and measured choices; with CACHE_DIR its `kernels` when left out, empty for none.",
         ),
+        writable(
+            RECORDS,
+            PropertyKind::Bool,
+            "true",
+            "Record the launches of a plan and enqueue them as one command, where the driver has cl_khr_command_buffer and nothing is timed. \
+             A compiled model says whether it does.",
+        ),
         writable(CONFIG_FILE, PropertyKind::Text, "", "Files with custom kernels, `;` between them."),
         readable("CACHING_PROPERTIES", "What decides over an exported model."),
         readable("AVAILABLE_DEVICES", "Ids of the instances."),
@@ -101,6 +109,8 @@ pub(crate) struct Settings {
     /// Whether floats lie as f16 in the device's memory.
     pub(crate) half: bool,
     pub(crate) folder: Option<PathBuf>,
+    /// Whether launches may be recorded.
+    pub(crate) records: bool,
 }
 
 impl Settings {
@@ -126,8 +136,9 @@ impl Settings {
             },
         };
         let folder = Some(text(KERNELS)).filter(|f| !f.is_empty()).map(PathBuf::from);
+        let records = properties.is_on(table, RECORDS);
         let profiled = properties.is_on(table, "PERF_COUNT");
-        Ok(Settings { streams, profiled, half: precision(kind, properties) == "f16", folder })
+        Ok(Settings { streams, profiled, half: precision(kind, properties) == "f16", folder, records })
     }
 }
 

@@ -100,6 +100,15 @@ impl Asked {
         if op.has_body() || op.info().stateful || op.info().sink {
             return Ok(None);
         }
+        let largest = self.machine.info().largest_buffer;
+        let bytes = |fact: &Fact| fact.shape.elements().and_then(|n| fact.ty.byte_len(n)).unwrap_or(0);
+        let facts = model.node(id).inputs().iter().map(|v| model.fact(*v));
+        let facts = facts.chain(model.node(id).outputs().iter().map(|o| &o.fact));
+        if let Some(bytes) = facts.map(bytes).max().filter(|bytes| *bytes > largest) {
+            return Ok(Some(format!(
+                "a tensor of {bytes} bytes is more than one buffer of the device holds, {largest}"
+            )));
+        }
         let mut reason = "its shapes are not known".to_string();
         for (size, rank) in SIZES.iter().flat_map(|s| RANKS.iter().map(move |r| (*s, *r))) {
             let Some(mut alone) = alone(model, id, still, size, rank) else { continue };
@@ -135,14 +144,16 @@ impl Asked {
 
     fn plans(&self, model: &Model) -> bool {
         let weights = Arc::new(Weights::of(&Model::new(""), &self.machine));
-        let backend = Gpu { machine: self.machine.clone(), weights, half: self.half, dry: true, folder: None };
+        let backend =
+            Gpu { machine: self.machine.clone(), weights, half: self.half, dry: true, folder: None, records: false };
         lower(model, &backend).is_ok_and(|p| p.steps.iter().all(|s| !matches!(s.action, Action::Eval(_))))
     }
 }
 
 // A model of one node with numbers that decide over shapes, axes and bounds set to some that may fit: plans are made for their values.
 fn guessed(alone: &Model) -> Vec<Model> {
-    let node = alone.nodes().find(|(_, n)| !n.op().is::<Parameter>() && !n.op().is::<Constant>() && !n.op().is::<ResultOp>());
+    let node =
+        alone.nodes().find(|(_, n)| !n.op().is::<Parameter>() && !n.op().is::<Constant>() && !n.op().is::<ResultOp>());
     let Some((id, node)) = node else { return vec![] };
     let ports = deciding_ports(alone, id);
     if ports.is_empty() {
@@ -172,7 +183,8 @@ fn guessed(alone: &Model) -> Vec<Model> {
                     _ => 1,
                 })
                 .collect();
-            let constant = model.constant(&format!("guess_{port}"), Tensor::from_i64(fact.ty, &shape, &numbers).ok()?).ok()?;
+            let constant =
+                model.constant(&format!("guess_{port}"), Tensor::from_i64(fact.ty, &shape, &numbers).ok()?).ok()?;
             model.replace_value(v, constant);
         }
         model.infer().ok()?;

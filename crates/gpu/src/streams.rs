@@ -17,6 +17,10 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// Whether something may be under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
+    }
     /// Says that something was enqueued.
     pub(crate) fn set_busy(&self) {
         self.busy.store(true, Ordering::Relaxed);

@@ -50,10 +50,8 @@ fn is(tensor: &Tensor, wanted: [f32; 6]) {
 fn two_models_are_chained_in_the_memory_of_the_device() {
     let device = gpu();
     let context = context(&*device);
-    let (mut first, mut second) = (
-        request(&*device, &times(2.0), &context.properties()),
-        request(&*device, &times(10.0), &context.properties()),
-    );
+    let (mut first, mut second) =
+        (request(&*device, &times(2.0), &context.properties()), request(&*device, &times(10.0), &context.properties()));
     let between = context.create_tensor(ElementType::F32, &[2, 3]).unwrap();
     first.set_output(0, between.clone()).unwrap();
     second.set_input(0, between.clone()).unwrap();

@@ -111,7 +111,9 @@ functions! {
     program_info = "clGetProgramInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     build_info = "clGetProgramBuildInfo"(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     create_kernel = "clCreateKernel"(Handle, *const c_char, *mut i32) -> Handle;
+    retain_kernel = "clRetainKernel"(Handle) -> i32;
     release_kernel = "clReleaseKernel"(Handle) -> i32;
+    extension_function = "clGetExtensionFunctionAddressForPlatform"(Handle, *const c_char) -> Handle;
     set_arg = "clSetKernelArg"(Handle, u32, usize, *const c_void) -> i32;
     kernel_info = "clGetKernelInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     kernel_arg_info = "clGetKernelArgInfo"(Handle, u32, u32, usize, *mut c_void, *mut usize) -> i32;

@@ -1,10 +1,11 @@
 //! A context: one device with its buffers, queues and programs, and how much of its memory is taken.
 
 use crate::api::{Api, Handle, api, check, info, num};
+use crate::command_buffer::Functions;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A context of one device.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub struct Context {
     pub device: Device,
     /// Bytes of all buffers that are there.
     taken: AtomicUsize,
+    command_buffers: OnceLock<Option<Functions>>,
 }
 
 /// A handle that is released when it goes.
@@ -61,7 +63,12 @@ impl Context {
         };
         check("clCreateContext", code)?;
         let handle = Owned::new(raw, api.release_context);
-        Ok(Arc::new(Context { handle, device: device.clone(), taken: AtomicUsize::new(0) }))
+        Ok(Arc::new(Context {
+            handle,
+            device: device.clone(),
+            taken: AtomicUsize::new(0),
+            command_buffers: OnceLock::new(),
+        }))
     }
 
     /// A context that somebody else made, by the address of its `cl_context`, which is then shared with them. Of several devices the
@@ -83,7 +90,7 @@ impl Context {
         // SAFETY: the caller vouches for the handle.
         check("clRetainContext", unsafe { (api.retain_context)(raw) })?;
         let handle = Owned::new(raw, api.release_context);
-        Ok(Arc::new(Context { handle, device, taken: AtomicUsize::new(0) }))
+        Ok(Arc::new(Context { handle, device, taken: AtomicUsize::new(0), command_buffers: OnceLock::new() }))
     }
 
     /// The address of its `cl_context`, for code outside that shares it; good as long as this object is there.
@@ -96,6 +103,14 @@ impl Context {
             Ok(api) => api,
             Err(_) => unreachable!("the library is never closed"),
         }
+    }
+
+    pub(crate) fn command_buffers(&self) -> Option<&Functions> {
+        self.command_buffers.get_or_init(|| Functions::of(self)).as_ref()
+    }
+    /// Whether launches can be recorded, see [`crate::CommandBuffer`].
+    pub fn has_command_buffers(&self) -> bool {
+        self.command_buffers().is_some()
     }
 
     /// Bytes of all buffers that are there.

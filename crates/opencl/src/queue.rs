@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Commands of one device, in order.
 #[derive(Debug)]
 pub struct Queue {
-    handle: Owned,
+    pub(crate) handle: Owned,
     context: Arc<Context>,
     profiled: bool,
     /// Host memory that commands still read.

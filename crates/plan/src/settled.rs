@@ -13,6 +13,10 @@ pub const FEW: usize = 64;
 pub fn deciding_ports(model: &Model, id: NodeId) -> Vec<usize> {
     let node = model.node(id);
     let info = node.op().info();
+    // What is handed to a body or a variable is data.
+    if node.op().has_body() || info.stateful || info.sink {
+        return vec![];
+    }
     let static_inputs = node.inputs().iter().all(|v| model.fact(*v).shape.is_static());
     let open = static_inputs && node.outputs().iter().any(|o| !o.fact.shape.is_static());
     let named = |port: usize| info.inputs.get(port).is_some_and(|p| matches!(p.name, "axis" | "axes"));

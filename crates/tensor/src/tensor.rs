@@ -513,7 +513,8 @@ impl Tensor {
             let size = ty.bits() / 8;
             let bytes = &src.aligned_bytes()?[src_start * size..(src_start + n) * size];
             remote.memory.write(dst * size, bytes)?;
-            *self = Tensor { data: Data::Remote { remote: Remote::new(remote.memory.clone()), len: *len }, ..self.clone() };
+            *self =
+                Tensor { data: Data::Remote { remote: Remote::new(remote.memory.clone()), len: *len }, ..self.clone() };
             return Ok(());
         }
         let (to, from) = (self.try_bytes_mut()?, src.bytes());
