@@ -31,18 +31,18 @@ pub fn main() -> carafe::Result<()> {
 
     // A tensor of the device is the output of one and the input of the other.
     let between = context.create_tensor(ElementType::F32, &[2, 3])?;
-    first.set_output("y", between.clone())?;
+    first.set_output(0, between.clone())?;
     second.set_input("x", between.clone())?;
     first.infer(Tensor::from_vec(&[2, 3], vec![1f32, 2., 3., 4., 5., 6.])?)?;
     let result = second.infer(())?;
-    println!("{between:?} -> {:?}", result["y"].as_slice::<f32>()?);
+    println!("{between:?} -> {:?}", result[0].as_slice::<f32>()?);
 
     // Memory that other code made: any `opencl::Buffer`, also one over a `cl_mem` by `Buffer::from_raw`.
     let any: &dyn std::any::Any = &*context;
     let cl = any.downcast_ref::<ClContext>().expect("a context of GPU is one of OpenCL");
     let buffer = opencl::Buffer::new(cl.opencl(), 24).map_err(|e| carafe::Error::invalid(e.to_string()))?;
     let mine = cl.tensor_of(ElementType::F32, &[2, 3], buffer)?;
-    second.set_output("y", mine.clone())?;
+    second.set_output(0, mine.clone())?;
     second.infer(())?;
     println!("{mine:?} has {:?}", mine.to_host()?.as_slice::<f32>()?);
     Ok(())

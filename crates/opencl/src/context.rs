@@ -124,3 +124,65 @@ impl Context {
         self.taken.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, CommandBuffer, Kernel, Program, Queue, Read, Recorded, devices};
+
+    fn context() -> Arc<Context> {
+        let device = devices().expect("these tests need an OpenCL device (apt-get install pocl-opencl-icd)").remove(0);
+        Context::new(&device).unwrap()
+    }
+
+    fn bytes(queue: &Queue, from: &Buffer) -> Vec<u8> {
+        let mut to = vec![0; from.len()];
+        queue.read(&mut [Read { from, start: 0, to: &mut to }]).unwrap();
+        to
+    }
+
+    #[test]
+    fn a_context_and_a_buffer_are_shared_by_their_addresses() {
+        let theirs = context();
+        let memory = Buffer::new(&theirs, 4).unwrap();
+        // SAFETY: the context is alive.
+        let ours = unsafe { Context::from_raw(theirs.raw()) }.unwrap();
+        // SAFETY: the buffer is alive.
+        let shared = unsafe { Buffer::from_raw(&ours, memory.raw()) }.unwrap();
+        assert_eq!((ours.device.info.name.as_str(), shared.len()), (theirs.device.info.name.as_str(), 4));
+        Queue::new(&ours, false).unwrap().write(&shared, 0, &[1, 2, 3, 4]).unwrap();
+        drop((shared, ours));
+        assert_eq!(bytes(&Queue::new(&theirs, false).unwrap(), &memory), [1, 2, 3, 4]);
+        // SAFETY: the buffer is alive.
+        let foreign = unsafe { Buffer::from_raw(&context(), memory.raw()) };
+        assert!(foreign.unwrap_err().to_string().contains("another OpenCL context"));
+    }
+
+    #[test]
+    fn recorded_launches_run_in_order_each_time_they_are_enqueued() {
+        let context = context();
+        if !context.has_command_buffers() {
+            return;
+        }
+        let source =
+            "__kernel void f(__global int *x, int a, int b) { x[get_global_id(0)] = x[get_global_id(0)] * a + b; }";
+        let program = Program::from_source(&context, source, "").unwrap();
+        let (queue, memory) = (Queue::new(&context, false).unwrap(), Buffer::new(&context, 16).unwrap());
+        queue.fill(&memory, 0, 16, 0).unwrap();
+        let kernel = |a: i32, b: i32| {
+            let mut kernel = Kernel::new(&program, "f").unwrap();
+            kernel.set_buffer(0, &memory).unwrap();
+            kernel.set_value(1, &a.to_ne_bytes()).unwrap();
+            kernel.set_value(2, &b.to_ne_bytes()).unwrap();
+            kernel
+        };
+        let kernels = [kernel(1, 3), kernel(10, 0)];
+        let launch = |kernel| Recorded { kernel, global: [4, 1, 1], local: None };
+        let whole = CommandBuffer::record(&queue, &kernels.each_ref().map(launch)).unwrap().unwrap();
+        drop(kernels);
+        for wanted in [30, 330] {
+            whole.enqueue(&queue).unwrap();
+            assert_eq!(bytes(&queue, &memory)[..4], i32::to_ne_bytes(wanted));
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::api::{Handle, api, check, info, num, number, text};
 use crate::error::{Error, Result};
+use std::sync::Mutex;
 
 /// What kind of processor a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,9 @@ impl Device {
 
 /// Every device of every platform that is there and can compile programs. That there is none is an error that says why.
 pub fn devices() -> Result<Vec<Device>> {
+    // PoCL 3.1 finds its devices when it is first asked, and whoever asks meanwhile is told that there are none.
+    static ASKING: Mutex<()> = Mutex::new(());
+    let _asking = ASKING.lock().unwrap_or_else(|e| e.into_inner());
     let api = api()?;
     let mut count = 0;
     // SAFETY: asking for the number alone writes one number.
