@@ -51,3 +51,73 @@ impl Clone for Remote {
         Remote { memory: self.memory.clone(), host }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ElementType, Tensor};
+    use std::sync::Mutex;
+
+    #[derive(Debug)]
+    struct Far(Mutex<Vec<u8>>, bool);
+
+    impl RemoteMemory for Far {
+        fn device(&self) -> String {
+            "FAR".into()
+        }
+        fn byte_len(&self) -> usize {
+            self.0.lock().unwrap().len()
+        }
+        fn read(&self, start: usize, to: &mut [u8]) -> Result<(), TensorError> {
+            to.copy_from_slice(&self.0.lock().unwrap()[start..start + to.len()]);
+            Ok(())
+        }
+        fn write(&self, start: usize, bytes: &[u8]) -> Result<(), TensorError> {
+            self.0.lock().unwrap()[start..start + bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+        fn is_settled(&self) -> bool {
+            self.1
+        }
+    }
+
+    fn far(settled: bool) -> (Arc<Far>, Tensor) {
+        let memory = Arc::new(Far(Mutex::new(vec![1, 2, 3, 4]), settled));
+        (memory.clone(), Tensor::remote(ElementType::U8, &[3], memory).unwrap())
+    }
+
+    #[test]
+    fn whoever_asks_for_bytes_gets_a_copy_of_then() {
+        let (memory, tensor) = far(false);
+        assert_eq!(tensor.as_slice::<u8>().unwrap(), [1, 2, 3]);
+        memory.write(0, &[9]).unwrap();
+        assert_eq!(tensor.bytes(), [1, 2, 3]);
+        assert_eq!(tensor.clone().bytes(), [9, 2, 3]);
+        assert_eq!(tensor.to_host().unwrap().bytes(), [9, 2, 3]);
+        assert_eq!(format!("{tensor:?}"), "Tensor(u8[3], on FAR)");
+    }
+
+    #[test]
+    fn clones_of_what_nobody_writes_to_share_one_copy() {
+        let (_, tensor) = far(true);
+        let other = tensor.clone();
+        assert_eq!(tensor.bytes().as_ptr(), other.bytes().as_ptr());
+    }
+
+    #[test]
+    fn elements_are_copied_there_and_writing_as_bytes_leaves_it() {
+        let (memory, mut tensor) = far(false);
+        tensor.copy_elements(1, &Tensor::from_slice(&[2], &[7u8, 8]).unwrap(), 0, 2).unwrap();
+        assert_eq!(*memory.0.lock().unwrap(), [1, 7, 8, 4]);
+        assert_eq!(tensor.bytes(), [1, 7, 8]);
+        tensor.bytes_mut()[0] = 5;
+        assert!(tensor.remote_memory().is_none());
+        assert_eq!((memory.0.lock().unwrap()[0], tensor.bytes()[0]), (1, 5));
+    }
+
+    #[test]
+    fn memory_that_is_too_small_is_refused() {
+        let (memory, _) = far(false);
+        assert!(Tensor::remote(ElementType::F32, &[2], memory).is_err());
+    }
+}
