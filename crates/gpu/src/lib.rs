@@ -6,6 +6,7 @@
 
 mod backend;
 mod blob;
+mod bound;
 mod compiled;
 mod custom;
 mod error;
