@@ -9,7 +9,7 @@ use crate::log::Reporter;
 use crate::model_source::ModelSource;
 use crate::plugins::PluginEntry;
 use carafe_abi::Extension;
-use carafe_device::{Device, Devices, Mutability, Properties, Query};
+use carafe_device::{Device, Devices, Mutability, Properties, Query, RemoteContext, Shared};
 use carafe_frontend::{Content, Format, Log, Progress, ReadRequest};
 use carafe_graph::log::Level;
 use carafe_graph::{Error, Model, Notes, OpFactory, PassChoice, Phase, Registry, Replacement, Result};
@@ -252,6 +252,32 @@ impl Core {
         Ok(rewritten.or(newest))
     }
 
+    /// The memory that models compiled for a device work in, for tensors that lie there from one inference to the next. A device
+    /// that has none of its own says so.
+    pub fn create_context(&self, device: &str, properties: &Properties) -> Result<Arc<dyn RemoteContext>> {
+        let (found, all) = self.resolve(device, properties)?;
+        found.context(&all).map_err(|e| e.at(format!("device `{device}`")))
+    }
+
+    /// The same over a context of the device's library that other code made; compile for it with
+    /// [`Core::compile_model_in`]. GPU takes an `opencl::Context`.
+    pub fn share_context(&self, device: &str, context: Shared) -> Result<Arc<dyn RemoteContext>> {
+        let (found, all) = self.resolve(device, &Properties::new())?;
+        found.share_context(context, &all).map_err(|e| e.at(format!("device `{device}`")))
+    }
+
+    /// Makes a model ready for the memory of a context.
+    pub fn compile_model_in(
+        &self,
+        model: impl ModelSource,
+        context: &dyn RemoteContext,
+        properties: &Properties,
+    ) -> Result<CompiledModel> {
+        let name = context.device();
+        let device = name.split('.').next().unwrap_or_default();
+        self.compile_model(model, device, &properties.overlaid(&context.properties()))
+    }
+
     // The model after the extensions' rewrites; `None` when there are none.
     fn rewritten(&self, model: &Model) -> Result<Option<Model>> {
         if self.passes_of(Phase::Middle)?.is_empty() && self.passes_of(Phase::Back)?.is_empty() {
@@ -414,6 +440,7 @@ impl Core {
 
     // The device, and the properties in force: defaults set on Core, then those of the call.
     fn resolve(&self, name: &str, over: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
+        let cache = self.cache_in_force(name, over)?;
         let (_, over) = &cache::split(over);
         let parsed = self.named(name)?;
         self.open_plugin(&parsed.device)?;
@@ -429,6 +456,7 @@ impl Core {
             )));
         };
         let mut all = state.properties.get(&parsed.device).cloned().unwrap_or_default().overlaid(over);
+        cache::place_kernels(&*device, &cache, &mut all);
         if let Some(list) = parsed.priorities {
             if !device.properties().iter().any(|p| p.name == PRIORITIES) {
                 return Err(Error::usage(format!("device `{}` is not made of other devices", parsed.device)));
