@@ -1,10 +1,10 @@
 //! One file a command.
 
-mod build;
 mod bench;
 mod bench_config;
 mod bench_inputs;
 mod bench_text;
+mod build;
 mod cache;
 mod compress_weights;
 mod conformance;
@@ -80,6 +80,7 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
 }
 
 /// What the line adds to all that is built in.
+#[derive(Default)]
 struct Added {
     extensions: Vec<PathBuf>,
     plugins: Vec<String>,
