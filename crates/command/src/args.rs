@@ -1,8 +1,8 @@
 //! Every option once: parsing, `--help`, completions and the man page come from these definitions.
 
-use crate::operations_args::OperationsArgs;
-use crate::extension_args::{ExplainArgs, ExtensionArgs, ExtgenArgs, PluginArgs};
 use crate::bench_args::BenchArgs;
+use crate::extension_args::{ExplainArgs, ExtensionArgs, ExtgenArgs, PluginArgs};
+use crate::operations_args::OperationsArgs;
 use crate::quantize_args::{CompressWeightsArgs, QuantizeArgs};
 use crate::view_args::ViewArgs;
 use carafe::FormatOptions;

@@ -1,10 +1,10 @@
 //! One file a command.
 
-mod build;
 mod bench;
 mod bench_config;
 mod bench_inputs;
 mod bench_text;
+mod build;
 mod cache;
 mod compress_weights;
 mod conformance;
