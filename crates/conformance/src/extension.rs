@@ -9,7 +9,9 @@ pub use cases::{ModelCase, read_cases};
 
 use crate::compare::{Tolerance, compare};
 use crate::guard::caught;
-use carafe::{AttrMap, AttrValue, Core, ElementType, Extension, Model, OpFactory, PartialShape, Properties, Tensor};
+use carafe::{
+    AttrMap, AttrValue, Core, ElementType, ErrorKind, Extension, Model, OpFactory, PartialShape, Properties, Tensor,
+};
 use carafe_graph::{AttrKind, OpRef};
 use probe::{Probe, Values};
 use std::path::Path;
@@ -155,6 +157,15 @@ fn kernel(core: &Core, device: &str, probes: &[Probe], values: Values) -> Result
         if let Some(u) = query.unsupported.first() {
             refused = Some(u.reason.clone());
             continue;
+        }
+        // A kernel may refuse a type once it sees it.
+        match core.compile_model(&probe.model, device, &Properties::new()) {
+            Err(e) if e.kind() == ErrorKind::Unsupported => {
+                refused = Some(e.to_string());
+                continue;
+            }
+            Err(e) => return Err(format!("{}: {e}", probe.title())),
+            Ok(_) => {}
         }
         // The numbers of f16 end earlier.
         let inputs = probe.inputs(values, is_half(device))?;

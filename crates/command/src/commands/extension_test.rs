@@ -1,6 +1,6 @@
 //! `carafe extension test` and `watch`: the table of what an extension does and does not.
 
-use super::{Added, build, core_of, print, print_json, table};
+use super::{build, print, print_json, table};
 use crate::extension_args::TestArgs;
 use carafe::{Core, Error, Extension, Result};
 use carafe_conformance::extension::{Check, ModelCase, Outcome, check, read_cases};
@@ -15,7 +15,8 @@ pub(crate) fn run(args: &TestArgs) -> Result<bool> {
         Some(library) => library.clone(),
         None => build::run(&args.build)?,
     };
-    let core = core_of(&Added { extensions: vec![library.clone()], ..Added::default() })?;
+    let core = carafe::core();
+    core.add_extension(library.clone())?;
     let extension = loaded(&core, &library)?;
     let cases_file = args.build.dir.join("tests/cases.json");
     let cases: Vec<ModelCase> = if cases_file.is_file() { read_cases(&cases_file)? } else { vec![] };

@@ -80,7 +80,6 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
 }
 
 /// What the line adds to all that is built in.
-#[derive(Default)]
 struct Added {
     extensions: Vec<PathBuf>,
     plugins: Vec<String>,
