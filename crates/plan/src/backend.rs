@@ -114,6 +114,8 @@ pub struct Known<'a> {
     pub shape: Option<&'a [usize]>,
     /// Whether its elements are known.
     pub is_constant: bool,
+    /// Whether it was rounded to more steps than a byte counts: whoever quantized to 16 bits wants more than bf16 holds.
+    pub is_fine: bool,
 }
 
 /// The element type in which the model has a unit computed.
