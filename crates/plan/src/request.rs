@@ -9,7 +9,7 @@ use crate::run::{RunCx, RunMemory, run};
 use crate::streams::Streams;
 use carafe_device::{CancelFlag, InferRequest, NodeProfile, Port};
 use carafe_graph::{Error, EvalEnv, Result};
-use carafe_tensor::Tensor;
+use carafe_tensor::{ElementType, Tensor};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -100,11 +100,15 @@ impl<B: Backend> Request<B> {
     // Memory that the user gave and shares with nobody is written where it is.
     fn take_targets(&mut self) {
         for (i, target) in self.targets.iter_mut().enumerate() {
-            if let (Some(given), Some(slot)) = (target.as_mut(), self.memory.outputs.get_mut(i))
-                && given.unique_bytes_mut().is_some()
-            {
-                *slot = given.clone();
-                *target = None;
+            if let (Some(given), Some(slot)) = (target.as_mut(), self.memory.outputs.get_mut(i)) {
+                // The output of the last inference may be the same memory; that is no other holder.
+                if slot.element_type() != ElementType::String && slot.storage_ptr() == given.storage_ptr() {
+                    *slot = Tensor::scalar(0u8);
+                }
+                if given.unique_bytes_mut().is_some() {
+                    *slot = given.clone();
+                    *target = None;
+                }
             }
         }
     }
