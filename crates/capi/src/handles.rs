@@ -120,9 +120,4 @@ impl<T: Object> Handle<T> {
         let entry = live_mut().as_mut()?.remove(&self.0.addr())?;
         entry.object.downcast().ok()
     }
-
-    /// The number, to be compared.
-    pub(crate) fn number(self) -> usize {
-        self.0.addr()
-    }
 }

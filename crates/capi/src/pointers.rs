@@ -19,9 +19,6 @@ impl Text {
     pub(crate) fn of_word(word: *const c_void) -> Text {
         Text(word.cast())
     }
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
     /// The bytes before the zero.
     pub(crate) fn bytes(&self, what: &str) -> Outcome<&[u8]> {
         if self.0.is_null() {

@@ -202,7 +202,7 @@ type InputTensorHandle = Handle<Part<InputTensor>>;
 pub extern "C" fn ov_preprocess_input_tensor_info_set_element_type(info: InputTensorHandle, ty: ElementNumber) -> Status {
     guard(|| {
         let ty = from_number(ty)?;
-        info.get("info")?.input(|i| drop(i.tensor().element_type(ty)))
+        info.get("info")?.input(|i| _ = i.tensor().element_type(ty))
     })
 }
 
@@ -227,7 +227,7 @@ fn set_color(info: InputTensorHandle, format: c_uint, names: &[String]) -> Outco
     if !names.is_empty() && names.len() != format.planes() {
         return Err(Failure::argument(format!("found {} names, {format:?} has {} planes", names.len(), format.planes())));
     }
-    info.get("info")?.input(|i| drop(i.tensor().color_planes(format, names)))
+    info.get("info")?.input(|i| _ = i.tensor().color_planes(format, names))
 }
 
 /// What the channels of the program's tensor are.
@@ -273,7 +273,7 @@ pub extern "C" fn ov_preprocess_input_tensor_info_set_spatial_static_shape(
     input_height: usize,
     input_width: usize,
 ) -> Status {
-    guard(|| info.get("info")?.input(|i| drop(i.tensor().spatial_static_shape(input_height, input_width))))
+    guard(|| info.get("info")?.input(|i| _ = i.tensor().spatial_static_shape(input_height, input_width)))
 }
 
 /// Where the program's tensor lies. Devices here read the memory of the host, so there is nothing to note.
@@ -295,7 +295,7 @@ pub extern "C" fn ov_preprocess_input_tensor_info_set_from(
         let part = info.get("info")?;
         let tensor = tensor.get("tensor")?;
         let (ty, shape) = (tensor.element_type(), PartialShape::of(&tensor.shape()));
-        part.input(|i| drop(i.tensor().element_type(ty).shape(shape)))
+        part.input(|i| _ = i.tensor().element_type(ty).shape(shape))
     })
 }
 
@@ -307,7 +307,7 @@ pub extern "C" fn ov_preprocess_input_tensor_info_set_layout(
 ) -> Status {
     guard(|| {
         let layout = layout.get("layout")?.0.clone();
-        info.get("info")?.input(|i| drop(i.tensor().layout(layout)))
+        info.get("info")?.input(|i| _ = i.tensor().layout(layout))
     })
 }
 
@@ -319,7 +319,7 @@ pub extern "C" fn ov_preprocess_input_model_info_set_layout(
 ) -> Status {
     guard(|| {
         let layout = layout.get("layout")?.0.clone();
-        info.get("info")?.input(|i| drop(i.model().layout(layout)))
+        info.get("info")?.input(|i| _ = i.model().layout(layout))
     })
 }
 
@@ -328,7 +328,7 @@ pub extern "C" fn ov_preprocess_input_model_info_set_layout(
 pub extern "C" fn ov_preprocess_output_set_element_type(info: Handle<Part<OutputTensor>>, ty: ElementNumber) -> Status {
     guard(|| {
         let ty = from_number(ty)?;
-        info.get("info")?.output(|o| drop(o.tensor().element_type(ty)))
+        info.get("info")?.output(|o| _ = o.tensor().element_type(ty))
     })
 }
 
@@ -342,7 +342,7 @@ pub extern "C" fn ov_preprocess_preprocess_steps_resize(steps: StepsHandle, algo
             2 => ResizeAlgorithm::Nearest,
             n => return Err(Failure::argument(format!("there is no resize algorithm {n}"))),
         };
-        steps.get("steps")?.input(|i| drop(i.preprocess().resize(algorithm)))
+        steps.get("steps")?.input(|i| _ = i.preprocess().resize(algorithm))
     })
 }
 
@@ -355,7 +355,7 @@ fn channels(values: List<f32>, len: i32) -> Outcome<Vec<f64>> {
 /// Divides by a value.
 #[unsafe(no_mangle)]
 pub extern "C" fn ov_preprocess_preprocess_steps_scale(steps: StepsHandle, value: f32) -> Status {
-    guard(|| steps.get("steps")?.input(|i| drop(i.preprocess().scale([f64::from(value)]))))
+    guard(|| steps.get("steps")?.input(|i| _ = i.preprocess().scale([f64::from(value)])))
 }
 
 /// Divides by a value for each channel.
@@ -367,14 +367,14 @@ pub extern "C" fn ov_preprocess_preprocess_steps_scale_multi_channels(
 ) -> Status {
     guard(|| {
         let values = channels(values, value_size)?;
-        steps.get("steps")?.input(|i| drop(i.preprocess().scale(values)))
+        steps.get("steps")?.input(|i| _ = i.preprocess().scale(values))
     })
 }
 
 /// Subtracts a value.
 #[unsafe(no_mangle)]
 pub extern "C" fn ov_preprocess_preprocess_steps_mean(steps: StepsHandle, value: f32) -> Status {
-    guard(|| steps.get("steps")?.input(|i| drop(i.preprocess().mean([f64::from(value)]))))
+    guard(|| steps.get("steps")?.input(|i| _ = i.preprocess().mean([f64::from(value)])))
 }
 
 /// Subtracts a value for each channel.
@@ -386,7 +386,7 @@ pub extern "C" fn ov_preprocess_preprocess_steps_mean_multi_channels(
 ) -> Status {
     guard(|| {
         let values = channels(values, value_size)?;
-        steps.get("steps")?.input(|i| drop(i.preprocess().mean(values)))
+        steps.get("steps")?.input(|i| _ = i.preprocess().mean(values))
     })
 }
 
@@ -413,7 +413,7 @@ pub extern "C" fn ov_preprocess_preprocess_steps_crop(
         if begin.len() != end.len() {
             return Err(Failure::argument(format!("{} numbers begin and {} end", begin.len(), end.len())));
         }
-        steps.get("steps")?.input(|i| drop(i.preprocess().crop(begin, end)))
+        steps.get("steps")?.input(|i| _ = i.preprocess().crop(begin, end))
     })
 }
 
@@ -441,7 +441,7 @@ pub extern "C" fn ov_preprocess_preprocess_steps_pad(
             3 => PaddingMode::Symmetric,
             n => return Err(Failure::argument(format!("there is no padding mode {n}"))),
         };
-        steps.get("steps")?.input(|i| drop(i.preprocess().pad(begin, end, value, mode)))
+        steps.get("steps")?.input(|i| _ = i.preprocess().pad(begin, end, value, mode))
     })
 }
 
@@ -453,14 +453,14 @@ pub extern "C" fn ov_preprocess_preprocess_steps_convert_layout(
 ) -> Status {
     guard(|| {
         let layout = layout.get("layout")?.0.clone();
-        steps.get("steps")?.input(|i| drop(i.preprocess().convert_layout(layout)))
+        steps.get("steps")?.input(|i| _ = i.preprocess().convert_layout(layout))
     })
 }
 
 /// Swaps the first and the last channel.
 #[unsafe(no_mangle)]
 pub extern "C" fn ov_preprocess_preprocess_steps_reverse_channels(steps: StepsHandle) -> Status {
-    guard(|| steps.get("steps")?.input(|i| drop(i.preprocess().reverse_channels())))
+    guard(|| steps.get("steps")?.input(|i| _ = i.preprocess().reverse_channels()))
 }
 
 /// Converts to another element type.
@@ -468,7 +468,7 @@ pub extern "C" fn ov_preprocess_preprocess_steps_reverse_channels(steps: StepsHa
 pub extern "C" fn ov_preprocess_preprocess_steps_convert_element_type(steps: StepsHandle, ty: ElementNumber) -> Status {
     guard(|| {
         let ty = from_number(ty)?;
-        steps.get("steps")?.input(|i| drop(i.preprocess().convert_element_type(ty)))
+        steps.get("steps")?.input(|i| _ = i.preprocess().convert_element_type(ty))
     })
 }
 
@@ -477,6 +477,6 @@ pub extern "C" fn ov_preprocess_preprocess_steps_convert_element_type(steps: Ste
 pub extern "C" fn ov_preprocess_preprocess_steps_convert_color(steps: StepsHandle, format: c_uint) -> Status {
     guard(|| {
         let to = color(format)?;
-        steps.get("steps")?.input(|i| drop(i.preprocess().convert_color(to)))
+        steps.get("steps")?.input(|i| _ = i.preprocess().convert_color(to))
     })
 }

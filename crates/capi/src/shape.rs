@@ -65,11 +65,14 @@ pub extern "C" fn ov_shape_create(rank: i64, dims: List<i64>, shape: Out<OwnedSh
     })
 }
 
-/// Frees the array of a shape.
+/// Frees the array of a shape. One of rank 0 has none, whatever its pointer is: programs free shapes that were never filled.
 #[unsafe(no_mangle)]
 pub extern "C" fn ov_shape_free(shape: Out<OwnedShape>) -> Status {
     guard(|| {
-        heap::release(shape.get("shape")?.dims);
+        let old = shape.get("shape")?;
+        if old.rank > 0 {
+            heap::release(old.dims);
+        }
         shape.set(EMPTY, "shape")
     })
 }
