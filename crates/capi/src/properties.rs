@@ -90,7 +90,11 @@ const INERT: &[(Scope, &str, PropertyKind, &str)] = &[
     (Scope::Device, "LOG_LEVEL", PropertyKind::Enum(LEVELS), "LOG_NONE"),
     (Scope::Auto, "DEVICE_BIND_BUFFER", PropertyKind::Bool, "NO"),
     (Scope::Auto, "ENABLE_RUNTIME_FALLBACK", PropertyKind::Bool, "YES"),
+    (Scope::Auto, HANDED_ON, PropertyKind::Enum(&["PERFORMANCE", "ACCURACY"]), "PERFORMANCE"),
 ];
+
+/// One that AUTO has no row for and takes with a compilation all the same, for the device that it chooses.
+const HANDED_ON: &str = "EXECUTION_MODE_HINT";
 
 const LEVELS: &[&str] = &[
     "NO", "ERR", "ERROR", "WARNING", "INFO", "DEBUG", "TRACE", "LOG_NONE", "LOG_ERROR", "LOG_WARNING", "LOG_INFO",
@@ -250,11 +254,17 @@ pub(crate) fn for_compilation(core: &CoreObject, device: &str, given: &Given) ->
     let mut left = Properties::new();
     for (key, value) in given.texts.iter() {
         match inert(device, key).filter(|_| known(core, device, key).is_ok_and(|k| k.is_none())) {
+            Some(_) if key == HANDED_ON => left.set(key, value),
             Some((kind, _)) => {
                 check(INERT.iter().map(|row| row.1).find(|n| *n == key).unwrap_or_default(), kind, value)?;
             }
             None => left.set(key, value),
         }
+    }
+    if let Some(value) = core.kept().inert.get(&(name.to_string(), HANDED_ON.to_string()))
+        && left.get(HANDED_ON).is_none()
+    {
+        left.set(HANDED_ON, value);
     }
     let encrypts = given.encrypts || core.kept().encrypted.iter().any(|d| d.is_empty() || d == name);
     if encrypts {

@@ -241,7 +241,11 @@ impl InputInfo {
         if let Some(spatial) = self.tensor.spatial {
             let none = || Error::usage("height and width of the tensor are set, but not its layout");
             let layout = outside.ok_or_else(none)?;
-            for (axis, dim) in ["H", "W"].into_iter().zip(spatial) {
+            // Height and width are those of the picture; planes in one tensor lie below each other.
+            let below = matches!(self.tensor.color, ColorFormat::Nv12SinglePlane | ColorFormat::I420SinglePlane);
+            let [h, w] = spatial;
+            let h = if below { h.get().map_or(Dim::ANY, |n| Dim::known(n / 2 * 3)) } else { h };
+            for (axis, dim) in [("H", h), ("W", w)] {
                 dims[layout.axis(axis, rank)?.ok_or_else(none)?] = dim;
             }
         }
