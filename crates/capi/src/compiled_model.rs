@@ -90,7 +90,10 @@ port_functions! {
 
 /// The graph that really runs.
 #[unsafe(no_mangle)]
-pub extern "C" fn ov_compiled_model_get_runtime_model(compiled_model: CompiledHandle, model: Out<ModelHandle>) -> Status {
+pub extern "C" fn ov_compiled_model_get_runtime_model(
+    compiled_model: CompiledHandle,
+    model: Out<ModelHandle>,
+) -> Status {
     guard(|| {
         model.check("model")?;
         let runtime = compiled_model.get("compiled_model")?.compiled.runtime_model();

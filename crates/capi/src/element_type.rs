@@ -15,7 +15,9 @@ const TYPES: [ElementType; 26] = [
 
 pub(crate) fn from_number(number: ElementNumber) -> Outcome<ElementType> {
     let found = TYPES.get(number as usize).copied();
-    found.ok_or_else(|| Failure::argument(format!("there is no element type {number}; they are 0 to {}", TYPES.len() - 1)))
+    found.ok_or_else(|| {
+        Failure::argument(format!("there is no element type {number}; they are 0 to {}", TYPES.len() - 1))
+    })
 }
 
 pub(crate) fn to_number(ty: ElementType) -> Outcome<ElementNumber> {

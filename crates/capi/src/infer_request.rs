@@ -120,7 +120,8 @@ impl RequestObject {
         let ports = self.ports(port.side);
         if matches!(port.owner, Owner::Model(_)) {
             let given = port.port()?;
-            let same = |p: &Port| !given.names.is_disjoint(&p.names) || (given.names.is_empty() && given.name == p.name);
+            let same =
+                |p: &Port| !given.names.is_disjoint(&p.names) || (given.names.is_empty() && given.name == p.name);
             if let Some(index) = ports.iter().position(same) {
                 return Ok((port.side, index));
             }

@@ -37,12 +37,7 @@ pub extern "C" fn ov_model_free(model: ModelHandle) {
     drop(model.take());
 }
 
-fn port(
-    model: ModelHandle,
-    side: Side,
-    to: Out<PortHandle>,
-    choose: impl FnOnce(&[Port]) -> Outcome<usize>,
-) -> Status {
+fn port(model: ModelHandle, side: Side, to: Out<PortHandle>, choose: impl FnOnce(&[Port]) -> Outcome<usize>) -> Status {
     guard(|| hand_out_port(Owner::Model(model.get("model")?), side, to, choose))
 }
 

@@ -71,9 +71,7 @@ impl CPartialShape {
     pub(crate) fn get(&self) -> Outcome<PartialShape> {
         match self.dims()? {
             None => Ok(PartialShape::dynamic()),
-            Some(dims) => {
-                Ok(PartialShape::new(dims.iter().map(|d| d.dim()).collect::<Outcome<Vec<Dim>>>()?))
-            }
+            Some(dims) => Ok(PartialShape::new(dims.iter().map(|d| d.dim()).collect::<Outcome<Vec<Dim>>>()?)),
         }
     }
 }
@@ -85,9 +83,7 @@ impl OwnedPartialShape {
     pub(crate) fn of(shape: &PartialShape) -> Outcome<OwnedPartialShape> {
         match shape.dims() {
             None => Ok(OwnedPartialShape { rank: ANY, dims: ptr::null_mut() }),
-            Some(dims) => {
-                OwnedPartialShape::fixed_rank(&dims.iter().map(|&d| Dimension::of(d)).collect::<Vec<_>>())
-            }
+            Some(dims) => OwnedPartialShape::fixed_rank(&dims.iter().map(|&d| Dimension::of(d)).collect::<Vec<_>>()),
         }
     }
 }

@@ -65,7 +65,9 @@ impl Owner {
 pub(crate) fn only(ports: &[Port], side: Side) -> Outcome<usize> {
     match ports.len() {
         1 => Ok(0),
-        n => Err(carafe::Error::usage(format!("the model has {n} {}s; say which by index or name", side.word())).into()),
+        n => {
+            Err(carafe::Error::usage(format!("the model has {n} {}s; say which by index or name", side.word())).into())
+        }
     }
 }
 

@@ -87,7 +87,10 @@ impl<K> Part<K> {
 
 /// Begins to describe the inputs and outputs of a model.
 #[unsafe(no_mangle)]
-pub extern "C" fn ov_preprocess_prepostprocessor_create(model: ModelHandle, preprocess: Out<ProcessorHandle>) -> Status {
+pub extern "C" fn ov_preprocess_prepostprocessor_create(
+    model: ModelHandle,
+    preprocess: Out<ProcessorHandle>,
+) -> Status {
     guard(|| {
         preprocess.check("preprocess")?;
         let object = model.get("model")?;
@@ -199,7 +202,10 @@ type InputTensorHandle = Handle<Part<InputTensor>>;
 
 /// The element type of the program's tensor.
 #[unsafe(no_mangle)]
-pub extern "C" fn ov_preprocess_input_tensor_info_set_element_type(info: InputTensorHandle, ty: ElementNumber) -> Status {
+pub extern "C" fn ov_preprocess_input_tensor_info_set_element_type(
+    info: InputTensorHandle,
+    ty: ElementNumber,
+) -> Status {
     guard(|| {
         let ty = from_number(ty)?;
         info.get("info")?.input(|i| _ = i.tensor().element_type(ty))
@@ -225,7 +231,11 @@ fn color(number: c_uint) -> Outcome<ColorFormat> {
 fn set_color(info: InputTensorHandle, format: c_uint, names: &[String]) -> Outcome<()> {
     let format = color(format)?;
     if !names.is_empty() && names.len() != format.planes() {
-        return Err(Failure::argument(format!("found {} names, {format:?} has {} planes", names.len(), format.planes())));
+        return Err(Failure::argument(format!(
+            "found {} names, {format:?} has {} planes",
+            names.len(),
+            format.planes()
+        )));
     }
     info.get("info")?.input(|i| _ = i.tensor().color_planes(format, names))
 }

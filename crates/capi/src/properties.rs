@@ -59,7 +59,9 @@ impl Given {
     /// Of variable arguments, `count` of them: two for each pair.
     pub(crate) fn of_words(words: &mut Words, count: usize) -> Outcome<Given> {
         if count % 2 != 0 {
-            return Err(Failure::argument(format!("properties are pairs of a key and a value, found {count} arguments")));
+            return Err(Failure::argument(format!(
+                "properties are pairs of a key and a value, found {count} arguments"
+            )));
         }
         let mut given = Given::default();
         for _ in 0..count / 2 {
@@ -97,8 +99,19 @@ const INERT: &[(Scope, &str, PropertyKind, &str)] = &[
 const HANDED_ON: &str = "EXECUTION_MODE_HINT";
 
 const LEVELS: &[&str] = &[
-    "NO", "ERR", "ERROR", "WARNING", "INFO", "DEBUG", "TRACE", "LOG_NONE", "LOG_ERROR", "LOG_WARNING", "LOG_INFO",
-    "LOG_DEBUG", "LOG_TRACE",
+    "NO",
+    "ERR",
+    "ERROR",
+    "WARNING",
+    "INFO",
+    "DEBUG",
+    "TRACE",
+    "LOG_NONE",
+    "LOG_ERROR",
+    "LOG_WARNING",
+    "LOG_INFO",
+    "LOG_DEBUG",
+    "LOG_TRACE",
 ];
 
 /// Switches of AUTO that the original takes as any text, and looks at when they are read.
@@ -140,8 +153,7 @@ fn inert(device: &str, key: &str) -> Option<(PropertyKind, &'static str)> {
 }
 
 fn check(key: &'static str, kind: PropertyKind, value: &str) -> Outcome<()> {
-    let info =
-        PropertyInfo { name: key, kind, mutability: carafe::Mutability::ReadWrite, default: "", doc: "" };
+    let info = PropertyInfo { name: key, kind, mutability: carafe::Mutability::ReadWrite, default: "", doc: "" };
     Ok(Properties::new().with(key, value).check(&[info])?)
 }
 

@@ -192,7 +192,10 @@ impl Content {
                     if buffer.layout.is_none() {
                         return Err(Failure::new(
                             crate::status::GENERAL_ERROR,
-                            format!("a tensor over memory of the program has {} bytes, shape {shape:?} needs {bytes}", buffer.len),
+                            format!(
+                                "a tensor over memory of the program has {} bytes, shape {shape:?} needs {bytes}",
+                                buffer.len
+                            ),
                         ));
                     }
                     *buffer = Arc::new(Buffer::zeroed(bytes)?);
@@ -277,7 +280,11 @@ pub extern "C" fn ov_tensor_create_from_string_array(
 
 /// Sets all texts of a tensor of texts.
 #[unsafe(no_mangle)]
-pub extern "C" fn ov_tensor_set_string_data(tensor: TensorHandle, string_array: List<Text>, array_size: usize) -> Status {
+pub extern "C" fn ov_tensor_set_string_data(
+    tensor: TensorHandle,
+    string_array: List<Text>,
+    array_size: usize,
+) -> Status {
     guard(|| {
         let object = tensor.get("tensor")?;
         let mut content = object.content();

@@ -30,9 +30,7 @@ impl Words {
         self.next += 1;
         // SAFETY: both pointers come from the entry code: `registers` to a block of that many words, `stack` to the first
         // argument that came on the stack. The caller of the API promises the arguments that are asked for.
-        unsafe {
-            if at < REGISTERS { self.registers.add(at).read() } else { self.stack.add(at - REGISTERS).read() }
-        }
+        unsafe { if at < REGISTERS { self.registers.add(at).read() } else { self.stack.add(at - REGISTERS).read() } }
     }
 
     /// The next argument as a pointer.
@@ -109,7 +107,10 @@ macro_rules! variadic {
         pub extern "C" fn $name() -> $crate::status::Status {
             let _: fn(&mut $crate::variadic::Words) -> $crate::status::Outcome<()> = $body;
             $crate::status::guard(|| {
-                let text = concat!(stringify!($name), " takes no variable arguments on this system; use its form with an array");
+                let text = concat!(
+                    stringify!($name),
+                    " takes no variable arguments on this system; use its form with an array"
+                );
                 Err($crate::status::Failure::new(-16, text))
             })
         }

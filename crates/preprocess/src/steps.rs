@@ -239,7 +239,9 @@ impl State {
     }
 
     fn convert_color_to(&mut self, model: &mut Model, to: ColorFormat) -> Result<()> {
-        use ColorFormat::{Bgr, Bgrx, Gray, I420SinglePlane, I420ThreePlanes, Nv12SinglePlane, Nv12TwoPlanes, Rgb, Rgbx};
+        use ColorFormat::{
+            Bgr, Bgrx, Gray, I420SinglePlane, I420ThreePlanes, Nv12SinglePlane, Nv12TwoPlanes, Rgb, Rgbx,
+        };
         let name = self.name(model, "color");
         let planes = std::mem::take(&mut self.planes);
         match (self.color, to) {
@@ -282,8 +284,9 @@ impl State {
     fn drop_fourth_channel(&mut self, model: &mut Model) -> Result<()> {
         let axis = self.axis(model, "C")?;
         let name = self.name(model, "three_channels");
-        let mut list =
-            |what: &str, n: i64| -> Result<Value> { model.constant(&format!("{name}/{what}"), Tensor::from_slice(&[1], &[n])?) };
+        let mut list = |what: &str, n: i64| -> Result<Value> {
+            model.constant(&format!("{name}/{what}"), Tensor::from_slice(&[1], &[n])?)
+        };
         let parts = [list("begin", 0)?, list("end", 3)?, list("step", 1)?, list("axis", axis as i64)?];
         let [begin, end, step, axis] = parts;
         self.value = model.add(name, Slice, &[self.value, begin, end, step, axis])?.into();
