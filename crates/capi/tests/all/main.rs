@@ -83,3 +83,25 @@ fn every_symbol_of_the_original_is_there_and_nothing_else() {
     wanted.sort_unstable();
     assert_eq!(names, wanted);
 }
+
+#[test]
+fn the_sample_in_c_classifies() {
+    let program = build("cc", "-std=c11", "samples/c/classify.c", "classify");
+    // A seven in gray values.
+    let picture: [u8; 64] = [
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 60, 255, 0, 0, 0, 0, 0, 0, 200, 120, 0,
+        0, 0, 0, 0, 60, 255, 0, 0, 0, 0, 0, 0, 200, 120, 0, 0, 0, 0, 0, 60, 255, 0, 0, 0, 0, 0, 0, 200, 120, 0, 0, 0,
+        0,
+    ];
+    let file = folder().join("picture.txt");
+    std::fs::write(&file, picture.map(|p| p.to_string()).join(" ")).expect("a file");
+    let text = run(&program, &[&digits(), &file.display().to_string(), "CPU"]);
+    assert!(text.starts_with("class 7, "), "{text}");
+}
+
+#[test]
+fn the_sample_in_cpp_keeps_requests_busy() {
+    let program = build("c++", "-std=c++17", "samples/cpp/async_queue.cpp", "async_queue");
+    let text = run(&program, &[&digits(), "CPU", "4", "200"]);
+    assert!(text.starts_with("200 inferences with 4 requests"), "{text}");
+}
