@@ -32,12 +32,13 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     locations: Vec<String>,
+    code: Option<u16>,
 }
 
 impl Error {
     /// Of a kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), locations: Vec::new() }
+        Error { kind, message: message.into(), locations: Vec::new(), code: None }
     }
     /// The model, file or tensor is wrong.
     pub fn invalid(message: impl Into<String>) -> Error {
@@ -68,6 +69,16 @@ impl Error {
             self.locations.push(location);
         }
         self
+    }
+    /// Points to a longer text: the number of an entry of `docs/faq.md`, which `carafe explain` prints. One that is set stays.
+    #[must_use]
+    pub fn with_code(mut self, code: u16) -> Error {
+        self.code.get_or_insert(code);
+        self
+    }
+    /// The number of that entry.
+    pub fn code(&self) -> Option<u16> {
+        self.code
     }
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
