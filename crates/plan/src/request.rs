@@ -105,9 +105,15 @@ impl<B: Backend> Request<B> {
             let Some(given) = target else { continue };
             if given.remote_memory().is_some() {
                 *slot = given.clone();
-            } else if i < there && given.unique_bytes_mut().is_some() {
-                *slot = given.clone();
-                *target = None;
+            } else if i < there {
+                // The output of the last inference may be the same memory; that is no other holder.
+                if slot.remote_memory().is_none() && slot.storage_ptr() == given.storage_ptr() {
+                    *slot = Tensor::scalar(0f32);
+                }
+                if given.unique_bytes_mut().is_some() {
+                    *slot = given.clone();
+                    *target = None;
+                }
             }
         }
     }
