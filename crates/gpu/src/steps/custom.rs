@@ -159,8 +159,14 @@ impl<'a> Assembly<'a> {
         let mut args = vec![];
         for (argument, parameter) in stage.arguments.iter().zip(&stage.parameters) {
             args.push(match *argument {
-                StageArgument::Input { port, format } => self.input(node, port, format)?,
-                StageArgument::Output { port, format } => self.output(node, port, format)?,
+                StageArgument::Input { port, format } => {
+                    check_pointer(&parameter.ty, &parameter.name, node.inputs[port].ty, scale == 1)?;
+                    self.input(node, port, format)?
+                }
+                StageArgument::Output { port, format } => {
+                    check_pointer(&parameter.ty, &parameter.name, node.outputs[port].ty, scale == 1)?;
+                    self.output(node, port, format)?
+                }
                 StageArgument::Buffer { id } => {
                     let missing = || Error::invalid(format!("nothing says the size of buffer {id}"));
                     buffers.get(&id).cloned().ok_or_else(missing)?
@@ -295,6 +301,28 @@ fn sizes(list: &[usize]) -> [usize; 3] {
 
 fn local(list: &[usize]) -> Option<[usize; 3]> {
     if list.is_empty() { None } else { Some(sizes(list)) }
+}
+
+// Refuses a tensor whose elements are not as wide as those that the kernel reads or writes: it would go beyond its memory. The
+// files do not name types, the chip had halves alone.
+fn check_pointer(parameter: &str, name: &str, tensor: ElementType, has_halves: bool) -> Result<()> {
+    let target = parameter.trim_end_matches(['*', ' ']).trim_start_matches("unsigned ").trim_start_matches("signed ");
+    let wanted = match target.trim_end_matches(|c: char| c.is_ascii_digit()) {
+        "half" if has_halves => 2,
+        "half" | "float" | "int" | "uint" | "unsigned" | "signed" => 4,
+        "char" | "uchar" | "bool" => 1,
+        "short" | "ushort" => 2,
+        "long" | "ulong" | "double" => 8,
+        // A type of the kernel's own: the author knows.
+        _ => return Ok(()),
+    };
+    let floats = matches!(target.trim_end_matches(|c: char| c.is_ascii_digit()), "half" | "float" | "double");
+    if tensor.byte_len(1) == Some(wanted) && (!floats || tensor.is_float()) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "parameter `{name}` is of type `{parameter}`, and the tensor of {tensor}; convert it to f16 or f32"
+    )))
 }
 
 // A number in the type that the kernel's parameter has.
