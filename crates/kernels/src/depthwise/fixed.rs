@@ -99,6 +99,7 @@ unsafe fn block<
             };
         }
         rows!(0 1 2 3 4 5 6);
+        unroll!(t < R, [0 1] { b.target.slowly(&mut acc[t]); });
         unroll!(t < R, [0 1] {
             unroll!(o < X, 8, {
                 if const { !CARE } || o < b.target.columns {
