@@ -256,7 +256,8 @@ fn a_block_that_weighs_its_channels_stays_bf16() {
     let kernels = check(&m, &shape, "weighed channels");
     if is_native() {
         assert!(kernels.iter().any(|k| k == "conv_depthwise_3x3_bf16+swish"), "{kernels:?}");
-        assert!(!kernels.iter().any(|k| k == "convert_f32[bf16 f32]"), "{kernels:?}");
+        // Only the weights themselves, a number a channel.
+        assert!(kernels.iter().filter(|k| *k == "convert_f32[bf16 f32]").count() <= 1, "{kernels:?}");
     }
 }
 
