@@ -992,6 +992,69 @@ public:
     virtual std::unique_ptr<Kernel> init(const Site &site, size_t config) const = 0;
 };
 
+/* An operation on single numbers: `Make` gives for the attributes of a node a function of a float. */
+template <class Make>
+class ElementwiseOp : public Op {
+public:
+    using Function = std::decay_t<std::invoke_result_t<const Make &, const Attrs &>>;
+    static inline const Make *make = nullptr;
+    explicit ElementwiseOp(const Attrs &attrs) : apply((*make)(attrs)) {}
+    void infer(Infer &cx) const override {
+        Fact x = cx.input(0);
+        switch (x.type) {
+        case CARAFE_DYNAMIC: case CARAFE_F16: case CARAFE_BF16: case CARAFE_F32: case CARAFE_F64: cx.output(0, x); break;
+        default: throw Error("input 0 must be f16, bf16, f32 or f64");
+        }
+    }
+    void eval(Eval &cx) const override {
+        Tensor x = cx.input(0);
+        switch (x.type()) {
+        case CARAFE_F32: return each<float>(cx, x);
+        case CARAFE_F64: return each<double>(cx, x);
+        case CARAFE_F16: return each<f16>(cx, x);
+        default: return each<bf16>(cx, x);
+        }
+    }
+    const Function apply;
+
+private:
+    template <class T>
+    void each(Eval &cx, const Tensor &x) const {
+        const T *from = x.data<T>();
+        T *to = cx.output<T>(0, x.shape());
+        parallel_for(x.size(), [&](size_t begin, size_t end) {
+            for (size_t i = begin; i < end; i++) to[i] = static_cast<T>(apply(static_cast<float>(from[i])));
+        });
+    }
+};
+
+/* Its kernel for f32: on all threads, where its input lies. */
+template <class Make>
+class ElementwiseKernels : public KernelClass {
+public:
+    std::vector<Config> configs(const Site &site) const override {
+        if (site.inputs[0].type != CARAFE_F32) return {};
+        return {{{{CARAFE_F32}}, {{CARAFE_F32, {}, {}, 0}}}};
+    }
+    std::unique_ptr<Kernel> init(const Site &site, size_t) const override { return std::make_unique<One>(site.attrs); }
+
+private:
+    struct One : Kernel {
+        explicit One(const Attrs &attrs) : op(attrs) {}
+        void run(KernelIo &io) const override {
+            const float *from = io.input(0).template data<float>();
+            float *to = io.template output<float>(0);
+            size_t n = io.elements(0), part = n / io.threads() + 1;
+            if (part < 4096) part = 4096; /* fewer are not worth a thread */
+            io.each((n + part - 1) / part, [&](size_t k, void *) {
+                size_t end = (k + 1) * part < n ? (k + 1) * part : n;
+                for (size_t i = k * part; i < end; i++) to[i] = op.apply(from[i]);
+            });
+        }
+        ElementwiseOp<Make> op;
+    };
+};
+
 /* Takes what the library brings. */
 class Registrar {
 public:
@@ -1053,6 +1116,18 @@ public:
         };
         t.release = [](void *op) { delete static_cast<Op *>(op); };
         check(r->fns->add_op(r, &t));
+    }
+
+    /* An operation on single numbers, for f16, bf16, f32 and f64, with a kernel for CPU. `make` gives for the attributes of a
+     * node a function of a float: `[](const carafe::Attrs &a) { return [by = a.get<float>("by")](float x) { return x * by; }; }` */
+    template <class Make>
+    void elementwise(Decl decl, Make make) {
+        if (decl.ins.empty()) decl.input("data");
+        if (decl.outs.empty()) decl.output("output");
+        ElementwiseOp<Make>::make = keep(std::move(make));
+        op<ElementwiseOp<Make>>(decl.with(CARAFE_OP_ELEMENTWISE | CARAFE_OP_KEEPS_SHAPE));
+        kernel("CPU", decl.name, decl.opset ? decl.opset : "extension", "elementwise",
+               std::make_unique<ElementwiseKernels<Make>>());
     }
 
     /* `framework` and `domain`: no value for all. */

@@ -4,7 +4,7 @@
 use crate::tables::*;
 use crate::text::{slice, text};
 use carafe_graph::{AttrKind, AttrMap, AttrValue, Error, Fact, Result, TensorAttr};
-use carafe_tensor::{Dim, ElementType, PartialShape, SharedBytes, Symbol, Tensor};
+use carafe_tensor::{Dim, ElementType, PartialShape, Symbol, Tensor};
 use std::any::Any;
 use std::ffi::c_void;
 
@@ -214,76 +214,6 @@ pub(crate) unsafe fn tensor_of(t: &CarafeTensor) -> Result<Tensor> {
     // SAFETY: passed on from the caller.
     let bytes = unsafe { slice(t.data.cast::<u8>(), t.bytes, "bytes of a tensor")? };
     Ok(Tensor::from_bytes(ty, shape, bytes)?)
-}
-
-/// Memory of the other side, given back when the last tensor over it goes.
-pub(crate) struct ForeignBytes {
-    data: *const u8,
-    len: usize,
-    owner: *mut c_void,
-    release: unsafe extern "C" fn(owner: *mut c_void),
-    /// Whether the bytes are ours to give back yet.
-    taken: std::sync::atomic::AtomicBool,
-    /// Kept mapped until the release has run.
-    library: Option<std::sync::Arc<crate::Library>>,
-}
-
-// SAFETY: the bytes are only read, and the contract of `CarafeRelease` lets `release` run on any thread.
-unsafe impl Send for ForeignBytes {}
-// SAFETY: as above.
-unsafe impl Sync for ForeignBytes {}
-
-impl AsRef<[u8]> for ForeignBytes {
-    fn as_ref(&self) -> &[u8] {
-        if self.len == 0 {
-            return &[];
-        }
-        // SAFETY: `foreign_tensor` checked for null; the maker keeps the bytes until `release`.
-        unsafe { std::slice::from_raw_parts(self.data, self.len) }
-    }
-}
-
-impl Drop for ForeignBytes {
-    fn drop(&mut self) {
-        if !*self.taken.get_mut() {
-            return;
-        }
-        // SAFETY: called once, with the owner that came with the bytes.
-        let give_back = || unsafe { (self.release)(self.owner) };
-        match &self.library {
-            Some(library) => library.notify("release", give_back),
-            None => give_back(),
-        }
-    }
-}
-
-/// A tensor over memory of the other side, not copied. Strings are copied and released at once. On failure nothing was
-/// taken: `release` is not called.
-///
-/// # Safety
-/// The pointers must reach what the tensor says until `release(owner)`.
-pub(crate) unsafe fn foreign_tensor(
-    t: &CarafeTensor,
-    owner: *mut c_void,
-    release: CarafeRelease,
-    library: Option<std::sync::Arc<crate::Library>>,
-) -> Result<Tensor> {
-    let release = release.ok_or_else(|| Error::usage("memory is given without a function that releases it"))?;
-    // SAFETY: passed on from the caller.
-    let (ty, shape) = unsafe { tensor_head(t)? };
-    if t.bytes > 0 && t.data.is_null() {
-        return Err(Error::invalid(format!("{} bytes of a tensor at a null pointer", t.bytes)));
-    }
-    // SAFETY: passed on from the caller.
-    let copied = if ty == ElementType::String { Some(unsafe { tensor_of(t)? }) } else { None };
-    let taken = std::sync::atomic::AtomicBool::new(false);
-    let bytes = std::sync::Arc::new(ForeignBytes { data: t.data.cast(), len: t.bytes, owner, release, taken, library });
-    let tensor = match copied {
-        Some(strings) => strings,
-        None => Tensor::view(ty, shape, &SharedBytes::from_owner(bytes.clone()), 0, t.bytes)?,
-    };
-    bytes.taken.store(true, std::sync::atomic::Ordering::Release);
-    Ok(tensor)
 }
 
 pub(crate) fn kind_code(kind: AttrKind) -> u32 {

@@ -1,9 +1,10 @@
 //! A device of this side as a table for the other. Models arrive as IR text with their weights where they lie; an operation
 //! that only the engine knows becomes a stand-in that asks the engine to evaluate it.
 
-use crate::convert::{Arena, fact_code, foreign_tensor, tensor_code, tensor_of};
+use crate::convert::{Arena, fact_code, tensor_code, tensor_of};
 use crate::crossing::{put, writable};
 use crate::eval_export::EvalBridge;
+use crate::foreign::foreign_tensor;
 use crate::graph_import::Graph;
 use crate::host::{adopt, end, tell};
 use crate::kernel_import::{Maker, import_kernel};

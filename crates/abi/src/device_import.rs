@@ -1,8 +1,9 @@
 //! A device behind a table, as a device of this side.
 
 use crate::calls::misuse;
-use crate::convert::{Arena, fact_of, foreign_tensor, tensor_code, tensor_of};
+use crate::convert::{Arena, fact_of, tensor_code, tensor_of};
 use crate::crossing;
+use crate::foreign::foreign_tensor;
 use crate::graph_export::GraphBridge;
 use crate::host::{end, host};
 use crate::kernel_export::Operations;

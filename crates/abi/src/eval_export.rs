@@ -1,8 +1,9 @@
 //! Offers an `EvalCx` of this side to an operation of the other.
 
 use crate::Library;
-use crate::convert::{Arena, fact_code, foreign_tensor, static_shape, tensor_code, tensor_of, type_of};
+use crate::convert::{Arena, fact_code, static_shape, tensor_code, tensor_of, type_of};
 use crate::crossing::{Crossing, ask, put, with, writable};
+use crate::foreign::foreign_tensor;
 use crate::tables::*;
 use crate::text::text;
 use carafe_graph::{Error, EvalCx, Fact, Result};

@@ -1,8 +1,9 @@
 //! Planned memory for kernels that know only `CarafeKernel::execute`: they ask for their inputs and outputs one by one, and get
 //! them where they lie. What they make elsewhere is copied there.
 
-use crate::convert::{Arena, fact_code, foreign_tensor, static_shape, tensor_head, tensor_of, type_code, type_of};
+use crate::convert::{Arena, fact_code, static_shape, tensor_head, tensor_of, type_code, type_of};
 use crate::crossing::{Crossing, ask, put, with, writable};
+use crate::foreign::foreign_tensor;
 use crate::kernel_import::Maker;
 use crate::tables::*;
 use carafe_device::{Form, Forms, KernelIo, Layout};

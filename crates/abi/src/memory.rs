@@ -1,6 +1,6 @@
 //! Whether memory that a library names is there. A table that is smaller than it says, or a list that is shorter, reaches
 //! into what happens to lie behind it; where that is nothing at all, asking the system first makes an error of what would
-//! be a segmentation fault. What is mapped but not the library's cannot be told from what is.
+//! be a segmentation fault. What is mapped but not the library's cannot be told from what is. A library believes the engine.
 
 use carafe_graph::{Error, Result};
 
@@ -12,7 +12,7 @@ pub(crate) fn readable<T>(p: *const T, n: usize, what: &str) -> Result<()> {
     Err(Error::invalid(format!("{what}: {n} bytes at {p:p} are not all there")))
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "engine"))]
 mod system {
     use std::ffi::c_void;
 
@@ -45,14 +45,14 @@ mod system {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "engine")))]
 mod system {
     pub(super) fn readable(_: *const std::ffi::c_void, _: usize) -> bool {
         true
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, target_os = "linux", feature = "engine"))]
 mod tests {
     use super::*;
 

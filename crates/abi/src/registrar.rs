@@ -11,7 +11,7 @@ use crate::library::{Library, LoadError};
 use crate::memory::readable;
 use crate::op_import::{User, import_op};
 use crate::pass_import::import_pass;
-use crate::replacement::import_replacement;
+use crate::replacement_import::import_replacement;
 use crate::rule_import::import_rule;
 use crate::tables::*;
 use crate::text::{c_text, items, opt_c_text, text};

@@ -1,18 +1,14 @@
-//! Replacements of parts of a graph that a user names in a file: those of a library as ours, and ours as a table.
+//! Replacements of parts of a graph that a user names in a file, of this side, as tables for the other.
 
-use crate::convert::{Arena, attrs_code, attrs_of};
-use crate::graph_export::GraphBridge;
-use crate::graph_import::{Graph, code_of, value_of};
+use crate::convert::attrs_of;
+use crate::graph_import::{Graph, value_of};
 use crate::host::tell;
-use crate::library::Library;
 use crate::op_export::c_leak;
-use crate::op_import::User;
 use crate::status::guard_into;
 use crate::tables::*;
-use crate::text::{c_text, items, slice, text};
-use carafe_graph::{Error, Match, Model, NodeId, Notes, Registry, Replacement, Result};
+use crate::text::{items, slice, text};
+use carafe_graph::{Match, NodeId, Result};
 use std::ffi::c_void;
-use std::sync::Arc;
 
 /// Puts something in place of what an entry of a replacement file names, for libraries.
 pub trait Replacer: Send + Sync + 'static {
@@ -21,61 +17,6 @@ pub trait Replacer: Send + Sync + 'static {
     /// Adds nodes and lets users of the match's outputs read them. In formats with a decoded form the graph is that one,
     /// and an operation of the engine or of an extension is added as `carafe.replacement::opset::Type`.
     fn replace(&self, graph: &mut Graph<'_>, found: &Match) -> Result<()>;
-}
-
-struct Foreign {
-    id: String,
-    table: CarafeReplacement,
-    user: User,
-}
-
-// SAFETY: the contract lets the table's function be called on any thread; `user` keeps the library mapped.
-unsafe impl Send for Foreign {}
-// SAFETY: as above.
-unsafe impl Sync for Foreign {}
-
-/// # Safety
-/// The table must be whole, as `CarafeRegistrarFns::add_replacement` asks, and live as long as the library.
-pub(crate) unsafe fn import_replacement(
-    table: CarafeReplacement,
-    library: &Arc<Library>,
-) -> Result<Arc<dyn Replacement>> {
-    // SAFETY: the caller promises a text.
-    let id = unsafe { c_text(table.id, "the id of a replacement")? }.to_string();
-    if table.replace.is_none() {
-        return Err(Error::invalid(format!("replacement `{id}` has no function")));
-    }
-    Ok(Arc::new(Foreign { id, table, user: User::new(table.user, library) }))
-}
-
-impl Replacement for Foreign {
-    fn id(&self) -> &str {
-        &self.id
-    }
-    fn replace(&self, model: &mut Model, found: &Match, notes: &mut Notes) -> Result<()> {
-        let Some(replace) = self.table.replace else { return Ok(()) };
-        let registry = notes.registry().cloned().unwrap_or_else(|| Arc::new(Registry::new()));
-        let mut arena = Arena::default();
-        let attrs = attrs_code(found.attrs.iter(), &mut arena)?;
-        let inputs: Vec<CarafeValue> = found.inputs.iter().map(|v| code_of(*v)).collect();
-        let outputs: Vec<CarafeValue> = found.outputs.iter().map(|v| code_of(*v)).collect();
-        let nodes: Vec<u32> = found.nodes.iter().map(|n| n.0).collect();
-        let code = CarafeMatch {
-            size: size_of::<CarafeMatch>(),
-            name: CarafeStr::of(&found.name),
-            inputs: inputs.as_ptr(),
-            n_inputs: inputs.len(),
-            outputs: outputs.as_ptr(),
-            n_outputs: outputs.len(),
-            nodes: nodes.as_ptr(),
-            n_nodes: nodes.len(),
-            attrs,
-            json: CarafeStr::of(&found.json),
-        };
-        let bridge = GraphBridge::rewritten(model, registry, notes.is_decoded());
-        // SAFETY: the table is whole; bridge and match live until the call returns.
-        self.user.library().call("replace", || unsafe { replace(self.user.pointer(), bridge.pointer(), &code) })
-    }
 }
 
 pub(crate) fn replacement_table<R: Replacer>(replacer: R) -> CarafeReplacement {

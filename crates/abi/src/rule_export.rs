@@ -1,13 +1,14 @@
 //! A rule of this side as a table for the other. The rule builds into a small model of its own, whose inputs stand for
-//! those of the source node; what it built is then emitted on the other side, node by node.
+//! those of the source node; what it built is then emitted on the other side, node by node. An operation that only the other
+//! side knows is emitted there at once, with all that it reads; here a node without content stands for it.
 
 use crate::convert::{Arena, attrs_code, attrs_of, fact_of, tensor_code, tensor_of};
 use crate::host::tell;
 use crate::op_export::{c_leak, from_host};
 use crate::status::guard_into;
 use crate::tables::*;
-use carafe_frontend::{Host, Item, NodeCx, Outputs, Rule, SourceNode, SubModel};
-use carafe_graph::{Constant, Error, Fact, Model, OpFactory, Registry, Result, Value};
+use carafe_frontend::{Host, Item, NodeCx, Outputs, Rule, SourceNode, SubModel, split_name};
+use carafe_graph::{AttrMap, Constant, Error, Fact, FrameworkNode, Model, NodeId, OpFactory, Registry, Result, Value};
 use carafe_tensor::Tensor;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -62,7 +63,9 @@ struct Side {
     cx: *mut CarafeNode,
     node: SourceNode,
     model: Model,
-    inputs: HashMap<String, (Value, CarafeValue)>,
+    inputs: HashMap<String, Value>,
+    /// What stands on the other side for values of the model: the inputs, and what was emitted there.
+    sent: HashMap<Value, CarafeValue>,
     registry: Registry,
 }
 
@@ -96,7 +99,7 @@ impl Side {
         }
         let mut registry = Registry::new();
         registry.add_all(OWN_OPS.read().unwrap_or_else(|e| e.into_inner()).iter().cloned());
-        let mut side = Side { cx, node, model: Model::new(""), inputs: HashMap::new(), registry };
+        let mut side = Side { cx, node, model: Model::new(""), inputs: HashMap::new(), sent: HashMap::new(), registry };
         // SAFETY: as above.
         for i in 0..unsafe { (fns.n_inputs)(cx) } {
             let mut value = CarafeValue { node: 0, port: 0 };
@@ -107,7 +110,8 @@ impl Side {
                     from_host(status)?;
                     // SAFETY: as above.
                     let own = unsafe { side.stand_in(fns, i, value)? };
-                    side.inputs.insert(format!("input{i}"), (own, value));
+                    side.sent.insert(own, value);
+                    side.inputs.insert(format!("input{i}"), own);
                     side.node.inputs.push(format!("input{i}"));
                 }
             }
@@ -167,58 +171,103 @@ impl Side {
     ///
     /// # Safety
     /// The node must be live.
-    unsafe fn replay(&self, outputs: &Outputs) -> Result<()> {
+    unsafe fn replay(&mut self, outputs: &Outputs) -> Result<()> {
+        let tensor = |item: &Item| if let Item::Tensor(v) = item { Some(*v) } else { None };
+        let wanted: Vec<Value> = outputs.0.iter().filter_map(tensor).collect();
         // SAFETY: passed on from the caller; so below.
-        let fns = unsafe { &*(*self.cx).fns };
-        let mut mapped: HashMap<Value, CarafeValue> = self.inputs.values().copied().collect();
-        let wanted: Vec<Value> = outputs
-            .0
-            .iter()
-            .filter_map(|i| match i {
-                Item::Tensor(v) => Some(*v),
-                _ => None,
-            })
-            .collect();
-        let needed = needed_by(&self.model, &wanted);
-        for id in self.model.topological_order()? {
-            let node = self.model.node(id);
-            if mapped.contains_key(&id.into()) || !needed[id.0 as usize] {
-                continue;
-            }
-            let mut arena = Arena::default();
-            let mut first = CarafeValue { node: 0, port: 0 };
-            let status = if let Some(c) = node.op().get::<Constant>() {
-                let t: &Tensor = c.tensor();
-                // SAFETY: as above.
-                unsafe { (fns.constant)(self.cx, &tensor_code(t, &mut arena), &mut first) }
-            } else {
-                if node.op().has_body() {
-                    return Err(
-                        Error::unsupported("an operation with a sub-graph stays on its side").at(node.location())
-                    );
-                }
-                let inputs: Vec<CarafeValue> = node.inputs().iter().map(|v| mapped[v]).collect();
-                let list = node.op().attrs();
-                let attrs = attrs_code(list.iter().map(|(n, v)| (n.as_ref(), v)), &mut arena)?;
-                let op = format!("{}::{}", node.op().opset(), node.op().type_name());
-                // SAFETY: as above.
-                unsafe { (fns.emit)(self.cx, CarafeStr::of(&op), inputs.as_ptr(), inputs.len(), attrs, &mut first) }
-            };
-            from_host(status)?;
-            for port in 0..node.outputs().len() {
-                let value = CarafeValue { node: first.node, port: first.port + port as u32 };
-                mapped.insert(Value { node: id, port }, value);
-            }
-        }
+        let fns = unsafe {
+            self.send(&wanted)?;
+            &*(*self.cx).fns
+        };
         for (i, item) in outputs.0.iter().enumerate() {
             match item {
                 // SAFETY: as above.
-                Item::Tensor(v) => from_host(unsafe { (fns.set_output)(self.cx, i, mapped[v]) })?,
+                Item::Tensor(v) => from_host(unsafe { (fns.set_output)(self.cx, i, self.sent[v]) })?,
                 Item::Nothing => {}
                 _ => return Err(Error::unsupported(format!("output {i} is not a tensor, which stays on its side"))),
             }
         }
         Ok(())
+    }
+
+    /// Emits on the other side what these values depend on and is not there yet.
+    ///
+    /// # Safety
+    /// The node must be live.
+    unsafe fn send(&mut self, values: &[Value]) -> Result<()> {
+        if values.iter().all(|v| self.sent.contains_key(v)) {
+            return Ok(());
+        }
+        let needed = needed_by(&self.model, values);
+        for id in self.model.topological_order()? {
+            if self.sent.contains_key(&id.into()) || !needed[id.0 as usize] {
+                continue;
+            }
+            let node = self.model.node(id);
+            // SAFETY: passed on from the caller; so below.
+            let first = unsafe {
+                if let Some(c) = node.op().get::<Constant>() {
+                    self.send_constant(c.tensor())?
+                } else {
+                    if node.op().has_body() {
+                        let why = Error::unsupported("an operation with a sub-graph stays on its side");
+                        return Err(why.at(node.location()));
+                    }
+                    let attrs = node.op().attrs().into_iter().map(|(n, v)| (n.into_owned(), v)).collect();
+                    let op = format!("{}::{}", node.op().opset(), node.op().type_name());
+                    self.send_op(&op, &attrs, node.inputs())?
+                }
+            };
+            for port in 0..node.outputs().len() {
+                let value = CarafeValue { node: first.node, port: first.port + port as u32 };
+                self.sent.insert(Value { node: id, port }, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The node must be live.
+    unsafe fn send_constant(&self, tensor: &Tensor) -> Result<CarafeValue> {
+        let (mut arena, mut first) = (Arena::default(), CarafeValue { node: 0, port: 0 });
+        // SAFETY: passed on from the caller; the tensor lives until the call returns.
+        from_host(unsafe { ((*(*self.cx).fns).constant)(self.cx, &tensor_code(tensor, &mut arena), &mut first) })?;
+        Ok(first)
+    }
+
+    /// Emits one operation whose inputs are there already, and gives its first output.
+    ///
+    /// # Safety
+    /// The node must be live.
+    unsafe fn send_op(&self, op: &str, attrs: &AttrMap, inputs: &[Value]) -> Result<CarafeValue> {
+        let (mut arena, mut first) = (Arena::default(), CarafeValue { node: 0, port: 0 });
+        let attrs = attrs_code(attrs.iter(), &mut arena)?;
+        let inputs: Vec<CarafeValue> = inputs.iter().map(|v| self.sent[v]).collect();
+        let op = CarafeStr::of(op);
+        // SAFETY: passed on from the caller; lists and texts live until the call returns.
+        from_host(unsafe { ((*(*self.cx).fns).emit)(self.cx, op, inputs.as_ptr(), inputs.len(), attrs, &mut first) })?;
+        Ok(first)
+    }
+
+    /// What the other side knows of the outputs of a node that it made.
+    ///
+    /// # Safety
+    /// The node must be live.
+    unsafe fn facts_of(&self, first: CarafeValue) -> Result<Vec<Fact>> {
+        let mut facts = Vec::new();
+        loop {
+            let value = CarafeValue { node: first.node, port: first.port + facts.len() as u32 };
+            let mut fact = CarafeFact { element_type: 0, rank: -1, dims: std::ptr::null() };
+            // SAFETY: passed on from the caller; what comes back is copied at once.
+            unsafe {
+                match ((*(*self.cx).fns).fact)(self.cx, value, &mut fact) {
+                    CARAFE_OK => facts.push(fact_of(&fact)?),
+                    // A port behind the last one.
+                    _ if !facts.is_empty() => return Ok(facts),
+                    status => return from_host(status).map(|()| facts),
+                }
+            }
+        }
     }
 }
 
@@ -242,7 +291,7 @@ impl Host for Side {
         &mut self.model
     }
     fn resolve(&mut self, name: &str) -> Result<Option<Item>> {
-        Ok(self.inputs.get(name).map(|(v, _)| Item::Tensor(*v)))
+        Ok(self.inputs.get(name).map(|v| Item::Tensor(*v)))
     }
     fn body(&mut self, attribute: &str, _: &[Fact]) -> Result<SubModel> {
         Err(Error::unsupported(format!(
@@ -251,5 +300,24 @@ impl Host for Side {
     }
     fn registry(&self) -> Option<&Registry> {
         Some(&self.registry)
+    }
+    fn emit_elsewhere(&mut self, op: &str, attrs: &AttrMap, inputs: &[Value]) -> Result<Option<NodeId>> {
+        // SAFETY: the node is live while the rule runs, and this with it.
+        let (first, facts) = unsafe {
+            self.send(inputs)?;
+            let first = self.send_op(op, attrs, inputs)?;
+            (first, self.facts_of(first)?)
+        };
+        let (opset, name) = split_name(op)?;
+        let stand_in = FrameworkNode {
+            outputs: facts.into_iter().map(|f| (f.ty, f.shape)).collect(),
+            ..FrameworkNode::new(opset.unwrap_or_default(), name)
+        };
+        let id = self.model.add(format!("{name}_{}", self.model.slots()), stand_in, inputs)?;
+        for port in 0..self.model.node(id).outputs().len() {
+            let value = CarafeValue { node: first.node, port: first.port + port as u32 };
+            self.sent.insert(Value { node: id, port }, value);
+        }
+        Ok(Some(id))
     }
 }

@@ -26,6 +26,7 @@
 //! | operations and rules of your own | [`prelude`], [`Extension`] |
 //! | a device of your own | [`device`] |
 //! | a file format of your own | [`frontend`], [`Core::add_format`] |
+//! | tensors that stay in the memory of a device | [`RemoteContext`], [`gpu`] |
 //! | what the engine reports | [`log`] |
 //!
 //! # Sequences and optionals
@@ -56,6 +57,7 @@ mod summary;
 
 // Running models.
 pub use carafe_device::{CancelFlag, NodeProfile, NodeStatus, Port, PortKey, Properties, Query, Unsupported, Version};
+pub use carafe_device::{RemoteContext, Shared};
 pub use carafe_runtime::{
     AsyncInferQueue, CompiledModel, Core, DeviceName, Finished, InferRequest, IntoInputs, ModelSource, NodeExplained,
     Outputs, VariableState,
@@ -65,13 +67,13 @@ pub use carafe_device::{Mutability, PropertyInfo, PropertyKind};
 pub use carafe_runtime::{CACHE_PROPERTIES, CacheEntry, CacheStore, EntryInfo, Removed, parse_size};
 // Tensors.
 pub use carafe_tensor::{
-    Dim, Element, ElementType, Number, PackedSequence, PartialShape, SharedBytes, Tensor, TensorError, bf16, f16,
-    files, memory, pack_sequence, unpack_sequence,
+    Dim, Element, ElementType, Number, PackedSequence, PartialShape, RemoteMemory, SharedBytes, Tensor, TensorError,
+    bf16, f16, files, memory, pack_sequence, unpack_sequence,
 };
 // Models.
 pub use carafe_graph::{
     Body, BodyInput, BodyOutput, Constant, Error, ErrorKind, Fact, FrameworkNode, ItemType, Model, Node, NodeId,
-    Parameter, Result, ResultOp, Slicing, Value, dump, log, printable, verify,
+    Parameter, Result, ResultOp, Slicing, Value, dump, log, printable, short_number, verify,
 };
 pub use summary::{Summary, summarize};
 // Reading models.
@@ -80,8 +82,8 @@ pub use carafe_frontend::{Content, Format, FormatOptions, InputShape, Log, Progr
 pub use carafe_abi::{ClKernel, Extension, Library, LoadError, report_crashes};
 pub use carafe_frontend::{Explained, Item, Mapping, NodeCx, Outputs as RuleOutputs, Rule};
 pub use carafe_graph::{
-    AttrMap, AttrValue, Match, Notes, OpFactory, OpNew, Outcome, Pass, PassChoice, Phase, PhasedPass, REPLACEMENT,
-    Registry, Replacement, Rewrite, run_passes,
+    AttrInfo, AttrKind, AttrMap, AttrValue, Match, Notes, OpFactory, OpInfo, OpNew, Outcome, Pass, PassChoice, Phase,
+    PhasedPass, PortInfo, REPLACEMENT, Registry, Replacement, Rewrite, run_passes,
 };
 pub use carafe_runtime::IntoExtensions;
 // Whole parts of the engine, under names of their own.
@@ -94,6 +96,13 @@ pub use carafe_ops as ops;
 pub use carafe_passes as passes;
 pub use carafe_preprocess as preprocess;
 pub use carafe_quantize as quantize;
+
+/// Memory of the GPU and VPU devices: [`ClContext`](gpu::ClContext) is what [`Core::create_context`] gives for them, and buffers are
+/// those of [`opencl`](gpu::opencl).
+#[cfg(feature = "gpu")]
+pub mod gpu {
+    pub use carafe_gpu::{ClContext, opencl};
+}
 
 use std::sync::Arc;
 

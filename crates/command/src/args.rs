@@ -1,6 +1,10 @@
 //! Every option once: parsing, `--help`, completions and the man page come from these definitions.
 
+use crate::bench_args::BenchArgs;
+use crate::extension_args::{ExplainArgs, ExtensionArgs, ExtgenArgs, PluginArgs};
+use crate::operations_args::OperationsArgs;
 use crate::quantize_args::{CompressWeightsArgs, QuantizeArgs};
+use crate::view_args::ViewArgs;
 use carafe::FormatOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -21,6 +25,13 @@ pub(crate) struct Cli {
     /// Library with a device, as LIB or NAME=LIB; may be given several times
     #[arg(long, value_name = "[NAME=]LIB", global = true)]
     pub plugin: Vec<String>,
+    /// JSON file of mappings from operations of a source format to ours, with renamed and constant attributes; may be given
+    /// several times
+    #[arg(long, value_name = "FILE.json", global = true)]
+    pub mapping: Vec<PathBuf>,
+    /// One mapping, as 'domain::Type=Operation(ours=theirs, ours=1.5)'; may be given several times
+    #[arg(long, value_name = "FROM=TO", global = true)]
+    pub map: Vec<String>,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -28,14 +39,21 @@ pub(crate) struct Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Bench(Box<BenchArgs>),
+    View(Box<ViewArgs>),
     Convert(Box<ConvertArgs>),
     Quantize(Box<QuantizeArgs>),
     CompressWeights(Box<CompressWeightsArgs>),
     Inspect(InspectArgs),
     Query(QueryArgs),
     Devices(DevicesArgs),
+    Operations(OperationsArgs),
     Conformance(ConformanceArgs),
     Cache(CacheArgs),
+    Extension(ExtensionArgs),
+    Extgen(Box<ExtgenArgs>),
+    Plugin(PluginArgs),
+    Explain(ExplainArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -65,6 +83,7 @@ pub(crate) struct FormatArgs {
         short = 'm',
         visible_short_alias = 'w',
         long = "input_model",
+        alias = "path_to_model",
         value_name = "MODEL",
         conflicts_with = "model"
     )]
@@ -518,7 +537,7 @@ fn seconds(text: &str) -> Result<std::time::Duration, String> {
     time.filter(|t| !t.is_zero()).ok_or_else(|| "expected a number of seconds greater than 0".to_string())
 }
 
-fn boolean(text: &str) -> Result<bool, String> {
+pub(crate) fn boolean(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" => Ok(true),
         "false" | "0" | "no" => Ok(false),
@@ -537,6 +556,9 @@ pub(crate) struct InspectArgs {
     /// Print the graph as Graphviz source
     #[arg(long, conflicts_with = "json")]
     pub dot: bool,
+    /// Write the graph for Google's Model Explorer
+    #[arg(long = "model-explorer", value_name = "OUT.json")]
+    pub model_explorer: Option<PathBuf>,
     /// Print a JSON object instead of text
     #[arg(long)]
     pub json: bool,

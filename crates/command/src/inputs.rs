@@ -4,13 +4,16 @@
 use carafe::memory::ensure_memory;
 use carafe::preprocess::{Layout, image_tensor, is_image};
 use carafe::{ElementType, Error, ItemType, Model, Port, Result, Tensor, files};
+use carafe_bench::guess_shape;
 use std::path::{Path, PathBuf};
 
 /// Fills inputs that got no file.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Filler {
+#[derive(Clone, Copy)]
+pub(crate) struct Filler<'a> {
     pub random: bool,
     pub seed: u64,
+    /// Hears what was made up.
+    pub said: Option<&'a dyn Fn(String)>,
 }
 
 /// One tensor for each input: from its file, or filled; without a filler every input needs a file.
@@ -18,7 +21,7 @@ pub(crate) fn bind(
     ports: &[Port],
     model: &Model,
     given: &[(Option<String>, PathBuf)],
-    filler: Option<&Filler>,
+    filler: Option<&Filler<'_>>,
 ) -> Result<Vec<Tensor>> {
     let mut tensors: Vec<Option<Tensor>> = vec![None; ports.len()];
     let packed: Vec<Option<ItemType>> = (0..ports.len()).map(|i| packed_type(model, i)).collect();
@@ -186,15 +189,23 @@ fn layout(model: &Model, index: usize) -> Option<Layout> {
     Layout::of(model, (*model.parameters().get(index)?).into()).ok()?
 }
 
-impl Filler {
-    /// Dynamic dimensions become 1, or their lower bound if that is greater.
+impl Filler<'_> {
+    /// Open sizes are guessed as `carafe_bench::guess_shape` tells.
     fn fill(&self, port: &Port, index: usize) -> Result<Tensor> {
-        let dims = port.shape.dims().ok_or_else(|| {
+        let found = guess_shape(&port.shape).ok_or_else(|| {
             Error::usage(format!("input `{}` has no known rank; give it a file, or a shape with `--shape`", port.name))
         })?;
-        let shape: Vec<usize> = dims.iter().map(|d| d.size().unwrap_or(d.min().max(1) as usize)).collect();
+        let shape = found.shape;
         if port.ty.is_dynamic() {
             return Err(Error::usage(format!("input `{}` has no known element type; give it a file", port.name)));
+        }
+        if let Some(said) = self.said {
+            let with = if self.random && port.ty != ElementType::String { "random values" } else { "zeros" };
+            let guessed = match found.guessed {
+                true => format!("; its shape [{}] is open, another one is set with `--shape`", port.shape),
+                false => String::new(),
+            };
+            said(format!("input `{}` got no file and is filled with {with}, {}{shape:?}{guessed}", port.name, port.ty));
         }
         let zeros = Tensor::zeros(port.ty, &shape)?;
         if !self.random || port.ty == ElementType::String {

@@ -4,15 +4,19 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench_args;
 mod calibration;
 mod commands;
 mod explain;
+mod extension_args;
 mod inputs;
 mod log;
+mod operations_args;
 mod outputs;
 mod progress;
 mod quantize_args;
 mod utterances;
+mod view_args;
 
 use carafe::ErrorKind;
 use clap::Parser;
@@ -22,12 +26,17 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     carafe::report_crashes();
     carafe::log::set_hook(carafe::log::Level::Info, log::print);
-    let cli = args::Cli::parse();
+    let cli = args::Cli::parse_from(bench_args::two_dashes(std::env::args_os()));
     match commands::run(cli) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {
-            eprintln!("carafe: {}", carafe::printable(&e.to_string()));
+            let text = e.to_string();
+            eprintln!("carafe: {}", carafe::printable(&text));
+            // A text that names the command itself needs no second pointer.
+            if let Some(code) = e.code().filter(|_| !text.contains("carafe explain")) {
+                eprintln!("carafe: `carafe explain E{code:04}` tells more");
+            }
             ExitCode::from(if e.kind() == ErrorKind::Usage { 2 } else { 1 })
         }
     }

@@ -3,6 +3,7 @@
 use carafe::memory::ensure_memory;
 use carafe::{
     CompiledModel, ElementType, Error, InferRequest, ItemType, Model, PartialShape, Port, Result, Tensor, files,
+    short_number,
 };
 use carafe_npy::NpyError;
 use serde_json::json;
@@ -197,15 +198,20 @@ fn tensor_text(out: &mut String, name: &str, t: &Tensor) -> Result<()> {
         (min, max) = (min.min(x), max.max(x));
     })?;
     if nan < t.len() {
-        let _ = write!(out, " min {min} max {max}");
+        let _ = write!(out, " min {} max {}", shown(min, t), shown(max, t));
     }
     if nan > 0 {
         let _ = write!(out, " NaN {nan} of {}", t.len());
     }
-    let first: Vec<String> = t.first::<f64>(8)?.iter().map(|x| x.to_string()).collect();
+    let first: Vec<String> = t.first::<f64>(8)?.iter().map(|x| shown(*x, t)).collect();
     let more = if t.len() > 8 { " ..." } else { "" };
     let _ = writeln!(out, "  {}{more}", first.join(" "));
     Ok(())
+}
+
+// Whole numbers keep all of their digits.
+fn shown(x: f64, t: &Tensor) -> String {
+    if t.element_type().is_float() { short_number(x) } else { x.to_string() }
 }
 
 // Best classes of each row of the last axis, best first; ties by lower class.
@@ -237,7 +243,8 @@ pub(crate) fn top_text(o: &Output, k: usize, labels: Option<&[String]>) -> Resul
                 let _ = writeln!(out, "  row {r}");
             }
             for (class, value) in row {
-                let _ = writeln!(out, "  {class:>6}  {value:<12.6}  {}", label(labels, *class).unwrap_or(""));
+                let _ =
+                    writeln!(out, "  {class:>6}  {:<12}  {}", shown(*value, t), label(labels, *class).unwrap_or(""));
             }
         }
     }

@@ -8,7 +8,9 @@
 mod behaviour;
 pub mod case;
 pub mod compare;
+mod coverage;
 mod embedded;
+pub mod extension;
 pub mod guard;
 pub mod isolate;
 mod ops;
@@ -21,6 +23,7 @@ mod target;
 pub mod values;
 
 pub use compare::{Tolerance, compare};
+pub use coverage::{Coverage, coverage};
 pub use embedded::case_files;
 pub use plan::Plan;
 pub use report::{OpRow, Report, Row, Totals, Verdict};

@@ -9,6 +9,7 @@ mod config;
 mod inputs;
 mod layout;
 mod literal;
+mod mappings;
 mod outputs;
 mod pipeline;
 mod places;
@@ -19,6 +20,7 @@ mod syntax;
 mod transform;
 
 pub use config::{ConfigPass, ReplacementFile, apply_config, update_config};
+pub use mappings::{read_mapping, read_mappings};
 pub use pipeline::{Conversion, Converted, emit, emit_up_to};
 pub use shapes::{keep_shape_paths, release_shape_paths, run_reshapable};
 

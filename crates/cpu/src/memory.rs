@@ -35,7 +35,7 @@ fn bytes_of<'a>(plan: &'a Plan<Cpu>, slot: Slot, host: (&'a [Tensor], &'a [Optio
 }
 
 impl Memory<Cpu> for CpuMemory {
-    fn fit(&mut self, plan: &Plan<Cpu>, _stream: &Arc<Stream>) -> Result<()> {
+    fn fit(&mut self, plan: &Plan<Cpu>, _stream: &Arc<Stream>, _inputs: &[Tensor], _outputs: &[Tensor]) -> Result<()> {
         let bytes = plan.planned_bytes();
         if self.arena.as_ref().is_none_or(|a| a.len() < bytes) {
             self.arena = None;

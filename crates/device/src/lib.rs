@@ -6,6 +6,7 @@
 
 mod async_request;
 mod blob;
+mod blob_parts;
 mod cancel;
 mod kernel;
 mod kernel_choice;
@@ -15,12 +16,14 @@ mod kernel_op;
 mod parallel;
 mod port;
 mod property;
+mod remote;
 mod runnable;
 
 pub use async_request::{
     AsyncInferQueue, AsyncInferRequest, Executor, Executors, Finished, RequestHandle, Task, async_request,
 };
 pub use blob::{BlobHeader, read_blob, write_blob};
+pub use blob_parts::{PartsReader, PartsWriter};
 pub use cancel::{CancelFlag, Leading};
 pub use kernel::{Config, EpilogueOp, Function, Kernel, Operand, PortLayout, PreparedKernel, Site};
 pub use kernel_choice::ChosenKernel;
@@ -30,6 +33,7 @@ pub use kernel_op::{KERNEL_TROUBLE, KernelOffer, KernelOp, settle_kernels, tell_
 pub use parallel::{Parallel, parallel, with_parallel};
 pub use port::{Port, PortKey};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
+pub use remote::{RemoteContext, Shared};
 pub use runnable::query_runnable;
 
 use carafe_graph::{Model, OpFactory, Registry, Result};
@@ -84,6 +88,16 @@ pub trait Device: Send + Sync {
     /// The given model is not changed.
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>>;
 
+    /// The memory that models compiled with these properties work in, for tensors that stay there.
+    fn context(&self, _properties: &Properties) -> Result<Arc<dyn RemoteContext>> {
+        Err(remote::none())
+    }
+
+    /// The same for a context that somebody else made: an object of a kind that the device knows.
+    fn share_context(&self, _context: Shared, _properties: &Properties) -> Result<Arc<dyn RemoteContext>> {
+        Err(remote::none())
+    }
+
     /// Reads what `CompiledModel::export` wrote. A foreign, stale or cut blob is refused with the reason.
     fn import(&self, blob: SharedBytes, registry: &Registry, properties: &Properties)
     -> Result<Arc<dyn CompiledModel>>;
@@ -112,6 +126,10 @@ pub trait CompiledModel: Send + Sync {
     fn export(&self, to: &mut dyn Write) -> Result<()>;
     /// Value of a property it was compiled with, or of one it answers itself, as text.
     fn property(&self, name: &str) -> Result<String>;
+    /// The memory that its requests work in, for tensors that stay there.
+    fn context(&self) -> Result<Arc<dyn RemoteContext>> {
+        Err(remote::none())
+    }
     /// A new request; it keeps the model alive.
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest>;
     /// Executors for asynchronous requests of this model, new ones with each call. `Core` asks once and lets all requests

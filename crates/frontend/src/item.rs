@@ -2,10 +2,14 @@
 //! and leaves no trace; only where its length depends on data it becomes a packed tensor. `pack` goes from the first form
 //! to the second, never back.
 
+#[cfg(feature = "ops")]
 use crate::SubModel;
 use carafe_graph::{Error, Fact, ItemType, Model, Result, Value};
+#[cfg(feature = "ops")]
 use carafe_ops::carafe::{SequenceAt, SequencePack};
-use carafe_tensor::{Dim, PartialShape, Tensor, pack_sequence};
+use carafe_tensor::{Dim, PartialShape};
+#[cfg(feature = "ops")]
+use carafe_tensor::{Tensor, pack_sequence};
 
 /// A value of a source model: a tensor, or what formats wrap tensors in.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +65,7 @@ impl Item {
         })
     }
 
+    #[cfg(feature = "ops")]
     // The tensors, in order.
     pub(crate) fn values(&self, into: &mut Vec<Value>) {
         match self {
@@ -102,6 +107,7 @@ fn plain(shape: &PartialShape) -> PartialShape {
     shape
 }
 
+#[cfg(feature = "ops")]
 /// The tensor that carries an item as a value of this type. An optional where its content is wanted is opened, which
 /// fails in the run when there is none.
 pub fn pack(model: &mut Model, name: &str, item: &Item, ty: &ItemType) -> Result<Value> {
@@ -129,6 +135,7 @@ pub fn pack(model: &mut Model, name: &str, item: &Item, ty: &ItemType) -> Result
     }
 }
 
+#[cfg(feature = "ops")]
 // The content of an optional.
 fn element(model: &mut Model, name: &str, optional: Value, ty: &ItemType) -> Result<Value> {
     let first = model.constant(&format!("{name}/first"), Tensor::scalar(0i64))?;
@@ -136,6 +143,7 @@ fn element(model: &mut Model, name: &str, optional: Value, ty: &ItemType) -> Res
     Ok(model.add(name, SequenceAt { element_type, shape }, &[optional, first])?.into())
 }
 
+#[cfg(feature = "ops")]
 impl SubModel {
     /// Lets each output with a type here be one tensor of that type. The results of the model are made anew.
     pub fn settle(&mut self, types: &[Option<ItemType>]) -> Result<()> {

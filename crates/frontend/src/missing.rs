@@ -6,6 +6,7 @@ use crate::options::Log;
 use crate::rule::RuleSet;
 use carafe_graph::{Error, Registry, Result};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Operations without a rule, with the nodes that use them.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +30,23 @@ impl Missing {
     pub(crate) fn ops(&self) -> impl Iterator<Item = (&str, &str)> {
         self.found.keys().map(|(domain, op_type, _)| (domain.as_str(), op_type.as_str()))
     }
+    // The command that writes a library with the first of them.
+    fn generator(&self, model: Option<&Path>) -> Option<String> {
+        let path = model?.display().to_string();
+        let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/\\._-:".contains(c));
+        let path = if is_plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) };
+        let (_, op_type, _) = self.found.keys().next()?;
+        let which = if self.found.len() > 1 { format!(" --op {op_type}") } else { String::new() };
+        Some(format!("carafe extension new --from-model {path}{which}"))
+    }
     /// One error for all of them: counts, node names, which half is missing, near names, what to do.
-    pub(crate) fn check(&self, format: &str, rules: &RuleSet, registry: Option<&Registry>) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        format: &str,
+        rules: &RuleSet,
+        registry: Option<&Registry>,
+        model: Option<&Path>,
+    ) -> Result<()> {
         if self.found.is_empty() {
             return Ok(());
         }
@@ -56,9 +72,10 @@ impl Missing {
             1 => "1 operation".to_string(),
             n => format!("{n} operations"),
         };
+        let write = self.generator(model).map(|line| format!("`{line}` writes one, ")).unwrap_or_default();
         Err(Error::unsupported(format!(
             "{nodes} of {operations} cannot be translated: {}; a library with what is missing is loaded by `carafe \
-             --extension LIB` or `Core::add_extension`",
+             --extension LIB` or `Core::add_extension`; {write}`carafe explain E0024` tells more",
             parts.join("; ")
         )))
     }

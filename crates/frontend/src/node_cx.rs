@@ -2,16 +2,14 @@
 //! as nodes are emitted. It remembers which attributes were read; what the others mean is for `Unread` to say. An input behind
 //! the last one that a rule of ours asks for is an error, so that nothing is dropped in silence.
 
-use crate::item::{Item, pack};
+use crate::builtin;
+use crate::item::Item;
 use crate::mapping::split_name;
 use crate::source::{SourceGraph, SourceNode, shown};
 use carafe_graph::{
     Attr, AttrMap, AttrValue, Error, Fact, ItemType, Model, NodeId, Op, OpFactory, OpInfo, OpRef, Registry, Result,
     Value, newest,
 };
-use carafe_ops::convert::{Convert, ConvertLike};
-use carafe_ops::movement::{Concat, Reshape, Squeeze, Transpose, Unsqueeze};
-use carafe_ops::shape::ShapeOf;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -99,6 +97,10 @@ pub trait Host {
     fn registry(&self) -> Option<&Registry> {
         None
     }
+    /// Emits an operation that the registry does not have and somebody else does: the engine, for a rule of a library.
+    fn emit_elsewhere(&mut self, _op: &str, _attrs: &AttrMap, _inputs: &[Value]) -> Result<Option<NodeId>> {
+        Ok(None)
+    }
     /// An element type by its number in the format.
     fn element_type(&self, _code: i64) -> Option<ElementType> {
         None
@@ -142,7 +144,7 @@ impl<'a> NodeCx<'a> {
     }
 
     /// Ends the translation: gives the node's name to what makes its first output. Answers with the attributes that were
-    /// not read, for [`Unread::judge`](crate::Unread::judge).
+    /// not read, for `Unread::judge`.
     #[must_use = "attributes that nobody read must not vanish"]
     pub fn finish(self, outputs: &Outputs) -> Vec<String> {
         let unread = self.unread();
@@ -441,11 +443,12 @@ impl<'a> NodeCx<'a> {
     // Emitting.
 
     /// The tensor that carries an item as a value of this type.
+    #[cfg(feature = "ops")]
     pub fn pack(&mut self, item: &Item, ty: &ItemType) -> Result<Value> {
         let name = format!("{}/packed_{}", self.base_name(), self.emitted.len());
         let model = self.host.model_mut();
         let before = model.slots();
-        let value = pack(model, &name, item, ty)?;
+        let value = crate::pack(model, &name, item, ty)?;
         self.emitted.extend((before..self.host.model().slots()).map(|i| NodeId(i as u32)));
         Ok(value)
     }
@@ -457,8 +460,7 @@ impl<'a> NodeCx<'a> {
     /// Emits an operation and gives all of its outputs.
     pub fn emit_all<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<Vec<Value>> {
         let node = self.emit_node(op, inputs)?;
-        let n = self.host.model().node(node).outputs().len();
-        Ok((0..n).map(|port| Value { node, port }).collect())
+        Ok(self.outputs_of(node))
     }
     fn emit_node<O: Op>(&mut self, op: O, inputs: &[Value]) -> Result<NodeId> {
         self.emit_made(Arc::new(op), inputs)
@@ -506,17 +508,37 @@ impl<'a> NodeCx<'a> {
     pub fn class(&self, op: &str) -> Result<&'static OpInfo> {
         Ok(self.factory(op)?.info)
     }
-    /// Emits an operation by name (`Type`, `opsetN::Type`) and gives all of its outputs.
+    /// Emits an operation by name (`Type`, `opsetN::Type`) and gives all of its outputs. A rule of a library reaches the
+    /// operations of the engine in this way too.
     pub fn emit_class(&mut self, op: &str, attrs: &AttrMap, inputs: &[Value]) -> Result<Vec<Value>> {
-        let made = self.factory(op)?.create(attrs)?;
-        self.emit_ref(made, inputs)
+        let unknown = match self.factory(op) {
+            Ok(class) => return self.emit_ref(class.create(attrs)?, inputs),
+            Err(e) => e,
+        };
+        let node = self.host.emit_elsewhere(op, attrs, inputs)?.ok_or(unknown)?;
+        self.emitted.push(node);
+        Ok(self.outputs_of(node))
+    }
+    /// As `emit_class`, with the attributes in a list, and for the first output alone:
+    /// `n.emit_named("Concat", [("axis", 1.into())], &[a, b])`.
+    pub fn emit_named<'n>(
+        &mut self,
+        op: &str,
+        attrs: impl IntoIterator<Item = (&'n str, AttrValue)>,
+        inputs: &[Value],
+    ) -> Result<Value> {
+        let attrs: AttrMap = attrs.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        let outputs = self.emit_class(op, &attrs, inputs)?;
+        outputs.first().copied().ok_or_else(|| self.fail(format!("`{op}` has no output")))
+    }
+    fn outputs_of(&self, node: NodeId) -> Vec<Value> {
+        (0..self.host.model().node(node).outputs().len()).map(|port| Value { node, port }).collect()
     }
     /// Emits an operation that is made already and gives all of its outputs.
     pub fn emit_ref(&mut self, op: OpRef, inputs: &[Value]) -> Result<Vec<Value>> {
         let name = format!("{}/{}_{}", self.base_name(), op.info().name, self.emitted.len());
         let node = self.add_newest(name, op, inputs)?;
-        let n = self.host.model().node(node).outputs().len();
-        Ok((0..n).map(|port| Value { node, port }).collect())
+        Ok(self.outputs_of(node))
     }
     /// A constant.
     pub fn constant(&mut self, tensor: Tensor) -> Result<Value> {
@@ -549,23 +571,23 @@ impl<'a> NodeCx<'a> {
         match self.ty(like) {
             ElementType::Dynamic => {
                 let c = self.scalar(ElementType::F32, value)?;
-                self.emit(ConvertLike, &[c, like])
+                builtin::convert_like(self, c, like)
             }
             ty => self.scalar(ty, value),
         }
     }
     /// The shape of a value as an i64 vector.
     pub fn shape_of(&mut self, v: Value) -> Result<Value> {
-        self.emit(ShapeOf { output_type: ElementType::I64 }, &[v])
+        builtin::shape_of(self, v)
     }
     /// The value in another element type; itself when it has that already.
     pub fn convert(&mut self, v: Value, ty: ElementType) -> Result<Value> {
-        if self.ty(v) == ty { Ok(v) } else { self.emit(Convert { destination_type: ty }, &[v]) }
+        if self.ty(v) == ty { Ok(v) } else { builtin::convert(self, v, ty) }
     }
     /// The value in the element type of another.
     pub fn convert_like(&mut self, v: Value, like: Value) -> Result<Value> {
         match (self.ty(v), self.ty(like)) {
-            (_, ElementType::Dynamic) | (ElementType::Dynamic, _) => self.emit(ConvertLike, &[v, like]),
+            (_, ElementType::Dynamic) | (ElementType::Dynamic, _) => builtin::convert_like(self, v, like),
             (a, b) if a == b => Ok(v),
             (_, ty) => self.convert(v, ty),
         }
@@ -573,28 +595,28 @@ impl<'a> NodeCx<'a> {
     /// Reshape to a fixed pattern; 0 copies, -1 is what is left.
     pub fn reshape(&mut self, v: Value, pattern: &[i64]) -> Result<Value> {
         let shape = self.i64s(pattern)?;
-        self.emit(Reshape { special_zero: true }, &[v, shape])
+        builtin::reshape(self, v, shape)
     }
     /// Puts the axes into this order.
     pub fn transpose(&mut self, v: Value, order: &[i64]) -> Result<Value> {
         let order = self.i64s(order)?;
-        self.emit(Transpose, &[v, order])
+        builtin::transpose(self, v, order)
     }
     /// Puts in axes of size 1.
     pub fn unsqueeze(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
         let axes = self.i64s(axes)?;
-        self.emit(Unsqueeze, &[v, axes])
+        builtin::unsqueeze(self, v, axes)
     }
     /// Takes out axes of size 1.
     pub fn squeeze(&mut self, v: Value, axes: &[i64]) -> Result<Value> {
         let axes = self.i64s(axes)?;
-        self.emit(Squeeze { allow_axis_skip: false }, &[v, axes])
+        builtin::squeeze(self, v, axes)
     }
     /// Joins values on an axis.
     pub fn concat(&mut self, values: &[Value], axis: i64) -> Result<Value> {
         match values {
             [one] => Ok(*one),
-            _ => self.emit(Concat { axis }, values),
+            _ => builtin::concat(self, values, axis),
         }
     }
 }

@@ -32,8 +32,7 @@ impl<'a> Content<'a> {
         match self {
             Content::Bytes(bytes) => Ok(bytes.as_slice()[..bytes.len().min(n)].to_vec()),
             Content::File(path) => {
-                let failed =
-                    |what: &str, e: &std::io::Error| Error::io(format!("cannot {what} `{}`", path.display()), e);
+                let failed = |what: &str, e: &std::io::Error| Error::io(format!("cannot {what}"), e);
                 let mut head = vec![];
                 let file = files::open(path).map_err(|e| failed("open", &e))?;
                 file.take(n as u64).read_to_end(&mut head).map_err(|e| failed("read", &e))?;

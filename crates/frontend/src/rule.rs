@@ -199,6 +199,19 @@ impl RuleSet {
     pub fn new(built_in: impl IntoIterator<Item = StaticRule>) -> RuleSet {
         RuleSet { built_in: built_in.into_iter().collect(), ..RuleSet::default() }
     }
+    /// Domain, type and versions of the operations that the format itself translates, sorted.
+    pub fn operations(&self) -> Vec<(&'static str, &'static str, Vec<i64>)> {
+        let mut all: Vec<_> = self.built_in.iter().map(|r| (r.domain, r.op_type, r.since)).collect();
+        all.sort_unstable();
+        let mut list: Vec<(&'static str, &'static str, Vec<i64>)> = Vec::new();
+        for (domain, op_type, since) in all {
+            match list.last_mut() {
+                Some(last) if last.0 == domain && last.1 == op_type => last.2.push(since),
+                _ => list.push((domain, op_type, vec![since])),
+            }
+        }
+        list
+    }
     /// Adds a user's rule in front of everything.
     pub fn add(&mut self, rule: Rule) {
         self.user.insert(0, rule);

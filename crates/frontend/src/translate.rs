@@ -107,7 +107,8 @@ fn check_handled(graph: &SourceGraph, framework: &str, cx: &Context<'_>) -> Resu
     found.iter().for_each(|n| missing.add(&n.domain, &n.op_type, n.version, n.label()));
     telemetry::missing(cx.request, framework, &missing);
     missing.tell(&cx.request.log);
-    missing.check(framework, cx.rules, cx.request.registry).map_err(|e| cx.dialect.unhandled(&found, e))
+    let checked = missing.check(framework, cx.rules, cx.request.registry, cx.request.model.path());
+    checked.map_err(|e| cx.dialect.unhandled(&found, e).with_code(24))
 }
 
 fn unhandled<'g>(nodes: &'g [SourceNode], cx: &Context<'_>, depth: usize, found: &mut Vec<&'g SourceNode>) {

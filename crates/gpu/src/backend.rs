@@ -31,6 +31,8 @@ pub(crate) struct Gpu {
     pub(crate) dry: bool,
     /// Where built programs are kept.
     pub(crate) folder: Option<PathBuf>,
+    /// Whether the launches of a plan are recorded as one command.
+    pub(crate) records: bool,
 }
 
 /// What builders share while a plan is made.
@@ -75,7 +77,10 @@ impl BuildCx {
         }
         let program = self.machine.programs.program(source, options, self.folder.as_deref())?;
         let code = KernelCode::of(program, name);
-        code.create().map_err(|e| e.at(format!("kernel `{name}`")))?;
+        code.create().map_err(|e| {
+            let why = format!("the source has no kernel `{name}`, which `entry` of <Kernel> names ({e})");
+            carafe_graph::Error::invalid(why)
+        })?;
         Ok(Arc::new(code))
     }
 
@@ -119,6 +124,7 @@ impl BuildCx {
 pub(crate) struct GpuExec {
     pub(crate) stream: Arc<Stream>,
     pub(crate) weights: Arc<Weights>,
+    pub(crate) records: bool,
 }
 
 impl Fusing for Gpu {
@@ -147,6 +153,7 @@ impl Fusing for Gpu {
 impl Backend for Gpu {
     const MAX_OPERANDS: usize = 32;
     const MEMORY: MemoryKind = MemoryKind::Arena { alignment: ALIGNMENT };
+    const PLANS_BY_VALUE: bool = true;
 
     type BuildCx = BuildCx;
     type Memory = GpuMemory;
@@ -176,7 +183,7 @@ impl Backend for Gpu {
         movement::parts_step(&self.build_cx(), parts)
     }
     fn enter(&self, stream: &Arc<Stream>, _scratch: usize, _cancel: Option<Arc<AtomicBool>>) -> Result<GpuExec> {
-        Ok(GpuExec { stream: stream.clone(), weights: self.weights.clone() })
+        Ok(GpuExec { stream: stream.clone(), weights: self.weights.clone(), records: self.records })
     }
     fn on_host<R>(&self, _stream: &Arc<Stream>, work: impl FnOnce() -> R) -> R {
         work()

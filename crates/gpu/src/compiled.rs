@@ -3,11 +3,12 @@
 use crate::Kind;
 use crate::backend::Gpu;
 use crate::custom::CustomKernels;
-use crate::machine::Machine;
-use crate::properties::{self, PRECISION, Settings, metric, precision, table};
+use crate::machine::Found;
+use crate::properties::{self, PRECISION, RECORDS, Settings, metric, precision, table};
+use crate::remote::ClContext;
 use crate::streams::{Stream, streams};
 use crate::weights::Weights;
-use carafe_device::{CompiledModel, InferRequest, Mutability, Port, Properties};
+use carafe_device::{CompiledModel, InferRequest, Mutability, Port, Properties, RemoteContext};
 use carafe_graph::{Error, FrameworkNode, Model, Notes, Result, run_passes};
 use carafe_plan::{Planner, Prepared, Request, SHAPED, Streams, annotate};
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ const FOR_KERNELS: &[&dyn carafe_graph::Pass] =
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) kind: Kind,
+    found: Arc<Found>,
     pub(crate) planner: Arc<Planner<Gpu>>,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
@@ -49,30 +51,34 @@ impl Compiled {
         custom: &CustomKernels,
     ) -> Result<Compiled> {
         let settings = Settings::of(kind, properties)?;
-        let machine = properties::device(properties)?.open()?;
+        let found = properties::device(properties)?;
+        found.open()?;
         refuse_unknown(kind, &model)?;
         let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
         custom.apply(&mut model)?;
         prepare(&mut model)?;
-        Compiled::of(kind, machine, model, inputs, outputs, settings, properties)
+        Compiled::of(kind, found, model, inputs, outputs, settings, properties)
     }
 
     /// Of a model that went through the passes.
     pub(crate) fn of(
         kind: Kind,
-        machine: Arc<Machine>,
+        found: Arc<Found>,
         model: Model,
         inputs: Vec<Port>,
         outputs: Vec<Port>,
         settings: Settings,
         properties: &Properties,
     ) -> Result<Compiled> {
+        let machine = found.open()?;
         let streams = streams(&machine, settings.streams, settings.profiled)?;
         let weights = Arc::new(Weights::of(&model, &machine));
-        let backend = Gpu { machine, weights, half: settings.half, dry: false, folder: settings.folder.clone() };
+        let records = settings.records && !settings.profiled && machine.context.has_command_buffers();
+        let folder = settings.folder.clone();
+        let backend = Gpu { machine, weights, half: settings.half, dry: false, folder, records };
         let planner = Arc::new(Planner::new(model, backend));
         planner.prepare()?;
-        Ok(Compiled { kind, planner, inputs, outputs, settings, streams, properties: properties.clone() })
+        Ok(Compiled { kind, found, planner, inputs, outputs, settings, streams, properties: properties.clone() })
     }
 
     /// Bytes that inferences take, a word and a number each.
@@ -135,6 +141,8 @@ impl CompiledModel for Compiled {
             "EXECUTION_DEVICES" => Ok(self.kind.name().into()),
             "LOADED_FROM_CACHE" => Ok("false".into()),
             "GPU_MEMORY_STATISTICS" => Ok(self.memory()),
+            // What came of it.
+            RECORDS => Ok(self.planner.backend.records.to_string()),
             "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => Ok(self.settings.streams.to_string()),
             // What was asked for, or else what came of it.
             PRECISION if self.kind == Kind::Vpu || self.properties.get(name).is_none() => {
@@ -143,9 +151,12 @@ impl CompiledModel for Compiled {
             "NUM_STREAMS" if self.properties.get(name).is_none() => Ok(self.settings.streams.to_string()),
             _ => match table(self.kind).iter().find(|p| p.name == name && p.mutability == Mutability::ReadWrite) {
                 Some(p) => Ok(self.properties.get(name).unwrap_or(p.default).to_string()),
-                None => metric(self.kind, name, properties::device(&self.properties)?),
+                None => metric(self.kind, name, &self.found),
             },
         }
+    }
+    fn context(&self) -> Result<Arc<dyn RemoteContext>> {
+        Ok(Arc::new(ClContext::of(self.kind, self.found.clone())?))
     }
     fn create_request(self: Arc<Self>) -> Box<dyn InferRequest> {
         Box::new(Request::new(self))

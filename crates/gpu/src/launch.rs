@@ -6,7 +6,7 @@ use crate::error::told;
 use crate::memory::Io;
 use crate::programs::KernelCode;
 use carafe_graph::Result;
-use carafe_opencl::{Buffer, Kernel};
+use carafe_opencl::{Buffer, Kernel, Recorded};
 use carafe_plan::{Built, Form, Parts, Step, Work};
 use std::sync::Arc;
 
@@ -93,6 +93,13 @@ pub(crate) struct Bound {
     pub(crate) kernel: Kernel,
     pub(crate) global: [usize; 3],
     pub(crate) local: Option<[usize; 3]>,
+}
+
+impl Bound {
+    /// As a command that can be recorded.
+    pub(crate) fn recorded(&self) -> Recorded<'_> {
+        Recorded { kernel: &self.kernel, global: self.global, local: self.local }
+    }
 }
 
 /// The step that most builders give.

@@ -6,6 +6,7 @@
 
 mod backend;
 mod blob;
+mod bound;
 mod compiled;
 mod custom;
 mod error;
@@ -15,12 +16,16 @@ mod memory;
 mod programs;
 mod properties;
 mod query;
+mod remote;
 mod steps;
 mod streams;
 mod tuning;
 mod weights;
 
-use carafe_device::{ClKernel, CompiledModel, Device, Properties, PropertyInfo, Query};
+pub use carafe_opencl as opencl;
+pub use remote::ClContext;
+
+use carafe_device::{ClKernel, CompiledModel, Device, Properties, PropertyInfo, Query, RemoteContext, Shared};
 use carafe_graph::{Model, OpFactory, Registry, Result};
 use carafe_tensor::SharedBytes;
 use compiled::Compiled;
@@ -77,7 +82,7 @@ impl Device for GpuDevice {
         properties::table(self.kind)
     }
     fn metric(&self, name: &str) -> Result<String> {
-        properties::metric(self.kind, name, machine::by_id("0")?)
+        properties::metric(self.kind, name, &*machine::by_id("0")?)
     }
     fn read_cl_kernel(&self, kernel: &ClKernel) -> Option<Result<Vec<OpFactory>>> {
         let read = CustomKernels::of(self.kind, &Properties::new(), std::slice::from_ref(kernel));
@@ -99,6 +104,12 @@ impl Device for GpuDevice {
     }
     fn compile(&self, model: &Model, properties: &Properties) -> Result<Arc<dyn CompiledModel>> {
         Ok(Arc::new(Compiled::new(self.kind, model.clone(), properties, &self.custom(properties)?)?))
+    }
+    fn context(&self, properties: &Properties) -> Result<Arc<dyn RemoteContext>> {
+        Ok(Arc::new(ClContext::of(self.kind, properties::device(properties)?)?))
+    }
+    fn share_context(&self, context: Shared, _properties: &Properties) -> Result<Arc<dyn RemoteContext>> {
+        Ok(Arc::new(ClContext::shared(self.kind, context)?))
     }
     fn import(
         &self,

@@ -6,7 +6,7 @@ use crate::programs::Programs;
 use crate::tuning::Choices;
 use carafe_graph::{Error, Result};
 use carafe_opencl::{Buffer, Context, Device, DeviceInfo, DeviceKind, Queue};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, Weak};
 
 /// Regions of planned memory begin at multiples of this; devices that want more are not taken.
 pub(crate) const ALIGNMENT: usize = 512;
@@ -15,6 +15,8 @@ pub(crate) const ALIGNMENT: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Found {
     device: Device,
+    /// The word by which DEVICE_ID means it.
+    pub(crate) id: String,
     open: OnceLock<std::result::Result<Arc<Machine>, String>>,
 }
 
@@ -34,8 +36,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    fn open(device: &Device) -> carafe_opencl::Result<Machine> {
-        let context = Context::new(device)?;
+    fn of(context: Arc<Context>) -> carafe_opencl::Result<Machine> {
         let uploads = Queue::new(&context, false)?;
         let nothing = Buffer::new(&context, 1)?;
         Ok(Machine {
@@ -76,15 +77,15 @@ impl Found {
     }
     /// The device, opened if it is not yet.
     pub(crate) fn open(&self) -> Result<Arc<Machine>> {
-        let open = || Machine::open(&self.device).map(Arc::new).map_err(|e| e.to_string());
+        let open = || Context::new(&self.device).and_then(Machine::of).map(Arc::new).map_err(|e| e.to_string());
         let opened = self.open.get_or_init(open);
         opened.clone().map_err(|why| Error::invalid(format!("device `{}` cannot be opened: {why}", self.info().name)))
     }
 }
 
 /// All devices, graphics processors first and the host's own processors last; or why there are none.
-pub(crate) fn all() -> Result<&'static [Found]> {
-    static ALL: LazyLock<std::result::Result<Vec<Found>, String>> = LazyLock::new(|| {
+pub(crate) fn all() -> Result<&'static [Arc<Found>]> {
+    static ALL: LazyLock<std::result::Result<Vec<Arc<Found>>, String>> = LazyLock::new(|| {
         let mut found = carafe_opencl::devices().map_err(|e| e.to_string())?;
         found.retain(|d| ALIGNMENT.is_multiple_of(d.info.alignment));
         carafe_graph::sort_by_key(&mut found, |d| match d.info.kind {
@@ -95,14 +96,41 @@ pub(crate) fn all() -> Result<&'static [Found]> {
         if found.is_empty() {
             return Err(format!("no OpenCL device found: none has sub-buffers at multiples of {ALIGNMENT} bytes"));
         }
-        Ok(found.into_iter().map(|device| Found { device, open: OnceLock::new() }).collect())
+        let numbered = found.into_iter().enumerate();
+        let found = |(i, device): (usize, Device)| Found { device, id: i.to_string(), open: OnceLock::new() };
+        Ok(numbered.map(found).map(Arc::new).collect())
     });
     ALL.as_deref().map_err(|why| Error::not_found(why.clone()))
 }
 
-/// A device by its number.
-pub(crate) fn by_id(id: &str) -> Result<&'static Found> {
+/// Contexts that users made, by number; one that is gone leaves a gap.
+static SHARED: Mutex<Vec<Weak<Found>>> = Mutex::new(vec![]);
+
+fn shared() -> MutexGuard<'static, Vec<Weak<Found>>> {
+    SHARED.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The device of a context that a user made, under an id of its own for as long as somebody holds it.
+pub(crate) fn share(context: Arc<Context>) -> Result<Arc<Found>> {
+    let (device, alignment) = (context.device.clone(), context.device.info.alignment);
+    if !ALIGNMENT.is_multiple_of(alignment) {
+        let why = format!("{} has sub-buffers at multiples of {alignment} bytes only", device.info.name);
+        return Err(Error::unsupported(format!("{why}; this device needs them at multiples of {ALIGNMENT}")));
+    }
+    let machine = Arc::new(Machine::of(context).map_err(told)?);
+    let mut shared = shared();
+    let found = Arc::new(Found { device, id: format!("shared{}", shared.len()), open: OnceLock::from(Ok(machine)) });
+    shared.push(Arc::downgrade(&found));
+    Ok(found)
+}
+
+/// A device by its number, or a context of a user by the id that it got.
+pub(crate) fn by_id(id: &str) -> Result<Arc<Found>> {
+    if let Some(number) = id.trim().strip_prefix("shared").and_then(|n| n.parse::<usize>().ok()) {
+        let gone = || Error::not_found(format!("the shared OpenCL context {id} is gone; hold it while models use it"));
+        return shared().get(number).and_then(Weak::upgrade).ok_or_else(gone);
+    }
     let all = all()?;
-    let found = id.trim().parse::<usize>().ok().and_then(|i| all.get(i));
+    let found = id.trim().parse::<usize>().ok().and_then(|i| all.get(i)).cloned();
     found.ok_or_else(|| Error::not_found(format!("there is no OpenCL device {id}; there are 0 to {}", all.len() - 1)))
 }

@@ -3,21 +3,25 @@
 //! the kernels with their arguments. After that a run enqueues, uploads inputs where they are first read, and downloads outputs.
 
 use crate::backend::{Gpu, GpuExec};
+use crate::bound::{BoundPlan, Places, Recorded, given};
 use crate::error::told;
 use crate::launch::Bound;
 use crate::machine::ALIGNMENT;
+use crate::remote::DeviceMemory;
 use crate::streams::Stream;
 use crate::weights::Weights;
 use carafe_graph::{Error, Result};
 use carafe_opencl::{Buffer, Event, Read};
 use carafe_plan::{Host, Memory, Plan, PlanStep, PlanValue, Slot, StepRun};
-use carafe_tensor::Tensor;
-use std::collections::HashMap;
+use carafe_tensor::{ElementType, RemoteMemory, Tensor};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Plans of one request whose kernels are kept; models of other shapes come and go.
 const MOST_BOUND: usize = 8;
+
+/// So many left tensors are kept before those that nobody has are freed.
+const MOST_LEFT: usize = 64;
 
 /// Memory of a request.
 #[derive(Debug, Default)]
@@ -27,6 +31,8 @@ pub(crate) struct GpuMemory {
     plans: Vec<BoundPlan>,
     /// Of the run that goes on.
     run: Option<Run>,
+    /// Memory of tensors that plans leave on the device, used again when nobody has the tensor any more.
+    left: Vec<Arc<DeviceMemory>>,
 }
 
 // A run: where it is, and what it has done.
@@ -35,31 +41,11 @@ struct Run {
     stream: Arc<Stream>,
     /// The step that comes next, or one before it.
     at: usize,
-    /// Whether anything was enqueued that nobody waited for.
-    busy: bool,
+    /// Whether it has not come to its end.
+    is_open: bool,
+    /// Whether all launches were enqueued at once.
+    is_whole: bool,
     events: Vec<(usize, Event)>,
-}
-
-#[derive(Debug)]
-struct BoundPlan {
-    id: u64,
-    steps: Vec<Option<Vec<Bound>>>,
-    places: Places,
-    /// What kernels of the plan tell that they had to refuse, if they may.
-    faults: Option<Arc<Buffer>>,
-}
-
-// Buffers of the values of one plan.
-#[derive(Debug, Default)]
-struct Places {
-    arena: Option<Arc<Buffer>>,
-    regions: HashMap<(usize, usize), Arc<Buffer>>,
-    inputs: HashMap<usize, Arc<Buffer>>,
-    held: HashMap<usize, Arc<Buffer>>,
-    outputs: HashMap<usize, Arc<Buffer>>,
-    constants: HashMap<usize, Arc<Buffer>>,
-    /// Inputs and evaluated values that are there in this run.
-    uploaded: Vec<Slot>,
 }
 
 /// The step, by its number and 1, and what `refuse` of `common.cl` says of it.
@@ -74,86 +60,6 @@ fn refused(step: &PlanStep<Gpu>, index: i32, n: i32) -> Error {
 
 fn misplaced(slot: Slot) -> Error {
     Error::invalid(format!("{slot:?} is not planned"))
-}
-
-impl Places {
-    fn region(&mut self, start: usize, len: usize) -> Result<Arc<Buffer>> {
-        if let Some(buffer) = self.regions.get(&(start, len)) {
-            return Ok(buffer.clone());
-        }
-        let arena = self.arena.as_ref().ok_or_else(|| Error::invalid("the plan has no memory"))?;
-        let part = arena.part(start, len).map_err(told)?;
-        self.regions.insert((start, len), part.clone());
-        Ok(part)
-    }
-
-    // The buffer of a value.
-    fn of(&mut self, plan: &Plan<Gpu>, value: &PlanValue, weights: &Weights) -> Result<Arc<Buffer>> {
-        let missing = || Error::invalid("a value was not uploaded");
-        let whole = match value.slot {
-            Slot::Planned(r) => return self.region(r.start, r.len),
-            Slot::Input(i) => self.inputs.get(&i).cloned().ok_or_else(missing)?,
-            Slot::Held(i) => self.held.get(&i).cloned().ok_or_else(missing)?,
-            Slot::Output(i) => match self.outputs.get(&i) {
-                Some(buffer) => buffer.clone(),
-                None => self.output(plan, i, weights)?,
-            },
-            Slot::Constant(i) => match self.constants.get(&i) {
-                Some(buffer) => buffer.clone(),
-                None => {
-                    let buffer = weights.plain(&plan.constants[i])?;
-                    self.constants.insert(i, buffer.clone());
-                    buffer
-                }
-            },
-        };
-        match &value.range {
-            Some(range) => whole.part(range.start, range.len()).map_err(told),
-            None => Ok(whole),
-        }
-    }
-
-    fn output(&mut self, plan: &Plan<Gpu>, i: usize, weights: &Weights) -> Result<Arc<Buffer>> {
-        let value = &plan.values[plan.outputs[i]];
-        let count = value.shape.as_ref().map_or(0, |s| s.iter().product());
-        let bytes = value.ty.byte_len(count).unwrap_or(0);
-        let buffer = Buffer::new(weights.context(), bytes).map_err(told)?;
-        self.outputs.insert(i, buffer.clone());
-        Ok(buffer)
-    }
-
-    // Brings an input or an evaluated value to the device, once in a run.
-    fn upload(&mut self, slot: Slot, host: &Host<'_>, stream: &Stream, weights: &Weights) -> Result<bool> {
-        let (kept, i, tensor) = match slot {
-            Slot::Input(i) => (&mut self.inputs, i, host.inputs.get(i)),
-            Slot::Held(i) => (&mut self.held, i, host.held[i].as_ref()),
-            _ => return Ok(false),
-        };
-        if self.uploaded.contains(&slot) {
-            return Ok(false);
-        }
-        let tensor = tensor.ok_or_else(|| Error::invalid("a value was dropped before its last use"))?;
-        let len = tensor.byte_len();
-        let buffer = match kept.get(&i) {
-            Some(buffer) if buffer.len() == len.max(1) => buffer.clone(),
-            _ => {
-                let buffer = Buffer::new(weights.context(), len).map_err(told)?;
-                kept.insert(i, buffer.clone());
-                buffer
-            }
-        };
-        stream.queue.write_later(&buffer, 0, Bytes(tensor.clone())).map_err(told)?;
-        self.uploaded.push(slot);
-        Ok(true)
-    }
-}
-
-struct Bytes(Tensor);
-
-impl AsRef<[u8]> for Bytes {
-    fn as_ref(&self) -> &[u8] {
-        self.0.bytes()
-    }
 }
 
 /// Memory of a step while it runs.
@@ -221,18 +127,86 @@ impl Io<'_> {
 }
 
 impl GpuMemory {
+    // A tensor of its own with bytes of a buffer, on the device.
+    fn leave_copy(&mut self, from: &Arc<Buffer>, start: usize, ty: ElementType, shape: &[usize]) -> Result<Tensor> {
+        let stream = self.run.as_ref().ok_or_else(|| Error::invalid("no plan runs"))?.stream.clone();
+        let len = carafe_tensor::elements(shape).and_then(|n| ty.byte_len(n));
+        let len = len.ok_or_else(|| Error::invalid(format!("{ty}{shape:?} has no size in bytes")))?;
+        // The stream may be another than last time; what lies in this one's order may be written over.
+        let free =
+            |m: &Arc<DeviceMemory>| Arc::strong_count(m) == 1 && m.buffer.len() == len.max(1) && m.is_of(&stream);
+        let memory = match self.left.iter().find(|m| free(m)) {
+            Some(memory) => memory.clone(),
+            None => {
+                if self.left.len() >= MOST_LEFT {
+                    self.left.retain(|m| Arc::strong_count(m) > 1);
+                }
+                let buffer = Buffer::new(stream.queue.context(), len).map_err(told)?;
+                let made = Arc::new(DeviceMemory::left(buffer, &stream));
+                self.left.push(made.clone());
+                made
+            }
+        };
+        if len > 0 {
+            stream.queue.copy(from, start, &memory.buffer, 0, len).map_err(told)?;
+            stream.set_busy();
+        }
+        Ok(Tensor::remote(ty, shape, memory)?)
+    }
+
+    // Where a value lies now, in planned memory or in an output.
+    fn place(&self, value: &PlanValue) -> Result<(Arc<Buffer>, usize)> {
+        let bound = self.plans.last().ok_or_else(|| Error::invalid("no plan runs"))?;
+        let (buffer, start) = match value.slot {
+            Slot::Planned(r) => (self.arena.as_ref(), r.start),
+            Slot::Output(i) => (bound.places.outputs.get(&i), value.range.as_ref().map_or(0, |r| r.start)),
+            slot => return Err(misplaced(slot)),
+        };
+        Ok((buffer.ok_or_else(|| misplaced(value.slot))?.clone(), start))
+    }
+
     fn running(&mut self) -> Result<(&mut Run, &mut BoundPlan)> {
         let none = || Error::invalid("no plan runs");
         Ok((self.run.as_mut().ok_or_else(none)?, self.plans.last_mut().ok_or_else(none)?))
     }
 }
 
+// Brings these bytes to the host, and what kernels had to refuse.
+fn check_faults(plan: &Plan<Gpu>, run: &Run, bound: &BoundPlan, reads: Vec<Read<'_>>) -> Result<()> {
+    let mut told_of = [0u8; FAULT_BYTES];
+    let mut reads: Vec<Read<'_>> = reads;
+    if let Some(from) = &bound.faults {
+        reads.push(Read { from, start: 0, to: &mut told_of });
+    }
+    if !reads.is_empty() {
+        run.stream.settle(&mut reads)?;
+    }
+    let numbers: [i32; 3] = bytemuck::cast(told_of);
+    match (usize::try_from(numbers[0]).ok().and_then(|n| plan.steps.get(n.checked_sub(1)?)), &bound.faults) {
+        (Some(step), Some(faults)) => {
+            run.stream.queue.fill(faults, 0, FAULT_BYTES, 0).map_err(told)?;
+            run.stream.queue.finish().map_err(told)?;
+            Err(refused(step, numbers[1], numbers[2]).at(step.location.as_str()))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Memory<Gpu> for GpuMemory {
-    fn fit(&mut self, plan: &Plan<Gpu>, stream: &Arc<Stream>) -> Result<()> {
-        // What a run left behind that failed or was cancelled still works in this memory.
-        if let Some(run) = self.run.take().filter(|r| r.busy) {
+    const LEAVES: bool = true;
+
+    fn writes_to(memory: &dyn RemoteMemory, stream: &Arc<Stream>) -> bool {
+        !memory.is_settled() && DeviceMemory::known(memory, stream.queue.context()).is_some()
+    }
+
+    fn fit(&mut self, plan: &Plan<Gpu>, stream: &Arc<Stream>, inputs: &[Tensor], outputs: &[Tensor]) -> Result<()> {
+        // What a run left behind that failed or was cancelled still works in this memory; so does a body in another queue.
+        if let Some(run) = self.run.take()
+            && (run.is_open || !Arc::ptr_eq(&run.stream, stream))
+        {
             run.stream.queue.finish().map_err(told)?;
         }
+        let given = given(plan, stream.queue.context(), inputs, outputs);
         let bytes = plan.planned_bytes();
         if self.arena.as_ref().is_none_or(|a| a.len() < bytes) {
             self.arena = None;
@@ -240,7 +214,11 @@ impl Memory<Gpu> for GpuMemory {
             let located = |e| told(e).at("intermediate results");
             self.arena = Some(Buffer::new(stream.queue.context(), bytes).map_err(located)?);
         }
-        match self.plans.iter().position(|p| p.id == plan.id) {
+        let same = |p: &BoundPlan| {
+            let mut both = p.given.iter().zip(&given);
+            p.id == plan.id && p.given.len() == given.len() && both.all(|(a, b)| a.0 == b.0 && a.1.raw() == b.1.raw())
+        };
+        match self.plans.iter().position(same) {
             Some(at) => {
                 let found = self.plans.remove(at);
                 self.plans.push(found);
@@ -249,49 +227,93 @@ impl Memory<Gpu> for GpuMemory {
                 if self.plans.len() >= MOST_BOUND {
                     self.plans.remove(0);
                 }
-                let places = Places { arena: self.arena.clone(), ..Places::default() };
+                let mut places = Places { arena: self.arena.clone(), ..Places::default() };
+                for (slot, buffer) in &given {
+                    match slot {
+                        Slot::Input(i) => places.inputs.insert(*i, buffer.clone()),
+                        Slot::Output(i) => places.outputs.insert(*i, buffer.clone()),
+                        _ => None,
+                    };
+                }
                 let steps = std::iter::repeat_with(|| None).take(plan.steps.len()).collect();
-                self.plans.push(BoundPlan { id: plan.id, steps, places, faults: None });
+                self.plans.push(BoundPlan {
+                    id: plan.id,
+                    recorded: Recorded::NotYet,
+                    given,
+                    steps,
+                    places,
+                    faults: None,
+                });
             }
         }
         if let Some(bound) = self.plans.last_mut() {
+            if let Recorded::Whole(_, _, busy) = &mut bound.recorded {
+                *busy &= stream.is_busy();
+            }
             bound.places.uploaded.clear();
+            bound.places.uploaded.extend(bound.given.iter().map(|(slot, _)| *slot));
         }
-        self.run = Some(Run { stream: stream.clone(), at: 0, busy: false, events: vec![] });
+        self.run = Some(Run { stream: stream.clone(), at: 0, is_open: true, is_whole: false, events: vec![] });
         Ok(())
     }
 
     fn run(&mut self, run: &StepRun<'_, Gpu>, host: &mut Host<'_>) -> Result<()> {
         let (plan, step) = (run.plan, run.step);
-        let GpuExec { stream, weights } = run.exec;
+        let GpuExec { stream, weights, records } = run.exec;
         let (now, bound) = self.running()?;
+        if now.is_whole {
+            return Ok(());
+        }
+        if std::ptr::eq(step, &plan.steps[0]) && *records && bound.record(plan, stream)? {
+            for &v in plan.steps.iter().flat_map(|s| &s.reads) {
+                bound.places.upload(plan.values[v].slot, host, stream, weights)?;
+            }
+            stream.set_busy();
+            now.is_whole = bound.enqueue_whole(stream)?;
+            if now.is_whole {
+                return Ok(());
+            }
+        }
         // Steps come in order; those between are evaluated.
         while plan.steps.get(now.at).is_some_and(|s| !std::ptr::eq(s, step)) {
             now.at += 1;
         }
         let (places, faults) = (&mut bound.places, &mut bound.faults);
         for &v in &step.reads {
-            now.busy |= places.upload(plan.values[v].slot, host, stream, weights)?;
+            places.upload(plan.values[v].slot, host, stream, weights)?;
         }
-        now.busy = true;
+        stream.set_busy();
         let kernels = bound.steps.get_mut(now.at).ok_or_else(|| Error::invalid("the step is not of the plan"))?;
         let (at, events) = (now.at, &mut now.events);
         run.call(&mut Io { stream, plan, step, at, places, weights, bound: kernels, faults, events })
     }
 
     fn read(&self, value: &PlanValue, _outputs: &[Tensor]) -> Result<Tensor> {
-        let none = || Error::invalid("no plan runs");
-        let (run, bound) = (self.run.as_ref().ok_or_else(none)?, self.plans.last().ok_or_else(none)?);
+        let run = self.run.as_ref().ok_or_else(|| Error::invalid("no plan runs"))?;
         let shape = value.shape.as_deref().unwrap_or_default();
         let mut tensor = Tensor::zeros(value.ty, shape)?;
-        let (buffer, start) = match value.slot {
-            Slot::Planned(r) => (self.arena.as_ref(), r.start),
-            Slot::Output(i) => (bound.places.outputs.get(&i), value.range.as_ref().map_or(0, |r| r.start)),
-            slot => return Err(misplaced(slot)),
-        };
-        let from = buffer.ok_or_else(|| misplaced(value.slot))?;
-        run.stream.queue.read(&mut [Read { from, start, to: tensor.bytes_mut() }]).map_err(told)?;
+        let (from, start) = self.place(value)?;
+        run.stream.settle(&mut [Read { from: &from, start, to: tensor.bytes_mut() }])?;
         Ok(tensor)
+    }
+
+    fn share(&mut self, value: &PlanValue) -> Result<Option<Tensor>> {
+        let (from, start) = self.place(value)?;
+        self.leave_copy(&from, start, value.ty, value.shape.as_deref().unwrap_or_default()).map(Some)
+    }
+
+    fn leave(&mut self, plan: &Plan<Gpu>, host: &mut Host<'_>) -> Result<()> {
+        for i in 0..host.outputs.len() {
+            let Some(value) = plan.outputs.get(i).map(|&v| &plan.values[v]) else { continue };
+            let (Slot::Output(at), Some(shape)) = (value.slot, &value.shape) else { continue };
+            if at == i {
+                let (from, _) = self.place(value)?;
+                host.outputs[i] = self.leave_copy(&from, 0, value.ty, shape)?;
+            }
+        }
+        let (run, bound) = self.running()?;
+        run.is_open = false;
+        check_faults(plan, run, bound, vec![])
     }
 
     fn finish(&mut self, plan: &Plan<Gpu>, host: &mut Host<'_>) -> Result<()> {
@@ -301,27 +323,25 @@ impl Memory<Gpu> for GpuMemory {
             if plan.outputs.get(i).is_some_and(|&v| plan.values[v].slot == Slot::Output(i))
                 && let Some(from) = bound.places.outputs.get(&i)
             {
+                if let Some(memory) = DeviceMemory::of(tensor, run.stream.queue.context()) {
+                    if memory.buffer.raw() != from.raw() && tensor.byte_len() > 0 {
+                        run.stream.queue.copy(from, 0, &memory.buffer, 0, tensor.byte_len()).map_err(told)?;
+                    }
+                    continue;
+                }
                 let to = tensor.unique_bytes_mut().ok_or_else(|| Error::invalid("an output is shared"))?;
                 reads.push(Read { from, start: 0, to });
             }
         }
-        let mut told_of = [0u8; FAULT_BYTES];
-        if let Some(from) = &bound.faults {
-            reads.push(Read { from, start: 0, to: &mut told_of });
+        if reads.is_empty() && bound.faults.is_none() {
+            run.stream.settle(&mut [])?;
         }
-        if run.busy {
-            run.stream.queue.read(&mut reads).map_err(told)?;
-            run.busy = false;
+        run.is_open = false;
+        if let Recorded::Whole(_, _, busy) = &mut bound.recorded {
+            // What follows waits.
+            *busy = false;
         }
-        let numbers: [i32; 3] = bytemuck::cast(told_of);
-        match (usize::try_from(numbers[0]).ok().and_then(|n| plan.steps.get(n.checked_sub(1)?)), &bound.faults) {
-            (Some(step), Some(faults)) => {
-                run.stream.queue.fill(faults, 0, FAULT_BYTES, 0).map_err(told)?;
-                run.stream.queue.finish().map_err(told)?;
-                Err(refused(step, numbers[1], numbers[2]).at(step.location.as_str()))
-            }
-            _ => Ok(()),
-        }
+        check_faults(plan, run, bound, reads)
     }
 
     fn times(&mut self, times: &mut [Duration]) -> Result<()> {

@@ -7,7 +7,7 @@ use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
 use carafe_graph::{Error, Result};
 use carafe_opencl::DeviceKind;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 const COUNT: PropertyKind = PropertyKind::Int { min: 0, max: 1024 };
 const HINTS: PropertyKind = PropertyKind::Enum(&["LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"]);
@@ -15,7 +15,8 @@ const PRECISIONS: PropertyKind = PropertyKind::Enum(&["f32", "FP32", "f16", "FP1
 
 pub(crate) const PRECISION: &str = "INFERENCE_PRECISION_HINT";
 pub(crate) const MODE: &str = "EXECUTION_MODE_HINT";
-const ID: &str = "DEVICE_ID";
+pub(crate) const ID: &str = "DEVICE_ID";
+pub(crate) const RECORDS: &str = "COMMAND_BUFFERS";
 const KERNELS: &str = "KERNEL_CACHE_DIR";
 
 /// Streams that THROUGHPUT means: enough for uploads to go on while kernels run.
@@ -63,9 +64,17 @@ static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
             KERNELS,
             PropertyKind::Text,
             "",
-            "Folder for built kernels, so that they are built once; empty for none.",
+            "Folder for built kernels and measured choices; with CACHE_DIR its `kernels` when left out, empty for none.",
+        ),
+        writable(
+            RECORDS,
+            PropertyKind::Bool,
+            "true",
+            "Record the launches of a plan and enqueue them as one command, where the driver has cl_khr_command_buffer and nothing is timed. \
+             A compiled model says whether it does.",
         ),
         writable(CONFIG_FILE, PropertyKind::Text, "", "Files with custom kernels, `;` between them."),
+        readable("CACHING_PROPERTIES", "What decides over an exported model."),
         readable("AVAILABLE_DEVICES", "Ids of the instances."),
         readable("FULL_DEVICE_NAME", "Name for people."),
         readable("DEVICE_ARCHITECTURE", "What the device is."),
@@ -100,6 +109,8 @@ pub(crate) struct Settings {
     /// Whether floats lie as f16 in the device's memory.
     pub(crate) half: bool,
     pub(crate) folder: Option<PathBuf>,
+    /// Whether launches may be recorded.
+    pub(crate) records: bool,
 }
 
 impl Settings {
@@ -125,8 +136,9 @@ impl Settings {
             },
         };
         let folder = Some(text(KERNELS)).filter(|f| !f.is_empty()).map(PathBuf::from);
+        let records = properties.is_on(table, RECORDS);
         let profiled = properties.is_on(table, "PERF_COUNT");
-        Ok(Settings { streams, profiled, half: precision(kind, properties) == "f16", folder })
+        Ok(Settings { streams, profiled, half: precision(kind, properties) == "f16", folder, records })
     }
 }
 
@@ -141,7 +153,7 @@ pub(crate) fn precision(kind: Kind, properties: &Properties) -> &'static str {
 }
 
 /// The OpenCL device that is meant.
-pub(crate) fn device(properties: &Properties) -> Result<&'static Found> {
+pub(crate) fn device(properties: &Properties) -> Result<Arc<Found>> {
     machine::by_id(properties.get(ID).unwrap_or("0"))
 }
 
@@ -153,6 +165,10 @@ pub(crate) fn metric(kind: Kind, name: &str, found: &Found) -> Result<String> {
         "AVAILABLE_DEVICES" => {
             let count = machine::all()?.len();
             (0..count).map(|i| i.to_string()).collect::<Vec<_>>().join(" ")
+        }
+        "CACHING_PROPERTIES" => {
+            let layers = VPU_LAYERS.iter().filter(|_| kind == Kind::Vpu).map(|name| format!(" {name}"));
+            layers.fold(format!("{ID} {PRECISION} {MODE} {CONFIG_FILE}"), |all, name| all + &name)
         }
         "FULL_DEVICE_NAME" if kind == Kind::Vpu => {
             format!("f16 with the limits of a VPU on the OpenCL device {} (not a stick)", info.name)

@@ -14,6 +14,7 @@ use carafe_graph::{
     Constant, Fact, FrameworkNode, Model, NodeId, Notes, Parameter, Result, ResultOp, Value, run_passes,
 };
 use carafe_passes::FoldConstants;
+use carafe_plan::settled::deciding_ports;
 use carafe_plan::{Action, lower};
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::collections::HashSet;
@@ -99,10 +100,19 @@ impl Asked {
         if op.has_body() || op.info().stateful || op.info().sink {
             return Ok(None);
         }
+        let largest = self.machine.info().largest_buffer;
+        let bytes = |fact: &Fact| fact.shape.elements().and_then(|n| fact.ty.byte_len(n)).unwrap_or(0);
+        let facts = model.node(id).inputs().iter().map(|v| model.fact(*v));
+        let facts = facts.chain(model.node(id).outputs().iter().map(|o| &o.fact));
+        if let Some(bytes) = facts.map(bytes).max().filter(|bytes| *bytes > largest) {
+            return Ok(Some(format!(
+                "a tensor of {bytes} bytes is more than one buffer of the device holds, {largest}"
+            )));
+        }
         let mut reason = "its shapes are not known".to_string();
         for (size, rank) in SIZES.iter().flat_map(|s| RANKS.iter().map(move |r| (*s, *r))) {
             let Some(mut alone) = alone(model, id, still, size, rank) else { continue };
-            reason = match self.runs(&mut alone) {
+            reason = match self.runs(&mut alone) || guessed(&alone).into_iter().any(|mut model| self.runs(&mut model)) {
                 true => return Ok(None),
                 false => "there is no kernel for it with these types, shapes and attributes".to_string(),
             };
@@ -134,9 +144,54 @@ impl Asked {
 
     fn plans(&self, model: &Model) -> bool {
         let weights = Arc::new(Weights::of(&Model::new(""), &self.machine));
-        let backend = Gpu { machine: self.machine.clone(), weights, half: self.half, dry: true, folder: None };
+        let backend =
+            Gpu { machine: self.machine.clone(), weights, half: self.half, dry: true, folder: None, records: false };
         lower(model, &backend).is_ok_and(|p| p.steps.iter().all(|s| !matches!(s.action, Action::Eval(_))))
     }
+}
+
+// A model of one node with numbers that decide over shapes, axes and bounds set to some that may fit: plans are made for their values.
+fn guessed(alone: &Model) -> Vec<Model> {
+    let node =
+        alone.nodes().find(|(_, n)| !n.op().is::<Parameter>() && !n.op().is::<Constant>() && !n.op().is::<ResultOp>());
+    let Some((id, node)) = node else { return vec![] };
+    let ports = deciding_ports(alone, id);
+    if ports.is_empty() {
+        return vec![];
+    }
+    let data = alone.fact(node.inputs()[0]).shape.to_static().unwrap_or_default();
+    let guess = |round: i64| {
+        let mut model = alone.clone();
+        for &port in &ports {
+            let v = node.inputs()[port];
+            let fact = alone.fact(v);
+            let shape = fact.shape.to_static()?;
+            let n = carafe_tensor::elements(&shape)? as i64;
+            let name = node.op().info().inputs.get(port).map_or("", |p| p.name);
+            let last = |i: i64| data.len() as i64 - n + i;
+            let numbers: Vec<i64> = (0..n)
+                .map(|i| match (name, round) {
+                    ("axis" | "axes", 0) => last(i),
+                    ("axis" | "axes" | "order", _) => i,
+                    ("start" | "begin", _) => 0,
+                    ("step" | "strides", _) => 1,
+                    ("stop" | "end", _) => 2 - round.min(1),
+                    ("shape" | "split_lengths", 0) if i == 0 => -1,
+                    ("target_shape" | "shape", 1) => usize::try_from(last(i)).ok().map_or(2, |a| data[a] as i64),
+                    ("shape" | "split_lengths", _) => 1,
+                    (_, 0) => 2,
+                    _ => 1,
+                })
+                .collect();
+            let constant =
+                model.constant(&format!("guess_{port}"), Tensor::from_i64(fact.ty, &shape, &numbers).ok()?).ok()?;
+            model.replace_value(v, constant);
+        }
+        model.infer().ok()?;
+        let known = |r: &NodeId| model.fact(model.result_value(*r)).shape.is_static();
+        model.results().iter().all(known).then_some(model)
+    };
+    (0..3).filter_map(guess).collect()
 }
 
 // A model of one node, with dimensions that are open set to a size. `None` where the node does not take such shapes.

@@ -40,6 +40,31 @@ pub enum AttrValue {
     Body(Box<Body>),
 }
 
+macro_rules! values_from {
+    ($($from:ty, $value:ident => $made:expr;)*) => {
+        $(impl From<$from> for AttrValue {
+            fn from($value: $from) -> AttrValue {
+                $made
+            }
+        })*
+    };
+}
+
+values_from! {
+    bool, v => AttrValue::Bool(v);
+    i32, v => AttrValue::Int(v.into());
+    i64, v => AttrValue::Int(v);
+    f32, v => AttrValue::Float(v.into());
+    f64, v => AttrValue::Float(v);
+    &str, v => AttrValue::Str(v.into());
+    String, v => AttrValue::Str(v);
+    Vec<i64>, v => AttrValue::Ints(v);
+    Vec<f64>, v => AttrValue::Floats(v);
+    Vec<String>, v => AttrValue::Strs(v);
+    ElementType, v => AttrValue::Type(v);
+    PartialShape, v => AttrValue::Shape(v);
+}
+
 /// A tensor as an attribute value: compared by content.
 #[derive(Clone, Debug)]
 pub struct TensorAttr(pub Tensor);

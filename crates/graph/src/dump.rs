@@ -1,6 +1,7 @@
 //! Two text forms of a graph: lines to read and compare, and Graphviz.
 
 use crate::model::{Model, Value};
+use crate::printable::short_number;
 use crate::structural::{Constant, Parameter, ResultOp};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -53,7 +54,7 @@ fn short_value(c: &Constant) -> String {
         return format!("{} bytes", t.byte_len());
     }
     match t.to_vec::<f64>() {
-        Ok(v) => format!("{v:?}"),
+        Ok(v) => format!("[{}]", v.iter().map(|x| short_number(*x)).collect::<Vec<_>>().join(", ")),
         Err(_) => t.strings().map(|s| format!("{s:?}")).unwrap_or_default(),
     }
 }

@@ -49,7 +49,7 @@ pub use model::{Model, Node, NodeId, Output, Use, Value};
 pub use op::{Elementwise, Op, OpDecl, OpInfo, OpNew, OpRef, PortInfo};
 pub use panic::{caught, panic_text, panicked};
 pub use pass::{Notes, Pass, PassChoice, Phase, PhasedPass, order_passes, run_passes};
-pub use printable::printable;
+pub use printable::{printable, short_number};
 pub use registry::{NEWEST_OPSET, OpFactory, Registry, edit_distance};
 pub use reorder::{OrderCx, Reordered};
 pub use replacement::{Match, REPLACEMENT, Replacement};

@@ -2,7 +2,9 @@
 
 mod products;
 
-use carafe_kernels::{BatchMatMul, Buffer, Codes, CompressedGemm, Compression, Epilogue, Exec, Gemm, Operand, Stored};
+use carafe_kernels::{
+    BatchMatMul, Buffer, Codes, CompressedGemm, Compression, Epilogue, Exec, Gemm, Operand, RoundedGemm, Stored,
+};
 use products::{Ground, best};
 
 fn buffer(n: usize) -> Buffer {
@@ -59,6 +61,7 @@ fn main() {
         }
     }
     compressed(&filter, &ground, &exec);
+    rounded(&filter, &ground, &exec);
     for transposed in [false, true] {
         let (n, k) = (4096, 4096);
         let gemm = Gemm::new(exec.isa, n, k);
@@ -130,18 +133,50 @@ fn compressed(filter: &str, ground: &Ground, exec: &Exec<'_>) {
                     let (scale, zero) = (|_, _| 0.01, |_, _| 3);
                     let stored = Stored { bytes: &bytes, flip: 0, transposed: true, scale: &scale, zero: &zero };
                     // In turns, so that a shared cache does not hold them.
-                    let mut packed = ground.copies(gemm.packed_bytes() / 4);
-                    packed.iter_mut().for_each(|p| gemm.pack(Some(exec), &stored, p.as_bytes_mut()));
+                    let mut packed = ground.copies(gemm.matrix().packed_bytes() / 4);
+                    packed.iter_mut().for_each(|p| gemm.matrix().pack(Some(exec), &stored, p.as_bytes_mut()));
                     let mut turn = packed.iter().cycle();
                     let run = || {
                         let packed = turn.next().map_or(&[][..], Buffer::as_bytes);
                         gemm.run(exec, (m, a.as_floats(), k), packed, c.as_floats_mut(), n, &Epilogue::default());
                     };
-                    (best(run), gemm.packed_bytes())
+                    (best(run), gemm.matrix().packed_bytes())
                 }
             };
             ground.report(&name, 2 * m * n * k, seconds);
             println!("{:34} {:9.1} GB/s", "", bytes as f64 / seconds / 1e9);
+        }
+    }
+}
+
+// The same with rows that are rounded in groups of 32.
+fn rounded(filter: &str, ground: &Ground, exec: &Exec<'_>) {
+    let forms = [
+        ("i8", Compression { codes: Codes::I8, group: 4096, zeros: false }),
+        ("u8_zeros", Compression { codes: Codes::I8, group: 4096, zeros: true }),
+        ("i4_g128", Compression { codes: Codes::I4, group: 128, zeros: false }),
+        ("u4_g128_zeros", Compression { codes: Codes::I4, group: 128, zeros: true }),
+    ];
+    let (n, k) = (4096, 4096);
+    for m in [1, 8, 128, 512] {
+        for (form, compression) in forms {
+            let name = format!("rounded {form} {m}x{n}x{k}");
+            if !name.contains(filter) {
+                continue;
+            }
+            let gemm = RoundedGemm::new(exec.isa, n, k, compression, 32).expect("groups divide");
+            let bytes: Vec<u8> = (0..n * k).map(|i| (i % 251) as u8).collect();
+            let stored = Stored { bytes: &bytes, flip: 0, transposed: true, scale: &|_, _| 0.01, zero: &|_, _| 3 };
+            let mut packed = ground.copies(gemm.matrix().packed_bytes() / 4);
+            packed.iter_mut().for_each(|p| gemm.matrix().pack(Some(exec), &stored, p.as_bytes_mut()));
+            let mut turn = packed.iter().cycle();
+            let (a, mut c, mut steps) = (buffer(m * k), buffer(m * n), buffer(gemm.rounded_bytes(m) / 4));
+            let seconds = best(|| {
+                let packed = turn.next().map_or(&[][..], Buffer::as_bytes);
+                let (steps, c) = (steps.as_bytes_mut(), c.as_floats_mut());
+                gemm.run(exec, (m, a.as_floats(), k), packed, steps, c, n, &Epilogue::default());
+            });
+            ground.report(&name, 2 * m * n * k, seconds);
         }
     }
 }

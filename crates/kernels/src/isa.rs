@@ -20,7 +20,8 @@ pub enum Isa {
     /// AVX-512 with VNNI and BF16, and the tile registers of AMX for products of bf16 and bytes.
     #[cfg(target_arch = "x86_64")]
     Amx(Amx),
-    /// Plain Rust in all, with tile registers that are imitated: slow, and there for tests.
+    /// Plain Rust in all, with tile registers that are imitated: slow, and there for tests. Built without debug assertions it
+    /// has none and is [`Isa::Scalar`].
     TileTwin,
 }
 
@@ -101,7 +102,7 @@ impl Isa {
 
     /// The levels of [`Isa::available`], and those that imitate others.
     pub fn tested() -> impl Iterator<Item = Isa> {
-        Isa::available().chain([Isa::TileTwin])
+        Isa::available().chain(cfg!(any(test, debug_assertions)).then_some(Isa::TileTwin))
     }
 
     /// Whether products of bf16 and bytes run in tile registers.
@@ -109,7 +110,7 @@ impl Isa {
         match self {
             #[cfg(target_arch = "x86_64")]
             Isa::Amx(_) => true,
-            Isa::TileTwin => true,
+            Isa::TileTwin => cfg!(any(test, debug_assertions)),
             _ => false,
         }
     }

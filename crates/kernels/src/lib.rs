@@ -58,8 +58,8 @@ pub use epilogue::{Act, Addend, Epilogue, Finish, Quantizer, RoundTrip, Tile, Ty
 pub use exec::{Exec, Scratch};
 pub use fold::Fold;
 pub use gemm::{
-    BatchMatMul, BytesMatMul, Codes, CompressedGemm, Compression, Gemm, LONGEST_INTEGER_SUM, Numbers, Operand,
-    RoundedGemm, Stored,
+    BatchMatMul, BytesMatMul, Codes, CompressedGemm, CompressedMatrix, Compression, Gemm, LONGEST_INTEGER_SUM, Numbers,
+    Operand, RoundedGemm, Stored,
 };
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;

@@ -32,6 +32,8 @@ pub(crate) mod num {
     pub(crate) const DEVICE_VERSION: u32 = 0x102F;
     pub(crate) const DEVICE_EXTENSIONS: u32 = 0x1030;
     pub(crate) const DEVICE_HOST_UNIFIED_MEMORY: u32 = 0x1035;
+    pub(crate) const DEVICE_PLATFORM: u32 = 0x1031;
+    pub(crate) const CONTEXT_DEVICES: u32 = 0x1081;
     pub(crate) const QUEUE_PROFILING_ENABLE: u64 = 1 << 1;
     pub(crate) const MEM_READ_WRITE: u64 = 1;
     pub(crate) const MEM_SIZE: u32 = 0x1102;
@@ -79,7 +81,9 @@ functions! {
     device_info = "clGetDeviceInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     create_context =
         "clCreateContext"(*const isize, u32, *const Handle, Callback, *mut c_void, *mut i32) -> Handle;
+    retain_context = "clRetainContext"(Handle) -> i32;
     release_context = "clReleaseContext"(Handle) -> i32;
+    context_info = "clGetContextInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     create_queue = "clCreateCommandQueue"(Handle, Handle, u64, *mut i32) -> Handle;
     release_queue = "clReleaseCommandQueue"(Handle) -> i32;
     flush = "clFlush"(Handle) -> i32;
@@ -107,7 +111,9 @@ functions! {
     program_info = "clGetProgramInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     build_info = "clGetProgramBuildInfo"(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     create_kernel = "clCreateKernel"(Handle, *const c_char, *mut i32) -> Handle;
+    retain_kernel = "clRetainKernel"(Handle) -> i32;
     release_kernel = "clReleaseKernel"(Handle) -> i32;
+    extension_function = "clGetExtensionFunctionAddressForPlatform"(Handle, *const c_char) -> Handle;
     set_arg = "clSetKernelArg"(Handle, u32, usize, *const c_void) -> i32;
     kernel_info = "clGetKernelInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     kernel_arg_info = "clGetKernelArgInfo"(Handle, u32, u32, usize, *mut c_void, *mut usize) -> i32;

@@ -2,6 +2,7 @@
 
 use crate::api::{Handle, api, check, info, num, number, text};
 use crate::error::{Error, Result};
+use std::sync::Mutex;
 
 /// What kind of processor a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +81,30 @@ impl DeviceInfo {
     }
 }
 
+impl Device {
+    /// A device by the address of its `cl_device_id`.
+    ///
+    /// # Safety
+    ///
+    /// The address is that of a device which is there as long as the process.
+    pub(crate) unsafe fn from_raw(device: usize) -> Result<Device> {
+        let api = api()?;
+        let id = device as Handle;
+        // SAFETY: the caller vouches for the device, and `info` gives room for as many bytes as it says.
+        let ask = |len, to, used| unsafe { (api.device_info)(id, num::DEVICE_PLATFORM, len, to, used) };
+        let platform = number(&info("clGetDeviceInfo", ask)?) as usize as Handle;
+        let (name, version) = platform_words(platform)?;
+        let unable = || Error::NoDevice("the device of the context compiles no programs".into());
+        let info = describe(id, &name, &version)?.ok_or_else(unable)?;
+        Ok(Device { id: Id(id), platform: Id(platform), info })
+    }
+}
+
 /// Every device of every platform that is there and can compile programs. That there is none is an error that says why.
 pub fn devices() -> Result<Vec<Device>> {
+    // PoCL 3.1 finds its devices when it is first asked, and whoever asks meanwhile is told that there are none.
+    static ASKING: Mutex<()> = Mutex::new(());
+    let _asking = ASKING.lock().unwrap_or_else(|e| e.into_inner());
     let api = api()?;
     let mut count = 0;
     // SAFETY: asking for the number alone writes one number.
@@ -105,14 +128,20 @@ pub fn devices() -> Result<Vec<Device>> {
     }
 }
 
-fn devices_of(platform: Handle) -> Result<Vec<Device>> {
+// Name and version.
+fn platform_words(platform: Handle) -> Result<(String, String)> {
     let api = api()?;
     let of_platform = |what: u32| {
         // SAFETY: `info` gives room for as many bytes as it says.
         let ask = |len, to, used| unsafe { (api.platform_info)(platform, what, len, to, used) };
         info("clGetPlatformInfo", ask).map(|bytes| text(&bytes))
     };
-    let (name, version) = (of_platform(num::PLATFORM_NAME)?, of_platform(num::PLATFORM_VERSION)?);
+    Ok((of_platform(num::PLATFORM_NAME)?, of_platform(num::PLATFORM_VERSION)?))
+}
+
+fn devices_of(platform: Handle) -> Result<Vec<Device>> {
+    let api = api()?;
+    let (name, version) = platform_words(platform)?;
     let mut count = 0;
     // SAFETY: asking for the number alone writes one number.
     let code = unsafe { (api.device_ids)(platform, num::DEVICE_TYPE_ALL, 0, std::ptr::null_mut(), &mut count) };

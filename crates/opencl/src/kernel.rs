@@ -22,7 +22,6 @@ struct Arg {
     kind: Kind,
     set: bool,
     /// What a buffer argument is set to: OpenCL does not keep it alive.
-    #[allow(dead_code, reason = "it is kept, not read")]
     buffer: Option<Arc<Buffer>>,
 }
 
@@ -133,6 +132,10 @@ impl Kernel {
         check("clSetKernelArg", code).map_err(named)?;
         self.args[index].set = true;
         Ok(())
+    }
+
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = Arc<Buffer>> {
+        self.args.iter().filter_map(|a| a.buffer.clone())
     }
 
     pub(crate) fn ready(&self) -> Result<()> {

@@ -11,6 +11,7 @@
 
 mod api;
 mod buffer;
+mod command_buffer;
 mod context;
 mod device;
 mod error;
@@ -19,6 +20,7 @@ mod program;
 mod queue;
 
 pub use buffer::Buffer;
+pub use command_buffer::{CommandBuffer, Recorded};
 pub use context::Context;
 pub use device::{Device, DeviceInfo, DeviceKind, devices};
 pub use error::{Code, Error, Result};

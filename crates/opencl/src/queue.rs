@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Commands of one device, in order.
 #[derive(Debug)]
 pub struct Queue {
-    handle: Owned,
+    pub(crate) handle: Owned,
     context: Arc<Context>,
     profiled: bool,
     /// Host memory that commands still read.
@@ -78,6 +78,10 @@ impl Queue {
     /// The context it belongs to.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
+    }
+    /// The address of its `cl_command_queue`, for code outside that shares it; good as long as this object is there.
+    pub fn raw(&self) -> usize {
+        self.handle.raw as usize
     }
     /// Whether launches give events.
     pub fn is_profiled(&self) -> bool {
@@ -215,10 +219,12 @@ impl Queue {
 
     /// Waits for all that was enqueued.
     pub fn finish(&self) -> Result<()> {
+        // What another thread enqueues from now on is waited for by the next call.
+        let lent = std::mem::take(&mut *self.lent());
         // SAFETY: the queue is alive.
         let done = check("clFinish", unsafe { (self.context.api().finish)(self.handle.raw) });
         // A queue that failed runs nothing any more.
-        self.lent().0.clear();
+        drop(lent);
         done
     }
 }

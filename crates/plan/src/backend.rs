@@ -8,7 +8,7 @@ use crate::run::guarded;
 use crate::site::{Built, Site};
 use crate::strided::{Operand, Parts, RowStrides};
 use carafe_graph::{Op, Result};
-use carafe_tensor::{ElementType, Tensor};
+use carafe_tensor::{ElementType, RemoteMemory, Tensor};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -114,6 +114,8 @@ pub struct Known<'a> {
     pub shape: Option<&'a [usize]>,
     /// Whether its elements are known.
     pub is_constant: bool,
+    /// Whether it was rounded to more steps than a byte counts: whoever quantized to 16 bits wants more than bf16 holds.
+    pub is_fine: bool,
 }
 
 /// The element type in which the model has a unit computed.
@@ -140,6 +142,8 @@ pub trait Backend: Fusing + Debug + Sized + Send + Sync + 'static {
     const MAX_OPERANDS: usize;
     /// How values share memory.
     const MEMORY: MemoryKind;
+    /// Whether plans are made for the values of inputs that decide over shapes, axes and bounds, see [`crate::settled`].
+    const PLANS_BY_VALUE: bool = false;
 
     /// What builders share while one plan is made.
     type BuildCx;
@@ -185,15 +189,30 @@ pub trait Backend: Fusing + Debug + Sized + Send + Sync + 'static {
 
 /// Planned memory of a request. It may be any: an arena of the host, buffers of a device.
 pub trait Memory<B: Backend>: Debug + Default + Send {
-    /// Makes room for a plan, which is then run on a stream.
-    fn fit(&mut self, plan: &Plan<B>, stream: &B::Stream) -> Result<()>;
+    /// Makes room for a plan, which is then run on a stream with these inputs and tensors for outputs.
+    fn fit(&mut self, plan: &Plan<B>, stream: &B::Stream, inputs: &[Tensor], outputs: &[Tensor]) -> Result<()>;
+    /// Whether steps write to the memory of a device that a user gave for an output. What they do not is copied there.
+    fn writes_to(_memory: &dyn RemoteMemory, _stream: &B::Stream) -> bool {
+        false
+    }
     /// Finds the memory of a step's operands and runs it with [`StepRun::call`].
     fn run(&mut self, step: &StepRun<'_, B>, host: &mut Host<'_>) -> Result<()>;
     /// A value in planned memory or in an output as a tensor, also between two steps. It lies plainly, in the type of the model.
     fn read(&self, value: &PlanValue, outputs: &[Tensor]) -> Result<Tensor>;
+    /// A copy of such a value that stays in the memory of the device, for operations that only pass it on: to a body, to a variable.
+    /// `None` where there is no other memory than the host's.
+    fn share(&mut self, _value: &PlanValue) -> Result<Option<Tensor>> {
+        Ok(None)
+    }
     /// After the last step: outputs are now to be in the tensors of the host.
     fn finish(&mut self, _plan: &Plan<B>, _host: &mut Host<'_>) -> Result<()> {
         Ok(())
+    }
+    /// Whether [`Memory::leave`] is done instead of [`Memory::finish`] where outputs are read by another plan alone.
+    const LEAVES: bool = false;
+    /// After the last step: outputs become tensors over memory of the device, and nothing is waited for.
+    fn leave(&mut self, plan: &Plan<B>, host: &mut Host<'_>) -> Result<()> {
+        self.finish(plan, host)
     }
     /// After that, for a device that runs steps some time after they were called: how long they took, by their index. The
     /// times of the calls are there already.

@@ -50,6 +50,7 @@ impl<B: Backend> RunBody for Bodies<B> {
             memory: &mut memory,
             env,
             profiled: false,
+            leaves: true,
         };
         let done = run(&plan, &mut cx);
         let outputs = memory.outputs.clone();

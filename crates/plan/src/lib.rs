@@ -22,6 +22,7 @@ mod report;
 mod request;
 mod run;
 mod segments;
+pub mod settled;
 mod site;
 mod streams;
 mod strided;

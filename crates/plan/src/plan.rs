@@ -119,6 +119,8 @@ pub struct Plan<B: Backend> {
     pub id: u64,
     /// Shapes of the inputs it is for.
     pub inputs: Vec<Vec<usize>>,
+    /// Inputs whose values it is for, by their index.
+    pub values_of: Vec<(usize, Tensor)>,
     /// All values.
     pub values: Vec<PlanValue>,
     /// The steps, in order.
@@ -144,6 +146,12 @@ pub(crate) fn new_id() -> u64 {
 }
 
 impl<B: Backend> Plan<B> {
+    /// Whether it is the plan for these inputs.
+    pub(crate) fn suits(&self, inputs: &[Tensor]) -> bool {
+        let shapes = self.inputs.iter().map(Vec::as_slice).eq(inputs.iter().map(Tensor::shape));
+        shapes && self.values_of.iter().all(|(i, value)| inputs[*i].bytes() == value.bytes())
+    }
+
     /// Bytes of all planned buffers.
     pub fn planned_bytes(&self) -> usize {
         self.buffers.iter().sum()

@@ -4,6 +4,7 @@ use crate::backend::Backend;
 use crate::lower::lower;
 use crate::plan::{Action, Plan};
 use crate::segments::{latest, split};
+use crate::settled::{any_decides, deciding_inputs, settle};
 use carafe_device::settle_kernels;
 use carafe_graph::{Constant, Model, NodeId, Notes, OpRef, Parameter, Pass, Result, run_passes};
 use carafe_passes::{ExpandEinsum, FoldConstants, RemoveNoOps, RemoveUnused};
@@ -39,19 +40,21 @@ struct KnownBodies {
     holders: Vec<OpRef>,
 }
 
-/// The model (0, or the address of a body) and the shapes of its inputs.
-type PlanKey = (usize, Vec<Vec<usize>>);
+/// The model (0, or the address of a body), the shapes of its inputs, and behind them the bytes of those that decide.
+pub(crate) type PlanKey = (usize, Vec<Vec<usize>>);
 
 /// Plans by what they are for.
 #[derive(Debug)]
 pub struct PlanCache<B: Backend> {
     by_shapes: HashMap<PlanKey, Arc<Plan<B>>>,
     order: Vec<PlanKey>,
+    /// Inputs whose values are part of the key, by the shapes.
+    deciding: HashMap<PlanKey, Arc<[usize]>>,
 }
 
 impl<B: Backend> Default for PlanCache<B> {
     fn default() -> PlanCache<B> {
-        PlanCache { by_shapes: HashMap::new(), order: vec![] }
+        PlanCache { by_shapes: HashMap::new(), order: vec![], deciding: HashMap::new() }
     }
 }
 
@@ -94,6 +97,10 @@ impl<B: Backend> Planner<B> {
         let shape = |&p: &NodeId| self.model.fact(p.into()).shape.to_static();
         let shapes: Option<Vec<Vec<usize>>> = self.model.parameters().iter().map(shape).collect();
         let Some(shapes) = shapes else { return Ok(()) };
+        // What decides is only known when an inference comes.
+        if B::PLANS_BY_VALUE && any_decides(&self.model) {
+            return Ok(());
+        }
         let plan = Arc::new(self.lower(&self.model, 0)?);
         self.hold_bodies(&plan);
         lock(&self.plans).put((0, shapes), plan);
@@ -142,33 +149,75 @@ impl<B: Backend> Planner<B> {
     }
 
     fn plan_of(&self, model: &Model, which: usize, inputs: &[Tensor]) -> Result<Arc<Plan<B>>> {
-        let key = (which, inputs.iter().map(|t| t.shape().to_vec()).collect::<Vec<_>>());
+        let (key, deciding) = self.key(&self.plans, model, which, inputs)?;
         if let Some(plan) = lock(&self.plans).get(&key) {
             return Ok(plan);
         }
-        let plan = Arc::new(self.make_plan(model, inputs, 0)?);
+        let plan = Arc::new(self.make_plan(model, inputs, &deciding, 0)?);
         self.hold_bodies(&plan);
         Ok(lock(&self.plans).put(key, plan))
     }
 
-    /// A plan for these inputs; `depth` segments come before it.
-    pub(crate) fn make_plan(&self, model: &Model, inputs: &[Tensor], depth: usize) -> Result<Plan<B>> {
-        let shape = |p: &NodeId| model.fact((*p).into()).shape.to_static();
-        if model.parameters().iter().zip(inputs).all(|(p, t)| shape(p).as_deref() == Some(t.shape())) {
-            return self.lower(model, depth);
+    /// What a plan for these inputs goes by, and which of them it holds the values of.
+    pub(crate) fn key(
+        &self,
+        plans: &Mutex<PlanCache<B>>,
+        model: &Model,
+        which: usize,
+        inputs: &[Tensor],
+    ) -> Result<(PlanKey, Arc<[usize]>)> {
+        let mut key = (which, inputs.iter().map(|t| t.shape().to_vec()).collect::<Vec<_>>());
+        if !B::PLANS_BY_VALUE {
+            return Ok((key, [].into()));
         }
-        let shapes = inputs.iter().enumerate().map(|(i, t)| (i, PartialShape::of(t.shape()))).collect();
-        let open = |&p: &NodeId| model.fact(p.into()).ty.is_dynamic();
-        let reshaped = match model.parameters().iter().any(open) {
-            true => typed(model, inputs)?.reshaped(&shapes),
-            false => model.reshaped(&shapes),
+        let known = lock(plans).deciding.get(&key).cloned();
+        let deciding = match known {
+            Some(deciding) => deciding,
+            None => {
+                let shaped = with_shapes(model, inputs)?;
+                let found: Arc<[usize]> = match &shaped {
+                    Some(shaped) => deciding_inputs::<B>(shaped.as_ref().unwrap_or(model), inputs).into(),
+                    None => [].into(),
+                };
+                let mut plans = lock(plans);
+                if plans.deciding.len() >= 4 * MOST_PLANS {
+                    plans.deciding.clear();
+                }
+                plans.deciding.insert(key.clone(), found.clone());
+                found
+            }
         };
-        // A branch that is never taken may not fit these shapes; then nodes are inferred as they come.
-        let Ok(mut model) = reshaped else { return self.lower(model, depth) };
+        for &i in deciding.iter() {
+            key.1.push(inputs[i].aligned_bytes()?.iter().map(|&b| usize::from(b)).collect());
+        }
+        Ok((key, deciding))
+    }
+
+    /// A plan for these inputs, and for the values of some of them; `depth` segments come before it.
+    pub(crate) fn make_plan(
+        &self,
+        model: &Model,
+        inputs: &[Tensor],
+        deciding: &[usize],
+        depth: usize,
+    ) -> Result<Plan<B>> {
+        let mut shaped = match with_shapes(model, inputs)? {
+            None => return self.lower(model, depth),
+            Some(None) if deciding.is_empty() => return self.lower(model, depth),
+            Some(shaped) => shaped,
+        };
+        if !deciding.is_empty() {
+            shaped = Some(settle(shaped.as_ref().unwrap_or(model), inputs, deciding)?);
+        }
+        let Some(mut model) = shaped else { return self.lower(model, depth) };
         // With the shapes known, what computes shapes is constant.
         run_passes(&mut model, SHAPED, &mut Notes::default())?;
         settle_kernels(&mut model)?;
-        self.lower(&model, depth)
+        let mut plan = self.lower(&model, depth)?;
+        for &i in deciding {
+            plan.values_of.push((i, inputs[i].to_host()?));
+        }
+        Ok(plan)
     }
 
     /// The plan of a model whose shapes are what they are, up to where they depend on data.
@@ -178,6 +227,22 @@ impl<B: Backend> Planner<B> {
         plan.tail = Some(Arc::new(split.tail));
         Ok(plan)
     }
+}
+
+// The model with the shapes of these inputs; inside `None` when it has them, and outside when it does not take them: a branch that
+// is never taken may not fit, and nodes are then inferred as they come.
+fn with_shapes(model: &Model, inputs: &[Tensor]) -> Result<Option<Option<Model>>> {
+    let shape = |p: &NodeId| model.fact((*p).into()).shape.to_static();
+    if model.parameters().iter().zip(inputs).all(|(p, t)| shape(p).as_deref() == Some(t.shape())) {
+        return Ok(Some(None));
+    }
+    let shapes = inputs.iter().enumerate().map(|(i, t)| (i, PartialShape::of(t.shape()))).collect();
+    let open = |&p: &NodeId| model.fact(p.into()).ty.is_dynamic();
+    let reshaped = match model.parameters().iter().any(open) {
+        true => typed(model, inputs)?.reshaped(&shapes),
+        false => model.reshaped(&shapes),
+    };
+    Ok(reshaped.ok().map(Some))
 }
 
 // Parameters of a body may leave their type open; the tensors have one.

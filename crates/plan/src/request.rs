@@ -77,6 +77,7 @@ impl<B: Backend> Request<B> {
             memory: &mut self.memory,
             env: &mut self.env,
             profiled: self.compiled.is_profiled(),
+            leaves: false,
         };
         run(&plan, &mut cx)?;
         self.bound.clear();
@@ -87,9 +88,7 @@ impl<B: Backend> Request<B> {
 
     // The plan of the last inference while the shapes stay, otherwise the one for the new shapes.
     fn plan_now(&mut self) -> Result<Arc<Plan<B>>> {
-        if let Some(plan) = &self.plan
-            && plan.inputs.iter().map(Vec::as_slice).eq(self.bound.iter().map(Tensor::shape))
-        {
+        if let Some(plan) = self.plan.as_ref().filter(|plan| plan.suits(&self.bound)) {
             return Ok(plan.clone());
         }
         let plan = self.compiled.planner().plan(&self.bound)?;
@@ -97,14 +96,24 @@ impl<B: Backend> Request<B> {
         Ok(plan)
     }
 
-    // Memory that the user gave and shares with nobody is written where it is.
+    // Memory that the user gave and shares with nobody is written where it is, and so is memory of the device.
     fn take_targets(&mut self) {
-        for (i, target) in self.targets.iter_mut().enumerate() {
-            if let (Some(given), Some(slot)) = (target.as_mut(), self.memory.outputs.get_mut(i))
-                && given.unique_bytes_mut().is_some()
-            {
+        let outputs = &mut self.memory.outputs;
+        let there = outputs.len();
+        outputs.resize_with(there.max(self.targets.len()), || Tensor::scalar(0f32));
+        for (i, (target, slot)) in self.targets.iter_mut().zip(outputs).enumerate() {
+            let Some(given) = target else { continue };
+            if given.remote_memory().is_some() {
                 *slot = given.clone();
-                *target = None;
+            } else if i < there {
+                // The output of the last inference may be the same memory; that is no other holder.
+                if slot.remote_memory().is_none() && slot.storage_ptr() == given.storage_ptr() {
+                    *slot = Tensor::scalar(0f32);
+                }
+                if given.unique_bytes_mut().is_some() {
+                    *slot = given.clone();
+                    *target = None;
+                }
             }
         }
     }
@@ -113,7 +122,13 @@ impl<B: Backend> Request<B> {
     fn hand_out(&mut self) -> Result<()> {
         for (output, target) in self.memory.outputs.iter_mut().zip(&mut self.targets) {
             let Some(mut given) = target.take() else { continue };
-            if given.element_type() == output.element_type() && given.shape() == output.shape() {
+            let same = |a: &Tensor, b: &Tensor| match (a.remote_memory(), b.remote_memory()) {
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                _ => false,
+            };
+            if same(&given, output) {
+                // It is there.
+            } else if given.element_type() == output.element_type() && given.shape() == output.shape() {
                 given.copy_elements(0, output, 0, output.len())?;
                 *output = given.clone();
             }
@@ -185,7 +200,7 @@ impl<B: Backend> InferRequest for Request<B> {
     }
     fn variable(&self, id: &str) -> Result<Option<Tensor>> {
         self.known(id)?;
-        Ok(self.env.variables.get(id).cloned())
+        Ok(self.env.variables.get(id).map(Tensor::to_host).transpose()?)
     }
     fn set_variable(&mut self, id: &str, value: Tensor) -> Result<()> {
         self.known(id)?;

@@ -32,8 +32,7 @@ impl<B: Backend> Default for RunMemory<B> {
 
 impl<B: Backend> RunMemory<B> {
     /// Makes room for a plan.
-    fn fit(&mut self, plan: &Plan<B>, stream: &B::Stream) -> Result<()> {
-        self.planned.fit(plan, stream)?;
+    fn fit(&mut self, plan: &Plan<B>, stream: &B::Stream, inputs: &[Tensor], leaves: bool) -> Result<()> {
         self.held.clear();
         self.held.resize(plan.held, None);
         self.outputs.resize_with(plan.outputs.len(), || Tensor::scalar(0f32));
@@ -43,12 +42,16 @@ impl<B: Backend> RunMemory<B> {
             if at == i {
                 let tensor = &mut self.outputs[i];
                 let fits = tensor.element_type() == value.ty && tensor.shape() == shape;
-                if !fits || tensor.unique_bytes_mut().is_none() {
+                let given = tensor.remote_memory().is_some_and(|m| B::Memory::writes_to(&**m, stream));
+                if leaves {
+                    // It becomes one of the device.
+                    *tensor = Tensor::scalar(0f32);
+                } else if !fits || (!given && tensor.unique_bytes_mut().is_none()) {
                     *tensor = Tensor::zeros(value.ty, shape)?;
                 }
             }
         }
-        Ok(())
+        self.planned.fit(plan, stream, inputs, &self.outputs)
     }
 }
 
@@ -67,16 +70,26 @@ pub struct RunCx<'a, B: Backend> {
     pub env: &'a mut EvalEnv,
     /// Whether steps are timed.
     pub profiled: bool,
+    /// Whether outputs may stay in the memory of the device, because another plan reads them.
+    pub leaves: bool,
 }
 
 /// Runs all steps; the outputs are then in `memory.outputs`.
 pub fn run<B: Backend>(plan: &Plan<B>, cx: &mut RunCx<'_, B>) -> Result<()> {
-    run_steps(plan, cx)?;
-    plan.tail.as_ref().map_or(Ok(()), |tail| tail.run(cx))
+    let leaves = B::Memory::LEAVES && (cx.leaves || plan.tail.is_some());
+    run_steps(plan, cx, leaves)?;
+    plan.tail.as_ref().map_or(Ok(()), |tail| tail.run(cx))?;
+    if !cx.leaves {
+        let settled = |t: &&mut Tensor| t.remote_memory().is_some_and(|m| m.is_settled());
+        for output in cx.memory.outputs.iter_mut().filter(settled) {
+            *output = output.to_host()?;
+        }
+    }
+    Ok(())
 }
 
-fn run_steps<B: Backend>(plan: &Plan<B>, cx: &mut RunCx<'_, B>) -> Result<()> {
-    cx.memory.fit(plan, cx.stream)?;
+fn run_steps<B: Backend>(plan: &Plan<B>, cx: &mut RunCx<'_, B>, leaves: bool) -> Result<()> {
+    cx.memory.fit(plan, cx.stream, cx.inputs, leaves)?;
     let exec = cx.planner.backend.enter(cx.stream, plan.scratch, cx.env.cancel.clone())?;
     if cx.profiled {
         cx.memory.times.clear();
@@ -100,7 +113,8 @@ fn run_steps<B: Backend>(plan: &Plan<B>, cx: &mut RunCx<'_, B>) -> Result<()> {
         }
     }
     let RunMemory { planned, held, outputs, .. } = &mut *cx.memory;
-    planned.finish(plan, &mut Host { inputs: cx.inputs, held, outputs })?;
+    let host = &mut Host { inputs: cx.inputs, held, outputs };
+    if leaves { planned.leave(plan, host) } else { planned.finish(plan, host) }?;
     if cx.profiled {
         let RunMemory { planned, times, .. } = &mut *cx.memory;
         planned.times(times)?;
@@ -156,6 +170,18 @@ fn tensors_of<B: Backend>(plan: &Plan<B>, step: &PlanStep<B>, cx: &RunCx<'_, B>)
     step.reads.iter().map(|&v| tensor_of(plan, v, cx)).collect()
 }
 
+// As they lie, for an operation that passes them on.
+fn shared_tensors_of<B: Backend>(plan: &Plan<B>, step: &PlanStep<B>, cx: &mut RunCx<'_, B>) -> Result<Vec<Tensor>> {
+    let shared = |&v: &usize| match plan.values[v].slot {
+        Slot::Planned(_) | Slot::Output(_) => match cx.memory.planned.share(&plan.values[v])? {
+            Some(tensor) => Ok(tensor),
+            None => tensor_of(plan, v, cx),
+        },
+        _ => tensor_of(plan, v, cx),
+    };
+    step.reads.iter().map(shared).collect()
+}
+
 fn run_dynamic<B: Backend>(
     plan: &Plan<B>,
     step: &PlanStep<B>,
@@ -178,7 +204,10 @@ fn hold<B: Backend>(plan: &Plan<B>, step: &PlanStep<B>, made: Vec<Tensor>, cx: &
 }
 
 fn eval<B: Backend>(plan: &Plan<B>, step: &PlanStep<B>, op: &dyn Op, cx: &mut RunCx<'_, B>) -> Result<()> {
-    let inputs = tensors_of(plan, step, cx)?;
+    let inputs = match op.has_body() || op.info().stateful || op.info().sink {
+        true => shared_tensors_of(plan, step, cx)?,
+        false => tensors_of(plan, step, cx)?,
+    };
     let facts: Vec<Fact> = inputs.iter().map(Fact::of).collect();
     let facts: Vec<&Fact> = facts.iter().collect();
     let env = &mut *cx.env;

@@ -151,23 +151,23 @@ pub(crate) fn split<B: Backend>(model: &Model, depth: usize) -> Result<Option<Sp
 impl<B: Backend> Tail<B> {
     /// The plan for inputs of these shapes; `None` where it is not worth making one yet.
     fn plan(&self, planner: &Planner<B>, inputs: &[Tensor]) -> Result<Option<Arc<Plan<B>>>> {
-        let key: Vec<Vec<usize>> = inputs.iter().map(|t| t.shape().to_vec()).collect();
-        if let Some(plan) = lock(&self.plans).get(&(0, key.clone())) {
+        let (key, deciding) = planner.key(&self.plans, &self.model, 0, inputs)?;
+        if let Some(plan) = lock(&self.plans).get(&key) {
             return Ok(Some(plan));
         }
         if !self.heavy {
             let mut seen = lock(&self.seen);
-            if !seen.contains(&key) {
+            if !seen.contains(&key.1) {
                 if seen.len() >= MOST_SEEN {
                     seen.remove(0);
                 }
-                seen.push(key);
+                seen.push(key.1);
                 return Ok(None);
             }
         }
-        let plan = Arc::new(planner.make_plan(&self.model, inputs, self.depth)?);
+        let plan = Arc::new(planner.make_plan(&self.model, inputs, &deciding, self.depth)?);
         planner.hold_bodies(&plan);
-        Ok(Some(lock(&self.plans).put((0, key), plan)))
+        Ok(Some(lock(&self.plans).put(key, plan)))
     }
 
     /// Runs behind the head, whose outputs are in `cx.memory`.
@@ -181,7 +181,7 @@ impl<B: Backend> Tail<B> {
             Some(plan) => {
                 let memory = &mut own.memory;
                 let (planner, stream, env, profiled) = (cx.planner, cx.stream, &mut *cx.env, cx.profiled);
-                let mut cx = RunCx { planner, stream, inputs: &inputs, memory, env, profiled };
+                let mut cx = RunCx { planner, stream, inputs: &inputs, memory, env, profiled, leaves: cx.leaves };
                 run(plan, &mut cx).map(|()| own.memory.outputs.clone())
             }
             None => {

@@ -42,6 +42,8 @@ pub struct InputTensorInfo {
     shape: Option<PartialShape>,
     spatial: Option<[Dim; 2]>,
     color: ColorFormat,
+    /// Names of the planes behind that of the input; numbers where there are none.
+    plane_names: Vec<String>,
 }
 
 /// The tensor that the program gets; what is not set is as in the model.
@@ -118,7 +120,8 @@ impl InputInfo {
 
     fn is_untouched(&self) -> bool {
         let t = &self.tensor;
-        self.steps.0.is_empty() && t.ty.is_none() && t.layout.is_none() && t.shape.is_none() && t.spatial.is_none()
+        let plain = t.ty.is_none() && t.layout.is_none() && t.shape.is_none() && t.spatial.is_none();
+        plain && self.steps.0.is_empty() && t.color.planes() == 1
     }
 
     fn apply(self, model: &mut Model, id: NodeId) -> Result<()> {
@@ -130,7 +133,8 @@ impl InputInfo {
         }
         let old = model.node(id).op().get::<Parameter>().cloned().ok_or_else(|| Error::usage("it is no Parameter"))?;
         let rank = old.shape.rank();
-        let outside = self.tensor.layout.clone().or_else(|| inside.clone());
+        let yuv = self.tensor.color.is_yuv().then(|| "NHWC".parse::<Layout>()).transpose()?;
+        let outside = self.tensor.layout.clone().or(yuv).or_else(|| inside.clone());
         let shape = match &self.tensor.shape {
             Some(shape) => shape.clone(),
             None => self.shape(&old.shape, inside.as_ref(), outside.as_ref())?,
@@ -139,14 +143,24 @@ impl InputInfo {
         let target = size("H").zip(size("W"));
         let readers = model.users(v).to_vec();
         let ty = self.tensor.ty.unwrap_or(old.element_type);
-        model.set_op(id, Arc::new(Parameter { shape, element_type: ty }))?;
         let prefix = model.node(id).name().to_string();
-        let mut state = State { value: v, layout: outside.clone(), color: self.tensor.color, target, prefix };
+        let (color, several) = (self.tensor.color, self.tensor.color.planes() > 1);
+        let planes = match several {
+            true => self.plane_parameters(model, id, ty, &shape, outside.as_ref())?,
+            false => {
+                model.set_op(id, Arc::new(Parameter { shape, element_type: ty }))?;
+                vec![]
+            }
+        };
+        let mut state = State { value: v, layout: outside.clone(), color, target, prefix, planes };
         for step in self.steps.0 {
             state.run(model, step)?;
         }
         if let Some(inside) = &inside {
             state.convert_layout(model, inside)?;
+        }
+        if !state.planes.is_empty() {
+            return Err(Error::usage(format!("the model takes no {color:?}; convert the colours")));
         }
         state.convert_type(model, old.element_type)?;
         let made = model.fact(state.value).shape.clone();
@@ -154,8 +168,50 @@ impl InputInfo {
             return Err(Error::usage(format!("the steps make [{made}], the model takes [{}]", old.shape)));
         }
         redirect(model, &readers, state.value);
-        outside.iter().for_each(|l| l.note(model, v));
+        match several {
+            true => model.remove(id)?,
+            false => outside.iter().for_each(|l| l.note(model, v)),
+        }
         Ok(())
+    }
+
+    // An input for each plane in the place of the one for the picture, which keeps its readers for now.
+    fn plane_parameters(
+        &self,
+        model: &mut Model,
+        id: NodeId,
+        ty: ElementType,
+        shape: &PartialShape,
+        layout: Option<&Layout>,
+    ) -> Result<Vec<Value>> {
+        let rank = shape.rank().filter(|r| *r == 4);
+        let (rank, layout) = rank.zip(layout).ok_or_else(|| Error::usage("a picture in planes has four axes"))?;
+        let dim = |axis: &str| -> Result<Dim> { Ok(layout.axis(axis, rank)?.map_or(Dim::ANY, |a| shape.dim(a))) };
+        let (n, h, w) = (dim("N")?, dim("H")?, dim("W")?);
+        let half = |d: Dim| d.get().map_or(Dim::ANY, |n| Dim::known(n / 2));
+        let chroma = |channels| PartialShape::new([n, half(h), half(w), Dim::known(channels)]);
+        let first = PartialShape::new([n, h, w, Dim::known(1)]);
+        let shapes = match self.tensor.color {
+            ColorFormat::Nv12TwoPlanes => vec![first, chroma(2)],
+            _ => vec![first, chroma(1), chroma(1)],
+        };
+        let (name, names) = (model.node(id).name().to_string(), model.node(id).outputs()[0].names.clone());
+        let mut values = Vec::new();
+        for (i, shape) in shapes.into_iter().enumerate() {
+            let plane = self.tensor.plane_names.get(i).cloned().unwrap_or_else(|| i.to_string());
+            let value = model.parameter(&format!("{name}/{plane}"), ty, shape)?;
+            if !names.is_empty() {
+                model.set_tensor_names(value, names.iter().map(|n| format!("{n}/{plane}")).collect());
+            }
+            layout.note(model, value);
+            values.push(value);
+        }
+        // The new ones stand at the end; they belong where the old one is.
+        let all = model.parameters().to_vec();
+        let (old, new) = all.split_at(all.len() - values.len());
+        let order = old.iter().flat_map(|&p| if p == id { [new, &[p]].concat() } else { vec![p] }).collect();
+        model.order_parameters(order);
+        Ok(values)
     }
 
     // The shape of the tensor that leads to the shape of the model.
@@ -185,7 +241,11 @@ impl InputInfo {
         if let Some(spatial) = self.tensor.spatial {
             let none = || Error::usage("height and width of the tensor are set, but not its layout");
             let layout = outside.ok_or_else(none)?;
-            for (axis, dim) in ["H", "W"].into_iter().zip(spatial) {
+            // Height and width are those of the picture; planes in one tensor lie below each other.
+            let below = matches!(self.tensor.color, ColorFormat::Nv12SinglePlane | ColorFormat::I420SinglePlane);
+            let [h, w] = spatial;
+            let h = if below { h.get().map_or(Dim::ANY, |n| Dim::known(n / 2 * 3)) } else { h };
+            for (axis, dim) in [("H", h), ("W", w)] {
                 dims[layout.axis(axis, rank)?.ok_or_else(none)?] = dim;
             }
         }
@@ -211,8 +271,8 @@ impl OutputInfo {
         let v = model.result_value(id);
         let inside = self.model.layout.map_or_else(|| Layout::of(model, v), |l| Ok(Some(l)))?;
         let name = model.result_name(id);
-        let mut state =
-            State { value: v, layout: inside, color: ColorFormat::Undefined, target: None, prefix: name.clone() };
+        let (color, prefix) = (ColorFormat::Undefined, name.clone());
+        let mut state = State { value: v, layout: inside, color, target: None, prefix, planes: vec![] };
         for step in self.steps.0 {
             state.run(model, step)?;
         }
@@ -266,9 +326,14 @@ impl InputTensorInfo {
         self.spatial = Some([Dim::ANY, Dim::ANY]);
         self
     }
-    /// What its channels are.
+    /// What its channels are. One of several planes becomes an input for each; `input/0`, `input/1` and so on.
     pub fn color_format(&mut self, color: ColorFormat) -> &mut Self {
+        self.color_planes(color, &[] as &[&str])
+    }
+    /// As [`InputTensorInfo::color_format`], with a name for each plane: the inputs are `input/name`.
+    pub fn color_planes(&mut self, color: ColorFormat, names: &[impl AsRef<str>]) -> &mut Self {
         self.color = color;
+        self.plane_names = names.iter().map(|n| n.as_ref().to_string()).collect();
         self
     }
 }

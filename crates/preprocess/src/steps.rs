@@ -45,6 +45,31 @@ pub enum ColorFormat {
     Nv12SinglePlane,
     /// Three planes below each other: `[N, H * 3 / 2, W, 1]`.
     I420SinglePlane,
+    /// Brightness `[N, H, W, 1]` and chroma `[N, H / 2, W / 2, 2]` as two inputs.
+    Nv12TwoPlanes,
+    /// Brightness `[N, H, W, 1]` and twice chroma `[N, H / 2, W / 2, 1]` as three inputs.
+    I420ThreePlanes,
+    /// Red, green, blue and a fourth channel that is not looked at.
+    Rgbx,
+    /// Blue, green, red and a fourth channel that is not looked at.
+    Bgrx,
+}
+
+impl ColorFormat {
+    /// How many inputs a picture in these colours comes as.
+    pub fn planes(self) -> usize {
+        match self {
+            ColorFormat::Nv12TwoPlanes => 2,
+            ColorFormat::I420ThreePlanes => 3,
+            _ => 1,
+        }
+    }
+
+    /// Whether brightness and chroma lie apart; such pictures are always channels last.
+    pub(crate) fn is_yuv(self) -> bool {
+        use ColorFormat::{I420SinglePlane, I420ThreePlanes, Nv12SinglePlane, Nv12TwoPlanes};
+        matches!(self, Nv12SinglePlane | Nv12TwoPlanes | I420SinglePlane | I420ThreePlanes)
+    }
 }
 
 /// What new elements of a padding are.
@@ -88,6 +113,8 @@ pub(crate) struct State {
     pub target: Option<(i64, i64)>,
     /// Start of the names of new nodes.
     pub prefix: String,
+    /// The planes of a picture that comes as several inputs, until its colours are converted.
+    pub planes: Vec<Value>,
 }
 
 fn rank(model: &Model, v: Value) -> Result<usize> {
@@ -145,12 +172,13 @@ impl State {
     }
 
     pub(crate) fn run(&mut self, model: &mut Model, step: Step) -> Result<()> {
+        if !self.planes.is_empty() {
+            return self.run_on_planes(model, &step);
+        }
         match step {
             Step::Type(ty) => self.convert_type(model, ty),
-            Step::Layout(layout) => match self.layout {
-                Some(_) => self.convert_layout(model, &layout),
-                None => Err(Error::usage(format!("the layout before {layout} is not known; set that of the tensor"))),
-            },
+            // Where nobody said what the axes are, they are taken to be in this order already.
+            Step::Layout(layout) => self.convert_layout(model, &layout),
             Step::Order(order) => {
                 self.value = transpose(model, &self.name(model, "layout"), self.value, &order)?;
                 self.layout = self.layout.as_ref().map(|l| l.ordered(&order)).transpose()?;
@@ -187,6 +215,23 @@ impl State {
         }
     }
 
+    // Types of planes may change; everything else needs the picture.
+    fn run_on_planes(&mut self, model: &mut Model, step: &Step) -> Result<()> {
+        match step {
+            Step::Type(ty) => {
+                for i in 0..self.planes.len() {
+                    let plane = self.planes[i];
+                    if model.fact(plane).ty != *ty {
+                        self.planes[i] = convert(model, &self.name(model, &format!("plane_{i}_to_{ty}")), plane, *ty)?;
+                    }
+                }
+                Ok(())
+            }
+            Step::Color(to) => self.convert_color_to(model, *to),
+            _ => Err(Error::usage(format!("{:?} are planes; convert the colours before any other step", self.color))),
+        }
+    }
+
     fn reverse(&mut self, model: &mut Model) -> Result<()> {
         let axis = self.axis(model, "C")?;
         self.value = reverse_channels(model, &self.name(model, "reverse_channels"), self.value, axis)?;
@@ -194,8 +239,11 @@ impl State {
     }
 
     fn convert_color_to(&mut self, model: &mut Model, to: ColorFormat) -> Result<()> {
-        use ColorFormat::{Bgr, Gray, I420SinglePlane, Nv12SinglePlane, Rgb};
+        use ColorFormat::{
+            Bgr, Bgrx, Gray, I420SinglePlane, I420ThreePlanes, Nv12SinglePlane, Nv12TwoPlanes, Rgb, Rgbx,
+        };
         let name = self.name(model, "color");
+        let planes = std::mem::take(&mut self.planes);
         match (self.color, to) {
             (from, to) if from == to => {}
             (Rgb, Bgr) | (Bgr, Rgb) => self.reverse(model)?,
@@ -203,6 +251,15 @@ impl State {
             (Nv12SinglePlane, Bgr) => self.value = model.add(name, Nv12ToBgr, &[self.value])?.into(),
             (I420SinglePlane, Rgb) => self.value = model.add(name, I420ToRgb, &[self.value])?.into(),
             (I420SinglePlane, Bgr) => self.value = model.add(name, I420ToBgr, &[self.value])?.into(),
+            (Nv12TwoPlanes, Rgb) => self.value = model.add(name, Nv12ToRgb, &planes)?.into(),
+            (Nv12TwoPlanes, Bgr) => self.value = model.add(name, Nv12ToBgr, &planes)?.into(),
+            (I420ThreePlanes, Rgb) => self.value = model.add(name, I420ToRgb, &planes)?.into(),
+            (I420ThreePlanes, Bgr) => self.value = model.add(name, I420ToBgr, &planes)?.into(),
+            (Rgbx, Rgb) | (Bgrx, Bgr) => self.drop_fourth_channel(model)?,
+            (Rgbx, Bgr) | (Bgrx, Rgb) => {
+                self.drop_fourth_channel(model)?;
+                self.reverse(model)?;
+            }
             (Rgb | Bgr, Gray) => {
                 // The weights of BT.601.
                 let mut weights = [0.299, 0.587, 0.114];
@@ -221,6 +278,18 @@ impl State {
             }
         }
         self.color = to;
+        Ok(())
+    }
+
+    fn drop_fourth_channel(&mut self, model: &mut Model) -> Result<()> {
+        let axis = self.axis(model, "C")?;
+        let name = self.name(model, "three_channels");
+        let mut list = |what: &str, n: i64| -> Result<Value> {
+            model.constant(&format!("{name}/{what}"), Tensor::from_slice(&[1], &[n])?)
+        };
+        let parts = [list("begin", 0)?, list("end", 3)?, list("step", 1)?, list("axis", axis as i64)?];
+        let [begin, end, step, axis] = parts;
+        self.value = model.add(name, Slice, &[self.value, begin, end, step, axis])?.into();
         Ok(())
     }
 
@@ -309,6 +378,10 @@ pub(crate) fn dims_before(
             let planes = matches!(color.0, ColorFormat::Nv12SinglePlane | ColorFormat::I420SinglePlane);
             if let (Some(c), true) = (axis("C")?, *to == ColorFormat::Gray && color.0 != color.1) {
                 all[c] = Dim::known(3);
+            }
+            let fourth = matches!(color.0, ColorFormat::Rgbx | ColorFormat::Bgrx);
+            if let (Some(c), true) = (axis("C")?, fourth && color.0 != color.1) {
+                all[c] = Dim::known(4);
             }
             if let (Some(c), Some(h), true) = (axis("C")?, axis("H")?, planes && color.0 != color.1) {
                 all[c] = Dim::known(1);

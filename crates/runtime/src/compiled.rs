@@ -3,7 +3,7 @@
 
 use crate::inputs::{IntoInputs, Outputs};
 use crate::request::InferRequest;
-use carafe_device::{CompiledModel as Compiled, Executors, Port, PortKey};
+use carafe_device::{CompiledModel as Compiled, Executors, Port, PortKey, RemoteContext};
 use carafe_graph::{Model, Result};
 use std::fmt;
 use std::io::Write;
@@ -81,6 +81,12 @@ impl CompiledModel {
             crate::cache::DIR => Ok(self.inner.cache_dir.clone()),
             _ => self.inner.model.property(name),
         }
+    }
+
+    /// The memory that its requests work in, for tensors that lie there from one inference to the next. A device that has none of
+    /// its own says so.
+    pub fn context(&self) -> Result<Arc<dyn RemoteContext>> {
+        self.inner.model.context()
     }
 
     /// What the device made, for tools that work below requests.

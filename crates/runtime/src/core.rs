@@ -9,7 +9,7 @@ use crate::log::Reporter;
 use crate::model_source::ModelSource;
 use crate::plugins::PluginEntry;
 use carafe_abi::Extension;
-use carafe_device::{Device, Devices, Mutability, Properties, Query};
+use carafe_device::{Device, Devices, Mutability, Properties, Query, RemoteContext, Shared};
 use carafe_frontend::{Content, Format, Log, Progress, ReadRequest};
 use carafe_graph::log::Level;
 use carafe_graph::{Error, Model, Notes, OpFactory, PassChoice, Phase, Registry, Replacement, Result};
@@ -77,6 +77,10 @@ impl Core {
     /// Registers a file format behind those that are there.
     pub fn add_format(&self, format: Arc<dyn Format>) {
         self.state_mut().formats.push(format);
+    }
+    /// The file formats that models are read of, in the order in which they are asked.
+    pub fn formats(&self) -> Vec<Arc<dyn Format>> {
+        self.state().formats.clone()
     }
     /// Registers what replacement files may name by id; that of an extension of the same id stands in front.
     pub fn add_replacements(&self, replacements: impl IntoIterator<Item = Arc<dyn Replacement>>) {
@@ -186,17 +190,18 @@ impl Core {
 
     /// Name of the format of a file, detected from its content.
     pub fn format_of(&self, path: impl AsRef<Path>) -> Result<&'static str> {
-        Ok(self.find_format(Content::File(path.as_ref()))?.name())
+        let model = Content::File(path.as_ref());
+        Ok(self.find_format(model).map_err(|e| e.at(format!("model {model}")))?.name())
     }
 
+    // Callers name the model in an error.
     fn find_format(&self, model: Content<'_>) -> Result<Arc<dyn Format>> {
         if let Some(folder) = model.path().filter(|p| p.is_dir()) {
             let found = self.state().formats.iter().find(|f| f.recognizes_folder(folder)).cloned();
             return found.ok_or_else(|| {
-                let shown = folder.display();
-                Error::unsupported(format!(
-                    "`{shown}` is a folder that holds no model; one of TensorFlow holds `saved_model.pb`, one of Paddle `__model__`"
-                ))
+                Error::unsupported(
+                    "the folder holds no model; one of TensorFlow holds `saved_model.pb`, one of Paddle `__model__`",
+                )
             });
         }
         let head = model.head(HEAD_BYTES).map_err(|e| with_neighbours(e, model.path()))?;
@@ -207,10 +212,8 @@ impl Core {
         let by_content = state.formats.iter().find(|f| f.recognizes(&head));
         by_content.or_else(|| state.formats.iter().find(by_name)).cloned().ok_or_else(|| {
             let known: Vec<&str> = state.formats.iter().map(|f| f.name()).collect();
-            Error::unsupported(match model.path() {
-                Some(path) => format!("`{}` is of no known format; known: {}", path.display(), known.join(", ")),
-                None => format!("the bytes are of no known format; known: {}", known.join(", ")),
-            })
+            let what = if model.path().is_some() { "the file is" } else { "the bytes are" };
+            Error::unsupported(format!("{what} of no known format; known: {}", known.join(", ")))
         })
     }
 
@@ -227,9 +230,7 @@ impl Core {
         self.declare(&*found, &all).map_err(|e| e.at(format!("device `{device}`")))?;
         let model = &*model.model(self)?;
         let cache = self.cache_in_force(device, properties)?;
-        let newest = carafe_graph::upgraded(model)?;
-        let model = newest.as_ref().unwrap_or(model);
-        let rewritten = self.rewritten(model)?;
+        let rewritten = self.as_compiled(model)?;
         let job = cache::Job {
             model: rewritten.as_ref().unwrap_or(model),
             name: &self.named(device)?.device,
@@ -241,6 +242,40 @@ impl Core {
         };
         let (compiled, from_cache) = job.run(&cache).map_err(|e| e.at(format!("device `{device}`")))?;
         Ok(CompiledModel::new(compiled, from_cache, cache.get(cache::DIR).unwrap_or_default()))
+    }
+
+    /// The model that [`Core::compile_model`] gives to a device: with the newest versions of operations, after the rewrites
+    /// that extensions bring. `None` where that is the model itself.
+    pub fn as_compiled(&self, model: &Model) -> Result<Option<Model>> {
+        let newest = carafe_graph::upgraded(model)?;
+        let rewritten = self.rewritten(newest.as_ref().unwrap_or(model))?;
+        Ok(rewritten.or(newest))
+    }
+
+    /// The memory that models compiled for a device work in, for tensors that lie there from one inference to the next. A device
+    /// that has none of its own says so.
+    pub fn create_context(&self, device: &str, properties: &Properties) -> Result<Arc<dyn RemoteContext>> {
+        let (found, all) = self.resolve(device, properties)?;
+        found.context(&all).map_err(|e| e.at(format!("device `{device}`")))
+    }
+
+    /// The same over a context of the device's library that other code made; compile for it with
+    /// [`Core::compile_model_in`]. GPU takes an `opencl::Context`.
+    pub fn share_context(&self, device: &str, context: Shared) -> Result<Arc<dyn RemoteContext>> {
+        let (found, all) = self.resolve(device, &Properties::new())?;
+        found.share_context(context, &all).map_err(|e| e.at(format!("device `{device}`")))
+    }
+
+    /// Makes a model ready for the memory of a context.
+    pub fn compile_model_in(
+        &self,
+        model: impl ModelSource,
+        context: &dyn RemoteContext,
+        properties: &Properties,
+    ) -> Result<CompiledModel> {
+        let name = context.device();
+        let device = name.split('.').next().unwrap_or_default();
+        self.compile_model(model, device, &properties.overlaid(&context.properties()))
     }
 
     // The model after the extensions' rewrites; `None` when there are none.
@@ -261,7 +296,7 @@ impl Core {
         Ok(CompiledModel::new(compiled, false, ""))
     }
 
-    /// Which nodes of the model the device can run.
+    /// Which nodes of the model the device can run. [`Core::as_compiled`] is the model that it would be given.
     pub fn query_model(&self, model: &Model, device: &str, properties: &Properties) -> Result<Query> {
         let (found, all) = self.resolve(device, properties)?;
         let newest = carafe_graph::upgraded(model)?;
@@ -270,10 +305,8 @@ impl Core {
 
     /// Devices that are here, with their instances where there are several.
     pub fn available_devices(&self) -> Vec<String> {
-        // A plugin that cannot be opened is not available; using it tells why.
-        for name in self.plugin_names() {
-            let _ = self.open_plugin(&name);
-        }
+        // A plugin that cannot be opened is not available; `broken_plugins` tells why.
+        let _ = self.broken_plugins();
         let state = self.state();
         let mut names = Vec::new();
         for (name, device) in &state.devices {
@@ -285,6 +318,12 @@ impl Core {
             }
         }
         names
+    }
+
+    /// Plugins that are registered and cannot be opened, each with what is wrong.
+    pub fn broken_plugins(&self) -> Vec<(String, Error)> {
+        let names = self.plugin_names().into_iter();
+        names.filter_map(|name| self.open_plugin(&name).err().map(|e| (name, e))).collect()
     }
 
     /// Devices that are registered and have no instance here, each with the reason.
@@ -401,6 +440,7 @@ impl Core {
 
     // The device, and the properties in force: defaults set on Core, then those of the call.
     fn resolve(&self, name: &str, over: &Properties) -> Result<(Arc<dyn Device>, Properties)> {
+        let cache = self.cache_in_force(name, over)?;
         let (_, over) = &cache::split(over);
         let parsed = self.named(name)?;
         self.open_plugin(&parsed.device)?;
@@ -416,6 +456,7 @@ impl Core {
             )));
         };
         let mut all = state.properties.get(&parsed.device).cloned().unwrap_or_default().overlaid(over);
+        cache::place_kernels(&*device, &cache, &mut all);
         if let Some(list) = parsed.priorities {
             if !device.properties().iter().any(|p| p.name == PRIORITIES) {
                 return Err(Error::usage(format!("device `{}` is not made of other devices", parsed.device)));

@@ -71,12 +71,17 @@
 //! carafe_sdk::export_extension! { kernels: [AbsKernel] }
 //! ```
 
+mod elementwise;
+
 pub use carafe_abi as abi;
 pub use carafe_device as device;
 pub use carafe_frontend as frontend;
 pub use carafe_graph;
+#[cfg(feature = "ops")]
 pub use carafe_ops as ops;
 pub use carafe_tensor as tensor;
+
+pub use elementwise::{Elementwise, ElementwiseKernel, eval as eval_elementwise};
 
 /// What nearly every author needs.
 pub mod prelude {
@@ -89,16 +94,19 @@ pub mod prelude {
     };
     pub use carafe_frontend::{Item, Mapping, NodeCx, Outputs, Rule};
     // The derive names this crate.
+    #[cfg(feature = "ops")]
+    pub use carafe_frontend::Compose;
     pub use carafe_graph;
     pub use carafe_graph::{
         Attr, AttrMap, AttrValue, Error, ErrorKind, EvalCx, Fact, InferCx, Match, NodeId, Op, OpNew, OrderCx, Outcome,
         Phase, Reordered, Result, RowKind, RowsCx, TensorAttr, Value, attr_enum,
     };
+    #[cfg(feature = "ops")]
     pub use carafe_ops as ops;
     pub use carafe_tensor::{Dim, ElementType, PartialShape, Tensor, bf16, f16};
 }
 
-/// Makes the library's entry point from lists: `ops` are types, `rules` are [`Rule`](frontend::Rule)s, `mappings` are
+/// Makes the library's entry point from lists: `ops` are types, `elementwise` too (those of [`elementwise!`]), `rules` are [`Rule`](frontend::Rule)s, `mappings` are
 /// [`Mapping`](frontend::Mapping)s, `decoded`, `front`, `middle` and `back` are [`Matcher`](abi::Matcher)s, `replacements` are
 /// [`Replacer`](abi::Replacer)s, `kernels` are [`Kernel`](device::Kernel)s. What has no list goes into `more: |r| { ... }`, which gets the
 /// [`Registration`](abi::Registration). Any list may be left out; their order is this one.
@@ -107,6 +115,7 @@ macro_rules! export_extension {
     (
         $(name: $name:expr,)?
         $(ops: [$($op:ty),* $(,)?] $(,)?)?
+        $(elementwise: [$($elementwise:ty),* $(,)?] $(,)?)?
         $(rules: [$($rule:expr),* $(,)?] $(,)?)?
         $(mappings: [$($mapping:expr),* $(,)?] $(,)?)?
         $(decoded: [$($decoded:expr),* $(,)?] $(,)?)?
@@ -137,6 +146,10 @@ macro_rules! export_extension {
                         $(name = $name;)?
                         r.describe(name, env!("CARGO_PKG_VERSION"));
                         $($(r.op::<$op>();)*)?
+                        $($(
+                            r.op::<$elementwise>();
+                            r.kernel($crate::ElementwiseKernel::<$elementwise>::default());
+                        )*)?
                         $($(r.rule($rule);)*)?
                         $($(r.mapping($mapping);)*)?
                         $($(r.matcher($crate::carafe_graph::Phase::Decoded, $decoded);)*)?
@@ -159,9 +172,12 @@ macro_rules! export_extension {
 /// Makes the entry point of a plugin library: the name of the device, and an expression that gives a
 /// [`Device`](device::Device) or an error.
 ///
+/// It needs the feature `plugin` of this crate.
+///
 /// ```ignore
 /// carafe_sdk::export_plugin! { name: "ACME", device: AcmeDevice::new()? }
 /// ```
+#[cfg(feature = "plugin")]
 #[macro_export]
 macro_rules! export_plugin {
     (name: $name:expr, device: $device:expr $(,)?) => {

@@ -52,6 +52,9 @@ pub enum TensorError {
     /// The bytes are no packed sequence.
     #[error("packed sequence is not valid: {reason}")]
     BadSequence { reason: String },
+    /// Memory of a device could not be read or written.
+    #[error("memory of {device}: {reason}")]
+    Remote { device: String, reason: String },
 }
 
 /// The coarse class of a [`TensorError`], for callers that map errors to codes.
@@ -63,7 +66,7 @@ pub enum ErrorKind {
     Type,
     /// A shape, count, offset or index does not fit.
     Size,
-    /// Memory is short.
+    /// Memory is short, or that of a device does not answer.
     Memory,
 }
 
@@ -82,7 +85,7 @@ impl TensorError {
             | OutsideStore { .. }
             | OutsideTensor { .. }
             | Misaligned { .. } => ErrorKind::Size,
-            OutOfMemory { .. } => ErrorKind::Memory,
+            OutOfMemory { .. } | Remote { .. } => ErrorKind::Memory,
         }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
+use std::any::Any;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -66,6 +67,16 @@ impl SharedBytes {
     /// tensor accessors fail or panic, but stay memory safe.
     pub fn from_owner(owner: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Self {
         SharedBytes(Arc::new(Foreign(owner)))
+    }
+
+    /// Memory of another owner that may be written to while this is the only handle, kept alive by `keep`.
+    ///
+    /// # Safety
+    ///
+    /// `start` must point to `len` initialised bytes that live as long as `keep`. While a handle lives, others may touch them only
+    /// when nobody uses the handle: neither reads through it nor writes.
+    pub unsafe fn from_raw_mut(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {
+        SharedBytes(Arc::new(Lent { start, len, _keep: keep }))
     }
 
     /// Zeroed bytes at a 64-byte boundary. A size that cannot be had is an error, never an abort.
@@ -157,6 +168,29 @@ struct Foreign(Arc<dyn AsRef<[u8]> + Send + Sync>);
 impl ByteOwner for Foreign {
     fn bytes(&self) -> &[u8] {
         (*self.0).as_ref()
+    }
+}
+
+/// Memory that another owner lends for writing.
+struct Lent {
+    start: NonNull<u8>,
+    len: usize,
+    _keep: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: plain bytes, which nobody else touches while they are used here: the caller of `from_raw_mut` promised it.
+unsafe impl Send for Lent {}
+// SAFETY: as above; `&Lent` only reads.
+unsafe impl Sync for Lent {}
+
+impl ByteOwner for Lent {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `len` initialised bytes that `_keep` keeps alive, by the promise of `from_raw_mut`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        // SAFETY: as in `bytes`; `&mut self` makes this the only reference of ours, and the promise covers the others.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
     }
 }
 
@@ -299,6 +333,18 @@ mod tests {
         assert!(bytes.unique_mut().is_none());
         drop(other);
         assert!(bytes.unique_mut().is_some());
+    }
+
+    #[test]
+    fn lent_memory_is_written_where_it_lies() {
+        let mut memory = Box::new([1u8, 2, 3]);
+        // SAFETY: the box outlives the handle and is not looked at meanwhile.
+        let mut bytes = unsafe { SharedBytes::from_raw_mut(NonNull::from(&mut *memory).cast(), 3, Arc::new(())) };
+        bytes.unique_mut().unwrap()[1] = 9;
+        let other = bytes.clone();
+        assert!(bytes.unique_mut().is_none());
+        drop((bytes, other));
+        assert_eq!(*memory, [1, 9, 3]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::cast::{decode_all, decode_code, encode_code, is_coded, with_storage_type};
 use crate::memory::{ensure_memory, try_collect};
+use crate::remote::{Remote, RemoteMemory};
 use crate::{Element, ElementType, Number, SharedBytes, TensorError, decode_strings, elements, pack, string_payload};
 
 /// An element type, a static shape and the elements. Cheap to clone: clones share the elements until one is written to.
@@ -23,6 +24,8 @@ enum Data {
     Bytes { store: SharedBytes, offset: usize, len: usize, aligned: Option<AlignedCopy> },
     /// As many as the shape has elements.
     Strings(Arc<Vec<String>>),
+    /// At least as many bytes as `len`.
+    Remote { remote: Remote, len: usize },
 }
 
 /// The place of the aligned copy of misaligned bytes, made when somebody first asks for elements.
@@ -103,6 +106,19 @@ impl Tensor {
         }
         let aligned = (!(bytes.as_ptr() as usize).is_multiple_of(alignment)).then(AlignedCopy::default);
         Ok(Tensor { ty, shape: shape.into(), data: Data::Bytes { store: store.clone(), offset, len: needed, aligned } })
+    }
+
+    /// A tensor over memory of a device, which may have more bytes than the shape needs.
+    pub fn remote(ty: ElementType, shape: &[usize], memory: Arc<dyn RemoteMemory>) -> Result<Tensor, TensorError> {
+        let (_, len) = storage_size(ty, shape)?;
+        if ty == ElementType::String {
+            return Err(TensorError::NoStorage { ty });
+        }
+        let found = memory.byte_len();
+        if found < len {
+            return Err(TensorError::ByteCount { ty, shape: shape.to_vec(), expected: len, found });
+        }
+        Ok(Tensor { ty, shape: shape.into(), data: Data::Remote { remote: Remote::new(memory), len } })
     }
 
     /// Converts into any numeric type.
@@ -187,14 +203,36 @@ impl Tensor {
     /// Bytes in storage; for `String` the size of the payload in a file.
     pub fn byte_len(&self) -> usize {
         match &self.data {
-            Data::Bytes { len, .. } => *len,
+            Data::Bytes { len, .. } | Data::Remote { len, .. } => *len,
             Data::Strings(strings) => string_payload::encoded_len(strings),
         }
     }
 
-    /// The packed bytes, at any address. Panics for `String`: use [`Tensor::strings`].
+    /// The memory of a device that it lies in, if it does.
+    pub fn remote_memory(&self) -> Option<&Arc<dyn RemoteMemory>> {
+        match &self.data {
+            Data::Remote { remote, .. } => Some(&remote.memory),
+            _ => None,
+        }
+    }
+
+    /// The same elements in memory of the host; a clone unless it lies in memory of a device.
+    pub fn to_host(&self) -> Result<Tensor, TensorError> {
+        match &self.data {
+            Data::Remote { remote, len } => {
+                let mut store = SharedBytes::zeroed(*len)?;
+                remote.memory.read(0, fresh_mut(&mut store))?;
+                Ok(Tensor::whole(self.ty, &self.shape, store))
+            }
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// The packed bytes, at any address; those of a device are copied to the host when first asked for. Panics for `String`: use
+    /// [`Tensor::strings`], and when a device does not give its bytes: [`Tensor::to_host`] tells why.
     pub fn bytes(&self) -> &[u8] {
         match &self.data {
+            Data::Remote { remote, len } => remote.host(*len).unwrap_or_else(|error| panic!("{error}")),
             Data::Bytes { store, offset, len, .. } => &store.as_slice()[*offset..*offset + *len],
             Data::Strings(_) => panic!("a string tensor has no bytes; use strings()"),
         }
@@ -203,6 +241,9 @@ impl Tensor {
     /// The packed bytes at an address that fits the element type; where they lie elsewhere, a copy is made and kept. Panics
     /// for `String`.
     pub fn aligned_bytes(&self) -> Result<&[u8], TensorError> {
+        if let Data::Remote { remote, len } = &self.data {
+            return remote.host(*len);
+        }
         let Data::Bytes { len, aligned: Some(position), .. } = &self.data else { return Ok(self.bytes()) };
         if position.get().is_none() {
             let mut copy = SharedBytes::zeroed(*len)?;
@@ -244,6 +285,7 @@ impl Tensor {
         match &self.data {
             Data::Bytes { .. } => self.bytes().as_ptr() as usize,
             Data::Strings(strings) => Arc::as_ptr(strings) as usize,
+            Data::Remote { remote, .. } => Arc::as_ptr(&remote.memory).cast::<u8>() as usize,
         }
     }
 
@@ -264,7 +306,7 @@ impl Tensor {
     pub fn strings(&self) -> Result<&[String], TensorError> {
         match &self.data {
             Data::Strings(strings) => Ok(strings),
-            Data::Bytes { .. } => Err(TensorError::TypeMismatch { expected: ElementType::String, found: self.ty }),
+            _ => Err(TensorError::TypeMismatch { expected: ElementType::String, found: self.ty }),
         }
     }
 
@@ -272,7 +314,7 @@ impl Tensor {
     pub fn strings_mut(&mut self) -> Result<&mut [String], TensorError> {
         match &mut self.data {
             Data::Strings(strings) => Ok(Arc::make_mut(strings).as_mut_slice()),
-            Data::Bytes { .. } => Err(TensorError::TypeMismatch { expected: ElementType::String, found: self.ty }),
+            _ => Err(TensorError::TypeMismatch { expected: ElementType::String, found: self.ty }),
         }
     }
 
@@ -357,7 +399,11 @@ impl Tensor {
         {
             *self = Tensor::from_bytes(self.ty, &self.shape, self.bytes())?;
         }
+        if let Data::Remote { .. } = &self.data {
+            *self = self.to_host()?;
+        }
         match &mut self.data {
+            Data::Remote { .. } => unreachable!("it was just brought to the host"),
             Data::Bytes { store, offset, len, .. } => Ok(&mut fresh_mut(store)[*offset..*offset + *len]),
             Data::Strings(_) => panic!("a string tensor has no bytes; use strings_mut()"),
         }
@@ -448,7 +494,8 @@ impl Tensor {
         Ok(Tensor::whole(self.ty, shape, store))
     }
 
-    /// Overwrites `n` elements from `dst` on with those of `src` from `src_start` on. Both have the same element type.
+    /// Overwrites `n` elements from `dst` on with those of `src` from `src_start` on. Both have the same element type. Memory of a
+    /// device is written where it lies, whoever shares it.
     pub fn copy_elements(&mut self, dst: usize, src: &Tensor, src_start: usize, n: usize) -> Result<(), TensorError> {
         if self.ty != src.ty {
             return Err(TensorError::TypeMismatch { expected: self.ty, found: src.ty });
@@ -460,6 +507,16 @@ impl Tensor {
             return Ok(());
         }
         let ty = self.ty;
+        if let Data::Remote { remote, len } = &mut self.data
+            && !ty.is_sub_byte()
+        {
+            let size = ty.bits() / 8;
+            let bytes = &src.aligned_bytes()?[src_start * size..(src_start + n) * size];
+            remote.memory.write(dst * size, bytes)?;
+            *self =
+                Tensor { data: Data::Remote { remote: Remote::new(remote.memory.clone()), len: *len }, ..self.clone() };
+            return Ok(());
+        }
         let (to, from) = (self.try_bytes_mut()?, src.bytes());
         if ty.is_sub_byte() {
             for i in 0..n {
@@ -478,6 +535,9 @@ impl fmt::Debug for Tensor {
         write!(f, "Tensor({}{:?}", self.ty, self.shape)?;
         if self.is_mapped() {
             f.write_str(", mapped")?;
+        }
+        if let Some(memory) = self.remote_memory() {
+            write!(f, ", on {}", memory.device())?;
         }
         f.write_str(")")
     }

@@ -37,7 +37,7 @@ impl Op for HardShrink {
 fn cube(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let x = n.input(0)?;
     let exponent = n.scalar_like(x, n.attr("exponent", 3.0)?)?;
-    Ok(n.emit(ops::arithmetic::Power::default(), &[x, exponent])?.into())
+    Ok(n.emit_named("Power", [], &[x, exponent])?.into())
 }
 
 /// A rewrite: Abs of Abs is one Abs.

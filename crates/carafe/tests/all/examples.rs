@@ -18,6 +18,7 @@ examples! {
     async_queue = "../../examples/async_queue.rs",
     classify_image = "../../examples/classify_image.rs",
     custom_op = "../../examples/custom_op.rs",
+    device_memory = "../../examples/device_memory.rs",
     dynamic_shapes = "../../examples/dynamic_shapes.rs",
     own_device = "../../examples/own_device.rs",
     state = "../../examples/state.rs",

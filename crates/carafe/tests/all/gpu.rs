@@ -55,3 +55,118 @@ fn devices_that_only_stand_for_others_are_not_chosen_by_auto() {
     let devices = compiled.property("EXECUTION_DEVICES").unwrap();
     assert!(!devices.contains("VPU"), "{devices}");
 }
+
+fn noise(shape: &[usize], seed: usize) -> Tensor {
+    let n: usize = shape.iter().product();
+    let numbers = (0..n).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.0 - 1.0);
+    Tensor::from_vec(shape, numbers.collect::<Vec<f32>>()).unwrap()
+}
+
+// A network of `scripts/fixtures/gpu_networks.py` on every device that OpenCL has a part in. Outputs are compared by the largest of
+// their numbers.
+fn same_everywhere(name: &str, inputs: &[Vec<(&str, Tensor)>]) {
+    let core = carafe::core();
+    let file = format!("{}/tests/data/gpu_networks/{name}.onnx", env!("CARGO_MANIFEST_DIR"));
+    let model = core.read_model(file).unwrap();
+    let template = core.compile_model(&model, "TEMPLATE", &Properties::new()).unwrap().create_infer_request();
+    let half = Properties::new().with("INFERENCE_PRECISION_HINT", "f16");
+    let plain = Properties::new();
+    for (device, properties, bound) in [
+        ("GPU", &plain, 1e-4),
+        ("GPU", &half, 1e-2),
+        ("VPU", &plain, 1e-2),
+        ("HETERO:GPU,CPU", &plain, 1e-4),
+        ("MULTI:GPU,CPU", &plain, 1e-4),
+    ] {
+        let compiled = core.compile_model(&model, device, properties).unwrap();
+        let request = compiled.create_infer_request();
+        // Twice each: the second time all launches are one command.
+        for inputs in inputs.iter().flat_map(|i| [i, i]) {
+            let wanted = template.infer(&inputs[..]).unwrap();
+            let found = request.infer(&inputs[..]).unwrap();
+            for i in 0..compiled.outputs().len() {
+                let (found, wanted) = (found[i].as_slice::<f32>().unwrap(), wanted[i].as_slice::<f32>().unwrap());
+                let scale = wanted.iter().fold(1e-3f32, |m, x| m.max(x.abs()));
+                let worst = found.iter().zip(wanted).fold(0f32, |m, (a, b)| m.max((a - b).abs() / scale));
+                assert!(found.len() == wanted.len() && worst <= bound, "{device} {name} output {i} is off by {worst}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cnn_gives_the_same_on_every_device_of_opencl() {
+    same_everywhere("cnn", &[vec![("image", noise(&[1, 3, 32, 32], 1))]]);
+}
+
+#[test]
+fn a_transformer_block_gives_the_same_on_every_device_of_opencl() {
+    let ids = |batch: usize| {
+        let ids: Vec<i64> = (0..12 * batch as i64).map(|i| i * 17 % 50).collect();
+        let mask: Vec<i64> = (0..12 * batch as i64).map(|i| i64::from(i % 12 < 9)).collect();
+        vec![
+            ("ids", Tensor::from_vec(&[batch, 12], ids).unwrap()),
+            ("mask", Tensor::from_vec(&[batch, 12], mask).unwrap()),
+        ]
+    };
+    same_everywhere("transformer", &[ids(1), ids(3)]);
+}
+
+#[test]
+fn an_lstm_gives_the_same_on_every_device_of_opencl() {
+    same_everywhere("lstm", &[vec![("x", noise(&[7, 2, 12], 2))], vec![("x", noise(&[3, 2, 12], 3))]]);
+}
+
+#[test]
+fn the_cache_keeps_built_kernels_too() {
+    let folder = std::env::temp_dir().join(format!("carafe-kernels-{}", std::process::id()));
+    let properties = Properties::new().with("CACHE_DIR", folder.display());
+    let core = carafe::core();
+    let compiled = core.compile_model(DEMO, "GPU", &properties).unwrap();
+    assert_eq!(compiled.property("LOADED_FROM_CACHE").unwrap(), "false");
+    assert_eq!(compiled.property("KERNEL_CACHE_DIR").unwrap(), folder.join("kernels").display().to_string());
+    let again = core.compile_model(DEMO, "GPU", &properties).unwrap();
+    assert_eq!(again.property("LOADED_FROM_CACHE").unwrap(), "true");
+    let mine = folder.join("mine");
+    let own = properties.with("KERNEL_CACHE_DIR", mine.display());
+    assert_eq!(
+        core.compile_model(DEMO, "GPU", &own).unwrap().property("KERNEL_CACHE_DIR").unwrap(),
+        mine.display().to_string()
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_compiled_model_says_whether_launches_are_one_command() {
+    let core = carafe::core();
+    let says = |properties: &Properties| {
+        core.compile_model(DEMO, "GPU", properties).unwrap().property("COMMAND_BUFFERS").unwrap()
+    };
+    let off = Properties::new().with("COMMAND_BUFFERS", false);
+    assert_eq!(says(&off), "false");
+    assert_eq!(says(&Properties::new().with("PERF_COUNT", true)), "false");
+    near(&probabilities("GPU", &off), &probabilities("GPU", &Properties::new()), 1e-6);
+}
+
+#[test]
+fn tensors_of_the_device_go_through_devices_made_of_devices() {
+    let core = carafe::core();
+    let context = core.create_context("GPU", &Properties::new()).unwrap();
+    let pixels = Tensor::from_vec(&[1, 1, 8, 8], (0..64).map(|i| (i * 37 % 17) as f32).collect::<Vec<_>>()).unwrap();
+    let mut image = context.create_tensor(ElementType::F32, &[1, 1, 8, 8]).unwrap();
+    image.copy_elements(0, &pixels, 0, 64).unwrap();
+    let wanted = probabilities("TEMPLATE", &Properties::new());
+    for device in ["GPU", "CPU", "TEMPLATE", "HETERO:GPU,CPU", "MULTI:GPU,CPU"] {
+        let output = context.create_tensor(ElementType::F32, &[1, 10]).unwrap();
+        // The CPU may choose bf16.
+        let exact = Properties::new().with("INFERENCE_PRECISION_HINT", "f32");
+        let exact = if device.contains(',') || device == "TEMPLATE" { Properties::new() } else { exact };
+        let request = core.compile_model(DEMO, device, &exact).unwrap().create_infer_request();
+        request.set_output("probabilities", output.clone()).unwrap();
+        request.infer(&[("image", image.clone())]).unwrap();
+        let bound = if device.contains(',') { 2e-3 } else { 1e-4 };
+        near(output.to_host().unwrap().as_slice::<f32>().unwrap(), &wanted, bound);
+    }
+    let none = core.create_context("CPU", &Properties::new()).unwrap_err().to_string();
+    assert!(none.contains("no memory of its own"), "{none}");
+}

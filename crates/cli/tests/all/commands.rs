@@ -1,6 +1,7 @@
 //! The command as a user types it, on the demo model.
 
 use crate::common::{MODEL, carafe, folder, ok, repo};
+use carafe_testkit::libraries::Workshop;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,6 +10,42 @@ fn fails(args: &[&str]) -> (i32, String) {
     let done = carafe(args);
     assert!(!done.status.success(), "{args:?} succeeded");
     (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
+}
+
+#[test]
+fn what_the_command_made_up_is_told() {
+    let done = carafe(&["run", MODEL]);
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(
+        told.contains(
+            "input `image` got no file and is filled with zeros, f32[1, 1, 8, 8]; its shape [?,1,8,8] is open"
+        ),
+        "{told}"
+    );
+    let done = carafe(&["run", MODEL, "--shape", "[2,1,8,8]", "--fill", "random"]);
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(told.contains("filled with random values, f32[2, 1, 8, 8]\n"), "{told}");
+    assert!(carafe(&["run", MODEL, "-i", "demo/digits/one.png"]).stderr.is_empty());
+}
+
+#[test]
+fn open_sizes_of_pictures_are_guessed() {
+    let dir = folder("guessed");
+    let model = dir.join("m.onnxtxt");
+    let text = r#"<ir_version: 8, opset_import: ["" : 17]>
+m (float[n,3,h,w] x) => (float[n,3,h2,w2] y) { y = MaxPool<kernel_shape=[32,32], strides=[32,32]>(x) }"#;
+    std::fs::write(&model, text).unwrap();
+    let model = model.to_str().unwrap();
+    assert!(ok(&["run", model]).starts_with("y: f32[1, 3, 8, 8] "));
+    assert!(ok(&["run", model, "--shape", "x[2,3,64,32]"]).starts_with("y: f32[2, 3, 2, 1] "));
+    assert!(ok(&["query", model, "--shape", "[1,3,64,64]"]).contains("nodes run on CPU"));
+}
+
+#[test]
+fn numbers_are_short() {
+    let text = ok(&["run", MODEL, "-i", "demo/digits/one.png"]);
+    let words = text.split_whitespace().filter(|w| w.parse::<f64>().is_ok());
+    assert!(words.clone().count() > 8 && words.into_iter().all(|w| w.len() <= 12), "{text}");
 }
 
 #[test]
@@ -167,9 +204,54 @@ fn a_bad_property_says_what_it_takes() {
 #[test]
 fn a_missing_file_and_a_file_of_another_kind_are_told_apart() {
     let (_, text) = fails(&["run", "no/such/model.xml"]);
-    assert!(text.contains("cannot open `no/such/model.xml`"), "{text}");
+    assert!(text.starts_with("carafe: model `no/such/model.xml`: cannot open: No such file"), "{text}");
     let (_, text) = fails(&["run", "Cargo.toml"]);
     assert!(text.contains("is of no known format; known: OpenVINO IR, ONNX"), "{text}");
+}
+
+#[test]
+fn a_plugin_that_cannot_be_opened_is_told_among_the_devices() {
+    let done = carafe(&["devices", "--plugin", "X=README.md"]);
+    let [out, err] = [done.stdout, done.stderr].map(|b| String::from_utf8(b).unwrap());
+    assert_eq!(done.status.code(), Some(1), "{err}");
+    assert!(
+        out.contains("CPU") && err.contains("device `X`, library `README.md`: it is not a dynamic library"),
+        "{err}"
+    );
+}
+
+#[test]
+fn the_path_of_a_model_stands_once_in_an_error() {
+    let folder = folder("paths");
+    std::fs::write(folder.join("junk.onnx"), "junk").unwrap();
+    let junk = folder.join("junk.onnx");
+    for path in ["no/such/model.onnx", "crates", junk.to_str().unwrap(), "Cargo.toml"] {
+        for command in [&["run"][..], &["inspect"], &["query"], &["convert", "-o", "target/never.xml"]] {
+            let (_, text) = fails(&[command, &[path]].concat());
+            assert_eq!(text.matches(path).count(), 1, "{text}");
+        }
+    }
+}
+
+#[test]
+fn query_runs_the_rewrites_of_extensions() {
+    let shop = Workshop::new();
+    let source = r#"#include "carafe.hpp"
+CARAFE_EXTENSION(r) {
+    r.describe("cancels", "1");
+    r.matcher(CARAFE_PHASE_BACK, "cancel", "Negative", [](carafe::Graph &g, uint32_t id) {
+        carafe::Value inner = g.input(id, 0);
+        if (g.node(inner.node).op_type != "Negative") return false;
+        g.replace({id, 0}, g.input(inner.node, 0));
+        return true;
+    });
+}"#;
+    let library = shop.cpp("cancels", source);
+    let graph = "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (float[2] y) { a = Neg (x) b = Neg (a) y = Abs (b) }";
+    let model = shop.write("m.onnxtxt", graph);
+    let args = ["query", model.to_str().unwrap(), "--extension", library.to_str().unwrap()];
+    assert!(!ok(&args).contains("Negative"), "{}", ok(&args));
+    assert!(ok(&args[..2]).contains("Negative"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Tests of the command as a process, in one binary: linking costs more than running.
 
+mod bench;
 mod cache;
 mod caffe;
 mod commands;
@@ -7,12 +8,16 @@ mod common;
 mod convert_options;
 mod crash;
 mod explain;
+mod extension;
 mod isolate;
 mod kaldi;
 mod limits;
+mod mapping;
 mod mxnet;
 mod onnx_models;
 mod paddle;
 mod quantize;
+mod reference_pages;
 mod sequences;
 mod tensorflow;
+mod view;

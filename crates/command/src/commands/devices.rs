@@ -6,7 +6,8 @@ use carafe::{CACHE_PROPERTIES, Core, Mutability, Result};
 use serde_json::json;
 use std::fmt::Write;
 
-pub(crate) fn run(core: &Core, args: &DevicesArgs) -> Result<()> {
+/// False when a plugin cannot be opened.
+pub(crate) fn run(core: &Core, args: &DevicesArgs) -> Result<bool> {
     let (mut out, mut list) = (String::new(), Vec::new());
     for name in core.available_devices() {
         let full = core.get_property(&name, "FULL_DEVICE_NAME").unwrap_or_default();
@@ -27,5 +28,15 @@ pub(crate) fn run(core: &Core, args: &DevicesArgs) -> Result<()> {
         let _ = writeln!(out, "{name:<10} not here: {reason}");
     }
     let missing: Vec<_> = missing.iter().map(|(name, reason)| json!({"name": name, "reason": reason})).collect();
-    if args.json { print_json(&json!({"devices": list, "missing": missing})) } else { print(&out) }
+    let broken = core.broken_plugins();
+    if args.json {
+        let broken: Vec<_> = broken.iter().map(|(name, e)| json!({"name": name, "error": e.to_string()})).collect();
+        print_json(&json!({"devices": list, "missing": missing, "broken": broken}))?;
+    } else {
+        print(&out)?;
+    }
+    for (_, e) in &broken {
+        eprintln!("carafe: {}", carafe::printable(&e.to_string()));
+    }
+    Ok(broken.is_empty())
 }

@@ -3,7 +3,8 @@
 use super::{print, print_json, read};
 use crate::args::InspectArgs;
 use crate::outputs::port_json;
-use carafe::{Core, ItemType, Port, Result, Summary, dump, summarize};
+use carafe::{Core, Error, ItemType, Port, Result, Summary, dump, files, summarize};
+use carafe_view::{Graph, model_explorer};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -14,6 +15,12 @@ pub(crate) fn run(core: &Core, args: &InspectArgs) -> Result<()> {
     }
     if args.dot {
         return print(&dump::dot(&model));
+    }
+    if let Some(file) = &args.model_explorer {
+        let mut graph = Graph::of(&model);
+        graph.explain("", &core.explain(&model));
+        files::write(file, format!("{}\n", model_explorer(&graph)).as_bytes())
+            .map_err(|e| Error::io(format!("cannot write `{}`", file.display()), &e))?;
     }
     let summary = summarize(&model);
     let packed = Packed {

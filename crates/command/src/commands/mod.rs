@@ -1,56 +1,114 @@
 //! One file a command.
 
+mod bench;
+mod bench_config;
+mod bench_inputs;
+mod bench_text;
+mod build;
 mod cache;
 mod compress_weights;
 mod conformance;
 mod convert;
 mod devices;
+mod explain;
+mod extension;
+mod extension_test;
 mod inspect;
 mod isolate;
 mod manuals;
+mod operations;
 mod quantize;
 mod query;
 mod run;
 mod time_limit;
+mod view;
+mod view_serve;
 
 use crate::args::{Cli, Command, ModelArgs};
+use crate::extension_args::ExtensionAction;
 use crate::progress::ProgressLine;
-use carafe::convert::{Conversion, ConversionOptions, apply};
-use carafe::{Content, Core, DeviceName, Error, Log, Model, Progress, Properties, ReadRequest, Result, printable};
+use carafe::convert::{Conversion, ConversionOptions, apply, read_mapping, read_mappings};
+use carafe::{
+    Content, Core, DeviceName, Error, Extension, Log, Model, Progress, Properties, ReadRequest, Result, printable,
+};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Runs the command of the line. False when it worked and its answer is no.
 pub(crate) fn run(cli: Cli) -> Result<bool> {
-    let (extensions, plugins) = (cli.extension, cli.plugin);
+    let added = Added { extensions: cli.extension, plugins: cli.plugin, files: cli.mapping, lines: cli.map };
     match &cli.command {
         // The libraries are opened by other processes.
         Command::Conformance(args) if args.isolate => return conformance::run_isolated(args),
         Command::Query(args) if args.isolate => return isolate::query(args),
+        // Tested alone.
+        Command::Extension(args) => match &args.action {
+            ExtensionAction::Test(args) => return extension_test::run(args),
+            ExtensionAction::Watch(args) => return extension_test::watch(args).map(|()| true),
+            ExtensionAction::Build(args) => {
+                return print(&format!("{}\n", build::run(args)?.display())).map(|()| true);
+            }
+            ExtensionAction::New(args) => {
+                return extension::new(&core_of(&added)?, args).map(|()| true);
+            }
+        },
+        Command::Extgen(args) => return extension::extgen(args).map(|()| true),
+        Command::Plugin(args) => return extension::plugin(&args.action).map(|()| true),
+        Command::Explain(args) => return explain::run(args).map(|()| true),
         _ => {}
     }
-    let core = core_of(&extensions, &plugins)?;
+    let core = core_of(&added)?;
     let done = match cli.command {
-        Command::Conformance(args) => return conformance::run(move || core_of(&extensions, &plugins), &args),
+        Command::Conformance(args) => return conformance::run(move || core_of(&added), &args),
         Command::Run(args) => run::run(&core, &args),
+        Command::Bench(args) => bench::run(&core, &args),
+        Command::View(args) => view::run(&core, &args),
         Command::Convert(args) => convert::run(&core, &args),
         Command::Quantize(args) => quantize::run(&core, &args),
         Command::CompressWeights(args) => compress_weights::run(&core, &args),
         Command::Inspect(args) => inspect::run(&core, &args),
         Command::Query(args) => query::run(&core, &args),
-        Command::Devices(args) => devices::run(&core, &args),
+        Command::Devices(args) => return devices::run(&core, &args),
+        Command::Operations(args) => operations::run(&core, &args),
         Command::Cache(args) => cache::run(&args),
+        // Answered above.
+        Command::Extension(_) | Command::Extgen(_) | Command::Plugin(_) | Command::Explain(_) => Ok(()),
         Command::Completions(args) => manuals::completions(&args),
         Command::Man(args) => manuals::man(&args),
     };
     done.map(|()| true)
 }
 
+/// What the line adds to all that is built in.
+struct Added {
+    extensions: Vec<PathBuf>,
+    plugins: Vec<String>,
+    /// Mappings, in files and as they stand in the line.
+    files: Vec<PathBuf>,
+    lines: Vec<String>,
+}
+
 /// All that is built in, and what the line adds.
-fn core_of(extensions: &[PathBuf], plugins: &[String]) -> Result<Core> {
+fn core_of(added: &Added) -> Result<Core> {
     let core = carafe::core();
-    core.add_extension(extensions.to_vec())?;
-    plugins.iter().try_for_each(|p| core.add_plugin_text(p))?;
+    core.add_extension(added.extensions.clone())?;
+    added.plugins.iter().try_for_each(|p| core.add_plugin_text(p))?;
+    // Behind the extensions, whose operations they may name.
+    let registry = core.registry();
+    for file in &added.files {
+        let read = || {
+            let text = carafe::files::read_text(file).map_err(|e| Error::io("cannot read", &e))?;
+            read_mappings(&text, &registry)
+        };
+        let mappings = read().map_err(|e| e.at(format!("mappings `{}`", file.display())))?;
+        core.add_extension(Extension { mappings, ..Extension::new(file.display().to_string()) })?;
+    }
+    if !added.lines.is_empty() {
+        let read =
+            |line: &String| read_mapping(line, &registry).map_err(|e| Error::usage(e.to_string()).at("option `--map`"));
+        let mappings = added.lines.iter().map(read).collect::<Result<_>>()?;
+        core.add_extension(Extension { mappings, ..Extension::new("--map") })?;
+    }
     Ok(core)
 }
 

@@ -11,6 +11,8 @@ use std::fmt::Write;
 pub(crate) fn run(core: &Core, args: &QueryArgs) -> Result<()> {
     use_kernel_files(core, &args.device, &args.config)?;
     let model = read(core, &args.model, args.explain)?;
+    // The rewrites of extensions are part of what runs.
+    let model = core.as_compiled(&model)?.unwrap_or(model);
     if args.device == "HETERO" || args.device.starts_with("HETERO:") {
         let report = carafe::partition(core, &model, &args.device, &Properties::new())?;
         let mut rows = core.explain(&model);

@@ -8,18 +8,20 @@ use crate::inputs::{Filler, bind};
 use crate::outputs;
 use crate::utterances::{self, Archives, Context};
 use carafe::convert::{self, Conversion};
+use carafe::log::Level;
 use carafe::{
     CompiledModel, Content, Core, Error, InferRequest, Log, NodeProfile, NodeStatus, Properties, ReadRequest, Result,
-    files,
+    files, properties as names,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 pub(crate) fn run(core: &Core, args: &RunArgs) -> Result<()> {
     use_kernel_files(core, &args.device, &args.config)?;
-    let properties = properties(args)?;
+    let properties = properties(core, args)?;
     let limit = TimeLimit::start(args.timeout)?;
     match &args.batch {
         Some(list) => run_batch(core, args, list, &properties, &limit),
@@ -28,7 +30,7 @@ pub(crate) fn run(core: &Core, args: &RunArgs) -> Result<()> {
     }
 }
 
-fn properties(args: &RunArgs) -> Result<Properties> {
+fn properties(core: &Core, args: &RunArgs) -> Result<Properties> {
     let mut properties = Properties::new();
     for text in &args.property {
         let (key, value) = text
@@ -36,8 +38,9 @@ fn properties(args: &RunArgs) -> Result<Properties> {
             .ok_or_else(|| Error::usage(format!("property `{text}` must have the form KEY=VALUE")))?;
         properties.set(key.trim(), value);
     }
-    if args.perf {
-        properties.set("PERF_COUNT", true);
+    // A device that takes no times of nodes runs all the same; what there is of times is told with the outputs.
+    if args.perf && core.device(&args.device)?.properties().iter().any(|p| p.name == names::PERF_COUNT) {
+        properties.set(names::PERF_COUNT, true);
     }
     if let Some(dir) = &args.cache_dir {
         properties.set("CACHE_DIR", dir.display());
@@ -57,12 +60,13 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
     let conversion = Conversion { transformations_config, ..Conversion::new(request) };
     let model = read_shaped(core, conversion, args.shape.as_deref())?;
     let compiled = core.compile_model(&model, &args.device, properties)?;
-    let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
+    let said = |text: String| crate::log::print(Level::Info, &text);
+    let filler = Filler { random: args.fill == Fill::Random, seed: args.seed, said: Some(&said) };
     let given: Vec<(Option<String>, PathBuf)> = args.inputs.iter().map(|s| split_input(s)).collect();
     if given.iter().any(|(_, path)| utterances::is_archive(path)) {
         return run_utterances(args, path, &compiled, &model, &given, limit);
     }
-    let request = infer(&compiled, &model, &given, &filler, args.repeat, limit)?;
+    let (request, took) = infer(&compiled, &model, &given, &filler, args.repeat, limit)?;
     limit.finish()?;
     let results = outputs::collect(&compiled, &model, &request)?;
     let files = match &args.output {
@@ -103,7 +107,7 @@ fn run_one(core: &Core, args: &RunArgs, properties: &Properties, limit: &TimeLim
         });
     }
     if args.perf {
-        out.push_str(&profile_text(&args.device, &profile));
+        out.push_str(&profile_text(&args.device, &profile, took));
         // Devices that plan their memory tell how much it is.
         if let Ok(memory) = compiled.property("CPU_MEMORY_STATISTICS") {
             let _ = writeln!(out, "bytes: {memory}");
@@ -165,24 +169,27 @@ fn infer(
     compiled: &CompiledModel,
     model: &carafe::Model,
     given: &[(Option<String>, PathBuf)],
-    filler: &Filler,
+    filler: &Filler<'_>,
     repeat: usize,
     limit: &TimeLimit,
-) -> Result<InferRequest> {
+) -> Result<(InferRequest, Duration)> {
     let request = compiled.create_infer_request();
     limit.cancels(request.cancel_flag());
     for (i, tensor) in bind(compiled.inputs(), model, given, Some(filler))?.into_iter().enumerate() {
         request.set_input(i, tensor)?;
     }
+    let mut took = Duration::ZERO;
     for _ in 0..repeat.max(1) {
         limit.check()?;
+        let start = Instant::now();
         request.infer(())?;
+        took = start.elapsed();
     }
-    Ok(request)
+    Ok((request, took))
 }
 
 // `NAME=FILE`, or `FILE` alone. A path may hold `=` itself, so an existing file wins.
-fn split_input(text: &str) -> (Option<String>, PathBuf) {
+pub(super) fn split_input(text: &str) -> (Option<String>, PathBuf) {
     match text.split_once('=') {
         Some((name, file)) if !Path::new(text).exists() => (Some(name.to_string()), file.into()),
         _ => (None, text.into()),
@@ -209,16 +216,17 @@ fn status(s: NodeStatus) -> &'static str {
     }
 }
 
-fn profile_text(device: &str, profile: &[NodeProfile]) -> String {
+fn profile_text(device: &str, profile: &[NodeProfile], took: Duration) -> String {
     let mut out = String::new();
     if profile.is_empty() {
         let _ = writeln!(out, "{device} gives no times of nodes");
+        let _ = writeln!(out, "{:>10} us  whole inference", took.as_micros());
         return out;
     }
     for p in profile.iter().filter(|p| p.status == NodeStatus::Executed) {
         let _ = writeln!(out, "{:>10} us  {:<12} {} ({})", p.real_time.as_micros(), p.kernel, p.name, p.type_name);
     }
-    let total: std::time::Duration = profile.iter().map(|p| p.real_time).sum();
+    let total: Duration = profile.iter().map(|p| p.real_time).sum();
     let _ = writeln!(out, "{:>10} us  total", total.as_micros());
     out
 }
@@ -296,8 +304,8 @@ fn run_item(core: &Core, args: &RunArgs, item: &BatchItem, properties: &Properti
     }
     let compiled = core.compile_model(&model, &args.device, properties)?;
     let given: Vec<_> = item.inputs.iter().map(|(n, f)| (Some(n.clone()), f.clone())).collect();
-    let filler = Filler { random: args.fill == Fill::Random, seed: args.seed };
-    let request = infer(&compiled, &model, &given, &filler, item.repeat, limit)?;
+    let filler = Filler { random: args.fill == Fill::Random, seed: args.seed, said: None };
+    let (request, _) = infer(&compiled, &model, &given, &filler, item.repeat, limit)?;
     outputs::write(&item.out, &outputs::collect(&compiled, &model, &request)?)?;
     Ok(())
 }

@@ -6,7 +6,9 @@ use super::types::{indices, is_index};
 use super::{Built, Cpu, Io, Site, Step, floats};
 use crate::weights::Packed;
 use carafe_graph::Result;
-use carafe_kernels::{Codes, CompressedGemm, CompressedRows, Compression, Numbers, RoundedGemm, Stored};
+use carafe_kernels::{
+    Codes, CompressedGemm, CompressedMatrix, CompressedRows, Compression, Numbers, RoundedGemm, Stored,
+};
 use carafe_ops::indexing::Gather;
 use carafe_ops::linear::MatMul;
 use carafe_plan::{Compressed, Layout};
@@ -168,30 +170,14 @@ impl Gemm {
             None => CompressedGemm::new(site.cx.isa, n, k, compression).map(Gemm::Floats),
         }
     }
+    fn matrix(&self) -> &CompressedMatrix {
+        match self {
+            Gemm::Floats(g) => g.matrix(),
+            Gemm::Rounded(g) => g.matrix(),
+        }
+    }
     fn sizes(&self) -> [usize; 2] {
-        match self {
-            Gemm::Floats(g) => [g.k(), g.n()],
-            Gemm::Rounded(g) => [g.k(), g.n()],
-        }
-    }
-    fn group(&self) -> usize {
-        match self {
-            Gemm::Floats(g) => g.compression().group,
-            Gemm::Rounded(g) => g.compression().group,
-        }
-    }
-    fn packed_bytes(&self) -> usize {
-        match self {
-            Gemm::Floats(g) => g.packed_bytes(),
-            Gemm::Rounded(g) => g.packed_bytes(),
-        }
-    }
-    fn pack(&self, site: &Site<'_>, from: &Stored<'_>, to: &mut [u8]) {
-        let exec = site.cx.packers.exec();
-        match self {
-            Gemm::Floats(g) => g.pack(exec.as_ref(), from, to),
-            Gemm::Rounded(g) => g.pack(exec.as_ref(), from, to),
-        }
+        [self.matrix().k(), self.matrix().n()]
     }
 }
 
@@ -206,7 +192,7 @@ struct Product {
 
 impl Step<Cpu> for Product {
     fn kernel(&self) -> String {
-        let name = name_of(self.ty, self.gemm.group(), self.gemm.sizes()[0]);
+        let name = name_of(self.ty, self.gemm.matrix().compression().group, self.gemm.sizes()[0]);
         format!("gemm_{name}{}", self.epilogue.name())
     }
     fn scratch_bytes(&self) -> usize {
@@ -247,7 +233,7 @@ fn product(site: &Site<'_>, op: &MatMul) -> Result<Option<Built>> {
     };
     let order = if rounded.is_some() { "cells" } else { "rows" };
     let form = format!("gemm_{}|{k}x{n}|{}|{order}", lines.compression.group, op.transpose_b);
-    let weights = site.cx.packed(&form, &compressed.tensors(), gemm.packed_bytes(), |to: &mut [u8]| {
+    let weights = site.cx.packed(&form, &compressed.tensors(), gemm.matrix().packed_bytes(), |to: &mut [u8]| {
         let stored = Stored {
             bytes: &lines.bytes,
             flip: lines.flip,
@@ -255,7 +241,7 @@ fn product(site: &Site<'_>, op: &MatMul) -> Result<Option<Built>> {
             scale: &|line, group| lines.scale(line, group),
             zero: &|line, group| lines.zero(line, group),
         };
-        gemm.pack(site, &stored, to);
+        gemm.matrix().pack(site.cx.packers.exec().as_ref(), &stored, to);
         compressed.data.release();
         Ok(())
     })?;

@@ -29,6 +29,9 @@ const FEW: usize = 4;
 /// Whether a unit is to be computed in bf16. Asked before builders are; what they decline after all is computed in f32.
 pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>]) -> bool {
     let [data, weights, ..] = inputs else { return false };
+    if inputs.iter().any(|p| p.is_fine) {
+        return false;
+    }
     if op.is::<ScaledDotProductAttention>() {
         return inputs.iter().take(3).all(|p| p.ty == ElementType::F32);
     }

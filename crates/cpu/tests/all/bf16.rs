@@ -8,6 +8,7 @@ use carafe_graph::{Model, Value};
 use carafe_kernels::{Isa, Numbers as Kinds};
 use carafe_ops::activation::{Clamp, Gelu, HSwish, Relu, Sigmoid, Swish, gelu::GeluApproximation};
 use carafe_ops::arithmetic::{Add, Multiply};
+use carafe_ops::carafe::QuantizeDequantize;
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolution};
 use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
@@ -158,6 +159,44 @@ fn products_in_bf16_are_near_those_in_f32() {
         let bf16 = kernels.iter().any(|k| k.starts_with("gemm_bf16"));
         assert_eq!(bf16, is_native() && k % 2 == 0, "{kernels:?}");
     }
+}
+
+#[test]
+fn data_that_was_quantized_to_16_bits_is_not_multiplied_in_bf16() {
+    let product = |steps: i64| {
+        let (mut m, n) = (Model::new("m"), &mut Numbers(17));
+        let x = input(&mut m, &[5, 24]);
+        let op = QuantizeDequantize { scale: 4.0 / steps as f32, zero: 0, low: -steps / 2, high: steps / 2 - 1 };
+        let x = m.add("rounded", op, &[x]).unwrap().into();
+        let w = weights(&mut m, n, &[24, 40]);
+        let y = m.add("product", MatMul { transpose_a: false, transpose_b: false }, &[x, w]).unwrap().into();
+        m.result("y", y).unwrap();
+        check(&m, &[5, 24], &format!("{steps} steps"))
+    };
+    let in_bf16 = |kernels: &[String]| kernels.iter().any(|k| k.starts_with("gemm_bf16"));
+    let (coarse, fine) = (product(1 << 8), product(1 << 16));
+    assert_eq!(in_bf16(&coarse), is_native(), "{coarse:?}");
+    assert!(!in_bf16(&fine), "{fine:?}");
+}
+
+#[test]
+fn a_computed_scale_behind_a_product_is_not_rounded() {
+    // All of it is exact in bf16 but the scale.
+    let (mut m, shape) = (Model::new("m"), [4, 16]);
+    let x = input(&mut m, &shape);
+    let w = constant(&mut m, Tensor::from_slice(&[16, 8], &[1f32; 16 * 8]).unwrap());
+    let y = m.add("product", MatMul { transpose_a: false, transpose_b: false }, &[x, w]).unwrap().into();
+    let s = m.parameter("s", ElementType::F32, PartialShape::of(&[1])).unwrap();
+    let third = constant(&mut m, Tensor::from_slice(&[1], &[1f32 / 3.0]).unwrap());
+    let s = m.add("scale", Multiply::default(), &[s, third]).unwrap().into();
+    let y = m.add("scaled", Multiply::default(), &[y, s]).unwrap().into();
+    m.result("y", y).unwrap();
+    let mut request = compile(&m, &with(&[(HINT, "bf16")])).create_request();
+    request.set_input(0, Tensor::from_slice(&shape, &[0.5f32; 64]).unwrap()).unwrap();
+    request.set_input(1, Tensor::from_slice(&[1], &[1f32]).unwrap()).unwrap();
+    request.infer().unwrap();
+    let found = request.output(0).unwrap().to_vec::<f32>().unwrap().into_owned();
+    assert_near(&found, &[8.0 / 3.0; 32], 1e-6, "a scale of a third");
 }
 
 #[test]

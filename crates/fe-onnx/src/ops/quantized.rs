@@ -67,6 +67,16 @@ enum Grain {
     Repeat { axis: usize, block: i64 },
 }
 
+// A zero point goes with each scale.
+fn check_zero_point(n: &NodeCx<'_>, zero_point: Value, scale: Value) -> Result<()> {
+    match (n.shape(zero_point).elements(), n.shape(scale).elements()) {
+        (Some(zeros), Some(scales)) if zeros != scales && zeros != 1 => {
+            Err(n.fail(format!("{zeros} zero points for {scales} scales; expected one for each, or one for all")))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Grain {
     fn read(n: &NodeCx<'_>, x: Value, scale: Value) -> Result<Grain> {
         let axis: i64 = n.attr("axis", 1)?;
@@ -98,6 +108,14 @@ impl Grain {
             return Ok(Grain::Whole(None));
         }
         let axis = n.axis(axis, rank)?;
+        let (count, along) = (n.shape(scale).elements(), n.shape(x).dims().and_then(|dims| dims[axis].size()));
+        if let (Some(count), Some(along)) = (count, along)
+            && count != along
+            && count != 1
+        {
+            let about = format!("the scale has {count} numbers, but axis {axis} of the data has {along} elements");
+            return Err(n.fail(format!("{about}; expected one for each, or one for all")));
+        }
         let mut pattern = vec![1; rank];
         pattern[axis] = -1;
         Ok(Grain::Whole(Some(pattern)))
@@ -156,6 +174,9 @@ fn quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
         t @ (ElementType::F16 | ElementType::Bf16 | ElementType::F64) => t,
         _ => ElementType::F32,
     });
+    if let Some(zero_point) = zero_point {
+        check_zero_point(n, zero_point, scale)?;
+    }
     let grain = Grain::read(n, x, scale)?;
     let scale = grain.spread(n, scale, x)?;
     let zero_point = zero_point.map(|z| grain.spread(n, z, x)).transpose()?;
@@ -200,6 +221,9 @@ fn dequantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let direct = out == n.ty(scale) && (n.ty(x).bits() <= 8 || matches!(out, ElementType::F32 | ElementType::F64));
     let float = matches!(out, ElementType::F16 | ElementType::Bf16 | ElementType::F32 | ElementType::F64);
     let ty = if direct && float { out } else { ElementType::F32 };
+    if let Some(zero_point) = zero_point {
+        check_zero_point(n, zero_point, scale)?;
+    }
     let grain = Grain::read(n, x, scale)?;
     let scale = grain.spread(n, scale, x)?;
     let scale = n.convert(scale, ty)?;

@@ -149,3 +149,12 @@ fn a_sub_graph_that_reads_what_nobody_has_is_refused() {
     let found = error(graph(&text));
     assert!(found.contains("node `n` (If, opset 17)") && found.contains("node `inner` (Neg, opset 17)"), "{found}");
 }
+
+#[test]
+fn scales_and_zero_points_that_are_too_few_are_counted() {
+    let model = |rest: &str| graph(&format!("g (int8[4,3] w) => (float[4,3] y) {rest}"));
+    let scales = "<float[2] s = {1, 2}> { [d] y = DequantizeLinear <axis = 1> (w, s) }";
+    check_error(model(scales), "the scale has 2 numbers, but axis 1 of the data has 3 elements");
+    let zeros = "<float[3] s = {1, 2, 3}, int8[2] z = {0, 0}> { [d] y = DequantizeLinear <axis = 1> (w, s, z) }";
+    check_error(model(zeros), "2 zero points for 3 scales");
+}

@@ -130,7 +130,12 @@ impl<'a> Assembly<'a> {
             bound.buffers.iter().map(|(id, bytes)| (*id, self.memory(bytes.saturating_mul(scale)))).collect();
         // Kernels turn an extension on that is not there, which the compiler would report each time.
         let options = if has_halves(self.cx) { "" } else { "-w" };
-        let entries: Vec<&str> = bound.stages.iter().map(|s| s.entry.as_str()).collect();
+        // The driver decides how many groups run at once; what the file asked for is shown.
+        let shown = |s: &vpu::BoundStage| match s.max_shaves {
+            0 => s.entry.clone(),
+            n => format!("{} (max-shaves {n})", s.entry),
+        };
+        let entries: Vec<String> = bound.stages.iter().map(shown).collect();
         for item in 0..batch {
             self.item = Some(item).filter(|_| batch > 1);
             for stage in &bound.stages {

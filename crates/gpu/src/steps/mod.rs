@@ -16,6 +16,7 @@ mod pool;
 mod product;
 mod recurrent;
 mod reduce;
+mod rope;
 mod search;
 mod strided_views;
 mod tiles;
@@ -53,6 +54,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     pool::build,
     interpolate::build,
     recurrent::build,
+    rope::build,
 ];
 
 /// Those that read or write in another order of axes (`Site::orders`, `Site::out_order`).

@@ -91,14 +91,22 @@ unsafe fn block<
     // SAFETY: the caller describes memory that is there, and the processor has the instructions.
     unsafe {
         let mut acc = [[b.target.start::<L, CARE>(c, mask); X]; R];
+        // Input rows for the first output row alone, for both, and for the second alone. Within each the code is the same.
         macro_rules! rows {
-            ($($r:literal)*) => {
-                $(if const { $r < (R - 1) * S + K } && !b.rows[$r].is_null() {
-                    row::<L, T, K, S, R, X, $r, CARE>(b, b.rows[$r].wrapping_add(c), w, &mut acc, mask, n);
-                })*
+            ($rows:expr, $first:literal $second:literal) => {
+                for r in const { $rows } {
+                    if !b.rows[r].is_null() {
+                        let from = b.rows[r].wrapping_add(c);
+                        row::<L, T, K, S, R, X, $first, $second, CARE>(b, from, r, w, &mut acc, mask, n);
+                    }
+                }
             };
         }
-        rows!(0 1 2 3 4 5 6);
+        rows!(0..if R > 1 { S } else { K }, true false);
+        if const { R > 1 } {
+            rows!(S..K, true true);
+            rows!(K..K + S, false true);
+        }
         unroll!(t < R, [0 1] { b.target.slowly(&mut acc[t]); });
         unroll!(t < R, [0 1] {
             unroll!(o < X, 8, {
@@ -110,12 +118,7 @@ unsafe fn block<
     }
 }
 
-/// Whether input row `row` of a block lies under a kernel of `k` rows for output row `t`, `s` rows apart.
-const fn concerns(row: usize, t: usize, s: usize, k: usize) -> bool {
-    row >= t * s && row - t * s < k
-}
-
-/// Adds input row `ROW` to all accumulators of its columns.
+/// Adds input row `row` to the accumulators of its columns, of the `FIRST` output row and of the `SECOND`.
 #[inline(always)]
 unsafe fn row<
     L: Simd,
@@ -124,11 +127,13 @@ unsafe fn row<
     const S: usize,
     const R: usize,
     const X: usize,
-    const ROW: usize,
+    const FIRST: bool,
+    const SECOND: bool,
     const CARE: bool,
 >(
     b: &Block<T>,
     from: *const T,
+    row: usize,
     w: *const f32,
     acc: &mut [[L; X]; R],
     mask: L::Mask,
@@ -138,23 +143,27 @@ unsafe fn row<
     unsafe {
         let mut taps = [[L::splat(0.0); K]; R];
         macro_rules! taps {
-            ($($t:literal)*) => {
-                $(if const { $t < R && concerns(ROW, $t, S, K) } {
-                    unroll!(k < K, [0 1 2 3 4] { taps[$t][k] = L::load(w.add(((ROW - $t * S) * K + k) * L::N)); });
-                })*
+            ($t:expr, $row:expr) => {
+                let w = w.add($row * K * L::N);
+                unroll!(k < K, [0 1 2 3 4] { taps[$t][k] = L::load(w.add(k * L::N)); });
             };
         }
-        taps!(0 1);
+        if const { FIRST } {
+            taps!(0, row);
+        }
+        if const { SECOND } {
+            taps!(R - 1, (row - S));
+        }
         // The output columns that input column `j` concerns, each with the kernel column.
         macro_rules! column {
             ($j:literal: $($o:literal $k:literal),*) => {
                 if const { $j < (X - 1) * S + K } && (const { !CARE } || ($j >= b.low && $j < b.high)) {
                     let at = from.wrapping_add($j * b.step);
                     let v = if const { CARE } { T::load_first::<L>(at, mask, n) } else { T::load::<L>(at) };
-                    if const { concerns(ROW, 0, S, K) } {
+                    if const { FIRST } {
                         $(if const { $o < X } { acc[0][$o] = v.mul_add(taps[0][$k], acc[0][$o]); })*
                     }
-                    if const { R > 1 && concerns(ROW, 1, S, K) } {
+                    if const { SECOND } {
                         $(if const { $o < X } { acc[R - 1][$o] = v.mul_add(taps[R - 1][$k], acc[R - 1][$o]); })*
                     }
                 }

@@ -7,7 +7,7 @@
 //!
 //! The last part belongs to a column, and sums begin with it.
 
-use super::compressed::{MOST_ROWS, Piece, SUMS, kernel};
+use super::compressed::{MOST_ROWS, Piece, SUMS, of_bytes};
 use super::panels::Panels;
 use super::region::TileEpilogue;
 use super::task::Task;
@@ -123,7 +123,7 @@ impl BytesMatMul {
         let codes: &mut [u8] = bytemuck::cast_slice_mut(codes);
         let (packed, steps) = codes.split_at_mut(self.group * self.panel_bytes());
         let steps = &mut steps[..MOST_ROWS * pitch];
-        let kernel = kernel(self.isa, width, false);
+        let kernel = of_bytes(self.isa, width);
         let head = [self.scale; SUMS];
         let count = self.panels.count();
         for first in (0..count).step_by(self.group) {
@@ -156,6 +156,7 @@ impl BytesMatMul {
                         head: head.as_ptr().cast(),
                         has_zeros: false,
                         center: self.zeros.1,
+                        table: [0; 16],
                         each: self.k.next_multiple_of(4),
                         count: self.k.next_multiple_of(4),
                         width,

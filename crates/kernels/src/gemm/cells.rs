@@ -56,7 +56,9 @@ impl Numbers {
     /// The innermost functions; in plain Rust where the level has none.
     pub(crate) fn micro(self, isa: Isa) -> &'static Micro {
         match (isa, self) {
+            #[cfg(any(test, debug_assertions))]
             (Isa::TileTwin, Numbers::Bf16) => return &super::amx::TWIN_BF16,
+            #[cfg(any(test, debug_assertions))]
             (Isa::TileTwin, Numbers::U8I8) => return &super::amx::TWIN_U8I8,
             #[cfg(target_arch = "x86_64")]
             (Isa::Amx(_), Numbers::Bf16) => return &super::amx::BF16,

@@ -29,7 +29,7 @@ pub(crate) mod task;
 pub use batch::{BatchMatMul, Operand};
 pub use bytes_batch::BytesMatMul;
 pub use cells::{LONGEST_INTEGER_SUM, Numbers};
-pub use compressed::{Codes, CompressedGemm, Compression, RoundedGemm, Stored};
+pub use compressed::{Codes, CompressedGemm, CompressedMatrix, Compression, RoundedGemm, Stored};
 pub use prepacked::Gemm;
 
 use crate::Isa;

@@ -5,6 +5,8 @@ use carafe_kernels::{Codes, CompressedGemm, Compression, Epilogue, RoundedGemm, 
 
 const SCRATCH: usize = 1 << 20;
 const TABLE: [f32; 16] = [-1., -0.7, -0.5, -0.4, -0.3, -0.2, -0.1, 0., 0.1, 0.2, 0.25, 0.3, 0.4, 0.6, 0.7, 1.];
+/// Numbers on equal steps, as those of f4e2m1 are.
+const STEPS: [f32; 16] = [0., 0.5, 1., 1.5, 2., 3., 4., 6., -0., -0.5, -1., -1.5, -2., -3., -4., -6.];
 
 /// A compressed matrix of random numbers, and what it stands for, column by column.
 struct Matrix {
@@ -65,7 +67,7 @@ fn compressed_products_equal_plain_loops() {
                 finish: None,
             };
             let gemm = CompressedGemm::new(exec.isa, n, k, compression).unwrap();
-            let mut packed = vec![0xff; gemm.packed_bytes()];
+            let mut packed = vec![0xff; gemm.matrix().packed_bytes()];
             let groups = k / group;
             let stored = Stored {
                 bytes: &b.bytes,
@@ -74,7 +76,7 @@ fn compressed_products_equal_plain_loops() {
                 scale: &|column, group| b.scales[column * groups + group],
                 zero: &|column, group| b.zeros[column * groups + group],
             };
-            gemm.pack((case % 3 == 0).then_some(exec), &stored, &mut packed);
+            gemm.matrix().pack((case % 3 == 0).then_some(exec), &stored, &mut packed);
             let mut c = vec![77.0; m * ldc];
             gemm.run(exec, (m, &a, lda), &packed, &mut c, ldc, &epilogue);
             for i in 0..m {
@@ -112,7 +114,9 @@ fn products_of_rounded_rows_equal_plain_loops_over_them() {
             let each = r.pick(&[8, 16, 32, 64]);
             let group = each * r.pick(&[1, 2, 4, 20]);
             let k = group * r.pick(&[1, 2, 5]);
-            let compression = Compression { codes: r.pick(&[Codes::I8, Codes::I4]), group, zeros: r.below(2) == 0 };
+            let codes = r.pick(&[Codes::I8, Codes::I4, Codes::Table(STEPS)]);
+            let zeros = r.below(2) == 0 && codes != Codes::Table(STEPS);
+            let compression = Compression { codes, group, zeros };
             let transposed = r.below(2) == 0;
             let b = matrix(&mut r, n, k, compression, case % 2 == 0, transposed);
             let (lda, ldc) = (r.pick(&[k, k + 3]), n + r.below(9));
@@ -126,7 +130,7 @@ fn products_of_rounded_rows_equal_plain_loops_over_them() {
                 finish: None,
             };
             let gemm = RoundedGemm::new(exec.isa, n, k, compression, each).unwrap();
-            let mut packed = vec![0xff; gemm.packed_bytes()];
+            let mut packed = vec![0xff; gemm.matrix().packed_bytes()];
             let groups = k / group;
             let stored = Stored {
                 bytes: &b.bytes,
@@ -135,7 +139,7 @@ fn products_of_rounded_rows_equal_plain_loops_over_them() {
                 scale: &|column, group| b.scales[column * groups + group],
                 zero: &|column, group| b.zeros[column * groups + group],
             };
-            gemm.pack((case % 3 == 0).then_some(exec), &stored, &mut packed);
+            gemm.matrix().pack((case % 3 == 0).then_some(exec), &stored, &mut packed);
             let (mut c, mut memory) = (vec![77.0; m * ldc], vec![0f32; gemm.rounded_bytes(m).div_ceil(4)]);
             let memory = bytemuck::cast_slice_mut(&mut memory);
             gemm.run(exec, (m, &a, lda), &packed, memory, &mut c, ldc, &epilogue);
@@ -160,10 +164,10 @@ fn numbers_that_are_not_finite_are_not_hidden_by_rounding() {
         let compression = Compression { codes: Codes::I4, group: 32, zeros: false };
         let b = matrix(&mut r, 8, 64, compression, true, true);
         let gemm = RoundedGemm::new(exec.isa, 8, 64, compression, 32).unwrap();
-        let mut packed = vec![0; gemm.packed_bytes()];
+        let mut packed = vec![0; gemm.matrix().packed_bytes()];
         let scale = |column: usize, group: usize| b.scales[column * 2 + group];
         let stored = Stored { bytes: &b.bytes, flip: b.flip, transposed: true, scale: &scale, zero: &|_, _| 0 };
-        gemm.pack(None, &stored, &mut packed);
+        gemm.matrix().pack(None, &stored, &mut packed);
         for odd in [f32::NAN, f32::INFINITY] {
             let mut a = r.floats(2 * 64);
             a[40] = odd;
@@ -188,6 +192,19 @@ fn groups_of_rows_that_do_not_divide_those_of_weights_are_refused() {
 }
 
 #[test]
+fn tables_off_equal_steps_and_tables_with_zero_points_are_not_multiplied_as_integers() {
+    everywhere(SCRATCH, |exec| {
+        let takes = |table, zeros| {
+            let compression = Compression { codes: Codes::Table(table), group: 32, zeros };
+            RoundedGemm::new(exec.isa, 8, 64, compression, 32).is_some()
+        };
+        assert!(takes(STEPS, false));
+        assert!(!takes(STEPS, true));
+        assert!(!takes(TABLE.map(|x| x * x), false));
+    });
+}
+
+#[test]
 fn groups_that_do_not_divide_the_rows_are_refused() {
     everywhere(0, |exec| {
         let gemm =
@@ -202,7 +219,7 @@ fn four_bits_take_half_the_memory_of_eight() {
     everywhere(0, |exec| {
         let bytes = |codes: Codes| {
             let compression = Compression { codes, group: 128, zeros: true };
-            CompressedGemm::new(exec.isa, 4096, 4096, compression).unwrap().packed_bytes()
+            CompressedGemm::new(exec.isa, 4096, 4096, compression).unwrap().matrix().packed_bytes()
         };
         let numbers = 4096 * 4096;
         assert!(bytes(Codes::I8) < numbers * 105 / 100 && bytes(Codes::I4) < numbers / 2 * 109 / 100);

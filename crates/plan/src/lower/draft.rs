@@ -6,8 +6,9 @@ use crate::compressed::Compressed;
 use crate::elementwise::Elt;
 use crate::epilogue::ElementwiseOp;
 use crate::grid::{Grid, Integers};
-use carafe_graph::{Constant, Model, NodeId, OpRef, Parameter, Result, ResultOp, Value};
-use carafe_ops::carafe::Dequantize;
+use carafe_graph::{Constant, Model, NodeId, Op, OpRef, Parameter, Result, ResultOp, Value};
+use carafe_ops::carafe::{Dequantize, QuantizeDequantize};
+use carafe_ops::quantize::FakeQuantize;
 use carafe_tensor::{ElementType, Tensor};
 use std::collections::HashMap;
 
@@ -28,14 +29,26 @@ pub(crate) struct Val {
     pub(crate) compressed: Option<Compressed>,
     /// The narrower float type that those who read it compute in.
     pub(crate) preferred: Option<ElementType>,
+    /// Whether its numbers were rounded to more steps than a byte counts.
+    pub(crate) is_fine: bool,
 }
 
 impl Val {
     /// As a backend sees it.
     pub(crate) fn known(&self) -> Known<'_> {
         let is_constant = self.constant.is_some() || self.integers.is_some();
-        Known { ty: self.ty, shape: self.shape.as_deref(), is_constant }
+        Known { ty: self.ty, shape: self.shape.as_deref(), is_constant, is_fine: self.is_fine }
     }
+}
+
+/// Steps that a byte counts.
+const BYTE_STEPS: u64 = 256;
+
+// Whether an operation rounds to more steps than a byte counts, as quantization to 16 bits does.
+fn rounds_finely(op: &dyn Op) -> bool {
+    let levels = op.get::<FakeQuantize>().map(|op| op.levels);
+    let steps = op.get::<QuantizeDequantize>().map(|op| op.high.abs_diff(op.low) + 1);
+    levels.or(steps).is_some_and(|n| n > BYTE_STEPS)
 }
 
 /// One piece of work: an operation with what was fused into it.
@@ -105,6 +118,7 @@ impl Draft {
                     integers: None,
                     compressed: None,
                     preferred: None,
+                    is_fine: rounds_finely(&**op),
                 });
             }
             if op.is::<Parameter>() || op.is::<Constant>() {

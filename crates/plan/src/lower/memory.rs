@@ -132,7 +132,19 @@ pub(super) fn plan<B: Backend>(chosen: Selection<B>) -> Plan<B> {
         }
     }
     let (scratch, outputs) = (chosen.scratch, chosen.outputs);
-    Plan { id: new_id(), inputs, values, steps, constants, buffers, held, scratch, outputs, tail: None }
+    Plan {
+        id: new_id(),
+        inputs,
+        values_of: vec![],
+        values,
+        steps,
+        constants,
+        buffers,
+        held,
+        scratch,
+        outputs,
+        tail: None,
+    }
 }
 
 /// Gives each block a start, the largest first, each as low as it fits; the bytes of the whole.

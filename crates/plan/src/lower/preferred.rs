@@ -21,7 +21,10 @@ pub(super) fn find(draft: &mut Draft, fusing: &dyn Fusing) {
         let quantized = value(0).is_some_and(|v| v.grid.is_some()) && value(1).is_some_and(|v| v.integers.is_some());
         let Some(wanted) = wanted.filter(|_| !quantized) else { continue };
         let op = unit.op.clone();
-        let read = |(i, v): (usize, &usize)| fusing.reads_narrow(&*op, i).then_some(*v);
+        // What an epilogue spreads over its result, such as a scale, costs nothing in full and its rounding meets every number.
+        let elements = |v: usize| draft.values[v].shape.as_ref().map(|s| s.iter().product::<usize>());
+        let spread = |i: usize, v: usize| i >= unit.own_inputs && elements(v) < elements(unit.outputs[0]);
+        let read = |(i, v): (usize, &usize)| (fusing.reads_narrow(&*op, i) && !spread(i, *v)).then_some(*v);
         for v in unit.inputs.iter().enumerate().filter_map(read).collect::<Vec<_>>() {
             let value = &mut draft.values[v];
             if value.ty == model && value.constant.is_none() && value.input.is_none() && value.grid.is_none() {

@@ -112,6 +112,7 @@ fn spell(draft: &mut Draft, unit: &Unit, limits: &[Limit; 4], steps: f32, units:
                 integers: None,
                 compressed: None,
                 preferred: None,
+                is_fine: false,
             });
         }
         value = unit.outputs[0];

@@ -320,7 +320,7 @@ impl<B: Backend> Walk<'_, B> {
         let reads = unit.inputs.iter().map(plain).collect::<Result<Vec<_>>>()?;
         let known = |&v: &usize| {
             let value = &self.out.values[v];
-            Known { ty: value.model_ty, shape: value.shape.as_deref(), is_constant: false }
+            Known { ty: value.model_ty, shape: value.shape.as_deref(), is_constant: false, is_fine: false }
         };
         let types: Vec<ElementType> = unit.inputs.iter().map(|&v| self.out.values[v].model_ty).collect();
         let dynamic = self.backend.dynamic_output(&*unit.op, &types);

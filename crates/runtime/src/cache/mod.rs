@@ -11,6 +11,7 @@ pub use store::{CacheEntry, CacheStore, Removed};
 
 use carafe_device::{CompiledModel, Device, Mutability, Properties, PropertyInfo, PropertyKind};
 use carafe_graph::{Error, Model, Registry, Result};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Properties that `Core` answers for and devices never see.
@@ -62,6 +63,16 @@ pub fn parse_size(text: &str) -> Result<u64> {
 pub(crate) fn check(cache: &Properties) -> Result<()> {
     cache.check(CACHE_PROPERTIES)?;
     parse_size(cache.or_default(CACHE_PROPERTIES, LIMIT).unwrap_or("0")).map(drop)
+}
+
+/// Built kernels have a folder in the cache, unless the user has named another.
+pub(crate) fn place_kernels(device: &dyn Device, cache: &Properties, properties: &mut Properties) {
+    const KERNELS: &str = "KERNEL_CACHE_DIR";
+    let dir = cache.get(DIR).unwrap_or_default();
+    let takes = device.properties().iter().any(|p| p.name == KERNELS);
+    if takes && !dir.is_empty() && properties.get(KERNELS).is_none() {
+        properties.set(KERNELS, Path::new(dir).join("kernels").to_string_lossy());
+    }
 }
 
 /// One compilation.

@@ -286,7 +286,8 @@ fn steep(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let mut y = n.emit(ops::arithmetic::Multiply::default(), &[x, by])?;
     if n.has(1) {
         let b = n.input(1)?;
-        y = n.emit(ops::arithmetic::Add::default(), &[y, b])?;
+        // By name: the engine makes it, before the rule has ended.
+        y = n.emit_named("Add", [("auto_broadcast", "numpy".into())], &[y, b])?;
     }
     let named = if n.wants_output(1) { vec![y, x] } else { vec![y] };
     Ok(named.into())

@@ -40,7 +40,7 @@ impl BlockedMemory {
 }
 
 impl Memory<Blocked> for BlockedMemory {
-    fn fit(&mut self, plan: &Plan<Blocked>, _stream: &()) -> Result<()> {
+    fn fit(&mut self, plan: &Plan<Blocked>, _stream: &(), _inputs: &[Tensor], _outputs: &[Tensor]) -> Result<()> {
         // What the last run left is no part of this one.
         if plan.planned_bytes() > MOST_BYTES {
             return Err(Error::invalid(format!("no memory for {} bytes", plan.planned_bytes())));

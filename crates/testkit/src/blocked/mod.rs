@@ -109,7 +109,7 @@ pub(crate) fn run_model(
         let mut env = EvalEnv::default();
         env.bodies = Some(bodies.clone());
         let (memory, env) = (&mut memory, &mut env);
-        run(&plan, &mut RunCx { planner: &planner, stream: &(), inputs, memory, env, profiled: false })?;
+        run(&plan, &mut RunCx { planner: &planner, stream: &(), inputs, memory, env, profiled: false, leaves: false })?;
     }
     // Behind those of the model stand the values that a segment hands to the next.
     Ok((plan, memory.outputs[..planner.model.results().len()].to_vec()))

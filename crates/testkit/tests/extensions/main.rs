@@ -4,6 +4,7 @@
 mod bad_files;
 mod bad_tables;
 mod by_documents;
+mod elementwise;
 mod examples;
 mod growth;
 mod internal;

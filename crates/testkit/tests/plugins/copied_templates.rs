@@ -64,7 +64,7 @@ fn the_package_can_be_installed_and_found_there() {
     let (build, prefix) = (workshop.path("build"), workshop.path("prefix"));
     run(Command::new("cmake").arg("-S").arg(root().join("cmake")).arg("-B").arg(&build));
     run(Command::new("cmake").arg("--install").arg(&build).arg("--prefix").arg(&prefix));
-    for header in ["carafe.h", "carafe.hpp", "carafe_device.hpp"] {
+    for header in ["carafe.h", "carafe.hpp", "carafe_device.hpp", "carafe_elementwise.h"] {
         assert!(prefix.join("include").join(header).is_file(), "{header} was not installed");
     }
     built(&copied(&workshop, "template-extension-cpp"), &prefix);

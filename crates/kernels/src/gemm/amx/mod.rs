@@ -15,10 +15,13 @@ mod decoded;
 mod real;
 #[cfg(test)]
 mod tests;
+#[cfg(any(test, debug_assertions))]
 mod twin;
 
+use super::Micro;
+#[cfg(any(test, debug_assertions))]
+use super::cells_plain;
 use super::task::Task;
-use super::{Micro, cells_plain};
 use chunk::Chunk;
 use std::cell::Cell;
 use std::thread::LocalKey;
@@ -35,8 +38,10 @@ pub(super) const BYTES: usize = 2;
 pub(crate) static BF16: Micro = micro::<real::Amx, PAIR>(super::cells_avx512::micro::<PAIR>());
 #[cfg(target_arch = "x86_64")]
 pub(crate) static U8I8: Micro = micro::<real::Amx, BYTES>(super::cells_avx512::micro::<BYTES>());
-/// Everywhere.
+/// Everywhere, but in programs that are not for tests.
+#[cfg(any(test, debug_assertions))]
 pub(crate) static TWIN_BF16: Micro = micro::<twin::Twin, PAIR>(cells_plain::micro::<PAIR>());
+#[cfg(any(test, debug_assertions))]
 pub(crate) static TWIN_U8I8: Micro = micro::<twin::Twin, BYTES>(cells_plain::micro::<BYTES>());
 
 /// The functions of vectors keep what has few rows: a tile register would be loaded to be used once.

@@ -16,7 +16,7 @@ mod unpack;
 
 pub use pack::Stored;
 pub use rounded::RoundedGemm;
-pub(super) use rounded::{MOST_ROWS, Piece, SUMS, kernel};
+pub(super) use rounded::{MOST_ROWS, Piece, SUMS, of_bytes};
 
 use super::grid::{Grid, Size};
 use super::panels::Panels;
@@ -53,13 +53,56 @@ pub struct Compression {
     pub zeros: bool,
 }
 
-/// `C = A * B` for a `B` of `k x n` that was packed in compressed form.
+/// How a `B` of `k x n` is packed in compressed form.
+#[derive(Clone, Copy, Debug)]
+pub struct CompressedMatrix {
+    panels: Panels,
+    form: Form,
+}
+
+impl CompressedMatrix {
+    /// `None` when groups do not divide `k`.
+    fn new(isa: Isa, n: usize, k: usize, compression: Compression, cells: bool) -> Option<CompressedMatrix> {
+        let panels = Panels::new(Micro::of(isa), n);
+        let fits = compression.group > 0 && k.is_multiple_of(compression.group);
+        let form = Form { compression, k, width: panels.width, lanes: isa.lanes(), cells };
+        fits.then_some(CompressedMatrix { panels, form })
+    }
+    pub fn n(&self) -> usize {
+        self.panels.n
+    }
+    pub fn k(&self) -> usize {
+        self.form.k
+    }
+    pub fn compression(&self) -> &Compression {
+        &self.form.compression
+    }
+    /// Bytes of the packed matrix.
+    pub fn packed_bytes(&self) -> usize {
+        self.panels.count() * self.form.panel_bytes()
+    }
+    /// Packs a matrix. Without `exec` on this thread alone.
+    pub fn pack(&self, exec: Option<&Exec<'_>>, from: &Stored<'_>, packed: &mut [u8]) {
+        assert!(packed.len() >= self.packed_bytes(), "{} bytes for the packed matrix", packed.len());
+        pack::pack(&self.form, &self.panels, exec, from, packed);
+    }
+
+    // Panics unless all of a product is there: `m` rows of `a`, `lda` apart, the packed matrix, and as many rows of `c`.
+    fn check(&self, (m, a, lda): (usize, &[f32], usize), packed: &[u8], c: &[f32], ldc: usize) {
+        let (n, k) = (self.n(), self.k());
+        assert!(m == 1 || (lda >= k && ldc >= n), "rows overlap: {lda} for {k}, {ldc} for {n}");
+        assert!(a.len() >= (m - 1) * lda + k, "{} floats for {m} rows of {k}", a.len());
+        assert!(c.len() >= (m - 1) * ldc + n, "{} floats for {m} rows of {n}", c.len());
+        assert!(packed.len() >= self.packed_bytes(), "{} bytes for the packed matrix", packed.len());
+    }
+}
+
+/// `C = A * B` for a `B` that was packed in compressed form.
 #[derive(Clone, Copy, Debug)]
 pub struct CompressedGemm {
     isa: Isa,
     micro: &'static Micro,
-    panels: Panels,
-    form: Form,
+    matrix: CompressedMatrix,
 }
 
 /// How a panel lies in memory: group after group, each a row of scales, one of zero points, and then rows of codes. Codes of
@@ -106,50 +149,32 @@ const PIECES: usize = 2;
 impl CompressedGemm {
     /// `None` when groups do not divide `k`.
     pub fn new(isa: Isa, n: usize, k: usize, compression: Compression) -> Option<CompressedGemm> {
-        let micro = Micro::of(isa);
-        let panels = Panels::new(micro, n);
-        let fits = compression.group > 0 && k.is_multiple_of(compression.group);
-        let form = Form { compression, k, width: panels.width, lanes: isa.lanes(), cells: false };
-        fits.then_some(CompressedGemm { isa, micro, panels, form })
+        let matrix = CompressedMatrix::new(isa, n, k, compression, false)?;
+        Some(CompressedGemm { isa, micro: Micro::of(isa), matrix })
     }
-    pub fn n(&self) -> usize {
-        self.panels.n
-    }
-    pub fn k(&self) -> usize {
-        self.form.k
-    }
-    pub fn compression(&self) -> &Compression {
-        &self.form.compression
-    }
-    /// Bytes of the packed matrix.
-    pub fn packed_bytes(&self) -> usize {
-        self.panels.count() * self.form.panel_bytes()
+    /// The matrix, to be packed.
+    pub fn matrix(&self) -> &CompressedMatrix {
+        &self.matrix
     }
     /// Floats of scratch that a thread needs for `m` rows.
     pub fn scratch_floats(&self, m: usize) -> usize {
         if m <= SKINNY {
-            return if self.form.compression.zeros { m * self.form.groups() } else { 0 };
+            return if self.matrix.form.compression.zeros { m * self.matrix.form.groups() } else { 0 };
         }
         let depth = self.depth();
-        depth * self.panels.width + self.strip_rows(m) * (depth + 16)
+        depth * self.matrix.panels.width + self.strip_rows(m) * (depth + 16)
     }
 
     fn depth(&self) -> usize {
-        self.k().div_ceil(self.blocks())
+        self.matrix.k().div_ceil(self.blocks())
     }
     fn blocks(&self) -> usize {
-        self.k().div_ceil(DEPTH).max(1)
+        self.matrix.k().div_ceil(DEPTH).max(1)
     }
     // Rows of `A` that stay in half of the second-level cache while panels pass.
     fn strip_rows(&self, m: usize) -> usize {
         let fit = Machine::here().l2 / 2 / size_of::<f32>() / self.depth().max(1);
         (fit / self.micro.rows).max(1).min(m.div_ceil(self.micro.rows)) * self.micro.rows
-    }
-
-    /// Packs a matrix. Without `exec` on this thread alone.
-    pub fn pack(&self, exec: Option<&Exec<'_>>, from: &Stored<'_>, packed: &mut [u8]) {
-        assert!(packed.len() >= self.packed_bytes(), "{} bytes for the packed matrix", packed.len());
-        pack::pack(&self.form, &self.panels, exec, from, packed);
     }
 
     /// Multiplies `m` rows of `a`, `lda` apart, and stores them `ldc` apart.
@@ -162,20 +187,17 @@ impl CompressedGemm {
         ldc: usize,
         epilogue: &Epilogue<'_>,
     ) {
-        let (n, k) = (self.n(), self.k());
+        let (n, k) = (self.matrix.n(), self.matrix.k());
         if m == 0 || n == 0 {
             return;
         }
-        assert!(m == 1 || (lda >= k && ldc >= n), "rows overlap: {lda} for {k}, {ldc} for {n}");
-        assert!(a.len() >= (m - 1) * lda + k, "{} floats for {m} rows of {k}", a.len());
-        assert!(c.len() >= (m - 1) * ldc + n, "{} floats for {m} rows of {n}", c.len());
-        assert!(packed.len() >= self.packed_bytes(), "{} bytes for the packed matrix", packed.len());
+        self.matrix.check((m, a, lda), packed, c, ldc);
         assert!(exec.scratch.floats() >= self.scratch_floats(m), "{} floats of scratch", exec.scratch.floats());
         let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, m, n);
         let (a, b, c) = (a.as_ptr(), packed.as_ptr(), c.as_mut_ptr());
-        let out = Out { panels: self.panels, c, ldc, tile_epilogue };
+        let out = Out { panels: self.matrix.panels, c, ldc, tile_epilogue };
         let product = Product { gemm: self, m, a, lda, b, out };
-        let panels = self.panels.count();
+        let panels = self.matrix.panels.count();
         if m <= SKINNY {
             let grid = Grid::new(self.micro, exec.threads(), Size { m, units: m, panels, k, copied: false });
             exec.each(grid.chunks(), |chunk, thread| {
@@ -248,7 +270,7 @@ unsafe impl Send for Product<'_> {}
 
 impl Product<'_> {
     unsafe fn few(&self, exec: &Exec<'_>, panels: Range<usize>, thread: usize) {
-        let form = &self.gemm.form;
+        let form = &self.gemm.matrix.form;
         let mut scratch = form.compression.zeros.then(|| exec.scratch.of(thread));
         // SAFETY: rows of `a` and panels of `b` are whole; scratch has room for the sums of all groups.
         unsafe {
@@ -268,11 +290,11 @@ impl Product<'_> {
     }
 
     unsafe fn many(&self, exec: &Exec<'_>, panels: Range<usize>, thread: usize) {
-        let CompressedGemm { isa, micro, form, .. } = *self.gemm;
+        let CompressedGemm { isa, micro, matrix: CompressedMatrix { form, .. } } = *self.gemm;
         let (depth, blocks) = (self.gemm.depth(), self.gemm.blocks());
         let pitch = depth + 16;
         let mut scratch = exec.scratch.of(thread);
-        let (floats, copy) = scratch.split_at_mut(depth * self.gemm.panels.width);
+        let (floats, copy) = scratch.split_at_mut(depth * self.gemm.matrix.panels.width);
         let aliased = (self.lda * size_of::<f32>()).is_multiple_of(ALIASED);
         let strips = self.m.div_ceil(self.gemm.strip_rows(self.m));
         for s in 0..strips {
@@ -289,7 +311,7 @@ impl Product<'_> {
                 }
                 for panel in panels.clone() {
                     exec.stop.check();
-                    let width = self.gemm.panels.width_of(panel);
+                    let width = self.gemm.matrix.panels.width_of(panel);
                     // SAFETY: the block lies inside the panel and scratch has room for it; tiles lie inside the strip.
                     unsafe {
                         let packed = self.b.add(panel * form.panel_bytes());

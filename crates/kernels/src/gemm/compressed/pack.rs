@@ -1,6 +1,6 @@
 //! From a matrix as a model stores it to panels.
 
-use super::Form;
+use super::{Codes, Form};
 use crate::gemm::panels::Panels;
 use crate::{Exec, SharedMut};
 
@@ -32,6 +32,10 @@ pub(super) fn pack(form: &Form, panels: &Panels, exec: Option<&Exec<'_>>, from: 
     let (n, k, each) = (panels.n, form.k, form.panel_bytes());
     let bits = form.compression.codes.bits();
     assert!(from.bytes.len() >= (n * k * bits).div_ceil(8), "{} bytes for a {k} x {n} matrix", from.bytes.len());
+    let unit = match &form.compression.codes {
+        Codes::Table(table) if form.cells => Steps::of(table).map_or(1.0, |steps| steps.unit),
+        _ => 1.0,
+    };
     let out = SharedMut::new(packed);
     let one = |panel: usize, _: usize| {
         // SAFETY: each panel is written once.
@@ -42,7 +46,7 @@ pub(super) fn pack(form: &Form, panels: &Panels, exec: Option<&Exec<'_>>, from: 
             head.fill(0);
             let (scales, zeros) = head.split_at_mut(4 * form.width);
             for (j, column) in columns.clone().enumerate() {
-                scales[4 * j..4 * j + 4].copy_from_slice(&(from.scale)(column, g).to_ne_bytes());
+                scales[4 * j..4 * j + 4].copy_from_slice(&((from.scale)(column, g) * unit).to_ne_bytes());
                 if form.compression.zeros {
                     zeros[j] = (from.zero)(column, g) as u8;
                 }
@@ -84,21 +88,48 @@ fn put(form: &Form, codes: &[u8; COLUMNS], row: &mut [u8]) {
     }
 }
 
-/// What zero is as a code that counts from zero.
+/// A table whose numbers lie on equal steps, as bytes that count from the lowest one.
+pub(super) struct Steps {
+    pub(super) bytes: [u8; 16],
+    pub(super) center: u8,
+    pub(super) unit: f32,
+}
+
+impl Steps {
+    /// `None` where numbers lie otherwise, as those of nf4 do.
+    pub(super) fn of(table: &[f32; 16]) -> Option<Steps> {
+        let unit = table.iter().map(|x| x.abs()).filter(|x| *x > 0.0).fold(f32::INFINITY, f32::min);
+        let steps = table.map(|x| x / unit);
+        let lowest = steps.iter().copied().fold(0.0, f32::min);
+        let whole = |x: &f32| x.fract() == 0.0 && (0.0..=255.0).contains(&(x - lowest));
+        let bytes = || steps.map(|x| (x - lowest) as u8);
+        steps.iter().all(whole).then(|| Steps { bytes: bytes(), center: -lowest as u8, unit })
+    }
+}
+
+/// What zero is as a byte that counts from zero.
 pub(super) fn center(form: &Form) -> u8 {
-    if form.compression.codes.bits() == 8 { 128 } else { 8 }
+    match &form.compression.codes {
+        Codes::I8 => 128,
+        Codes::I4 => 8,
+        Codes::Table(table) => Steps::of(table).map_or(0, |steps| steps.center),
+    }
 }
 
 // Rows of codes, four or eight of them in a cell.
 fn put_cells(form: &Form, codes: &[[u8; COLUMNS]], rows: &mut [u8]) {
-    let (bits, center) = (form.compression.codes.bits(), center(form));
+    let (bits, flip) = match form.compression.codes {
+        Codes::I8 => (8, 128),
+        Codes::I4 => (4, 8),
+        Codes::Table(_) => (4, 0),
+    };
     let of_cell = 32 / bits;
     for (codes, cells) in codes.chunks(of_cell).zip(rows.chunks_mut(4 * form.width)) {
         for (j, cell) in cells.chunks_mut(4).enumerate() {
             for (t, to) in cell.iter_mut().enumerate() {
-                *to = codes[t][j] ^ center;
+                *to = codes[t][j] ^ flip;
                 if bits == 4 {
-                    *to |= (codes[4 + t][j] ^ center) << 4;
+                    *to |= (codes[4 + t][j] ^ flip) << 4;
                 }
             }
         }

@@ -7,10 +7,10 @@
 //!
 //! Sums of one group are exact.
 
-use super::pack::{self, Stored};
-use super::{Codes, Compression, Form, Out};
+use super::pack::{self, Steps};
+use super::unpack::{BYTES, INTEGERS, TABLE, way};
+use super::{Codes, CompressedMatrix, Compression, Form, Out};
 use crate::gemm::Micro;
-use crate::gemm::panels::Panels;
 use crate::gemm::region::TileEpilogue;
 use crate::simd::dispatch;
 use crate::{Epilogue, Exec, Isa, Machine, SharedMut, part_of};
@@ -21,8 +21,7 @@ use std::ops::Range;
 pub struct RoundedGemm {
     isa: Isa,
     micro: &'static Micro,
-    panels: Panels,
-    form: Form,
+    matrix: CompressedMatrix,
     /// Numbers of a row that share a scale.
     each: usize,
     /// Numbers of a column that are multiplied in one go: a group of weights, or a part of a long one.
@@ -31,6 +30,8 @@ pub struct RoundedGemm {
 
 /// Numbers of a column that stay in the first-level cache while rows pass.
 const BLOCK: usize = 512;
+/// Groups of fewer numbers are multiplied as floats.
+const LEAST_PIECE: usize = 8;
 /// Rows of `A` at once.
 pub(in crate::gemm) const MOST_ROWS: usize = 6;
 /// Sums of a row, at least as many as a panel has columns.
@@ -41,41 +42,35 @@ const PIECES: usize = 2;
 const LINE: usize = 64;
 
 impl RoundedGemm {
-    /// `each` numbers of a row share a scale. `None` when they do not divide groups of weights, or codes are no integers.
+    /// `each` numbers of a row share a scale. `None` when they do not divide groups of weights, or codes stand for
+    /// numbers that do not lie on equal steps.
     pub fn new(isa: Isa, n: usize, k: usize, compression: Compression, each: usize) -> Option<RoundedGemm> {
         let Compression { codes, group, .. } = compression;
         let cell = match codes {
             Codes::I8 => 4,
             Codes::I4 => 8,
-            Codes::Table(_) => return None,
+            Codes::Table(table) => Steps::of(&table).filter(|_| !compression.zeros).map(|_| 8)?,
         };
         let divides = |a: usize, b: usize| a > 0 && b.is_multiple_of(a);
-        if k == 0 || !divides(group, k) || !divides(each, group) || !divides(cell, each) {
+        if k == 0 || group < LEAST_PIECE || !divides(group, k) || !divides(each, group) || !divides(cell, each) {
             return None;
         }
-        let micro = Micro::of(isa);
-        let panels = Panels::new(micro, n);
-        let form = Form { compression, k, width: panels.width, lanes: isa.lanes(), cells: true };
         let longest = BLOCK.max(each);
         let piece = if group <= longest { group } else { longest / each * each };
-        Some(RoundedGemm { isa, micro, panels, form, each, piece })
+        let matrix = CompressedMatrix::new(isa, n, k, compression, true)?;
+        Some(RoundedGemm { isa, micro: Micro::of(isa), matrix, each, piece })
     }
-    pub fn n(&self) -> usize {
-        self.panels.n
-    }
-    pub fn k(&self) -> usize {
-        self.form.k
-    }
-    pub fn compression(&self) -> &Compression {
-        &self.form.compression
-    }
-    /// Bytes of the packed matrix.
-    pub fn packed_bytes(&self) -> usize {
-        self.panels.count() * self.form.panel_bytes()
+    /// The matrix, to be packed.
+    pub fn matrix(&self) -> &CompressedMatrix {
+        &self.matrix
     }
     /// Floats of scratch that a thread needs for `m` rows.
     pub fn scratch_floats(&self, m: usize) -> usize {
-        self.strip_rows(m) * SUMS
+        self.strip_rows(m) * SUMS + self.unpacked_bytes() / size_of::<f32>()
+    }
+    // Bytes for codes of four bits that many rows are multiplied with.
+    fn unpacked_bytes(&self) -> usize {
+        if self.matrix.form.compression.codes.bits() == 8 { 0 } else { BLOCK.max(self.piece) * self.matrix.form.width }
     }
     /// Bytes for `m` rounded rows.
     pub fn rounded_bytes(&self, m: usize) -> usize {
@@ -84,33 +79,27 @@ impl RoundedGemm {
 
     // Scales of a row.
     fn scales(&self) -> usize {
-        self.k() / self.each
+        self.matrix.k() / self.each
     }
     fn pieces_of_group(&self) -> usize {
-        self.form.compression.group.div_ceil(self.piece)
+        self.matrix.form.compression.group.div_ceil(self.piece)
     }
     fn pieces(&self) -> usize {
-        self.form.groups() * self.pieces_of_group()
+        self.matrix.form.groups() * self.pieces_of_group()
     }
     fn piece(&self, i: usize) -> Range<usize> {
-        let (group, of_group) = (self.form.compression.group, self.pieces_of_group());
+        let (group, of_group) = (self.matrix.form.compression.group, self.pieces_of_group());
         let start = i / of_group * group + i % of_group * self.piece;
         start..(start + self.piece).min((i / of_group + 1) * group)
     }
     // Bytes from row to row of the rounded numbers.
     fn pitch(&self) -> usize {
-        self.k().next_multiple_of(LINE) + LINE
+        self.matrix.k().next_multiple_of(LINE) + LINE
     }
     // Rows that stay in half of the second-level cache while panels pass.
     fn strip_rows(&self, m: usize) -> usize {
         let fit = Machine::here().l2 / 2 / self.pitch();
         (fit / MOST_ROWS).max(1).min(m.div_ceil(MOST_ROWS)) * MOST_ROWS
-    }
-
-    /// Packs a matrix. Without `exec` on this thread alone.
-    pub fn pack(&self, exec: Option<&Exec<'_>>, from: &Stored<'_>, packed: &mut [u8]) {
-        assert!(packed.len() >= self.packed_bytes(), "{} bytes for the packed matrix", packed.len());
-        pack::pack(&self.form, &self.panels, exec, from, packed);
     }
 
     /// Multiplies `m` rows of `a`, `lda` apart, and stores them `ldc` apart. `rounded` is memory for the rounded rows.
@@ -125,14 +114,11 @@ impl RoundedGemm {
         ldc: usize,
         epilogue: &Epilogue<'_>,
     ) {
-        let (n, k) = (self.n(), self.k());
+        let n = self.matrix.n();
         if m == 0 || n == 0 {
             return;
         }
-        assert!(m == 1 || (lda >= k && ldc >= n), "rows overlap: {lda} for {k}, {ldc} for {n}");
-        assert!(a.len() >= (m - 1) * lda + k, "{} floats for {m} rows of {k}", a.len());
-        assert!(c.len() >= (m - 1) * ldc + n, "{} floats for {m} rows of {n}", c.len());
-        assert!(packed.len() >= self.packed_bytes(), "{} bytes for the packed matrix", packed.len());
+        self.matrix.check((m, a, lda), packed, c, ldc);
         assert!(rounded.len() >= self.rounded_bytes(m), "{} bytes for {m} rounded rows", rounded.len());
         assert!(exec.scratch.floats() >= self.scratch_floats(m), "{} floats of scratch", exec.scratch.floats());
         let (scales, rest) = rounded.split_at_mut(m * self.scales() * size_of::<f32>());
@@ -146,10 +132,11 @@ impl RoundedGemm {
             sums: bytemuck::cast_slice(sums),
             steps,
             packed,
-            kernel: kernel(self.isa, self.panels.width, self.form.compression.codes == Codes::I4),
-            out: Out { panels: self.panels, c: c.as_mut_ptr(), ldc, tile_epilogue },
+            kernels: kernels(self.isa, self.matrix.panels.width, way(&self.matrix.form).0),
+            table: table(&self.matrix.form),
+            out: Out { panels: self.matrix.panels, c: c.as_mut_ptr(), ldc, tile_epilogue },
         };
-        let panels = self.panels.count();
+        let panels = self.matrix.panels.count();
         let chunks = (exec.threads() * PIECES).min(panels);
         exec.each(chunks, |chunk, thread| {
             // SAFETY: the slices were checked above, and chunks have columns of their own.
@@ -166,7 +153,7 @@ impl RoundedGemm {
         sums: &mut [f32],
         steps: &mut [u8],
     ) {
-        let (k, each, isa) = (self.k(), self.each, exec.isa);
+        let (k, each, isa) = (self.matrix.k(), self.each, exec.isa);
         let (per_row, pieces, pitch) = (self.scales(), self.pieces(), self.pitch());
         let (scales, sums, steps) = (SharedMut::new(scales), SharedMut::new(sums), SharedMut::new(steps));
         let parts = exec.threads().min(m);
@@ -234,8 +221,10 @@ pub(in crate::gemm) struct Piece {
     pub(in crate::gemm) codes: *const u8,
     pub(in crate::gemm) head: *const u8,
     pub(in crate::gemm) has_zeros: bool,
-    /// What zero is as a code without zero points.
+    /// What zero is as a byte without zero points.
     pub(in crate::gemm) center: f32,
+    /// The bytes that codes of four bits stand for.
+    pub(in crate::gemm) table: [u8; 16],
     pub(in crate::gemm) each: usize,
     pub(in crate::gemm) count: usize,
     pub(in crate::gemm) width: usize,
@@ -249,18 +238,59 @@ pub(in crate::gemm) struct Piece {
 /// All that the piece points to is there for that many rows, at most [`MOST_ROWS`], and the processor has the instructions.
 pub(in crate::gemm) type PieceFn = unsafe fn(&Piece, usize);
 
-/// The function for panels of so many columns whose codes have eight bits, or four.
-pub(in crate::gemm) fn kernel(isa: Isa, width: usize, four: bool) -> PieceFn {
+/// Writes the bytes that stand for codes of four bits, cells of each half in rows of their own.
+///
+/// # Safety
+/// The codes are there, and room for twice as many bytes; the processor has the instructions.
+pub(in crate::gemm) type UnpackFn = unsafe fn(&[u8; 16], &[u8], &mut [u8], usize);
+
+/// The functions for panels of so many columns.
+#[derive(Clone, Copy)]
+struct Kernels {
+    /// Multiplies codes as they are packed.
+    packed: PieceFn,
+    /// Multiplies codes of eight bits.
+    bytes: PieceFn,
+    unpack: UnpackFn,
+}
+
+// For codes that become bytes in a way.
+fn kernels(isa: Isa, width: usize, way: usize) -> Kernels {
     #[cfg(target_arch = "x86_64")]
     if isa.avx512().is_some() && width == SUMS && is_x86_feature_detected!("avx512vnni") {
-        return if four { super::rounded_avx512::rows::<true> } else { super::rounded_avx512::rows::<false> };
+        use super::rounded_avx512::{rows, unpack};
+        let packed = [rows::<BYTES>, rows::<INTEGERS>, rows::<TABLE>][way];
+        return Kernels { packed, bytes: rows::<BYTES>, unpack };
     }
     let _ = (isa, width);
-    if four { plain::<true> } else { plain::<false> }
+    Kernels { packed: [plain::<BYTES>, plain::<INTEGERS>, plain::<TABLE>][way], bytes: plain::<BYTES>, unpack }
+}
+
+/// The function for panels of so many columns whose codes are bytes.
+pub(in crate::gemm) fn of_bytes(isa: Isa, width: usize) -> PieceFn {
+    kernels(isa, width, BYTES).packed
+}
+
+// What codes of four bits are as bytes.
+fn table(form: &Form) -> [u8; 16] {
+    match form.compression.codes {
+        Codes::Table(table) => Steps::of(&table).map_or([0; 16], |steps| steps.bytes),
+        _ => std::array::from_fn(|i| i as u8),
+    }
+}
+
+// One code at a time.
+unsafe fn unpack(table: &[u8; 16], from: &[u8], to: &mut [u8], width: usize) {
+    for (from, to) in from.chunks_exact(4 * width).zip(to.chunks_exact_mut(8 * width)) {
+        let (low, high) = to.split_at_mut(4 * width);
+        for ((from, low), high) in from.iter().zip(low).zip(high) {
+            (*low, *high) = (table[usize::from(from & 15)], table[usize::from(from >> 4)]);
+        }
+    }
 }
 
 // One number at a time.
-unsafe fn plain<const FOUR: bool>(p: &Piece, rows: usize) {
+unsafe fn plain<const WAY: usize>(p: &Piece, rows: usize) {
     for i in 0..rows {
         for j in 0..p.width {
             // SAFETY: the caller's promise.
@@ -270,9 +300,12 @@ unsafe fn plain<const FOUR: bool>(p: &Piece, rows: usize) {
                     let mut exact = 0i32;
                     for x in g * p.each..(g + 1) * p.each {
                         let step = i32::from(*p.steps.add(i * p.pitch + x) as i8);
-                        let code = match FOUR {
-                            true => *p.codes.add((x / 8 * p.width + j) * 4 + x % 4) >> (x % 8 / 4 * 4) & 15,
-                            false => *p.codes.add((x / 4 * p.width + j) * 4 + x % 4),
+                        let code = match WAY {
+                            BYTES => *p.codes.add((x / 4 * p.width + j) * 4 + x % 4),
+                            _ => {
+                                let both = *p.codes.add((x / 8 * p.width + j) * 4 + x % 4);
+                                p.table[usize::from(both >> (x % 8 / 4 * 4) & 15)]
+                            }
                         };
                         exact += step * i32::from(code);
                     }
@@ -297,18 +330,21 @@ struct Product<'a> {
     sums: &'a [f32],
     steps: &'a [u8],
     packed: &'a [u8],
-    kernel: PieceFn,
+    kernels: Kernels,
+    table: [u8; 16],
     out: Out<'a>,
 }
 
 impl Product<'_> {
     unsafe fn columns(&self, exec: &Exec<'_>, panels: Range<usize>, thread: usize) {
         let RoundedGemm { micro, piece, .. } = *self.gemm;
+        let width = self.gemm.matrix.form.width;
         let pieces = self.gemm.pieces();
         let block = (BLOCK / piece).max(1);
         let rows = self.gemm.strip_rows(self.m);
         let mut scratch = exec.scratch.of(thread);
-        let sums = &mut scratch[..rows * SUMS];
+        let (sums, unpacked) = scratch.split_at_mut(rows * SUMS);
+        let unpacked = &mut bytemuck::cast_slice_mut(unpacked)[..self.gemm.unpacked_bytes()];
         let strips = self.m.div_ceil(rows);
         for s in 0..strips {
             let strip = part_of(self.m, strips, s);
@@ -316,14 +352,32 @@ impl Product<'_> {
                 exec.stop.check();
                 sums[..strip.len() * SUMS].fill(0.0);
                 for first in (0..pieces).step_by(block) {
+                    let these = first..pieces.min(first + block);
+                    // Codes that several tiles meet are bytes for all of them.
+                    let unpacks = !unpacked.is_empty() && strip.len() > MOST_ROWS;
+                    let mut codes = [std::ptr::null(); BLOCK / LEAST_PIECE];
+                    if unpacks {
+                        let mut room = &mut *unpacked;
+                        for (i, codes) in these.clone().zip(&mut codes) {
+                            let to;
+                            (to, room) = room.split_at_mut(self.gemm.piece(i).len() * width);
+                            // SAFETY: there is room for all codes of the piece; the level was detected.
+                            unsafe {
+                                (self.kernels.unpack)(&self.table, &self.packed[self.codes(panel, i)], to, width)
+                            };
+                            *codes = to.as_ptr();
+                        }
+                    }
                     for row in strip.clone().step_by(MOST_ROWS) {
                         let to = &mut sums[(row - strip.start) * SUMS..];
-                        for i in first..pieces.min(first + block) {
-                            // SAFETY: rows and pieces are inside of what `run` has checked; sums have room for a strip.
-                            unsafe {
-                                let piece = self.piece(row, panel, i, to.as_mut_ptr());
-                                (self.kernel)(&piece, MOST_ROWS.min(strip.end - row));
+                        for i in these.clone() {
+                            let mut piece = self.piece(row, panel, i, to.as_mut_ptr());
+                            let mut kernel = self.kernels.packed;
+                            if unpacks {
+                                (piece.codes, kernel) = (codes[i - first], self.kernels.bytes);
                             }
+                            // SAFETY: rows and pieces are inside of what `run` has checked; sums have room for a strip.
+                            unsafe { kernel(&piece, MOST_ROWS.min(strip.end - row)) };
                         }
                     }
                 }
@@ -335,11 +389,20 @@ impl Product<'_> {
         }
     }
 
+    // Where the head of a piece's group starts, and where its codes lie.
+    fn head(&self, panel: usize, i: usize) -> usize {
+        let form = &self.gemm.matrix.form;
+        panel * form.panel_bytes() + self.gemm.piece(i).start / form.compression.group * form.group_bytes()
+    }
+    fn codes(&self, panel: usize, i: usize) -> Range<usize> {
+        let (form, range) = (&self.gemm.matrix.form, self.gemm.piece(i));
+        let start = self.head(panel, i) + form.head() + range.start % form.compression.group * form.row();
+        start..start + range.len() * form.row()
+    }
+
     fn piece(&self, row: usize, panel: usize, i: usize, to: *mut f32) -> Piece {
-        let RoundedGemm { form, each, .. } = *self.gemm;
-        let (range, group) = (self.gemm.piece(i), form.compression.group);
-        let head = panel * form.panel_bytes() + range.start / group * form.group_bytes();
-        let codes = head + form.head() + range.start % group * form.row();
+        let RoundedGemm { matrix: CompressedMatrix { form, .. }, each, .. } = *self.gemm;
+        let range = self.gemm.piece(i);
         let (pitch, scales_pitch, sums_pitch) = (self.gemm.pitch(), self.gemm.scales(), self.gemm.pieces());
         Piece {
             steps: self.steps[row * pitch + range.start..].as_ptr(),
@@ -348,10 +411,11 @@ impl Product<'_> {
             scales_pitch,
             sums: self.sums[row * sums_pitch + i..].as_ptr(),
             sums_pitch,
-            codes: self.packed[codes..].as_ptr(),
-            head: self.packed[head..].as_ptr(),
+            codes: self.packed[self.codes(panel, i)].as_ptr(),
+            head: self.packed[self.head(panel, i)..].as_ptr(),
             has_zeros: form.compression.zeros,
             center: f32::from(pack::center(&form)),
+            table: self.table,
             each,
             count: range.len(),
             width: form.width,

@@ -2,6 +2,7 @@
 //! of a row those with one.
 
 use super::rounded::Piece;
+use super::unpack::{BYTES, INTEGERS, TABLE};
 use crate::gemm::each_row;
 use crate::simd::prefetch;
 use std::arch::x86_64::*;
@@ -13,16 +14,16 @@ const AHEAD: usize = 2048;
 ///
 /// # Safety
 /// As [`super::rounded::PieceFn`] says; the processor has AVX-512 with VNNI.
-pub(super) unsafe fn rows<const FOUR: bool>(p: &Piece, rows: usize) {
+pub(super) unsafe fn rows<const WAY: usize>(p: &Piece, rows: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match rows {
-            1 => tile::<1, FOUR>(p),
-            2 => tile::<2, FOUR>(p),
-            3 => tile::<3, FOUR>(p),
-            4 => tile::<4, FOUR>(p),
-            5 => tile::<5, FOUR>(p),
-            _ => tile::<6, FOUR>(p),
+            1 => tile::<1, WAY>(p),
+            2 => tile::<2, WAY>(p),
+            3 => tile::<3, WAY>(p),
+            4 => tile::<4, WAY>(p),
+            5 => tile::<5, WAY>(p),
+            _ => tile::<6, WAY>(p),
         }
     }
 }
@@ -31,13 +32,13 @@ pub(super) unsafe fn rows<const FOUR: bool>(p: &Piece, rows: usize) {
 const COUNTED: usize = 14;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]
-unsafe fn tile<const M: usize, const FOUR: bool>(p: &Piece) {
+unsafe fn tile<const M: usize, const WAY: usize>(p: &Piece) {
     let mut sums = [[_mm512_setzero_ps(); 2]; COUNTED];
-    let low_half = _mm512_set1_epi8(15);
     let (mut codes, mut steps) = (p.codes, p.steps);
-    let cells = p.each / if FOUR { 8 } else { 4 };
-    // SAFETY: the caller promises so many codes, and as many steps of each row.
+    let cells = p.each / if WAY == BYTES { 4 } else { 8 };
+    // SAFETY: a table has 16 bytes; the caller promises so many codes, and as many steps of each row.
     unsafe {
+        let table = _mm512_broadcast_i32x4(_mm_loadu_si128(p.table.as_ptr().cast()));
         for g in 0..p.count / p.each {
             let mut exact = [[_mm512_setzero_si512(); 2]; COUNTED];
             // Four numbers of each row times four codes of each column.
@@ -60,15 +61,15 @@ unsafe fn tile<const M: usize, const FOUR: bool>(p: &Piece) {
                     prefetch(codes.wrapping_add(AHEAD + 64).cast());
                 }
                 let (a, b) = (_mm512_loadu_si512(codes.cast()), _mm512_loadu_si512(codes.add(64).cast()));
-                if const { FOUR } {
-                    add!(_mm512_and_si512(a, low_half), _mm512_and_si512(b, low_half), 0);
-                    let (a, b) = (_mm512_srli_epi16::<4>(a), _mm512_srli_epi16::<4>(b));
-                    add!(_mm512_and_si512(a, low_half), _mm512_and_si512(b, low_half), 4);
-                } else {
+                if const { WAY == BYTES } {
                     add!(a, b, 0);
+                } else {
+                    add!(half::<WAY>(a, table), half::<WAY>(b, table), 0);
+                    let (a, b) = (_mm512_srli_epi16::<4>(a), _mm512_srli_epi16::<4>(b));
+                    add!(half::<WAY>(a, table), half::<WAY>(b, table), 4);
                 }
                 codes = codes.add(128);
-                steps = steps.add(if FOUR { 8 } else { 4 });
+                steps = steps.add(if WAY == BYTES { 4 } else { 8 });
             }
             each_row!(I, {
                 if const { I < M } {
@@ -95,5 +96,34 @@ unsafe fn tile<const M: usize, const FOUR: bool>(p: &Piece) {
                 _mm512_storeu_ps(to, _mm512_fmadd_ps(scales[1], sum, _mm512_loadu_ps(to)));
             }
         });
+    }
+}
+
+// The bytes of the lower halves.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn half<const WAY: usize>(codes: __m512i, table: __m512i) -> __m512i {
+    let codes = _mm512_and_si512(codes, _mm512_set1_epi8(15));
+    if WAY == INTEGERS { codes } else { _mm512_shuffle_epi8(table, codes) }
+}
+
+/// Writes the bytes that stand for codes of four bits.
+///
+/// # Safety
+/// As [`super::rounded::UnpackFn`] says, for 32 columns; the processor has AVX-512.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) unsafe fn unpack(table: &[u8; 16], from: &[u8], to: &mut [u8], _width: usize) {
+    assert!(to.len() >= 2 * from.len(), "{} bytes for {}", to.len(), from.len());
+    // SAFETY: a table has 16 bytes; a row of cells becomes two, for which there is room.
+    unsafe {
+        let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+        for (from, to) in from.chunks_exact(128).zip(to.chunks_exact_mut(256)) {
+            for at in [0, 64] {
+                let both = _mm512_loadu_si512(from.as_ptr().add(at).cast());
+                let to = to.as_mut_ptr().add(at);
+                _mm512_storeu_si512(to.cast(), half::<TABLE>(both, table));
+                _mm512_storeu_si512(to.add(128).cast(), half::<TABLE>(_mm512_srli_epi16::<4>(both), table));
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use carafe_ops::activation::{Relu, Sigmoid};
 use carafe_ops::arithmetic::{Add, Multiply};
 use carafe_ops::indexing::{GatherElements, NonZero};
 use carafe_ops::movement::broadcast::BroadcastMode;
-use carafe_ops::movement::{Broadcast, Concat, Transpose};
+use carafe_ops::movement::{Broadcast, Concat, Slice, Transpose};
 use carafe_ops::reduce::ReduceMax;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::sync::Arc;
@@ -224,4 +224,35 @@ fn a_query_takes_what_has_kernels() {
     assert!(query.supported.contains(&"relu".to_string()), "{query:?}");
     assert_eq!(query.unsupported.iter().map(|u| u.name.as_str()).collect::<Vec<_>>(), ["found"]);
     assert!(query.unsupported[0].reason.contains("no kernel"), "{query:?}");
+}
+
+#[test]
+fn bounds_that_only_a_run_knows_are_part_of_the_plan() {
+    let mut m = Model::new("slice");
+    let x = input(&mut m, "x", &[2, 6]);
+    let bound = |m: &mut Model, name: &str| m.parameter(name, ElementType::I64, PartialShape::of(&[1])).unwrap();
+    let (start, stop) = (bound(&mut m, "start"), bound(&mut m, "stop"));
+    let step = m.constant("step", Tensor::from_slice(&[1], &[1i64]).unwrap()).unwrap();
+    let axes = m.constant("axes", Tensor::from_slice(&[1], &[1i64]).unwrap()).unwrap();
+    let cut = m.add("cut", Slice {}, &[x, start, stop, step, axes]).unwrap();
+    let relu = m.add("relu", Relu, &[cut.into()]).unwrap();
+    m.result("y", relu.into()).unwrap();
+    m.infer().unwrap();
+    let device = gpu();
+    let unsupported = device.query(&m, &Properties::new()).unwrap().unsupported;
+    assert!(unsupported.is_empty(), "{unsupported:?}");
+    let mut request = request(&*device, &m, &Properties::new().with("PERF_COUNT", true));
+    request.set_input(0, floats(&[2, 6], |i| i as f32)).unwrap();
+    let one = |n: i64| Tensor::from_slice(&[1], &[n]).unwrap();
+    for (from, to) in [(0, 2), (3, 6), (0, 2), (-1, 100)] {
+        request.set_input(1, one(from)).unwrap();
+        request.set_input(2, one(to)).unwrap();
+        request.infer().unwrap();
+        let (first, last) = (if from < 0 { from + 6 } else { from }, to.min(6));
+        let wanted: Vec<f32> = [0, 6].into_iter().flat_map(|row| (row + first..row + last).map(|i| i as f32)).collect();
+        assert_eq!(request.output(0).unwrap().shape(), [2, (last - first) as usize]);
+        close(request.output(0).unwrap(), &wanted, 0.0);
+        let profile = request.profile();
+        assert!(profile.iter().all(|p| p.kernel != "reference"), "{profile:?}");
+    }
 }

@@ -1,0 +1,4 @@
+//! Kernel files as a whole.
+
+mod halves;
+mod mutations;
