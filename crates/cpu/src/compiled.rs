@@ -26,10 +26,6 @@ const QUANTIZED: &[&dyn carafe_graph::Pass] = &[
     &carafe_passes::fuse::WidenWeights,
 ];
 
-/// Planned memory of an inference above which two threads do more together than each on an inference of its own. With 32 MB of
-/// shared cache models of 11 to 34 MB gained 2 to 11 %, those below 7 MB lost.
-const LARGE_ARENA: usize = 10 << 20;
-
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) planner: Arc<Planner<Cpu>>,
@@ -90,9 +86,8 @@ impl Compiled {
             rounded_group: settings.rounded_group,
         };
         let planner = Arc::new(Planner::new(model, backend));
-        let mut compiled = Compiled { planner, inputs, outputs, settings, streams, properties: properties.clone() };
+        let compiled = Compiled { planner, inputs, outputs, settings, streams, properties: properties.clone() };
         compiled.planner.prepare()?;
-        compiled.join_streams()?;
         Ok(compiled)
     }
 
@@ -104,22 +99,6 @@ impl Compiled {
         let constants: usize = plans.iter().flat_map(|p| &p.constants).map(Tensor::byte_len).sum();
         let packed = self.planner.backend.weights.bytes();
         format!("arena {arena} packed {packed} constants {constants}")
-    }
-
-    // Streams that each work on more memory than their part of the cache get in each other's way.
-    fn join_streams(&mut self) -> Result<()> {
-        let arena: usize = self.planner.last_plans().iter().map(|p| p.planned_bytes()).sum();
-        if !self.settings.is_free || self.settings.streams < 2 || arena < LARGE_ARENA {
-            return Ok(());
-        }
-        let settings = self.settings.paired();
-        let Some(planner) = Arc::get_mut(&mut self.planner) else { return Ok(()) };
-        planner.backend.threads = settings.threads_each;
-        // The plans for fewer threads go after those for more are made: they hold the packed weights.
-        let _before = planner.take_plans();
-        self.streams = streams(&settings);
-        self.settings = settings;
-        self.planner.prepare()
     }
 }
 

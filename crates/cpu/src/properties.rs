@@ -115,8 +115,6 @@ pub(crate) fn check(properties: &Properties) -> Result<()> {
 pub(crate) struct Settings {
     pub(crate) streams: usize,
     pub(crate) threads_each: usize,
-    /// Whether the user left the number of streams to the device, which may then look at the model.
-    pub(crate) is_free: bool,
     pub(crate) pinned: bool,
     pub(crate) spin_us: u64,
     pub(crate) profiled: bool,
@@ -159,7 +157,6 @@ impl Settings {
         Ok(Settings {
             streams,
             threads_each: (threads / streams).max(1),
-            is_free: wanted.is_none() && requests == 0,
             pinned: properties.is_on(&TABLE, "ENABLE_CPU_PINNING"),
             spin_us: number("CPU_SPIN_MICROSECONDS") as u64,
             profiled: properties.is_on(&TABLE, "PERF_COUNT"),
@@ -168,15 +165,6 @@ impl Settings {
             bf16: precision(properties) == "bf16",
             rounded_group: rounded_group(properties).parse().unwrap_or(0),
         })
-    }
-}
-
-impl Settings {
-    /// Half the streams, each with twice the threads.
-    pub(crate) fn paired(&self) -> Settings {
-        let streams = self.streams.div_ceil(2);
-        let threads_each = (self.streams * self.threads_each / streams).max(1);
-        Settings { streams, threads_each, is_free: false, ..self.clone() }
     }
 }
 
@@ -276,17 +264,6 @@ mod tests {
     fn throughput_gives_each_thread_a_stream() {
         assert_eq!(settings(&[("PERFORMANCE_HINT", "THROUGHPUT")]), (8, 1));
         assert_eq!(settings(&[("PERFORMANCE_HINT", "THROUGHPUT"), ("PERFORMANCE_HINT_NUM_REQUESTS", "4")]), (4, 2));
-    }
-
-    #[test]
-    fn streams_join_in_pairs() {
-        let of = |threads: usize| {
-            let p = Properties::new().with("INFERENCE_NUM_THREADS", threads).with("PERFORMANCE_HINT", "THROUGHPUT");
-            let s = Settings::of(&p).unwrap();
-            assert!(s.is_free);
-            (s.paired().streams, s.paired().threads_each)
-        };
-        assert_eq!([1, 2, 3, 8].map(of), [(1, 1), (1, 2), (2, 1), (4, 2)]);
     }
 
     #[test]

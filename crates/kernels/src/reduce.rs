@@ -10,7 +10,9 @@ pub use arg::{ArgReduce, Extreme};
 pub use bytes::{MOST_PIXELS, mean_bytes};
 pub use typed::{IntegerReduction, reduce_bools, reduce_integers};
 
+use crate::cast::Brain;
 use crate::eltwise::pieces;
+use crate::simd::Readable;
 use crate::{Exec, SharedMut, part_of};
 use fold::{Job, TILE};
 
@@ -117,6 +119,15 @@ impl Reduce {
     }
 
     pub fn run(&self, exec: &Exec<'_>, x: &[f32], out: &mut [f32]) {
+        self.run_typed(exec, x, out);
+    }
+
+    /// Of numbers of bf16; the results are floats.
+    pub fn run_brains(&self, exec: &Exec<'_>, x: &[Brain], out: &mut [f32]) {
+        self.run_typed(exec, x, out);
+    }
+
+    fn run_typed<T: Readable>(&self, exec: &Exec<'_>, x: &[T], out: &mut [f32]) {
         assert_eq!(x.len(), self.shape.total, "the input");
         assert_eq!(out.len(), self.out_len(), "the output");
         let (shape, op) = (&self.shape, self.op);
@@ -143,7 +154,7 @@ impl Reduce {
     }
 
     // Few results of many elements: threads share the elements, then one adds up.
-    fn run_cut(&self, exec: &Exec<'_>, job: &Job<'_>, out: &mut [f32]) {
+    fn run_cut<T: Readable>(&self, exec: &Exec<'_>, job: &Job<'_, T>, out: &mut [f32]) {
         let (folds, n, parts) = (self.shape.folds(), out.len(), exec.threads());
         let units = self.shape.outer() * self.shape.width.div_ceil(TILE);
         let mut values = [0.0f64; PARTS];

@@ -26,6 +26,8 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 enum Rows {
     Softmax(Softmax, &'static str),
     Reduce(Reduce),
+    /// The same of numbers of bf16.
+    BrainReduce(Reduce),
     /// With the positions of a factor and a term among the reads.
     Norm(RowNorm, Option<usize>, Option<usize>),
     /// The same where rows are read or written as bf16.
@@ -46,7 +48,7 @@ impl Step<Cpu> for Rows {
     fn kernel(&self) -> String {
         match self {
             Rows::Softmax(_, name) => (*name).into(),
-            Rows::Reduce(_) => "reduce".into(),
+            Rows::Reduce(_) | Rows::BrainReduce(_) => "reduce".into(),
             Rows::Norm(..) | Rows::BrainNorm(..) => "row_norm".into(),
             Rows::Groups(..) => "group_norm".into(),
             Rows::Parted(_) => "parted_norm".into(),
@@ -73,6 +75,11 @@ impl Step<Cpu> for Rows {
             kernel.run_brains(io.exec, x, gamma.map(|i| io.input(i)), beta.map(|i| io.input(i)), out);
             return Ok(());
         }
+        if let Rows::BrainReduce(kernel) = self {
+            let (out, io) = io.take_output(0);
+            kernel.run_brains(io.exec, io.input(0), out);
+            return Ok(());
+        }
         let (out, io) = io.take_output(0);
         let (exec, x) = (io.exec, io.input(0));
         let vector = |position: &Option<usize>| position.map(|i| io.input(i));
@@ -88,7 +95,7 @@ impl Step<Cpu> for Rows {
             Rows::Softmax(kernel, _) => kernel.run(exec, x, out),
             Rows::Reduce(kernel) => kernel.run(exec, x, out),
             Rows::Norm(kernel, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
-            Rows::BrainNorm(..) => {}
+            Rows::BrainNorm(..) | Rows::BrainReduce(_) => {}
             Rows::Groups(kernel, _, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
             Rows::Parted(kernel) => kernel.run(exec, x, out),
             Rows::Lrn(kernel) => kernel.run(exec, x, out),
@@ -151,6 +158,10 @@ fn reduce(site: &Site<'_>) -> Option<Built> {
     let positions: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
     let kernel = Reduce::new(kind, &layout.dims(&x.shape), &positions);
     let out = if keep { layout } else { Layout::PLAIN };
+    if x.stored == ElementType::Bf16 {
+        let reads = vec![(0, Form::typed(layout, ElementType::Bf16))];
+        return Some(Built::step(Rows::BrainReduce(kernel), reads, out));
+    }
     Some(Built::step(Rows::Reduce(kernel), vec![(0, layout)], out))
 }
 

@@ -6,7 +6,7 @@ use crate::nets::{Numbers, compile, conv, network, weights};
 use carafe_device::{CompiledModel, Properties};
 use carafe_graph::{Model, Value};
 use carafe_kernels::{Isa, Numbers as Kinds};
-use carafe_ops::activation::{Clamp, Gelu, HSwish, Relu, Swish, gelu::GeluApproximation};
+use carafe_ops::activation::{Clamp, Gelu, HSwish, Relu, Sigmoid, Swish, gelu::GeluApproximation};
 use carafe_ops::arithmetic::{Add, Multiply};
 use carafe_ops::carafe::QuantizeDequantize;
 use carafe_ops::convolution::window::PadType;
@@ -15,6 +15,7 @@ use carafe_ops::linear::{MatMul, ScaledDotProductAttention};
 use carafe_ops::movement::Concat;
 use carafe_ops::normalization::Mvn;
 use carafe_ops::normalization::mvn::EpsMode;
+use carafe_ops::reduce::ReduceMean;
 use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::sync::Arc;
 
@@ -272,6 +273,30 @@ fn numbers_behind_a_function_are_part_of_the_layer() {
         for wanted in ["conv_gemm_1_bf16+hswish+scale", "conv_depthwise_3x3_bf16+hswish+scale"] {
             assert!(kernels.iter().any(|k| k == wanted), "{wanted}: {kernels:?}");
         }
+    }
+}
+
+#[test]
+fn a_block_that_weighs_its_channels_stays_bf16() {
+    let (mut m, n) = (Model::new("m"), &mut Numbers(31));
+    let shape = [1, 8, 11, 10];
+    let x = input(&mut m, &shape);
+    let y = conv(&mut m, n, x, [8, 24], 1, 1);
+    let w = weights(&mut m, n, &[24, 1, 1, 3, 3]);
+    let y = groups(&mut m, y, w, 1, 1);
+    let y: Value = m.add("swish", Swish, &[y]).unwrap().into();
+    let axes = m.constant("axes", Tensor::from_slice(&[2], &[2i64, 3]).unwrap()).unwrap();
+    let mean: Value = m.add("mean", ReduceMean { keep_dims: true }, &[y, axes]).unwrap().into();
+    let gate = conv(&mut m, n, mean, [24, 24], 1, 1);
+    let gate: Value = m.add("gate", Sigmoid, &[gate]).unwrap().into();
+    let y: Value = m.add("weighed", Multiply::default(), &[y, gate]).unwrap().into();
+    let y = conv(&mut m, n, y, [24, 12], 1, 1);
+    m.result("y", y).unwrap();
+    let kernels = check(&m, &shape, "weighed channels");
+    if is_native() {
+        assert!(kernels.iter().any(|k| k == "conv_depthwise_3x3_bf16+swish"), "{kernels:?}");
+        // Only the weights themselves, a number a channel.
+        assert!(kernels.iter().filter(|k| *k == "convert_f32[bf16 f32]").count() <= 1, "{kernels:?}");
     }
 }
 

@@ -118,9 +118,9 @@ impl Depthwise {
         self.run_typed(exec, &self.kernels, (input, in_stride), packed, (out, out_stride), split, &rest);
     }
 
-    /// Whether [`Depthwise::run_brains`] does the function.
+    /// Whether [`Depthwise::run_brains`] does the function: any, but few with a factor and a term behind it.
     pub fn does(act: crate::Act, after: [f32; 2]) -> bool {
-        Quick::of(act).and_then(|quick| quick.then(after)).is_some()
+        after == [1.0, 0.0] || Quick::of(act).and_then(|quick| quick.then(after)).is_some()
     }
 
     /// Over images of bf16, computed in f32. The epilogue is a bias and a function that [`Depthwise::does`], with a factor and a
@@ -136,8 +136,9 @@ impl Depthwise {
     ) {
         assert!(epilogue.add.is_none() && Depthwise::does(epilogue.act, after), "{epilogue:?} of bf16");
         let mut epilogue = SplitEpilogue::new(epilogue);
-        assert!(!epilogue.has_rest(), "work on finished rows of bf16");
+        assert!(epilogue.epilogue.finish.is_none(), "work on finished rows of bf16");
         epilogue.quick = epilogue.quick.then(after).unwrap_or(epilogue.quick);
+        epilogue.in_registers = true;
         let none = |_: SharedMut<'_, Brain>, _, _, _, _| {};
         self.run_typed(exec, &self.brains, (input, in_stride), packed, (out, out_stride), epilogue, &none);
     }
@@ -333,6 +334,7 @@ impl<T: Number> Job<'_, T> {
             add_step,
             add_last: self.epilogue.add_last,
             quick: self.epilogue.quick,
+            slow: self.epilogue.slow().map(|act| (self.this.isa, act)),
         }
     }
 

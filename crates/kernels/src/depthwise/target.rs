@@ -2,6 +2,8 @@
 
 use crate::epilogue::Quick;
 use crate::simd::{Number, Simd};
+use crate::vmath::act::act_raw;
+use crate::{Act, Isa};
 
 /// One or two rows of output columns.
 pub(super) struct Target<T> {
@@ -17,7 +19,16 @@ pub(super) struct Target<T> {
     pub(super) add_step: usize,
     pub(super) add_last: bool,
     pub(super) quick: Quick,
+    /// A function that takes more than a few instructions, in place of the quick one.
+    pub(super) slow: Option<(Isa, Act)>,
 }
+
+/// Lanes of the widest vectors.
+const MOST_LANES: usize = 16;
+
+/// Sums of a block while a slow function is done to them.
+#[repr(align(64))]
+struct Sums<const N: usize>([[f32; MOST_LANES]; N]);
 
 impl<T: Number> Target<T> {
     /// What sums begin with at channel `c`; only the lanes of the mask with `CARE`.
@@ -34,6 +45,27 @@ impl<T: Number> Target<T> {
                 L::load_masked(self.bias.add(c), mask)
             } else {
                 L::load(self.bias.add(c))
+            }
+        }
+    }
+
+    /// Does the slow function, where there is one, to all sums at once.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `L`.
+    #[inline(always)]
+    pub(super) unsafe fn slowly<L: Simd, const N: usize>(&self, sums: &mut [L; N]) {
+        let Some((isa, act)) = self.slow else { return };
+        let mut buffer = Sums([[0.0; MOST_LANES]; N]);
+        let at = buffer.0.as_mut_ptr().cast::<f32>();
+        // SAFETY: the buffer has room for as many vectors of the widest kind.
+        unsafe {
+            for (i, sum) in sums.iter().enumerate() {
+                sum.store(at.add(i * L::N));
+            }
+            act_raw(isa, act, at, at, N * L::N);
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = L::load(at.add(i * L::N));
             }
         }
     }

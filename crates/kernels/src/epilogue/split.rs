@@ -43,6 +43,8 @@ pub(crate) struct SplitEpilogue<'a> {
     pub(crate) add_first: bool,
     /// The sum is made in registers, after the function.
     pub(crate) add_last: bool,
+    /// The kernel does the function that is left to its sums itself; nothing may be left to add behind it.
+    pub(crate) in_registers: bool,
     later: Later,
 }
 
@@ -102,6 +104,7 @@ impl<'a> SplitEpilogue<'a> {
             quick: quick.unwrap_or(Quick::NONE),
             add_first: add && !epilogue.add_last,
             add_last: add && epilogue.add_last && quick.is_some(),
+            in_registers: false,
             later: Later {
                 act: if quick.is_some() { Act::None } else { epilogue.act },
                 add: add && epilogue.add_last && quick.is_none(),
@@ -134,7 +137,12 @@ impl<'a> SplitEpilogue<'a> {
 
     /// Whether [`Self::rest`] has anything to do.
     pub(crate) fn has_rest(&self) -> bool {
-        self.later.act != Act::None || self.later.add || self.epilogue.finish.is_some()
+        (self.later.act != Act::None && !self.in_registers) || self.later.add || self.epilogue.finish.is_some()
+    }
+
+    /// The function that a kernel does to its sums itself besides the quick one.
+    pub(crate) fn slow(&self) -> Option<Act> {
+        (self.in_registers && self.later.act != Act::None).then_some(self.later.act)
     }
 
     /// The rest of the work on a rectangle of the output.

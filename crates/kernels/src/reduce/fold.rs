@@ -2,7 +2,7 @@
 
 use super::{Reduction, Shape, merge, position};
 use crate::Isa;
-use crate::simd::{Simd, dispatch};
+use crate::simd::{Readable, Simd, dispatch};
 use std::ops::Range;
 
 /// Columns of one unit.
@@ -12,10 +12,10 @@ const SHORT: usize = 64;
 
 /// What is folded.
 #[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
+pub(super) struct Job<'a, T> {
     pub shape: &'a Shape,
     pub op: Reduction,
-    pub x: &'a [f32],
+    pub x: &'a [T],
 }
 
 /// A reduction in all widths: what it starts from, and one more element.
@@ -57,14 +57,14 @@ folds! {
     Min from f32::INFINITY, |sum, x| x.min(sum), |a, b| a.min(b), |x| x;
 }
 
-impl Job<'_> {
+impl<T: Readable> Job<'_, T> {
     /// Folds elements `folds` of each unit and hands its values on, with the position of the first in the output. A unit is up
     /// to [`TILE`] neighbouring columns of the output.
     pub(super) fn units(&self, isa: Isa, units: Range<usize>, folds: Range<usize>, put: &dyn Fn(usize, &[f64])) {
         macro_rules! run {
             ($fold:ident) => {
                 // SAFETY: a `Shape` reaches no further than its total, which is the length of the input.
-                unsafe { units_of::<$fold>(isa, *self, units, folds, put) }
+                unsafe { units_of::<$fold, T>(isa, *self, units, folds, put) }
             };
         }
         match self.op {
@@ -104,23 +104,23 @@ impl Job<'_> {
         for k in folds.clone() {
             let row = at + position(&self.shape.folded, k / self.shape.len) + k % self.shape.len * self.shape.step;
             for (value, &x) in values.iter_mut().zip(&self.x[row..row + columns]) {
-                *value = merge(self.op, *value, f(f64::from(x)));
+                *value = merge(self.op, *value, f(f64::from(x.wide())));
             }
         }
         put(to, &values[..columns]);
     }
 }
 
-unsafe fn units_of<F: Fold>(
+unsafe fn units_of<F: Fold, T: Readable>(
     isa: Isa,
-    job: Job<'_>,
+    job: Job<'_, T>,
     units: Range<usize>,
     folds: Range<usize>,
     put: &dyn Fn(usize, &[f64]),
 ) {
     // SAFETY: `dispatch!` checks the machine; positions of the shape are inside of the input.
     unsafe {
-        dispatch!(isa, <'a, S, F: Fold>(job: Job<'a>, units: Range<usize>, folds: Range<usize>, put: &'a dyn Fn(usize, &[f64])) {
+        dispatch!(isa, <'a, S, F: Fold, T: Readable>(job: Job<'a, T>, units: Range<usize>, folds: Range<usize>, put: &'a dyn Fn(usize, &[f64])) {
             for unit in units {
                 let (at, to, columns) = job.position(unit);
                 let mut values = [f64::from(F::FIRST); TILE];
@@ -130,9 +130,9 @@ unsafe fn units_of<F: Fold>(
                     let n = (job.shape.len - within).min(folds.end - k);
                     let start = at + position(&job.shape.folded, k / job.shape.len) + within * job.shape.step;
                     if job.shape.step == 1 && columns == 1 {
-                        values[0] = merge(job.op, values[0], run::<S, F>(job, &job.x[start..start + n]));
+                        values[0] = merge(job.op, values[0], run::<S, F, T>(job, &job.x[start..start + n]));
                     } else {
-                        rows::<S, F>(job, start, n, &mut values[..columns]);
+                        rows::<S, F, T>(job, start, n, &mut values[..columns]);
                     }
                     k += n;
                 }
@@ -149,7 +149,7 @@ unsafe fn units_of<F: Fold>(
 
 /// Folds a contiguous run.
 #[inline(always)]
-unsafe fn run<S: Simd, F: Fold>(job: Job<'_>, x: &[f32]) -> f64 {
+unsafe fn run<S: Simd, F: Fold, T: Readable>(job: Job<'_, T>, x: &[T]) -> f64 {
     let first = S::splat(F::FIRST);
     let (mut total, mut i) = (f64::from(F::FIRST), 0);
     while i < x.len() {
@@ -159,15 +159,15 @@ unsafe fn run<S: Simd, F: Fold>(job: Job<'_>, x: &[f32]) -> f64 {
         unsafe {
             while i + 4 * S::N <= end {
                 let at = x.as_ptr().add(i);
-                lanes[0] = F::add(lanes[0], S::load(at));
-                lanes[1] = F::add(lanes[1], S::load(at.add(S::N)));
-                lanes[2] = F::add(lanes[2], S::load(at.add(2 * S::N)));
-                lanes[3] = F::add(lanes[3], S::load(at.add(3 * S::N)));
+                lanes[0] = F::add(lanes[0], T::load::<S>(at));
+                lanes[1] = F::add(lanes[1], T::load::<S>(at.add(S::N)));
+                lanes[2] = F::add(lanes[2], T::load::<S>(at.add(2 * S::N)));
+                lanes[3] = F::add(lanes[3], T::load::<S>(at.add(3 * S::N)));
                 i += 4 * S::N;
             }
             while i < end {
                 let n = S::N.min(end - i);
-                let more = F::add(lanes[0], S::load_partial(x.as_ptr().add(i), n));
+                let more = F::add(lanes[0], T::load_first::<S>(x.as_ptr().add(i), S::first(n), n));
                 lanes[0] = S::select(S::first(n), more, lanes[0]);
                 i += n;
             }
@@ -184,7 +184,7 @@ unsafe fn run<S: Simd, F: Fold>(job: Job<'_>, x: &[f32]) -> f64 {
 
 /// Folds `n` rows from `start` on into columns.
 #[inline(always)]
-unsafe fn rows<S: Simd, F: Fold>(job: Job<'_>, start: usize, n: usize, values: &mut [f64]) {
+unsafe fn rows<S: Simd, F: Fold, T: Readable>(job: Job<'_, T>, start: usize, n: usize, values: &mut [f64]) {
     let (x, step) = (job.x.as_ptr(), job.shape.step);
     let mut column = 0;
     while column < values.len() {
@@ -197,17 +197,17 @@ unsafe fn rows<S: Simd, F: Fold>(job: Job<'_>, start: usize, n: usize, values: &
             let done = unsafe {
                 let x = x.add(start + column);
                 if width >= 8 * S::N {
-                    columns::<S, F, 8, 1>(x, step, k..end, &mut lanes)
+                    columns::<S, F, T, 8, 1>(x, step, k..end, &mut lanes)
                 } else if width >= 4 * S::N {
-                    columns::<S, F, 4, 2>(x, step, k..end, &mut lanes)
+                    columns::<S, F, T, 4, 2>(x, step, k..end, &mut lanes)
                 } else if width >= 2 * S::N {
-                    columns::<S, F, 2, 4>(x, step, k..end, &mut lanes)
+                    columns::<S, F, T, 2, 4>(x, step, k..end, &mut lanes)
                 } else if width >= S::N {
-                    columns::<S, F, 1, 4>(x, step, k..end, &mut lanes)
+                    columns::<S, F, T, 1, 4>(x, step, k..end, &mut lanes)
                 } else {
                     let mut sum = S::splat(F::FIRST);
                     for k in k..end {
-                        sum = F::add(sum, S::load_partial(x.add(k * step), width));
+                        sum = F::add(sum, T::load_first::<S>(x.add(k * step), S::first(width), width));
                     }
                     sum.store(lanes.as_mut_ptr());
                     width
@@ -229,8 +229,8 @@ unsafe fn rows<S: Simd, F: Fold>(job: Job<'_>, start: usize, n: usize, values: &
 
 /// Folds rows of `A` vectors in `R` chains; gives how many columns that are.
 #[inline(always)]
-unsafe fn columns<S: Simd, F: Fold, const A: usize, const R: usize>(
-    x: *const f32,
+unsafe fn columns<S: Simd, F: Fold, T: Readable, const A: usize, const R: usize>(
+    x: *const T,
     step: usize,
     rows: Range<usize>,
     lanes: &mut [f32; 128],
@@ -243,7 +243,7 @@ unsafe fn columns<S: Simd, F: Fold, const A: usize, const R: usize>(
             let row = unsafe { x.add((k + r) * step) };
             for a in 0..A {
                 // SAFETY: as above.
-                sums[r][a] = F::add(sums[r][a], unsafe { S::load(row.add(a * S::N)) });
+                sums[r][a] = F::add(sums[r][a], unsafe { T::load::<S>(row.add(a * S::N)) });
             }
         }
         k += R;
@@ -251,7 +251,7 @@ unsafe fn columns<S: Simd, F: Fold, const A: usize, const R: usize>(
     while k < rows.end {
         for a in 0..A {
             // SAFETY: as above.
-            sums[0][a] = F::add(sums[0][a], unsafe { S::load(x.add(k * step + a * S::N)) });
+            sums[0][a] = F::add(sums[0][a], unsafe { T::load::<S>(x.add(k * step + a * S::N)) });
         }
         k += 1;
     }

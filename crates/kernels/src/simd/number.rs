@@ -1,7 +1,7 @@
 //! Numbers as they lie in memory: kernels that compute with floats read and write other types through this.
 
 use super::Simd;
-use crate::cast::Brain;
+use crate::cast::{Brain, brain_to_f32};
 
 /// Lanes of the widest vectors.
 const MOST_LANES: usize = 16;
@@ -15,6 +15,8 @@ pub(crate) trait Readable: Copy + Send + Sync + 'static {
     /// # Safety
     /// Those can be read.
     unsafe fn load_first<L: Simd>(from: *const Self, mask: L::Mask, n: usize) -> L;
+    /// The number itself.
+    fn wide(self) -> f32;
 }
 
 /// A type that they are stored to as well.
@@ -38,6 +40,10 @@ impl Readable for f32 {
     unsafe fn load_first<L: Simd>(from: *const f32, mask: L::Mask, _: usize) -> L {
         // SAFETY: the caller's promise.
         unsafe { L::load_masked(from, mask) }
+    }
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        self
     }
 }
 
@@ -64,6 +70,10 @@ impl Readable for Brain {
     unsafe fn load_first<L: Simd>(from: *const Brain, _: L::Mask, n: usize) -> L {
         // SAFETY: the caller's promise.
         unsafe { L::load_brains(from, n) }
+    }
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        brain_to_f32(self)
     }
 }
 
@@ -95,5 +105,9 @@ impl Readable for u8 {
             std::ptr::copy_nonoverlapping(from, whole.as_mut_ptr(), n);
             u8::load(whole.as_ptr())
         }
+    }
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        f32::from(self)
     }
 }

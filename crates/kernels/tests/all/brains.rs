@@ -3,6 +3,7 @@
 use crate::spatial_common::{Random, close, direct};
 use carafe_kernels::cast::{Brain, brain_to_f32, f32_to_brain};
 use carafe_kernels::eltwise::{Elements, EltOp, Instr, Program};
+use carafe_kernels::reduce::{Reduce, Reduction};
 use carafe_kernels::{
     Act, Conv, ConvShape, Depthwise, Epilogue, Exec, Isa, Pool, PoolKind, PoolOptions, PoolShape, Scratch, SpatialPool,
     TypedEpilogue, TypedOut, brain_bits,
@@ -59,6 +60,14 @@ fn depthwise_convolutions_of_bf16_are_those_of_floats_rounded() {
             let mut found = vec![Brain(0); len];
             conv.run_brains(exec, (&input, step), &packed, (&mut found, step), &epilogue, [1.0, 0.0]);
             assert_eq!(found, brains(&wanted), "{s:?} {:?}", exec.isa);
+            for act in [Act::Swish(1.0), Act::GeluErf, Act::Sigmoid] {
+                assert!(Depthwise::does(act, [1.0, 0.0]));
+                let epilogue = Epilogue { act, ..epilogue };
+                let (mut wanted, mut found) = (vec![0.0; len], vec![Brain(0); len]);
+                conv.run(exec, &floats(&input), step, &packed, &mut wanted, step, &epilogue);
+                conv.run_brains(exec, (&input, step), &packed, (&mut found, step), &epilogue, [1.0, 0.0]);
+                assert_eq!(found, brains(&wanted), "{act:?} {s:?} {:?}", exec.isa);
+            }
             assert!(Depthwise::does(Act::HSwish, [0.5, -0.25]));
             conv.run_brains(exec, (&input, step), &packed, (&mut found, step), &epilogue, [0.5, -0.25]);
             for (x, y) in floats(&found).iter().zip(&wanted).filter(|(_, y)| **y != 0.0) {
@@ -66,6 +75,29 @@ fn depthwise_convolutions_of_bf16_are_those_of_floats_rounded() {
                 assert!((x - y).abs() <= 1e-6 + y.abs() / 256.0, "{x} {y}");
             }
         });
+    }
+}
+
+#[test]
+fn reductions_of_bf16_are_those_of_the_same_floats() {
+    let mut random = Random::new(7);
+    for (dims, axes) in [
+        (vec![2, 9, 7, 40], vec![1, 2]),
+        (vec![3, 150], vec![1]),
+        (vec![1, 64, 64, 33], vec![1, 2]),
+        (vec![5, 6, 3], vec![0, 2]),
+        (vec![70_000], vec![0]),
+    ] {
+        let x = brains(&random.floats(dims.iter().product()));
+        for op in [Reduction::Mean, Reduction::Max, Reduction::L2, Reduction::Prod] {
+            let reduce = Reduce::new(op, &dims, &axes);
+            each_exec(0, |exec| {
+                let (mut wanted, mut found) = (vec![0.0; reduce.out_len()], vec![1.0; reduce.out_len()]);
+                reduce.run(exec, &floats(&x), &mut wanted);
+                reduce.run_brains(exec, &x, &mut found);
+                assert_eq!(found, wanted, "{op:?} of {dims:?} over {axes:?} {:?}", exec.isa);
+            });
+        }
     }
 }
 
