@@ -130,7 +130,7 @@ fn bind(request: &InferRequest, group: &Group) -> Result<()> {
 
 // Whether another inference is started after `started` ones.
 fn goes_on(settings: &Settings, round: usize, started: usize, elapsed: Duration) -> bool {
-    started == 0 || started < settings.iterations || elapsed < settings.duration || started % round != 0
+    started == 0 || started < settings.iterations || elapsed < settings.duration || !started.is_multiple_of(round)
 }
 
 // Waits until the rate allows the next start.

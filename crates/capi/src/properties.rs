@@ -58,7 +58,7 @@ impl Given {
 
     /// Of variable arguments, `count` of them: two for each pair.
     pub(crate) fn of_words(words: &mut Words, count: usize) -> Outcome<Given> {
-        if count % 2 != 0 {
+        if !count.is_multiple_of(2) {
             return Err(Failure::argument(format!(
                 "properties are pairs of a key and a value, found {count} arguments"
             )));

@@ -42,7 +42,7 @@ fn create_words(words: &mut Words) -> Outcome<()> {
     let device = Text::of_word(words.pointer());
     let count = words.next();
     let context = Out::of_word(words.pointer());
-    if count % 2 != 0 {
+    if !count.is_multiple_of(2) {
         return Err(Failure::argument(format!("properties are pairs of a key and a value, found {count} arguments")));
     }
     create(core, device, context)

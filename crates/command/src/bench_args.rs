@@ -185,25 +185,28 @@ pub(crate) enum CounterSort {
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum ReportType {
-    NoCounters,
-    AverageCounters,
-    DetailedCounters,
+    #[value(name = "no_counters", alias = "no-counters")]
+    Totals,
+    #[value(name = "average_counters", alias = "average-counters")]
+    Average,
+    #[value(name = "detailed_counters", alias = "detailed-counters")]
+    Detailed,
 }
 
 impl ReportType {
     pub(crate) fn counters(self) -> CounterReport {
         match self {
-            ReportType::NoCounters => CounterReport::None,
-            ReportType::AverageCounters => CounterReport::Average,
-            ReportType::DetailedCounters => CounterReport::Detailed,
+            ReportType::Totals => CounterReport::None,
+            ReportType::Average => CounterReport::Average,
+            ReportType::Detailed => CounterReport::Detailed,
         }
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            ReportType::NoCounters => "no_counters",
-            ReportType::AverageCounters => "average_counters",
-            ReportType::DetailedCounters => "detailed_counters",
+            ReportType::Totals => "no_counters",
+            ReportType::Average => "average_counters",
+            ReportType::Detailed => "detailed_counters",
         }
     }
 }

@@ -22,11 +22,12 @@ pub(super) fn configure(core: &Core, args: &BenchArgs, api: Api, tell: &Teller) 
     };
     // `CPU` of a file is meant for `CPU`, and `HETERO` for `HETERO:GPU,CPU`.
     let base = DeviceName::parse(&args.device)?.device;
-    if base != args.device && !hardware.contains(&base) {
-        if let Some(of_base) = config.0.remove(&base) {
-            let mine = config.of(&args.device);
-            *mine = of_base.overlaid(mine);
-        }
+    if base != args.device
+        && !hardware.contains(&base)
+        && let Some(of_base) = config.0.remove(&base)
+    {
+        let mine = config.of(&args.device);
+        *mine = of_base.overlaid(mine);
     }
     let counted = wants_counters(args);
     let hinted = config.of(&args.device).get(names::PERFORMANCE_HINT).is_some();

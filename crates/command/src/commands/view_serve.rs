@@ -18,11 +18,9 @@ pub(super) fn serve(port: u16, page: &str) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
     let port = listener.local_addr().map_err(failed)?.port();
     print(&format!("http://127.0.0.1:{port}/ shows the model; Ctrl-C ends\n"))?;
-    for stream in listener.incoming() {
-        // A browser that goes away is no reason to stop.
-        if let Ok(stream) = stream {
-            let _ = answer(stream, port, page);
-        }
+    // A browser that goes away is no reason to stop.
+    for stream in listener.incoming().flatten() {
+        let _ = answer(stream, port, page);
     }
     Ok(())
 }
