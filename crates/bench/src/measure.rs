@@ -350,7 +350,7 @@ mod tests {
         let compiled = compiled(&Properties::new());
         let wrong = Group { inputs: vec![Tensor::zeros(ElementType::I64, &[1]).unwrap()], batch: 1 };
         let settings = Settings { requests: 2, iterations: 10, ..Settings::default() };
-        assert!(measure(&compiled, &[wrong.clone()], &settings, &mut |_, _| {}).is_err());
+        assert!(measure(&compiled, std::slice::from_ref(&wrong), &settings, &mut |_, _| {}).is_err());
         // The second request starts with a group that fits, and meets the other one in the loop.
         assert!(measure(&compiled, &[group(1), group(1), wrong], &settings, &mut |_, _| {}).is_err());
         assert!(measure(&compiled, &[], &settings, &mut |_, _| {}).is_err());

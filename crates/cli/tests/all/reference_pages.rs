@@ -50,3 +50,20 @@ fn an_unknown_format_names_those_that_there_are() {
     assert_eq!(done.status.code(), Some(2));
     assert!(text.contains("there is no format `pytorch` with rules; there are: onnx"), "{text}");
 }
+
+#[test]
+fn every_page_of_the_book_is_there_and_every_page_is_in_the_book() {
+    let docs = repo().join("docs");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let linked: Vec<&str> = summary.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    let missing: Vec<_> = linked.iter().filter(|page| !docs.join(page).is_file()).collect();
+    assert!(missing.is_empty(), "SUMMARY.md names pages that are not there: {missing:?}");
+    for folder in ["", "reference", "bench"] {
+        for entry in std::fs::read_dir(docs.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let page = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            let is_page = page.ends_with(".md") && page != "SUMMARY.md";
+            assert!(!is_page || linked.contains(&page.as_str()), "docs/{page} is not in SUMMARY.md");
+        }
+    }
+}

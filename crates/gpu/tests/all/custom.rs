@@ -335,7 +335,7 @@ fn a_kernel_for_halves_refuses_a_tensor_of_another_width() {
     let [_, vpu] = devices();
     vpu.set_cl_kernels(&[ClKernel { device: "VPU".into(), xml: xml.into(), source: source.into() }]);
     let mut m = Model::new("bf16");
-    let p = Parameter { shape: "1,2,2,3".parse().unwrap(), element_type: ElementType::BF16 };
+    let p = Parameter { shape: "1,2,2,3".parse().unwrap(), element_type: ElementType::Bf16 };
     let x = m.add("x", p, &[]).unwrap();
     let relu = registry().find("ReLU", "opset1").unwrap().create(&Default::default()).unwrap();
     let node = m.add_ref("node", relu, &[x.into()]).unwrap();
