@@ -73,7 +73,7 @@ fn a_kernel_that_differs_fails_its_row() {
     let said = String::from_utf8(done.stdout).unwrap();
     assert_eq!(done.status.code(), Some(1), "{said}");
     let failed = |check: &str| said.lines().any(|l| l.contains(&format!("CPU     {check}")) && l.contains("FAILED"));
-    assert!(failed("kernel") && failed("edge values") && failed("cases"), "{said}");
+    assert!(failed("kernel") && failed("cases"), "{said}");
 }
 
 #[test]

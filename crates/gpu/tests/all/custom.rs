@@ -334,13 +334,13 @@ fn a_kernel_for_halves_refuses_a_tensor_of_another_width() {
     let source = "__kernel void k(__global half *src, __global half *dst) {}";
     let [_, vpu] = devices();
     vpu.set_cl_kernels(&[ClKernel { device: "VPU".into(), xml: xml.into(), source: source.into() }]);
-    let mut m = Model::new("bf16");
-    let p = Parameter { shape: "1,2,2,3".parse().unwrap(), element_type: ElementType::Bf16 };
+    let mut m = Model::new("f64");
+    let p = Parameter { shape: "1,2,2,3".parse().unwrap(), element_type: ElementType::F64 };
     let x = m.add("x", p, &[]).unwrap();
     let relu = registry().find("ReLU", "opset1").unwrap().create(&Default::default()).unwrap();
     let node = m.add_ref("node", relu, &[x.into()]).unwrap();
     m.result("y", node.into()).unwrap();
     m.infer().unwrap();
     let e = vpu.compile(&m, &Properties::new()).err().map(|e| e.to_string()).unwrap_or_default();
-    assert!(e.contains("parameter `src` is of type `half*`, and the tensor of bf16"), "{e}");
+    assert!(e.contains("parameter `src` is of type `half*`, and the tensor of f64"), "{e}");
 }
