@@ -17,7 +17,7 @@ fn model(name: &str, factor: f32) -> carafe::Result<Model> {
     Ok(model)
 }
 
-pub fn main() -> carafe::Result<()> {
+pub(crate) fn main() -> carafe::Result<()> {
     let core = carafe::core();
     let context = match core.create_context("GPU", &Properties::new()) {
         Ok(context) => context,
