@@ -84,9 +84,16 @@ fn every_symbol_of_the_original_is_there_and_nothing_else() {
     assert_eq!(names, wanted);
 }
 
+// A sample in both languages, whose programs are called NAME and NAME_cpp.
+fn samples(name: &str) -> [PathBuf; 2] {
+    [
+        build("cc", "-std=c11", &format!("samples/c/{name}.c"), name),
+        build("c++", "-std=c++17", &format!("samples/cpp/{name}.cpp"), &format!("{name}_cpp")),
+    ]
+}
+
 #[test]
-fn the_sample_in_c_classifies() {
-    let program = build("cc", "-std=c11", "samples/c/classify.c", "classify");
+fn the_samples_classify() {
     // A seven in gray values.
     let picture: [u8; 64] = [
         0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 60, 255, 0, 0, 0, 0, 0, 0, 200, 120, 0,
@@ -95,13 +102,46 @@ fn the_sample_in_c_classifies() {
     ];
     let file = folder().join("picture.txt");
     std::fs::write(&file, picture.map(|p| p.to_string()).join(" ")).expect("a file");
-    let text = run(&program, &[&digits(), &file.display().to_string(), "CPU"]);
-    assert!(text.starts_with("class 7, "), "{text}");
+    for program in samples("classify") {
+        let text = run(&program, &[&digits(), &file.display().to_string(), "CPU"]);
+        assert!(text.starts_with("class 7, "), "{text}");
+    }
 }
 
 #[test]
-fn the_sample_in_cpp_keeps_requests_busy() {
-    let program = build("c++", "-std=c++17", "samples/cpp/async_queue.cpp", "async_queue");
-    let text = run(&program, &[&digits(), "CPU", "4", "200"]);
-    assert!(text.starts_with("200 inferences with 4 requests"), "{text}");
+fn the_samples_keep_requests_busy() {
+    for program in samples("async_queue") {
+        let text = run(&program, &[&digits(), "CPU", "4", "200"]);
+        assert!(text.starts_with("200 inferences with 4 requests"), "{text}");
+    }
+}
+
+#[test]
+fn the_samples_find_objects_at_another_size() {
+    let model = root().join("crates/fe-caffe/tests/fixtures/ssd.prototxt").display().to_string();
+    for program in samples("reshape_ssd") {
+        let text = run(&program, &[&model, "48", "CPU"]);
+        assert!(text.contains("class 1, score") && text.contains("objects in a picture of 48 by 48"), "{text}");
+    }
+}
+
+#[test]
+fn the_samples_time_an_operation_of_an_extension() {
+    let library = folder().join("libextension.so");
+    let done = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(root().join("examples/template-extension-c/extension.c"))
+        .arg(format!("-I{}", root().join("include").display()))
+        .arg("-lm")
+        .output()
+        .expect("a compiler");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let model = folder().join("shrink.onnxtxt");
+    let text = "<ir_version: 8, opset_import: [\"\": 17, \"acme.ai\": 1]>\nnet (float[3] x) => (float[3] y) { y = acme.ai.SoftSwish (x) }\n";
+    std::fs::write(&model, text).expect("a file");
+    for program in samples("benchmark_extension") {
+        let text = run(&program, &[&model.display().to_string(), &library.display().to_string(), "CPU", "0.01"]);
+        assert!(text.contains(" inferences, ") && text.contains("ms at least"), "{text}");
+    }
 }
