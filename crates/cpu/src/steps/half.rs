@@ -9,7 +9,7 @@ use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Op, Result};
 use carafe_kernels::{
-    Act, Conv, ConvShape, DeconvPairs, Depthwise, Epilogue, Gemm, Machine, Numbers, WinogradPairs, brain_bits, winograd,
+    Act, Conv, ConvShape, DeconvCells, Depthwise, Epilogue, Gemm, Machine, Numbers, WinogradPairs, brain_bits, winograd,
 };
 use carafe_ops::carafe::RmsNorm;
 use carafe_ops::convolution::{Convolution, ConvolutionBackpropData, GroupConvolution};
@@ -335,13 +335,13 @@ impl Step<Cpu> for HalfDepthwise {
 /// A transposed convolution whose windows touch.
 #[derive(Debug)]
 struct HalfDeconv {
-    conv: DeconvPairs,
+    conv: DeconvCells,
     weights: Packed,
     leave: Leave,
 }
 
 fn enlarged(site: &Site<'_>) -> Result<Option<Built>> {
-    let Some(shape) = deconv_shape(site).filter(DeconvPairs::fits) else { return Ok(None) };
+    let Some(shape) = deconv_shape(site).filter(|s| DeconvCells::fits(s, Numbers::Bf16)) else { return Ok(None) };
     let Some(tensor) = &site.inputs[1].constant else { return Ok(None) };
     let mut reads = vec![(0, Form::typed(Layout::CHANNELS_LAST, ElementType::Bf16))];
     let Some(mut leave) = leave_of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
@@ -349,12 +349,11 @@ fn enlarged(site: &Site<'_>) -> Result<Option<Built>> {
     if !plain || leave.add.is_some() || leave.rest.is_some() {
         return Ok(None);
     }
-    // A column for each pixel of a row of the kernel.
-    leave.bias = leave.bias.repeat(shape.kernel[2]);
-    let conv = DeconvPairs::new(site.cx.isa, shape);
+    leave.spread(shape.kernel.iter().product(), |_, _| 0.0);
+    let conv = DeconvCells::new(site.cx.isa, shape, Numbers::Bf16);
     let form = format!("deconv_bf16|{:?}", shape.kernel);
     let weights = site.cx.packed(&form, &[tensor], conv.packed_floats(), |to: &mut [f32]| {
-        conv.pack(&brain_bits(&floats_of(tensor)?), to);
+        conv.pack_bf16(&brain_bits(&floats_of(tensor)?), to);
         tensor.release();
         Ok(())
     })?;

@@ -188,6 +188,17 @@ impl Leave {
             && self.rest.is_none()
     }
 
+    /// Repeats the numbers of columns for each tap of a kernel; `more` of tap and column is added to sums.
+    pub(super) fn spread(&mut self, taps: usize, more: impl Fn(usize, usize) -> f32) {
+        let columns = self.bias.len();
+        for list in [&mut self.scale, &mut self.bias, &mut self.offset, &mut self.most] {
+            *list = list.repeat(taps);
+        }
+        for (j, bias) in self.bias.iter_mut().enumerate() {
+            *bias += more(j / columns, j % columns) * self.scale.get(j).unwrap_or(&1.0);
+        }
+    }
+
     // The last operations before the rounding, where they only stretch and limit columns: limits are those of columns then.
     fn limit_columns(&mut self, site: &Site<'_>, range: std::ops::Range<usize>, axis: usize) -> bool {
         let shape = &site.outputs[0].shape;

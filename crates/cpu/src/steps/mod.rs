@@ -19,6 +19,7 @@ mod leave;
 mod matmul;
 pub(crate) mod movement;
 pub(crate) mod quantized;
+mod quantized_deconv;
 mod recurrent;
 mod regions;
 pub(crate) mod reorder;

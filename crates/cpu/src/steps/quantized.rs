@@ -5,6 +5,7 @@
 use super::bytes::{self, is_bytes};
 use super::conv::{attrs_of_op, shape_of};
 use super::leave::Leave;
+use super::quantized_deconv;
 use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::Packed;
 use carafe_graph::Result;
@@ -12,6 +13,7 @@ use carafe_kernels::{
     BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Gemm, LONGEST_INTEGER_SUM, Numbers, Quantizer, dequantize,
     quantize, quantize_planes, weave_planes,
 };
+use carafe_ops::convolution::ConvolutionBackpropData;
 use carafe_ops::linear::MatMul;
 use carafe_passes::fuse::{keeps_steps, passes_on};
 use carafe_plan::elementwise::is_scalar;
@@ -44,6 +46,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     match site.op.get::<MatMul>() {
         Some(op) => product(site, op, grid, weights),
+        None if site.op.is::<ConvolutionBackpropData>() => quantized_deconv::build(site, grid, weights),
         None => convolution(site, grid, weights),
     }
 }
@@ -247,7 +250,7 @@ fn depthwise(
         Ok(())
     })?;
     let (kernel, channels) = (shape.kernel, shape.in_channels);
-    let epilogue = BytesEpilogue { scale: leave.scale, bias: leave.bias, low, high, zero };
+    let epilogue = BytesEpilogue::new(leave.scale, leave.bias, [low, high], zero);
     let step = IntegerDepthwise { conv, weights: packed, kernel, channels, strides: [channels; 2], epilogue };
     let output = Form::typed(Layout::CHANNELS_LAST, ElementType::U8);
     Ok(Some(Built::step(step, reads, output).with_precision(ElementType::I8)))

@@ -430,7 +430,8 @@ pub(super) fn deconv_shape(site: &Site<'_>) -> Option<DeconvShape> {
             let c = op.get::<GroupConvolutionBackpropData>()?;
             (&c.strides, &c.dilations, &c.pads_begin, &c.pads_end, c.auto_pad, &c.output_padding, true)
         };
-    if !site.inputs[1].is_f32() || site.inputs[1].constant.is_none() {
+    let weights = &site.inputs[1];
+    if !weights.is_f32() || (weights.constant.is_none() && weights.integers.is_none()) {
         return None;
     }
     let (data, filters, out) = (&site.inputs[0].shape, &site.inputs[1].shape, &site.outputs[0].shape);

@@ -10,7 +10,7 @@ use carafe_ops::activation::{Clamp, Relu, Swish};
 use carafe_ops::arithmetic::{Add, Divide, Multiply, Subtract};
 use carafe_ops::convert::Convert;
 use carafe_ops::convolution::window::{PadType, Rounding};
-use carafe_ops::convolution::{Convolution, GroupConvolution};
+use carafe_ops::convolution::{Convolution, ConvolutionBackpropData, GroupConvolution};
 use carafe_ops::linear::MatMul;
 use carafe_ops::math::Round;
 use carafe_ops::math::round::RoundMode;
@@ -167,6 +167,34 @@ fn convolutions_with_bias_activation_and_the_next_grid() {
                 let kernels = check(&m, &[n.tensor(&[2, channels[0], 9, 11])], 0.02);
                 has_integers(&kernels, "conv_");
             }
+        }
+    }
+}
+
+#[test]
+fn transposed_convolutions_whose_windows_touch_multiply_integers() {
+    let n = &mut Numbers(13);
+    for style in [Style::Pair, Style::Fake] {
+        for (kernel, zero) in [([2usize, 2], 77.0), ([3, 2], 128.0), ([2, 2], 0.0)] {
+            let mut m = Model::new("m");
+            let x = input(&mut m, &[2, 12, 7, 9]);
+            let y = rounded(&mut m, x, style, 0.011, zero);
+            let w = weights(&mut m, n, style, &[12, 10, kernel[0], kernel[1]], 1);
+            let op = ConvolutionBackpropData {
+                strides: kernel.map(|k| k as i64).to_vec(),
+                pads_begin: vec![0; 2],
+                pads_end: vec![0; 2],
+                dilations: vec![1; 2],
+                auto_pad: PadType::Explicit,
+                output_padding: vec![0; 2],
+            };
+            let y = add(&mut m, op, &[y, w]);
+            let y = bias(&mut m, n, y, &[1, 10, 1, 1]);
+            let y = add(&mut m, Relu, &[y]);
+            let y = rounded(&mut m, y, style, 0.02, zero / 2.0);
+            m.result("y", y).unwrap();
+            let kernels = check(&m, &[n.tensor(&[2, 12, 7, 9])], 0.02);
+            has_integers(&kernels, "deconv");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Transposed convolution. Output pixels that are a stride apart see the same kernel elements on consecutive input pixels,
 //! so each such phase of a row is an ordinary product, and no output is touched twice.
 
-mod pairs;
+mod cells;
 mod tile;
 
-pub use pairs::DeconvPairs;
+pub use cells::DeconvCells;
 
 use crate::epilogue::SplitEpilogue;
 use crate::simd::{Entry, entry};

@@ -18,6 +18,9 @@ pub(super) struct Block<T> {
     pub(super) high: usize,
     pub(super) weights: *const f32,
     pub(super) channels: usize,
+    /// Blocks that follow one another, and numbers from one to the next: of the input, of the output, of what is added.
+    pub(super) count: usize,
+    pub(super) advance: [usize; 3],
     pub(super) target: Target<T>,
 }
 
@@ -33,25 +36,37 @@ impl<T: Number, const K: usize, const S: usize, const R: usize, const X: usize> 
         if const { !L::FUSED || (X > 4 && L::REGISTERS < 32) } {
             unreachable!("more sums than registers");
         }
-        // SAFETY: the block describes memory that is there, and the processor has the instructions.
-        unsafe {
-            let (mut c, mut w) = (0, b.weights);
-            if !b.edge {
-                let all = L::first(L::N);
-                while c + L::N <= b.channels {
-                    block::<L, T, K, S, R, X, false>(b, c, w, all, L::N);
+        for i in 0..b.count {
+            let before = [i * b.advance[0], i * b.advance[1], i * b.advance[2]];
+            // SAFETY: the block describes memory that is there, and the processor has the instructions.
+            unsafe {
+                let (mut c, mut w) = (0, b.weights);
+                if !b.edge {
+                    let all = L::first(L::N);
+                    while c + L::N <= b.channels {
+                        block::<L, T, K, S, R, X, false>(b, before, c, w, all, L::N);
+                        c += L::N;
+                        w = w.add(K * K * L::N);
+                    }
+                }
+                while c < b.channels {
+                    let more = b.channels - c;
+                    block::<L, T, K, S, R, X, true>(b, before, c, w, L::first(more), more.min(L::N));
                     c += L::N;
                     w = w.add(K * K * L::N);
                 }
             }
-            while c < b.channels {
-                let more = b.channels - c;
-                block::<L, T, K, S, R, X, true>(b, c, w, L::first(more), more.min(L::N));
-                c += L::N;
-                w = w.add(K * K * L::N);
-            }
         }
     }
+}
+
+/// The same address, of which the compiler does not know where it comes from. It would else keep those of all columns of all rows,
+/// more than there are registers.
+#[inline(always)]
+fn anew<T>(mut address: *const T) -> *const T {
+    // SAFETY: there is no instruction.
+    unsafe { std::arch::asm!("/* {0} */", inout(reg) address, options(pure, nomem, nostack, preserves_flags)) };
+    address
 }
 
 /// The function for kernels of `k` by `k` with steps of `s`; `None` where there is none at this level.
@@ -83,6 +98,7 @@ unsafe fn block<
     const CARE: bool,
 >(
     b: &Block<T>,
+    before: [usize; 3],
     c: usize,
     w: *const f32,
     mask: L::Mask,
@@ -96,7 +112,7 @@ unsafe fn block<
             ($rows:expr, $first:literal $second:literal) => {
                 for r in const { $rows } {
                     if !b.rows[r].is_null() {
-                        let from = b.rows[r].wrapping_add(c);
+                        let from = anew(b.rows[r].wrapping_add(before[0] + c));
                         row::<L, T, K, S, R, X, $first, $second, CARE>(b, from, r, w, &mut acc, mask, n);
                     }
                 }
@@ -107,13 +123,8 @@ unsafe fn block<
             rows!(S..K, true true);
             rows!(K..K + S, false true);
         }
-        unroll!(t < R, [0 1] { b.target.slowly(&mut acc[t]); });
         unroll!(t < R, [0 1] {
-            unroll!(o < X, 8, {
-                if const { !CARE } || o < b.target.columns {
-                    b.target.put::<L, CARE>(t, o, c, acc[t][o], mask, n);
-                }
-            });
+            b.target.put::<L, X, CARE>(t, [before[1] + c, before[2] + c], &mut acc[t], mask, n);
         });
     }
 }

@@ -31,6 +31,8 @@ struct Piece {
     /// First output column and how many there are.
     x: usize,
     columns: usize,
+    /// Pieces of this kind that follow one another.
+    count: usize,
     wide: bool,
     edge: bool,
     /// Columns of the input under the piece, and which of them lie in the image.
@@ -70,7 +72,7 @@ impl Depthwise {
 
         let ((kernels, columns), (brains, _)) = (Kernels::of(isa, &shape), Kernels::of(isa, &shape));
         let out = shape.out_spatial();
-        let pieces = pieces(&shape, out[2], columns);
+        let pieces = pieces(&shape, out[2], columns, matches!(kernels, Kernels::Fixed { .. }));
         Depthwise { isa, shape, out, pieces, kernels, brains }
     }
 
@@ -231,8 +233,9 @@ impl<T: Number> Kernels<T> {
     }
 }
 
-/// Cuts a row of `width` output columns into blocks of the given sizes, the largest first; the last one may stick out.
-fn pieces(s: &ConvShape, width: usize, sizes: &[usize]) -> Vec<Piece> {
+/// Cuts a row of `width` output columns into blocks of the given sizes, the largest first; the last one may stick out. With
+/// `runs` those that are alike are one piece.
+fn pieces(s: &ConvShape, width: usize, sizes: &[usize], runs: bool) -> Vec<Piece> {
     let (stride, dilation, kernel) = (s.stride[2], s.dilation[2], s.kernel[2]);
     let mut sizes_left = vec![];
     match *sizes {
@@ -248,7 +251,7 @@ fn pieces(s: &ConvShape, width: usize, sizes: &[usize]) -> Vec<Piece> {
         _ => sizes_left.extend(std::iter::repeat_n(sizes[0], width.div_ceil(sizes[0]))),
     }
     let mut x = 0;
-    let mut pieces = vec![];
+    let mut pieces: Vec<Piece> = vec![];
     for size in sizes_left {
         let columns = size.min(width - x);
         let input_x = (x * stride) as isize - s.pad_begin[2] as isize;
@@ -256,7 +259,11 @@ fn pieces(s: &ConvShape, width: usize, sizes: &[usize]) -> Vec<Piece> {
         let low = (-input_x).clamp(0, extent) as usize;
         let high = (s.in_spatial[2] as isize - input_x).clamp(0, extent) as usize;
         let edge = columns < size || low > 0 || high < extent as usize;
-        pieces.push(Piece { x, columns, wide: size == WIDE, edge, input_x, low, high });
+        let alike = |p: &&mut Piece| runs && !p.edge && !edge && p.columns == columns;
+        match pieces.last_mut().filter(alike) {
+            Some(piece) => piece.count += 1,
+            None => pieces.push(Piece { x, columns, count: 1, wide: size == WIDE, edge, input_x, low, high }),
+        }
         x += columns;
     }
     pieces
@@ -358,6 +365,8 @@ impl<T: Number> Job<'_, T> {
             high: piece.high,
             weights: self.packed[c * self.this.taps()..].as_ptr(),
             channels,
+            count: piece.count,
+            advance: [s.stride[2] * self.in_stride, self.out_stride, self.epilogue.add().1].map(|n| piece.columns * n),
             target: self.target(row, rows, piece, c),
         };
         // SAFETY: lengths were checked at the door; rows are null and columns masked where they leave the image; the

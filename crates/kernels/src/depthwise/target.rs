@@ -1,7 +1,7 @@
 //! Where a block of output pixels goes and what is done to it on the way.
 
 use crate::epilogue::Quick;
-use crate::simd::{Number, Simd};
+use crate::simd::{Number, Simd, unroll};
 use crate::vmath::act::act_raw;
 use crate::{Act, Isa};
 
@@ -54,7 +54,7 @@ impl<T: Number> Target<T> {
     /// # Safety
     /// The processor has the instructions of `L`.
     #[inline(always)]
-    pub(super) unsafe fn slowly<L: Simd, const N: usize>(&self, sums: &mut [L; N]) {
+    unsafe fn slowly<L: Simd, const N: usize>(&self, sums: &mut [L; N]) {
         let Some((isa, act)) = self.slow else { return };
         let mut buffer = Sums([[0.0; MOST_LANES]; N]);
         let at = buffer.0.as_mut_ptr().cast::<f32>();
@@ -70,32 +70,41 @@ impl<T: Number> Target<T> {
         }
     }
 
-    /// Finishes and stores column `o` of row `t`; only the first `n` lanes, which the mask says too, where that is fewer.
+    /// Finishes and stores the columns of row `t`, where they exist; only the first `n` lanes, which the mask says too, where
+    /// that is fewer. `at` are the positions in the output and in what is added.
     ///
     /// # Safety
-    /// As [`Self::start`]; the column exists.
+    /// As [`Self::start`].
     #[inline(always)]
-    pub(super) unsafe fn put<L: Simd, const CARE: bool>(
+    pub(super) unsafe fn put<L: Simd, const X: usize, const CARE: bool>(
         &self,
         t: usize,
-        o: usize,
-        c: usize,
-        v: L,
+        at: [usize; 2],
+        sums: &mut [L; X],
         mask: L::Mask,
         n: usize,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let mut v = v;
+            self.slowly(sums);
             if self.add[t].is_null() {
-                v = self.quick.apply(v);
+                self.quick.apply_all(sums);
             } else {
-                let at = self.add[t].add(o * self.add_step + c);
-                let more = if CARE { L::load_masked(at, mask) } else { L::load(at) };
-                v = if self.add_last { self.quick.apply(v) + more } else { self.quick.apply(v + more) };
+                unroll!(o < X, 8, {
+                    if !CARE || o < self.columns {
+                        let at = self.add[t].add(o * self.add_step + at[1]);
+                        let more = if CARE { L::load_masked(at, mask) } else { L::load(at) };
+                        let v = sums[o];
+                        sums[o] = if self.add_last { self.quick.apply(v) + more } else { self.quick.apply(v + more) };
+                    }
+                });
             }
-            let to = self.out[t].add(o * self.step + c);
-            if CARE && n < L::N { T::store_first(v, to, mask, n) } else { T::store(v, to) }
+            unroll!(o < X, 8, {
+                if !CARE || o < self.columns {
+                    let to = self.out[t].add(o * self.step + at[0]);
+                    if CARE && n < L::N { T::store_first(sums[o], to, mask, n) } else { T::store(sums[o], to) }
+                }
+            });
         }
     }
 }

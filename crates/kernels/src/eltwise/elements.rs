@@ -320,10 +320,11 @@ impl Elements {
         for i in (0..self.program.inputs()).filter(|&i| self.types.is_brain(i)) {
             let at = self.program.buffers() + self.laid_out.len() + self.types.position(i);
             let (buffer, (from, row)) = (buffers.wrapping_add(at * self.block), brains(i));
-            for r in 0..area.rows {
-                let (from, to) = (from.wrapping_add(r * row), buffer.wrapping_add(r * area.columns));
+            let (rows, columns) = runs(area, row);
+            for r in 0..rows {
+                let (from, to) = (from.wrapping_add(r * row), buffer.wrapping_add(r * columns));
                 // SAFETY: every buffer has room for a block; the input reaches as far as the shape says.
-                unsafe { widen(isa, from, to, area.columns) };
+                unsafe { widen(isa, from, to, columns) };
             }
             inputs[i] = Source { at: buffer, step: 1, row: area.columns };
         }
@@ -342,11 +343,17 @@ impl Elements {
         if !self.types.output {
             return;
         }
-        for r in 0..area.rows {
+        let (rows, columns) = runs(area, row);
+        for r in 0..rows {
             // SAFETY: the buffer holds the block, and the output has room for it.
-            unsafe { narrow(isa, from.add(r * area.columns), to.wrapping_add(r * row), area.columns) };
+            unsafe { narrow(isa, from.add(r * columns), to.wrapping_add(r * row), columns) };
         }
     }
+}
+
+// Rows and columns of a block; rows without gaps are one.
+fn runs(area: Area, row: usize) -> (usize, usize) {
+    if row == area.columns { (1, area.rows * area.columns) } else { (area.rows, area.columns) }
 }
 
 // SAFETY: `n` numbers can be read and written.

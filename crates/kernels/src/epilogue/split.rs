@@ -1,7 +1,7 @@
 //! How the spatial kernels apply an [`Epilogue`]: bias, sums and the cheap functions in registers, everything else on the
 //! finished rows.
 
-use crate::simd::Simd;
+use crate::simd::{Simd, unroll};
 use crate::vmath::act_in_place;
 use crate::{Act, Epilogue, Isa, SharedMut, Tile};
 
@@ -78,19 +78,31 @@ impl Quick {
     /// The function of a vector.
     #[inline(always)]
     pub(crate) fn apply<S: Simd>(&self, x: S) -> S {
+        let mut one = [x];
+        self.apply_all(&mut one);
+        one[0]
+    }
+
+    /// The function of up to eight vectors, after one look at which it is.
+    #[inline(always)]
+    pub(crate) fn apply_all<S: Simd, const N: usize>(&self, all: &mut [S; N]) {
+        macro_rules! each {
+            (|$x:ident| $made:expr) => {{
+                unroll!(i < N, 8, {
+                    let $x = all[i];
+                    all[i] = $made;
+                });
+            }};
+        }
+        let (zero, low, high) = (S::splat(0.0), S::splat(self.low), S::splat(self.high));
+        let (a, b, c, d) = (S::splat(self.a), S::splat(self.b), S::splat(self.c), S::splat(self.d));
         match self.kind {
-            Kind::None => x,
-            Kind::Relu => S::splat(0.0).max(x),
-            Kind::Clamp => S::splat(self.high).min(S::splat(self.low).max(x)),
-            Kind::Leaky => {
-                let zero = S::splat(0.0);
-                zero.min(x).mul_add(S::splat(self.a), zero.max(x))
-            }
-            Kind::Hard | Kind::Gate => {
-                let t = x.mul_add(S::splat(self.a), S::splat(self.b));
-                let t = S::splat(self.high).min(S::splat(self.low).max(t)) * S::splat(self.c);
-                if self.kind == Kind::Gate { t.mul_add(x, S::splat(self.d)) } else { t + S::splat(self.d) }
-            }
+            Kind::None => {}
+            Kind::Relu => each!(|x| zero.max(x)),
+            Kind::Clamp => each!(|x| high.min(low.max(x))),
+            Kind::Leaky => each!(|x| zero.min(x).mul_add(a, zero.max(x))),
+            Kind::Hard => each!(|x| high.min(low.max(x.mul_add(a, b))) * c + d),
+            Kind::Gate => each!(|x| (high.min(low.max(x.mul_add(a, b))) * c).mul_add(x, d)),
         }
     }
 }

@@ -30,6 +30,7 @@ const fn micro<const DOT: bool>() -> Micro {
         skinny: [few_one, few_two, few_two, few_two],
         store: store_rows,
         unit: None,
+        strip: None,
     }
 }
 

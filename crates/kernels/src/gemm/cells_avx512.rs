@@ -5,7 +5,7 @@
 use super::leave::{Added, Leaving, SUMS, Short, ShortAct, To};
 use super::task::{Simple, Task, store_rows};
 use super::{Micro, TileFn, each_row};
-use crate::RoundTrip;
+use crate::{Quantizer, RoundTrip};
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -36,6 +36,7 @@ pub(super) const fn micro<const OP: usize>() -> Micro {
         grain: LANES,
         resumes: false,
         unit: None,
+        strip: super::short_avx512::strip_of(OP == PAIR, OP == BYTES),
         tiles: [one, one, two, two],
         pairs: [pair, pair, pairs_of_two, pairs_of_two],
         skinny: [few_one, few_one, few_two, few_two],
@@ -357,7 +358,7 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
 }
 
 /// Numbers that every element of a result in steps meets.
-struct Steps {
+pub(super) struct Steps {
     low: __m512,
     zero: __m512i,
     /// Least and largest number of the rounding between, its scale and offset.
@@ -367,10 +368,55 @@ struct Steps {
 }
 
 impl Steps {
+    /// Of what leaves, and where its addend lies.
+    // Vectors go through no function that is compiled for less, such as those of `Option` and arrays.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    #[inline]
+    pub(super) fn new(l: &Leaving<'_>, quantizer: &Quantizer) -> (Steps, (*const u8, usize)) {
+        let none = _mm512_setzero_ps();
+        let mut steps = Steps {
+            low: _mm512_set1_ps(quantizer.low),
+            zero: _mm512_set1_epi32(quantizer.zero),
+            trip: [none; 4],
+            add: [none; 4],
+        };
+        if let Some(RoundTrip { quantizer, scale, offset }) = l.round_trip {
+            let (low, high) = (_mm512_set1_ps(quantizer.low), _mm512_set1_ps(quantizer.high));
+            steps.trip = [low, high, _mm512_set1_ps(scale), _mm512_set1_ps(offset)];
+        }
+        let mut added = (std::ptr::null(), 0);
+        if let Added::U8 { data, stride, scale, offset } = l.add {
+            added = (data, stride);
+            let (inverse, shift) = (_mm512_set1_ps(quantizer.inverse), _mm512_set1_ps(quantizer.shift));
+            steps.add = [_mm512_set1_ps(scale), _mm512_set1_ps(offset), inverse, shift];
+        }
+        (steps, added)
+    }
+
+    /// Scale, bias, offset and limit of the columns of a mask from `column` on.
+    ///
+    /// # Safety
+    /// Lists of the epilogue have those columns.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    #[inline]
+    pub(super) unsafe fn line(l: &Leaving<'_>, quantizer: &Quantizer, column: usize, mask: u16) -> [__m512; 4] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let none = _mm512_setzero_ps();
+            let offset = if l.offset.is_null() { none } else { _mm512_maskz_loadu_ps(mask, l.offset.add(column)) };
+            let mut most = _mm512_set1_ps(quantizer.high);
+            if !l.most.is_null() {
+                most = _mm512_min_ps(most, _mm512_maskz_loadu_ps(mask, l.most.add(column)));
+            }
+            let (scale, bias) = (l.scale.add(column), l.bias.add(column));
+            [_mm512_maskz_loadu_ps(mask, scale), _mm512_maskz_loadu_ps(mask, bias), offset, most]
+        }
+    }
+
     /// The bytes of sixteen sums, each as an integer.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
     #[inline]
-    fn of<const TRIP: bool, const ADD: bool>(&self, x: __m512, line: [__m512; 4], add: __m128i) -> __m512i {
+    pub(super) fn of<const TRIP: bool, const ADD: bool>(&self, x: __m512, line: [__m512; 4], add: __m128i) -> __m512i {
         let [scale, bias, offset_of_column, most] = line;
         let mut x = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_castps_si512(x)), scale, bias);
         if TRIP {
@@ -390,42 +436,23 @@ impl Steps {
     }
 }
 
+/// Where bytes of two rows lie after packing, with lanes of four side by side.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn order_of_rows() -> __m512i {
+    _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)
+}
+
 /// Takes sums out of the buffer as bytes, where [`Leaving::is_in_steps`]; two rows at a time.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'_>, sums: *const f32, rows: usize) {
     let To::U8(to, quantizer) = l.to else { return };
-    // Vectors go through no function that is compiled for less, such as those of `Option` and arrays.
-    let none = _mm512_setzero_ps();
-    let mut steps = Steps {
-        low: _mm512_set1_ps(quantizer.low),
-        zero: _mm512_set1_epi32(quantizer.zero),
-        trip: [none; 4],
-        add: [none; 4],
-    };
-    if let Some(RoundTrip { quantizer, scale, offset }) = l.round_trip {
-        let (low, high) = (_mm512_set1_ps(quantizer.low), _mm512_set1_ps(quantizer.high));
-        steps.trip = [low, high, _mm512_set1_ps(scale), _mm512_set1_ps(offset)];
-    }
-    let (mut added, mut add_stride) = (std::ptr::null(), 0);
-    if let Added::U8 { data, stride, scale, offset } = l.add {
-        (added, add_stride) = (data, stride);
-        let (inverse, shift) = (_mm512_set1_ps(quantizer.inverse), _mm512_set1_ps(quantizer.shift));
-        steps.add = [_mm512_set1_ps(scale), _mm512_set1_ps(offset), inverse, shift];
-    }
+    let (steps, (added, add_stride)) = Steps::new(l, &quantizer);
     // Bytes of two rows come out of packing with lanes of four side by side.
-    let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    let order = order_of_rows();
     // SAFETY: as in `leave`.
     unsafe {
-        let line = |v: usize, mask: u16| {
-            let column = task.column + v * LANES;
-            let offset = if l.offset.is_null() { none } else { _mm512_maskz_loadu_ps(mask, l.offset.add(column)) };
-            let mut most = _mm512_set1_ps(quantizer.high);
-            if !l.most.is_null() {
-                most = _mm512_min_ps(most, _mm512_maskz_loadu_ps(mask, l.most.add(column)));
-            }
-            let (scale, bias) = (l.scale.add(column), l.bias.add(column));
-            [_mm512_maskz_loadu_ps(mask, scale), _mm512_maskz_loadu_ps(mask, bias), offset, most]
-        };
+        let line = |v: usize, mask: u16| Steps::line(l, &quantizer, task.column + v * LANES, mask);
         let at = |row: usize, v: usize| (task.row + row) * l.ldc + task.column + v * LANES;
         let one = |row: usize, v: usize, mask: u16, line: [__m512; 4]| {
             let add = match ADD {
@@ -464,10 +491,10 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
     }
 }
 
-const LIMITS: usize = 0;
-const SWISH: usize = 1;
-const GELU: usize = 2;
-const HARD: usize = 3;
+pub(super) const LIMITS: usize = 0;
+pub(super) const SWISH: usize = 1;
+pub(super) const GELU: usize = 2;
+pub(super) const HARD: usize = 3;
 
 /// `x / (1 + exp(-u))`, to 3e-4 of itself.
 #[target_feature(enable = "avx512f,fma")]
@@ -485,17 +512,42 @@ fn gated(x: __m512, u: __m512) -> __m512 {
     _mm512_mul_ps(x, _mm512_rcp14_ps(_mm512_add_ps(power, _mm512_set1_ps(1.0))))
 }
 
+/// The numbers of a function, as [`acted`] takes them.
+pub(super) fn numbers_of(act: ShortAct) -> [f32; 3] {
+    match act {
+        ShortAct::Limits(low, high) | ShortAct::Hard(low, high) => [low, high, 0.0],
+        ShortAct::Swish(factor) => [factor, 0.0, 0.0],
+        ShortAct::Gelu(numbers) => numbers,
+    }
+}
+
+/// A function with its numbers.
+#[target_feature(enable = "avx512f,fma")]
+#[inline]
+pub(super) fn acted<const ACT: usize>(x: __m512, [a, b, c]: [__m512; 3]) -> __m512 {
+    match ACT {
+        // The number itself comes second, so that NaN stays.
+        LIMITS => _mm512_min_ps(b, _mm512_max_ps(a, x)),
+        SWISH => gated(x, _mm512_mul_ps(x, a)),
+        HARD => {
+            let line = _mm512_max_ps(_mm512_setzero_ps(), _mm512_fmadd_ps(x, a, b));
+            _mm512_mul_ps(x, _mm512_min_ps(_mm512_set1_ps(1.0), line))
+        }
+        _ => {
+            let t = _mm512_min_ps(_mm512_set1_ps(25.0), _mm512_mul_ps(x, x));
+            let u = _mm512_fmadd_ps(_mm512_fmadd_ps(c, t, b), t, a);
+            gated(x, _mm512_mul_ps(x, u))
+        }
+    }
+}
+
 /// The usual end of sums of floats, without a question in the innermost loop: a bias, an addend, a function, bf16.
 ///
 /// # Safety
 /// As [`leave`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")]
 unsafe fn leave_short<const ACT: usize>(task: &Task, short: &Short, sums: *const f32, rows: usize) {
-    let numbers = match short.act {
-        ShortAct::Limits(low, high) | ShortAct::Hard(low, high) => [low, high, 0.0],
-        ShortAct::Swish(factor) => [factor, 0.0, 0.0],
-        ShortAct::Gelu(numbers) => numbers,
-    };
+    let numbers = numbers_of(short.act);
     let (a, b, c) = (_mm512_set1_ps(numbers[0]), _mm512_set1_ps(numbers[1]), _mm512_set1_ps(numbers[2]));
     // SAFETY: the caller's promise.
     unsafe {
@@ -523,20 +575,7 @@ unsafe fn leave_short<const ACT: usize>(task: &Task, short: &Short, sums: *const
                 if !short.add_last {
                     x = _mm512_add_ps(x, added);
                 }
-                x = match ACT {
-                    // The number itself comes second, so that NaN stays.
-                    LIMITS => _mm512_min_ps(b, _mm512_max_ps(a, x)),
-                    SWISH => gated(x, _mm512_mul_ps(x, a)),
-                    HARD => {
-                        let line = _mm512_max_ps(_mm512_setzero_ps(), _mm512_fmadd_ps(x, a, b));
-                        _mm512_mul_ps(x, _mm512_min_ps(_mm512_set1_ps(1.0), line))
-                    }
-                    _ => {
-                        let t = _mm512_min_ps(_mm512_set1_ps(25.0), _mm512_mul_ps(x, x));
-                        let u = _mm512_fmadd_ps(_mm512_fmadd_ps(c, t, b), t, a);
-                        gated(x, _mm512_mul_ps(x, u))
-                    }
-                };
+                x = acted::<ACT>(x, [a, b, c]);
                 if short.add_last {
                     x = _mm512_add_ps(x, added);
                 }

@@ -21,6 +21,7 @@ pub(super) const fn micro<const OP: usize>() -> Micro {
         grain: 16,
         resumes: false,
         unit: None,
+        strip: None,
         tiles: [tiles::<OP>(); 4],
         pairs: [pairs::<OP>(); 4],
         skinny: [few::<OP>(); 4],

@@ -16,6 +16,7 @@ pub(crate) static MICRO: Micro = Micro {
     grain: 8,
     resumes: true,
     unit: None,
+    strip: None,
     tiles: [tiles::<1>(), tiles::<2>(), tiles::<2>(), tiles::<2>()],
     pairs: [pairs::<1>(), pairs::<2>(), pairs::<2>(), pairs::<2>()],
     skinny: [few::<1>(), few::<2>(), few::<2>(), few::<2>()],

@@ -23,6 +23,7 @@ pub(crate) static MICRO: Micro = Micro {
     grain: 8,
     resumes: true,
     unit: None,
+    strip: None,
     tiles: [tiles::<1>(), tiles::<2>(), tiles::<3>(), tiles::<4>()],
     pairs: [pairs::<1>(), pairs::<2>(), pairs::<3>(), pairs::<4>()],
     skinny: [few::<1>(), few::<2>(), few::<3>(), few::<4>()],

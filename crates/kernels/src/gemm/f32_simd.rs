@@ -22,6 +22,7 @@ impl<S: Simd> Level<S> {
         grain: 8,
         resumes: true,
         unit: None,
+        strip: None,
         tiles: [Self::tiles::<8>(), Self::tiles::<16>(), Self::tiles::<16>(), Self::tiles::<16>()],
         pairs: [Self::pairs::<8>(), Self::pairs::<16>(), Self::pairs::<16>(), Self::pairs::<16>()],
         skinny: [Self::few::<8>(), Self::few::<16>(), Self::few::<16>(), Self::few::<16>()],

@@ -168,6 +168,16 @@ impl<'a> Leaving<'a> {
         leaving
     }
 
+    /// The same with the numbers of columns that lie `columns` further.
+    ///
+    /// # Safety
+    /// Lists of the epilogue have so many more.
+    pub(crate) unsafe fn behind(&self, columns: usize) -> Leaving<'a> {
+        let moved = |list: *const f32| if list.is_null() { list } else { list.wrapping_add(columns) };
+        let [scale, bias, offset, most] = [self.scale, self.bias, self.offset, self.most].map(moved);
+        Leaving { scale, bias, offset, most, ..*self }
+    }
+
     fn in_short(&self) -> Option<Short> {
         let act = ShortAct::of(&self.post, self.later)?;
         let (add, add_stride) = match self.add {

@@ -24,6 +24,8 @@ pub(crate) mod pack;
 pub(crate) mod panels;
 mod prepacked;
 pub(crate) mod region;
+#[cfg(target_arch = "x86_64")]
+mod short_avx512;
 pub(crate) mod task;
 
 pub use batch::{BatchMatMul, Operand};
@@ -43,6 +45,13 @@ use task::Task;
 /// level.
 pub(crate) type TileFn = unsafe fn(&Task);
 
+/// Computes whole tiles one below the other, as many as fit so many rows, and gives the rows that are done; 0 for what it does not
+/// do.
+///
+/// # Safety
+/// As for [`TileFn`], of a task for so many rows.
+pub(crate) type StripFn = unsafe fn(&Task, usize) -> usize;
+
 /// The innermost functions of one instruction level.
 #[derive(Debug)]
 pub(crate) struct Micro {
@@ -58,6 +67,8 @@ pub(crate) struct Micro {
     pub(crate) resumes: bool,
     /// Tile registers, which take what is not skinny.
     unit: Option<amx::TileUnit>,
+    /// For short sums, of which calls of a tile would take longer than the sums.
+    strip: Option<StripFn>,
     /// By width in eights of columns, then by rows. Tiles of more than seven rows find the eighth at the second start.
     tiles: [[TileFn; 15]; 4],
     pairs: [[TileFn; 8]; 4],

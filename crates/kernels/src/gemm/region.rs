@@ -5,7 +5,7 @@
 use super::leave::Leaving;
 use super::panels::Panels;
 use super::task::{Post, Task};
-use super::{Micro, SKINNY};
+use super::{Micro, SKINNY, StripFn};
 use crate::exec::Stop;
 use crate::{Act, Epilogue, Finish, Isa, Tile, part_of, vmath};
 use std::ops::Range;
@@ -32,6 +32,10 @@ pub(crate) const MANY: usize = 4;
 
 /// Floats of panels that are near enough to be read anew for each tile; then the tile stays nearer.
 const NEAR: usize = 32 * 1024;
+/// Longest sums, in cells, that count as short.
+const SHORT: usize = 160;
+/// Tiles of short sums one below the other that stay near while panels pass.
+const TOGETHER: usize = 8;
 
 /// What follows the sums, checked against the size of the output.
 #[derive(Clone, Copy)]
@@ -268,6 +272,41 @@ impl Product<'_> {
         }
     }
 
+    /// Short sums of as many rows of a strip as a function for them does; gives how many.
+    unsafe fn short(
+        &self,
+        run: StripFn,
+        task: &mut Task,
+        strip: &Range<usize>,
+        panels: &Range<usize>,
+        a: *const f32,
+    ) -> usize {
+        let mut first = 0;
+        while first < strip.len() {
+            let rows = (strip.len() - first).min(TOGETHER * self.micro.rows);
+            let row = strip.start + first;
+            let mut done = 0;
+            for panel in panels.clone() {
+                self.stop.check();
+                task.a[0] = a.wrapping_add(first * task.lda);
+                task.b = self.b.wrapping_add(self.panels.start(panel, self.k));
+                task.columns = self.panels.columns(panel);
+                task.ldb = self.panels.width_of(panel);
+                let column = self.first_column + panel * self.panels.width;
+                // SAFETY: the rows lie inside the matrices.
+                unsafe {
+                    self.tile_epilogue.direct(task, self.first_row + row, column, true);
+                    done = run(task, rows);
+                }
+                if done == 0 {
+                    return first;
+                }
+            }
+            first += done;
+        }
+        first
+    }
+
     /// A block of the sums of a strip, whose first row lies at `a`.
     unsafe fn strip(
         &self,
@@ -283,7 +322,6 @@ impl Product<'_> {
         let [pieces, chunk_taps] = if skinny || !self.micro.resumes { [1, 0] } else { chunks(block.len()) };
         let depth = block.len() / pieces;
         let taps: [usize; 6] = std::array::from_fn(|i| i * depth);
-        let tiles = strip.len().div_ceil(self.micro.rows);
         let mut task = Task {
             lda,
             taps: taps.as_ptr(),
@@ -295,6 +333,15 @@ impl Product<'_> {
             thread,
             ..Task::default()
         };
+        let done = match self.micro.strip {
+            Some(run) if block.len() <= SHORT && !skinny => {
+                // SAFETY: the caller's promise.
+                unsafe { self.short(run, &mut task, strip, panels, a) }
+            }
+            _ => 0,
+        };
+        let (strip, a) = (strip.start + done..strip.end, a.wrapping_add(done * lda));
+        let tiles = strip.len().div_ceil(self.micro.rows);
         let mut one = |panel: usize, t: usize| {
             let (width, column) = (self.panels.width_of(panel), panel * self.panels.width);
             let tile = part_of(strip.len(), tiles, t);

@@ -113,6 +113,13 @@ impl Simd for F32x16 {
     #[inline(always)]
     unsafe fn store_brains(self, to: *mut Brain, n: usize) {
         unsafe {
+            // One bit in memory to look at, in place of ten instructions.
+            if is_x86_feature_detected!("avx512bf16") {
+                return match n {
+                    16 => _mm256_storeu_si256(to.cast(), rounded(self.0)),
+                    _ => _mm256_mask_storeu_epi16(to.cast(), first(n), rounded(self.0)),
+                };
+            }
             // To the nearest, ties to even; what is no number stays none.
             let bits = _mm512_castps_si512(self.0);
             let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
@@ -121,6 +128,13 @@ impl Simd for F32x16 {
             let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
             let half = _mm512_srli_epi32::<16>(_mm512_mask_mov_epi32(round, none, quiet));
             _mm256_mask_storeu_epi16(to.cast(), first(n), _mm512_cvtepi32_epi16(half));
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_brains_exact(self, to: *mut Brain) {
+        unsafe {
+            let upper = _mm512_srli_epi32::<16>(_mm512_castps_si512(self.0));
+            _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(upper));
         }
     }
     #[inline(always)]

@@ -13,7 +13,7 @@
 //! # Raw intrinsics
 //!
 //! They stand in this folder, in the innermost functions of products (`gemm/f32_*.rs`, `gemm/pack.rs`,
-//! `gemm/cells_*.rs`, `gemm/compressed/rounded_avx512.rs`), in `cast.rs`, where bytes are multiplied or made (`depthwise_bytes.rs`, `quantize.rs`), and where
+//! `gemm/cells_*.rs`, `gemm/short_avx512.rs`, `gemm/compressed/rounded_avx512.rs`), in `cast.rs`, where bytes are multiplied or made (`depthwise_bytes/avx512.rs`, `quantize.rs`), and where
 //! elements are moved between lanes by patterns that have no portable name: transposed tiles of 1 to 8 bytes
 //! (`movement/tiles.rs`), woven streams (`movement/weave.rs`), planes to pixels (`conv/fill.rs`). A test keeps it so.
 
@@ -199,6 +199,14 @@ pub(crate) trait Simd:
                 *to.add(i) = f32_to_brain(floats[i]);
             }
         }
+    }
+    /// All lanes, which are numbers of bf16 already.
+    /// # Safety
+    /// `N` numbers can be written.
+    #[inline(always)]
+    unsafe fn store_brains_exact(self, to: *mut Brain) {
+        // SAFETY: the caller's promise.
+        unsafe { self.store_brains(to, Self::N) }
     }
 
     /// `sum` and the products of the two bf16 that each lane of both holds.

@@ -21,9 +21,19 @@ pub(crate) trait Readable: Copy + Send + Sync + 'static {
 
 /// A type that they are stored to as well.
 pub(crate) trait Number: Readable {
+    /// The least number that is finite.
+    const LOWEST: f32;
     /// # Safety
     /// `N` numbers can be written.
     unsafe fn store<L: Simd>(v: L, to: *mut Self);
+    /// Numbers that the type has without rounding.
+    /// # Safety
+    /// `N` numbers can be written.
+    #[inline(always)]
+    unsafe fn store_exact<L: Simd>(v: L, to: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::store(v, to) }
+    }
     /// The first `n` lanes, which `mask` says too.
     /// # Safety
     /// Those can be written.
@@ -48,6 +58,7 @@ impl Readable for f32 {
 }
 
 impl Number for f32 {
+    const LOWEST: f32 = f32::MIN;
     #[inline(always)]
     unsafe fn store<L: Simd>(v: L, to: *mut f32) {
         // SAFETY: the caller's promise.
@@ -78,10 +89,16 @@ impl Readable for Brain {
 }
 
 impl Number for Brain {
+    const LOWEST: f32 = f32::from_bits(0xff7f_0000);
     #[inline(always)]
     unsafe fn store<L: Simd>(v: L, to: *mut Brain) {
         // SAFETY: the caller's promise.
         unsafe { v.store_brains(to, L::N) }
+    }
+    #[inline(always)]
+    unsafe fn store_exact<L: Simd>(v: L, to: *mut Brain) {
+        // SAFETY: the caller's promise.
+        unsafe { v.store_brains_exact(to) }
     }
     #[inline(always)]
     unsafe fn store_first<L: Simd>(v: L, to: *mut Brain, _: L::Mask, n: usize) {

@@ -42,31 +42,49 @@ impl<I: Readable, O: Number, const MAX: bool> Kernel for Pooled<I, O, MAX> {
     type Out = ();
     #[inline(always)]
     unsafe fn run<L: Simd>(r: &Row<I, O>) {
-        for column in 0..r.columns {
-            let x = (column * r.stride) as isize - r.pad as isize;
+        let extent = (r.taps.max(1) - 1) as isize * r.dilation as isize;
+        let x_of = |column: usize| (column * r.stride) as isize - r.pad as isize;
+        // Most windows lie in the image; a division takes longer than a window.
+        let is_whole = |column: usize| x_of(column) >= 0 && x_of(column) + extent < r.width as isize;
+        // Vectors of a few channels of windows side by side, or of many channels of one.
+        let (few, gaps) = (r.channels < 4 * L::N, [r.stride * r.step, r.out_step]);
+        let mut column = 0;
+        while column < r.columns {
+            let x = x_of(column);
             let at_least = |p: isize| ((p - x).max(0) as usize).div_ceil(r.dilation).min(r.taps);
-            let inside = [at_least(0), at_least(r.width as isize)];
+            let inside = if is_whole(column) { [0, r.taps] } else { [at_least(0), at_least(r.width as isize)] };
             let divisor = if r.divisor > 0.0 { r.divisor } else { (r.rows * (inside[1] - inside[0])) as f32 };
             let scale = if divisor > 0.0 { r.factor / divisor } else { 0.0 };
             let from = r.input.wrapping_offset(x * r.step as isize);
             let to = r.out.wrapping_add(column * r.out_step);
+            let four = few && column + 4 <= r.columns && is_whole(column) && is_whole(column + 3);
             let mut c = 0;
             // SAFETY: taps outside of the image are left out; the row describes memory that is there.
             unsafe {
-                let all = L::first(L::N);
+                let all = (L::first(L::N), L::N);
                 while c + 4 * L::N <= r.channels {
-                    window::<L, I, O, MAX, 4, false>(r, inside, from.wrapping_add(c), to.add(c), scale, (all, L::N));
+                    let (from, to) = (from.wrapping_add(c), to.add(c));
+                    window::<L, I, O, MAX, 4, false>(r, inside, (from, to, [L::N; 2]), scale, all);
                     c += 4 * L::N;
                 }
                 while c + L::N <= r.channels {
-                    window::<L, I, O, MAX, 1, false>(r, inside, from.wrapping_add(c), to.add(c), scale, (all, L::N));
+                    let at = (from.wrapping_add(c), to.add(c), gaps);
+                    match four {
+                        true => window::<L, I, O, MAX, 4, false>(r, inside, at, scale, all),
+                        false => window::<L, I, O, MAX, 1, false>(r, inside, at, scale, all),
+                    }
                     c += L::N;
                 }
                 if c < r.channels {
                     let some = (L::first(r.channels - c), r.channels - c);
-                    window::<L, I, O, MAX, 1, true>(r, inside, from.wrapping_add(c), to.add(c), scale, some);
+                    let at = (from.wrapping_add(c), to.add(c), gaps);
+                    match four {
+                        true => window::<L, I, O, MAX, 4, true>(r, inside, at, scale, some),
+                        false => window::<L, I, O, MAX, 1, true>(r, inside, at, scale, some),
+                    }
                 }
             }
+            column += if four { 4 } else { 1 };
         }
     }
 }
@@ -75,25 +93,26 @@ pub(super) fn of<I: Readable, O: Number>(isa: Isa, max: bool) -> Entry<Row<I, O>
     if max { entry::<Pooled<I, O, true>, _>(isa) } else { entry::<Pooled<I, O, false>, _>(isa) }
 }
 
-/// One window, `V` vectors of channels, of a tail the first ones as mask and number.
+/// `V` vectors of channels, of one window or of windows side by side, each so many numbers behind the last. Of a tail there are
+/// the first lanes, as mask and number.
 #[inline(always)]
 unsafe fn window<L: Simd, I: Readable, O: Number, const MAX: bool, const V: usize, const TAIL: bool>(
     r: &Row<I, O>,
     inside: [usize; 2],
-    from: *const I,
-    to: *mut O,
+    (from, to, gaps): (*const I, *mut O, [usize; 2]),
     scale: f32,
     (mask, n): (L::Mask, usize),
 ) {
     // SAFETY: as the caller says.
     unsafe {
-        let mut acc = [L::splat(if MAX { f32::MIN } else { 0.0 }); V];
+        let mut acc = [L::splat(if MAX { O::LOWEST } else { 0.0 }); V];
         for d in r.depth[0]..r.depth[1] {
             for h in r.height[0]..r.height[1] {
                 let mut at = from.wrapping_add(d * r.tap_step[0] + h * r.tap_step[1] + inside[0] * r.tap_step[2]);
                 for _ in inside[0]..inside[1] {
                     unroll!(v < V, 4, {
-                        let x = if TAIL { I::load_first::<L>(at, mask, n) } else { I::load::<L>(at.add(v * L::N)) };
+                        let at = at.add(v * gaps[0]);
+                        let x = if TAIL { I::load_first::<L>(at, mask, n) } else { I::load::<L>(at) };
                         acc[v] = if MAX { x.max(acc[v]) } else { x + acc[v] };
                     });
                     at = at.wrapping_add(r.tap_step[2]);
@@ -101,8 +120,14 @@ unsafe fn window<L: Simd, I: Readable, O: Number, const MAX: bool, const V: usiz
             }
         }
         unroll!(v < V, 4, {
-            let y = if MAX { acc[v] } else { acc[v].mul_add(L::splat(scale), L::splat(r.plus)) };
-            if TAIL { O::store_first(y, to, mask, n) } else { O::store(y, to.add(v * L::N)) }
+            let (y, to) = (acc[v], to.add(v * gaps[1]));
+            let y = if MAX { y } else { y.mul_add(L::splat(scale), L::splat(r.plus)) };
+            match (TAIL, MAX) {
+                (true, _) => O::store_first(y, to, mask, n),
+                // The largest is one of those that were read.
+                (_, true) => O::store_exact(y, to),
+                _ => O::store(y, to),
+            }
         });
     }
 }

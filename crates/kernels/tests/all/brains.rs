@@ -29,9 +29,14 @@ fn floats(brains: &[Brain]) -> Vec<f32> {
 
 #[test]
 fn depthwise_convolutions_of_bf16_are_those_of_floats_rounded() {
-    for (size, channels, kernel, stride) in
-        [([9, 14], 32, 3, 1), ([8, 7], 19, 3, 2), ([11, 12], 48, 5, 1), ([6, 21], 5, 7, 2), ([3, 3], 1, 5, 1)]
-    {
+    for (size, channels, kernel, stride) in [
+        ([9, 14], 32, 3, 1),
+        ([5, 37], 32, 3, 1),
+        ([8, 7], 19, 3, 2),
+        ([11, 12], 48, 5, 1),
+        ([6, 21], 5, 7, 2),
+        ([3, 3], 1, 5, 1),
+    ] {
         let pad = [0, kernel / 2, kernel / 2];
         let s = ConvShape {
             batch: 2,
@@ -104,7 +109,7 @@ fn reductions_of_bf16_are_those_of_the_same_floats() {
 #[test]
 fn pools_of_bf16_are_those_of_floats_rounded() {
     for (size, channels, kernel, stride) in
-        [([12, 13], 64, 3, 2), ([7, 7], 19, 7, 1), ([9, 8], 5, 2, 2), ([20, 20], 33, 5, 1)]
+        [([12, 13], 64, 3, 2), ([7, 7], 19, 7, 1), ([9, 8], 5, 2, 2), ([8, 23], 35, 2, 2), ([20, 20], 33, 5, 1)]
     {
         let out = [0, 1].map(|i| (size[i] - kernel) / stride + 1);
         let s = PoolShape {

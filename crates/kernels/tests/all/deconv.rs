@@ -3,8 +3,8 @@
 use crate::spatial_common::{Random, act, close};
 use carafe_kernels::cast::{brain_to_f32, f32_to_brain};
 use carafe_kernels::{
-    Act, Deconv, DeconvPairs, DeconvShape, Epilogue, Exec, Isa, Pool, PoolOptions, Scratch, TypedEpilogue, TypedOut,
-    brain_bits,
+    Act, Deconv, DeconvCells, DeconvShape, Epilogue, Exec, Isa, Numbers, Pool, PoolOptions, Quantizer, Scratch,
+    TypedEpilogue, TypedOut, brain_bits,
 };
 
 fn plain(s: &DeconvShape, input: &[f32], stride: usize, weights: &[f32]) -> Vec<f64> {
@@ -166,7 +166,8 @@ fn windows_of_pairs_that_touch_agree_with_plain_loops() {
             pad_begin: [0; 3],
             groups: 1,
         };
-        assert!(DeconvPairs::fits(&s) && !DeconvPairs::fits(&DeconvShape { pad_begin: [0, 0, 1], ..s }));
+        let padded = DeconvShape { pad_begin: [0, 0, 1], ..s };
+        assert!(DeconvCells::fits(&s, Numbers::Bf16) && !DeconvCells::fits(&padded, Numbers::Bf16));
         let mut random = Random::new(ins);
         let mut numbers =
             |n: usize| -> Vec<f32> { random.floats(n).into_iter().map(|x| brain_to_f32(f32_to_brain(x))).collect() };
@@ -185,15 +186,75 @@ fn windows_of_pairs_that_touch_agree_with_plain_loops() {
             for threads in [1, 3] {
                 let (pool, scratch) =
                     (Pool::new(PoolOptions::threads(threads)), Scratch::new(threads, 1 << 16).unwrap());
-                let conv = DeconvPairs::new(isa, s);
+                let conv = DeconvCells::new(isa, s, Numbers::Bf16);
                 let mut packed = vec![0.0; conv.packed_floats()];
-                conv.pack(&brain_bits(&weights), &mut packed);
-                let columns = bias.repeat(kernel[2]);
+                conv.pack_bf16(&brain_bits(&weights), &mut packed);
+                let columns = bias.repeat(kernel.iter().product());
                 let end = TypedEpilogue { bias: Some(&columns), act: Act::Relu, ..TypedEpilogue::default() };
                 let mut out = vec![f32::NAN; wanted.len()];
                 let exec = Exec::new(&pool, isa, &scratch);
                 conv.run(&exec, &cells, &packed, TypedOut::F32(&mut out), &end);
                 close(&out, &wanted, 1e-5, &format!("{isa:?} {threads} {s:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn windows_of_bytes_that_touch_have_a_bias_for_each_tap() {
+    for (ins, outs, size, kernel) in [
+        (8, 24, [1, 5, 9], [1, 2, 2]),
+        (36, 7, [1, 3, 20], [1, 3, 2]),
+        (16, 1, [2, 4, 4], [2, 2, 4]),
+        (64, 40, [1, 9, 33], [1, 2, 2]),
+    ] {
+        let s = DeconvShape {
+            batch: 2,
+            in_channels: ins,
+            out_channels: outs,
+            in_spatial: size,
+            out_spatial: [0, 1, 2].map(|i| size[i] * kernel[i]),
+            kernel,
+            stride: kernel,
+            dilation: [1; 3],
+            pad_begin: [0; 3],
+            groups: 1,
+        };
+        let (taps, zero) = (kernel.iter().product::<usize>(), 9.0);
+        let mut random = Random::new(ins);
+        let mut whole =
+            |n: usize, most: f32| -> Vec<f32> { random.floats(n).iter().map(|x| (x * most).round()).collect() };
+        let input: Vec<f32> =
+            whole(2 * size.iter().product::<usize>() * ins, 100.0).iter().map(|x| x + 100.0).collect();
+        let weights = whole(ins * outs * taps, 127.0);
+        let bytes: Vec<u8> = input.iter().map(|x| *x as u8).collect();
+        let integers: Vec<i8> = weights.iter().map(|x| *x as i8).collect();
+        let data: Vec<f32> = input.iter().map(|x| x - zero).collect();
+        let scale = 1.0 / (40.0 * ins as f32);
+        let steps = Quantizer { inverse: 1.0, shift: 0.0, low: -128.0, high: 127.0, zero: 128 };
+        let wanted = plain(&s, &data, ins, &weights);
+        // What the zero point of the data adds to the sums of a tap and a channel.
+        let more = |j: usize| -> f32 {
+            (0..ins).map(|i| weights[(i * outs + j % outs) * taps + j / outs]).sum::<f32>() * -zero
+        };
+        let bias: Vec<f32> = (0..outs * taps).map(|j| more(j) * scale).collect();
+        for isa in Isa::tested() {
+            for threads in [1, 3] {
+                let (pool, scratch) =
+                    (Pool::new(PoolOptions::threads(threads)), Scratch::new(threads, 1 << 16).unwrap());
+                let conv = DeconvCells::new(isa, s, Numbers::U8I8);
+                let mut packed = vec![0.0; conv.packed_floats()];
+                conv.pack_i8(&integers, &mut packed);
+                let scales = vec![scale; outs * taps];
+                let end = TypedEpilogue { scale: Some(&scales), bias: Some(&bias), ..TypedEpilogue::default() };
+                let mut out = vec![0u8; wanted.len()];
+                let exec = Exec::new(&pool, isa, &scratch);
+                let cells: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+                conv.run(&exec, &cells, &packed, TypedOut::U8(&mut out, steps), &end);
+                for (found, sum) in out.iter().zip(&wanted) {
+                    let step = (sum * f64::from(scale)).clamp(-128.0, 127.0) + 128.0;
+                    assert!((f64::from(*found) - step).abs() <= 0.51, "{found} instead of {step}: {isa:?} {s:?}");
+                }
             }
         }
     }

@@ -76,6 +76,8 @@ fn square_windows_agree_with_plain_loops() {
         check(square(8, 4, channels, 2, 2, 0));
         check(square(6, 3, channels, 3, 2, 0));
         check(square(5, 5, channels, 3, 1, 1));
+        check(square(22, 11, channels, 2, 2, 0));
+        check(square(21, 11, channels, 3, 2, 1));
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) static TWIN_U8I8: Micro = micro::<twin::Twin, BYTES>(cells_plain::mic
 /// The functions of vectors keep what has few rows: a tile register would be loaded to be used once.
 const fn micro<U: Unit, const OP: usize>(vectors: Micro) -> Micro {
     let unit = TileUnit { tile: block::tile::<U, OP>, around: chunk::around::<U> };
-    Micro { rows: 2 * SIDE, pair_rows: SIDE, unit: Some(unit), ..vectors }
+    Micro { rows: 2 * SIDE, pair_rows: SIDE, unit: Some(unit), strip: None, ..vectors }
 }
 
 /// Tile registers behind a table of functions.

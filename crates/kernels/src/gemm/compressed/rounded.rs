@@ -232,6 +232,17 @@ pub(in crate::gemm) struct Piece {
     pub(in crate::gemm) to: *mut f32,
 }
 
+impl Piece {
+    /// Goes from a piece that is a whole group to the next one.
+    fn advance(&mut self, scales: usize, bytes: usize) {
+        self.steps = self.steps.wrapping_add(self.count);
+        self.scales = self.scales.wrapping_add(scales);
+        self.sums = self.sums.wrapping_add(1);
+        self.codes = self.codes.wrapping_add(bytes);
+        self.head = self.head.wrapping_add(bytes);
+    }
+}
+
 /// Adds the products of some rows with a piece to their sums.
 ///
 /// # Safety
@@ -342,6 +353,8 @@ impl Product<'_> {
         let pieces = self.gemm.pieces();
         let block = (BLOCK / piece).max(1);
         let rows = self.gemm.strip_rows(self.m);
+        let (whole_groups, per_piece) = (self.gemm.pieces_of_group() == 1, piece / self.gemm.each);
+        let group_bytes = self.gemm.matrix.form.group_bytes();
         let mut scratch = exec.scratch.of(thread);
         let (sums, unpacked) = scratch.split_at_mut(rows * SUMS);
         let unpacked = &mut bytemuck::cast_slice_mut(unpacked)[..self.gemm.unpacked_bytes()];
@@ -368,17 +381,33 @@ impl Product<'_> {
                             *codes = to.as_ptr();
                         }
                     }
-                    for row in strip.clone().step_by(MOST_ROWS) {
-                        let to = &mut sums[(row - strip.start) * SUMS..];
-                        for i in these.clone() {
-                            let mut piece = self.piece(row, panel, i, to.as_mut_ptr());
-                            let mut kernel = self.kernels.packed;
-                            if unpacks {
-                                (piece.codes, kernel) = (codes[i - first], self.kernels.bytes);
-                            }
+                    let mut piece = self.piece(strip.start, panel, first, sums.as_mut_ptr());
+                    for i in these.clone() {
+                        match i > first {
+                            true if whole_groups => piece.advance(per_piece, group_bytes),
+                            true => piece = self.piece(strip.start, panel, i, sums.as_mut_ptr()),
+                            false => {}
+                        }
+                        let mut kernel = self.kernels.packed;
+                        if unpacks {
+                            (piece.codes, kernel) = (codes[i - first], self.kernels.bytes);
+                        }
+                        // Few numbers change from one to the next, and what does not is not written again.
+                        let (steps, scales, sums, to) = (piece.steps, piece.scales, piece.sums, piece.to);
+                        let mut row = strip.start;
+                        loop {
                             // SAFETY: rows and pieces are inside of what `run` has checked; sums have room for a strip.
                             unsafe { kernel(&piece, MOST_ROWS.min(strip.end - row)) };
+                            row += MOST_ROWS;
+                            if row >= strip.end {
+                                break;
+                            }
+                            piece.steps = piece.steps.wrapping_add(MOST_ROWS * piece.pitch);
+                            piece.scales = piece.scales.wrapping_add(MOST_ROWS * piece.scales_pitch);
+                            piece.sums = piece.sums.wrapping_add(MOST_ROWS * piece.sums_pitch);
+                            piece.to = piece.to.wrapping_add(MOST_ROWS * SUMS);
                         }
+                        (piece.steps, piece.scales, piece.sums, piece.to) = (steps, scales, sums, to);
                     }
                 }
                 // SAFETY: the rows are this thread's own, and so are the columns of the panel.
