@@ -9,6 +9,7 @@ mod convert_options;
 mod crash;
 mod explain;
 mod extension;
+mod faq;
 mod isolate;
 mod kaldi;
 mod limits;
