@@ -133,3 +133,32 @@ fn the_words_of_the_guides_are_in_the_index_with_code_beside_code() {
         assert!(section.into_iter().any(has_both), "from-openvino.md has no code beside code for `{word}`");
     }
 }
+
+#[test]
+fn every_block_of_code_on_a_page_is_run() {
+    let script = std::fs::read_to_string(repo().join("scripts/test")).unwrap();
+    for entry in std::fs::read_dir(repo().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(stem) = name.strip_suffix(".md") else { continue };
+        let text = std::fs::read_to_string(repo().join("docs").join(&name)).unwrap();
+        let walked = script.contains(&format!("--page docs/{name}\n"));
+        // Fences open and close in turns.
+        let mut before = "";
+        for (i, part) in text.split("\n```").enumerate() {
+            if i % 2 == 1 {
+                let language = part.lines().next().unwrap_or_default();
+                let is_file = before.trim_end().ends_with("`:");
+                // Code of the original stands beside ours; ours there is in an example, which a test of crate carafe compares.
+                let compared = ["from-openvino", "frontend-extensions"].contains(&stem);
+                let original = compared && ["cpp", "python"].contains(&language);
+                let example = stem == "from-openvino" && language == "rust";
+                assert!(
+                    original || example || (walked && (language == "console" || is_file)),
+                    "docs/{name}: nothing runs the block `{language}` behind `{}`",
+                    before.trim_end().lines().next_back().unwrap_or_default()
+                );
+            }
+            before = part;
+        }
+    }
+}
