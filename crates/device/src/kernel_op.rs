@@ -312,9 +312,6 @@ impl OpDecl for KernelOp {
     fn bodies(&self) -> Vec<(&'static str, &Body)> {
         self.inner.bodies()
     }
-    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)> {
-        vec![]
-    }
     fn clone_op(&self) -> Box<dyn Op> {
         Box::new(self.clone())
     }
