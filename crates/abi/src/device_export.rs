@@ -17,8 +17,8 @@ use carafe_device::{
     CancelFlag, CompiledModel, Device, InferRequest, NodeStatus, Port, Properties, PropertyInfo, PropertyKind,
 };
 use carafe_graph::{
-    AttrMap, AttrValue, Error, EvalCx, Fact, InferCx, Model, NodeId, Op, OpDecl, OpFactory, OpInfo, PortInfo,
-    Registry, Result, Value,
+    AttrMap, AttrValue, Error, EvalCx, Fact, InferCx, Model, NodeId, Op, OpDecl, OpFactory, OpInfo, PortInfo, Registry,
+    Result, Value,
 };
 use carafe_tensor::{PartialShape, SharedBytes, Tensor};
 use std::any::Any;

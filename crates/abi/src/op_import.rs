@@ -8,8 +8,8 @@ use crate::library::Library;
 use crate::tables::*;
 use crate::text::{c_text, declared, forever, opt_c_text};
 use carafe_graph::{
-    Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Elementwise, Error, EvalCx, Fact, InferCx, Op, OpDecl,
-    OpFactory, OpInfo, PortInfo, Result, TensorAttr,
+    Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Elementwise, Error, EvalCx, Fact, InferCx, Op, OpDecl, OpFactory,
+    OpInfo, PortInfo, Result, TensorAttr,
 };
 use carafe_tensor::{ElementType, PartialShape};
 use std::any::Any;
