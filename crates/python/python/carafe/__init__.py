@@ -1,16 +1,45 @@
 """Carafe runs trained models. The names are those of OpenVINO's Python API."""
 
-from carafe._native import (
+import atexit as _atexit
+import os as _os
+
+from carafe import _native
+from carafe._any import OVAny, RTMap
+from carafe._core import (
     Core,
+    Version,
+    compile_model,
+    convert_model,
+    get_batch,
+    save_model,
+    serialize,
+    set_batch,
+    shutdown,
+    tensor_from_file,
+)
+from carafe._native import (
+    AsyncInferQueue,
+    CompiledModel,
+    ConstOutput,
     Dimension,
+    InferRequest,
     Layout,
-    Model,
     PartialShape,
+    ProfilingInfo,
+    RemoteContext,
     Symbol,
     Tensor,
     Type,
+    VariableState,
     get_version,
 )
+from carafe._ovdict import OVDict
 from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides
+from carafe import layout_helpers, preprocess, properties
 
 __version__ = get_version()
+
+# A request that still runs when the interpreter ends would call into one that is gone; threads of the engine do not come along into a fork.
+_atexit.register(_native._stop_all)
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_native._forked)
