@@ -4,7 +4,6 @@ import atexit as _atexit
 import os as _os
 
 from carafe import _native
-from carafe._any import OVAny, RTMap
 from carafe._core import (
     Core,
     Version,
@@ -34,6 +33,12 @@ from carafe._native import (
     get_version,
 )
 from carafe._ovdict import OVDict
+from carafe._graph.custom import Op
+from carafe._graph.model import Model
+from carafe._graph.node import Node
+from carafe._graph.ports import Input, Output
+from carafe._graph.rt_info import OVAny, RTMap
+from carafe._graph.type_info import DiscreteTypeInfo
 from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides
 from carafe import layout_helpers, preprocess, properties
 

@@ -2,7 +2,7 @@
 
 import os
 
-from carafe._any import OVAny
+from carafe._graph.rt_info import OVAny
 from carafe._enums import Enumeration
 from carafe._native import Type
 

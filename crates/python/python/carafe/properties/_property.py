@@ -2,7 +2,7 @@
 
 import os
 
-from carafe._any import OVAny
+from carafe._graph.rt_info import OVAny
 
 
 def _refused(key, values):
