@@ -53,7 +53,8 @@ fn info_of(name: &str, opset: &str) -> &'static OpInfo {
 
 fn helper<'py>(py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("carafe._graph.custom")?.into_any().unbind()))?;
+    let module =
+        MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("carafe._graph.custom")?.into_any().unbind()))?;
     module.bind(py).getattr(function)
 }
 
