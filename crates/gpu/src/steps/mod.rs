@@ -40,6 +40,9 @@ pub(crate) type Site<'a> = carafe_plan::Site<'a, Gpu>;
 /// The answer of a builder.
 pub(crate) type Built = carafe_plan::Built<Gpu>;
 
+/// Elements of a tensor that kernels count, but for groups of elementwise operations.
+pub(crate) const MOST_ELEMENTS: usize = i32::MAX as usize;
+
 type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 
 /// Every family, in the order they are asked.
@@ -79,7 +82,7 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         return Ok(None);
     }
     // Kernels count in 32 bits; groups of elementwise operations see to that themselves.
-    let large = |p: &Port| p.len() > i32::MAX as usize;
+    let large = |p: &Port| p.len() > MOST_ELEMENTS;
     if !site.group && site.inputs.iter().chain(&site.outputs).any(large) {
         return Ok(None);
     }
