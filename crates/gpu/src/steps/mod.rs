@@ -23,6 +23,7 @@ mod reduce;
 mod regions;
 mod rope;
 mod search;
+mod sorted;
 mod strided_views;
 mod tiles;
 mod typed;
@@ -69,6 +70,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     gather_tree::build,
     grid_sample::build,
     regions::build,
+    sorted::build,
     yolo::build,
 ];
 
