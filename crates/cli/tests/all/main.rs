@@ -1,6 +1,7 @@
 //! Tests of the command as a process, in one binary: linking costs more than running.
 
 mod bench;
+mod c_api;
 mod cache;
 mod caffe;
 mod commands;
