@@ -442,6 +442,7 @@ choice! {
     Rust = "rust" | "rs",
     C = "c",
     Cpp = "cpp" | "c++" | "cxx",
+    Python = "python" | "py",
 }
 
 choice! {
