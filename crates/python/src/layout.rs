@@ -25,7 +25,7 @@ impl Layout {
         match text.trim() {
             "" | "[...]" | "..." => Ok(Layout(Axes::Unknown)),
             SCALAR => Ok(Layout(Axes::Scalar)),
-            text => Ok(Layout(Axes::Known(text.parse().or_raise()?))),
+            text => Ok(Layout(Axes::Known(text.parse::<Engine>().or_raise()?))),
         }
     }
 
@@ -78,8 +78,8 @@ impl Layout {
     fn scalar() -> Layout {
         Layout(Axes::Scalar)
     }
-    #[getter]
-    fn empty(&self) -> bool {
+    #[getter(empty)]
+    fn empty_(&self) -> bool {
         self.0 == Axes::Unknown
     }
     fn has_name(&self, dimension_name: &str) -> bool {

@@ -165,12 +165,11 @@ pub(crate) fn look(array: &Bound<'_, PyAny>) -> PyResult<Seen> {
     let ty = type_of_dtype(&array.getattr(intern!(py, "dtype"))?)?;
     let interface = array.getattr(intern!(py, "__array_interface__"))?;
     let interface = interface.cast::<PyDict>()?;
-    let get = |key: &Bound<'_, pyo3::types::PyString>| -> PyResult<Bound<'_, PyAny>> {
-        interface.get_item(key)?.ok_or_else(|| PyTypeError::new_err("the array has no interface"))
-    };
-    let (address, read_only): (usize, bool) = get(intern!(py, "data"))?.extract()?;
-    let shape: Vec<usize> = get(intern!(py, "shape"))?.extract()?;
-    let contiguous = get(intern!(py, "strides"))?.is_none();
+    let none = || PyTypeError::new_err("the array has no interface");
+    let data = interface.get_item(intern!(py, "data"))?.ok_or_else(none)?;
+    let (address, read_only): (usize, bool) = data.extract()?;
+    let shape: Vec<usize> = interface.get_item(intern!(py, "shape"))?.ok_or_else(none)?.extract()?;
+    let contiguous = interface.get_item(intern!(py, "strides"))?.is_none_or(|s| s.is_none());
     Ok(Seen { address, shape, writable: !read_only, contiguous, ty })
 }
 
@@ -184,8 +183,8 @@ pub(crate) struct View {
 
 #[pymethods]
 impl View {
-    #[getter]
-    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    #[getter(__array_interface__)]
+    fn __array_interface___<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         all.set_item(intern!(py, "version"), 3)?;
         all.set_item(intern!(py, "shape"), PyTuple::new(py, &self.shape)?)?;

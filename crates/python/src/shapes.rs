@@ -70,7 +70,7 @@ pub(crate) fn dim_of(object: &Bound<'_, PyAny>) -> PyResult<Dim> {
         return Ok(dim.borrow().dim);
     }
     if let Ok(text) = object.cast::<PyString>() {
-        return text.to_cow()?.parse().or_raise();
+        return text.to_cow()?.parse::<Dim>().or_raise();
     }
     if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
         let bounds: Vec<Bound<'_, PyAny>> = object.try_iter()?.collect::<PyResult<_>>()?;
@@ -124,7 +124,7 @@ impl Dimension {
         let dim = match (dimension, str) {
             _ if max_dimension.is_some() => range(min.unwrap_or(0), max_dimension.unwrap_or(-1))?,
             (Some(object), _) => dim_of(object)?,
-            (None, Some(text)) => text.parse().or_raise()?,
+            (None, Some(text)) => text.parse::<Dim>().or_raise()?,
             (None, None) => Dim::ANY,
         };
         Ok(Dimension::from(dim))
@@ -133,12 +133,12 @@ impl Dimension {
     fn dynamic() -> Dimension {
         Dimension::from(Dim::ANY)
     }
-    #[getter]
-    fn is_dynamic(&self) -> bool {
+    #[getter(is_dynamic)]
+    fn is_dynamic_(&self) -> bool {
         !self.dim.is_known()
     }
-    #[getter]
-    fn is_static(&self) -> bool {
+    #[getter(is_static)]
+    fn is_static_(&self) -> bool {
         self.dim.is_known()
     }
     fn __len__(&self) -> PyResult<usize> {
@@ -158,12 +158,12 @@ impl Dimension {
     fn get_max_length(&self) -> i64 {
         self.dim.max().unwrap_or(-1)
     }
-    #[getter]
-    fn min_length(&self) -> i64 {
+    #[getter(min_length)]
+    fn min_length_(&self) -> i64 {
         self.get_min_length()
     }
-    #[getter]
-    fn max_length(&self) -> i64 {
+    #[getter(max_length)]
+    fn max_length_(&self) -> i64 {
         self.get_max_length()
     }
     fn same_scheme(&self, dim: Dimension) -> bool {
@@ -238,7 +238,7 @@ pub(crate) fn shape_of(object: &Bound<'_, PyAny>) -> PyResult<Engine> {
         return Ok(shape.borrow().get());
     }
     if let Ok(text) = object.cast::<PyString>() {
-        return text.to_cow()?.parse().or_raise();
+        return text.to_cow()?.parse::<Engine>().or_raise();
     }
     if object.is_instance_of::<PyInt>() {
         return Err(PyTypeError::new_err("a shape is a list of dimensions, found one int"));
@@ -277,20 +277,20 @@ impl PartialShape {
         let rank = rank.map(dim_of).transpose()?.and_then(Dim::size);
         Ok(rank.map_or_else(Engine::dynamic, Engine::any_of_rank).into())
     }
-    #[getter]
-    fn is_dynamic(&self) -> bool {
+    #[getter(is_dynamic)]
+    fn is_dynamic_(&self) -> bool {
         !self.get().is_static()
     }
-    #[getter]
-    fn is_static(&self) -> bool {
+    #[getter(is_static)]
+    fn is_static_(&self) -> bool {
         self.get().is_static()
     }
-    #[getter]
-    fn rank(&self) -> Dimension {
+    #[getter(rank)]
+    fn rank_(&self) -> Dimension {
         self.get().rank().map_or(Dim::ANY, Dim::from).into()
     }
-    #[getter]
-    fn all_non_negative(&self) -> bool {
+    #[getter(all_non_negative)]
+    fn all_non_negative_(&self) -> bool {
         true
     }
     fn compatible(&self, shape: &PartialShape) -> bool {

@@ -21,6 +21,8 @@ struct Content {
     ty: ElementType,
     shape: Vec<usize>,
     data: Data,
+    /// Whether a call lent the memory for one inference.
+    lent: bool,
 }
 
 #[derive(Clone)]
@@ -66,7 +68,7 @@ impl Cell {
             }
             _ => Data::Bytes(Arc::new(Memory::zeroed(bytes)?)),
         };
-        Ok(Cell::of(Content { ty, shape: shape.to_vec(), data }))
+        Ok(Cell::of(Content { ty, shape: shape.to_vec(), data, lent: false }))
     }
 
     /// Over memory of another owner.
@@ -76,7 +78,7 @@ impl Cell {
             let text = format!("a tensor of {ty}{shape:?} needs {bytes} bytes, the memory has {}", memory.len());
             return Err(failure(text));
         }
-        Ok(Cell::of(Content { ty, shape: shape.to_vec(), data: Data::Bytes(Arc::new(memory)) }))
+        Ok(Cell::of(Content { ty, shape: shape.to_vec(), data: Data::Bytes(Arc::new(memory)), lent: false }))
     }
 
     /// Over a tensor of the engine.
@@ -86,11 +88,11 @@ impl Cell {
             ElementType::String => Data::Texts(Arc::new(tensor.strings().or_raise()?.to_vec())),
             _ => Data::Bytes(Arc::new(Memory::of_tensor(&tensor.to_host().or_raise()?))),
         };
-        Ok(Cell::of(Content { ty, shape, data }))
+        Ok(Cell::of(Content { ty, shape, data, lent: false }))
     }
 
     pub(crate) fn of_texts(shape: Vec<usize>, texts: Vec<String>) -> Arc<Cell> {
-        Cell::of(Content { ty: ElementType::String, shape, data: Data::Texts(Arc::new(texts)) })
+        Cell::of(Content { ty: ElementType::String, shape, data: Data::Texts(Arc::new(texts)), lent: false })
     }
 
     pub(crate) fn element_type(&self) -> ElementType {
@@ -99,12 +101,22 @@ impl Cell {
     pub(crate) fn shape(&self) -> Vec<usize> {
         self.content().shape.clone()
     }
-    /// Whether the memory is that of the program, which cannot grow.
-    pub(crate) fn is_foreign(&self) -> bool {
-        match &self.content().data {
-            Data::Bytes(memory) => !memory.is_own(),
-            Data::Texts(_) => false,
-            Data::Part { .. } => true,
+    /// Marks memory as lent by a call.
+    pub(crate) fn lent(self: Arc<Self>) -> Arc<Cell> {
+        self.content().lent = true;
+        self
+    }
+    pub(crate) fn is_lent(&self) -> bool {
+        self.content().lent
+    }
+    /// An array over the memory as it is; that of the engine can only be read.
+    pub(crate) fn shared_array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let content = self.content().clone();
+        let (_, len) = sizes(content.ty, &content.shape)?;
+        match &content.data {
+            Data::Bytes(memory) if content.ty.is_sub_byte() => view(py, memory, content.ty, &[len], false),
+            Data::Bytes(memory) => view(py, memory, content.ty, &content.shape, false),
+            _ => self.array(py, false),
         }
     }
     pub(crate) fn address(&self) -> Option<usize> {
@@ -193,7 +205,7 @@ impl Cell {
     }
 
     pub(crate) fn set_texts(&self, shape: Vec<usize>, texts: Vec<String>) {
-        *self.content() = Content { ty: ElementType::String, shape, data: Data::Texts(Arc::new(texts)) };
+        *self.content() = Content { ty: ElementType::String, shape, data: Data::Texts(Arc::new(texts)), lent: false };
     }
 
     fn texts(&self) -> PyResult<Arc<Vec<String>>> {
@@ -288,7 +300,7 @@ impl Content {
 }
 
 /// An array of texts: of `str`, or of `bytes`.
-fn texts_array<'py>(py: Python<'py>, shape: &[usize], texts: &[String], decoded: bool) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn texts_array<'py>(py: Python<'py>, shape: &[usize], texts: &[String], decoded: bool) -> PyResult<Bound<'py, PyAny>> {
     let list = PyList::empty(py);
     for text in texts {
         let bytes = carafe::bytes_of_text(text);
@@ -422,8 +434,8 @@ impl Tensor {
     fn get_element_type(&self) -> Type {
         Type(self.cell.element_type())
     }
-    #[getter]
-    fn element_type(&self) -> Type {
+    #[getter(element_type)]
+    fn element_type_(&self) -> Type {
         self.get_element_type()
     }
     /// The number of elements.
@@ -431,8 +443,8 @@ impl Tensor {
         let content = self.cell.content();
         Ok(sizes(content.ty, &content.shape)?.0)
     }
-    #[getter]
-    fn size(&self) -> PyResult<usize> {
+    #[getter(size)]
+    fn size_(&self) -> PyResult<usize> {
         self.get_size()
     }
     /// The number of bytes.
@@ -440,15 +452,15 @@ impl Tensor {
         let content = self.cell.content();
         Ok(sizes(content.ty, &content.shape)?.1)
     }
-    #[getter]
-    fn byte_size(&self) -> PyResult<usize> {
+    #[getter(byte_size)]
+    fn byte_size_(&self) -> PyResult<usize> {
         self.get_byte_size()
     }
     fn get_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         shape_object(py, &self.cell.shape())
     }
-    #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    #[getter(shape)]
+    fn shape_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.get_shape(py)
     }
     #[setter(shape)]
@@ -478,8 +490,8 @@ impl Tensor {
         };
         py.import("carafe._values")?.getattr("Strides")?.call1((PyList::new(py, strides)?,))
     }
-    #[getter]
-    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    #[getter(strides)]
+    fn strides_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.get_strides(py)
     }
     /// Whether elements lie one behind the other.
@@ -487,13 +499,13 @@ impl Tensor {
         !matches!(self.cell.content().data, Data::Part { .. })
     }
     /// The elements as an array over the same memory. Packed elements appear as bytes, strings are copied.
-    #[getter]
-    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    #[getter(data)]
+    fn data_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.cell.array(py, false)
     }
     /// Strings as an array of `bytes`; of numbers, the same as `data`.
-    #[getter]
-    fn bytes_data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    #[getter(bytes_data)]
+    fn bytes_data_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.cell.element_type() {
             ElementType::String => texts_array(py, &self.cell.shape(), &self.cell.texts()?, false),
             _ => self.cell.array(py, false),
@@ -504,8 +516,8 @@ impl Tensor {
         self.put_texts(value)
     }
     /// Strings as an array of `str`.
-    #[getter]
-    fn str_data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    #[getter(str_data)]
+    fn str_data_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         texts_array(py, &self.cell.shape(), &self.cell.texts()?, true)
     }
     #[setter(str_data)]
@@ -547,7 +559,7 @@ impl Tensor {
         let rebuild = py.import("carafe._native")?.getattr("_tensor_of_bytes")?;
         let (ty, shape) = (cell.element_type(), cell.shape());
         let content: Bound<'py, PyAny> = match ty {
-            ElementType::String => slf.get().bytes_data(py)?.call_method0("tolist")?,
+            ElementType::String => slf.get().bytes_data_(py)?.call_method0("tolist")?,
             _ => PyBytes::new(py, cell.to_engine()?.bytes()).into_any(),
         };
         Ok((rebuild, (ty.name(), shape, content).into_pyobject(py)?))
@@ -735,7 +747,7 @@ fn part(cell: &Arc<Cell>, begin: &[usize], end: &[usize]) -> PyResult<Arc<Cell>>
     };
     let offset = offset + begin.iter().zip(&strides).map(|(b, s)| b * s).sum::<usize>();
     let shape: Vec<usize> = begin.iter().zip(end).map(|(b, e)| e - b).collect();
-    Ok(Cell::of(Content { ty: content.ty, shape, data: Data::Part { of, offset, strides } }))
+    Ok(Cell::of(Content { ty: content.ty, shape, data: Data::Part { of, offset, strides }, lent: false }))
 }
 
 /// What a pickled tensor becomes again.

@@ -91,35 +91,35 @@ impl Type {
         if self.0 == ElementType::String { 256 } else { self.0.bits() }
     }
     #[getter(real)]
-    fn real_(&self) -> bool {
+    fn is_it_real(&self) -> bool {
         self.real()
     }
-    #[getter]
-    fn integral(&self) -> bool {
+    #[getter(integral)]
+    fn integral_(&self) -> bool {
         self.is_integral()
     }
-    #[getter]
-    fn integral_number(&self) -> bool {
+    #[getter(integral_number)]
+    fn integral_number_(&self) -> bool {
         self.is_integral_number()
     }
-    #[getter]
-    fn signed(&self) -> bool {
+    #[getter(signed)]
+    fn signed_(&self) -> bool {
         self.is_signed()
     }
-    #[getter]
-    fn quantized(&self) -> bool {
+    #[getter(quantized)]
+    fn quantized_(&self) -> bool {
         self.is_quantized()
     }
-    #[getter]
-    fn type_name(&self) -> &'static str {
+    #[getter(type_name)]
+    fn type_name_(&self) -> &'static str {
         self.0.name()
     }
-    #[getter]
-    fn size(&self) -> usize {
+    #[getter(size)]
+    fn size_(&self) -> usize {
         self.get_size()
     }
-    #[getter]
-    fn bitwidth(&self) -> usize {
+    #[getter(bitwidth)]
+    fn bitwidth_(&self) -> usize {
         self.get_bitwidth()
     }
     /// Whether both may be the same type.
