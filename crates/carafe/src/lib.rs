@@ -75,6 +75,10 @@ pub use carafe_graph::{
     Body, BodyInput, BodyOutput, Constant, Error, ErrorKind, Fact, FrameworkNode, ItemType, Model, Node, NodeId,
     Parameter, Result, ResultOp, Slicing, Value, dump, log, printable, short_number, verify,
 };
+// One operation by itself, and what nodes and files carry along.
+pub use carafe_graph::{
+    Content as FactContent, EvalEnv, OpDecl, OpRef, RtAttribute, RtInfo, RtTree, TensorAttr, eval_op, infer_op,
+};
 pub use summary::{Summary, summarize};
 // Reading models.
 pub use carafe_frontend::{Content, Format, FormatOptions, InputShape, Log, Progress, ReadRequest};

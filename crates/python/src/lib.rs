@@ -35,7 +35,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tensor::register(module)?;
     port::register(module)?;
     graph::register(module)?;
-    model::register(module)?;
     core::register(module)?;
     compiled_model::register(module)?;
     infer_request::register(module)?;
