@@ -1,13 +1,17 @@
 //! Extensions that are written in Python, as the engine takes them: operations, conversions of nodes, mappings, rewrites of decoded
 //! graphs, and listeners. What a user writes is kept as a callable; `carafe._extensions` and `carafe.frontend` call this file.
 
-use crate::core::Core;
-use crate::errors::{OrRaise, raised};
+use crate::core::{Core, Source};
+use crate::errors::{OrRaise, failure, raised};
 use crate::graph::{self, EngineModel, GraphFact, GraphOp};
-use carafe::{Error, Extension, Mapping, Model, NodeCx, Notes, OpFactory, Pass, Phase, PhasedPass, Rule, RuleOutputs, Value};
+use carafe::{
+    Content, Error, Extension, Mapping, Model, NodeCx, NodeId, Notes, OpFactory, Pass, Phase, PhasedPass, ReadRequest,
+    Rule, RuleOutputs, Value,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Begins the names of nodes that stand for the inputs of a source node.
@@ -120,8 +124,8 @@ pub(crate) struct SourceNode {
     attributes: Py<PyDict>,
     /// Types and shapes; `None` for an input that is left out.
     inputs: Vec<Option<GraphFact>>,
-    /// Whether an input is a constant.
-    constants: Vec<bool>,
+    /// Inputs that are constants.
+    constants: Vec<Option<Py<PyAny>>>,
     input_ports: Vec<String>,
     output_ports: Vec<String>,
     n_outputs: usize,
@@ -136,12 +140,18 @@ fn translate(convert: &Py<PyAny>, n: &mut NodeCx<'_>) -> carafe::Result<RuleOutp
     for i in 0..n.n_inputs() {
         values.push(n.opt(i)?);
     }
-    let attributes: Vec<(String, carafe::AttrValue)> = n.attrs().iter().map(|(k, v)| (k.to_string(), v.clone())).collect();
+    let attributes: Vec<(String, carafe::AttrValue)> =
+        n.attrs().iter().map(|(k, v)| (k.to_string(), v.clone())).collect();
     attributes.iter().for_each(|(name, _)| n.leave(name));
     let converted: PyResult<Converted> = Python::attach(|py| {
         let dict = PyDict::new(py);
         for (key, value) in &attributes {
             dict.set_item(key, graph::attribute_to_python(py, value)?)?;
+        }
+        let mut constants = Vec::new();
+        for value in &values {
+            let tensor = value.and_then(|v| n.tensor(v)).cloned();
+            constants.push(tensor.map(|t| graph::tensor_to_python(py, t)).transpose()?);
         }
         let node = SourceNode {
             op_type: n.op_type().to_string(),
@@ -150,7 +160,7 @@ fn translate(convert: &Py<PyAny>, n: &mut NodeCx<'_>) -> carafe::Result<RuleOutp
             name: n.name().to_string(),
             attributes: dict.unbind(),
             inputs: values.iter().map(|v| v.map(|v| GraphFact(n.fact(v).clone()))).collect(),
-            constants: values.iter().map(|v| v.is_some_and(|v| n.tensor(v).is_some())).collect(),
+            constants,
             input_ports: n.input_ports().to_vec(),
             output_ports: n.output_ports().to_vec(),
             n_outputs: n.n_outputs(),
@@ -184,7 +194,8 @@ fn emit(n: &mut NodeCx<'_>, model: &Model, inputs: &[Option<Value>]) -> carafe::
             let text = "a conversion reads a Parameter that is no input of the node; use node.get_input(index)";
             return Err(Error::usage(text));
         }
-        let from = node.inputs().iter().map(|v| made.get(v).copied().ok_or_else(|| Error::invalid("an edge without a start")));
+        let from =
+            node.inputs().iter().map(|v| made.get(v).copied().ok_or_else(|| Error::invalid("an edge without a start")));
         let from = from.collect::<carafe::Result<Vec<_>>>()?;
         let outputs = n.emit_ref(node.op_ref().clone(), &from)?;
         for (port, value) in outputs.into_iter().enumerate() {
@@ -213,21 +224,87 @@ impl Pass for Rewrite {
         if Arc::ptr_eq(&before, &after) {
             return Ok(0);
         }
-        *model = after.as_ref().clone();
+        transplant(model, &after)?;
         Ok(1)
     }
 }
 
-#[pymethods]
-impl Core {
-    /// Adds one extension.
-    fn _add_native(&self, extension: &NativeExtension) -> PyResult<()> {
-        self.core.add_extension(extension.0.clone()).or_raise()
+// Makes a model what another is, in place: nodes of the same name, type and number of inputs stay the nodes that they are, since
+// the reader knows what the file has for them.
+fn transplant(model: &mut Model, after: &Model) -> carafe::Result<()> {
+    let mut made: HashMap<Value, Value> = HashMap::new();
+    let mut taken: HashSet<NodeId> = HashSet::new();
+    let old: HashMap<String, NodeId> = model.nodes().map(|(id, node)| (node.name().to_string(), id)).collect();
+    for id in after.topological_order()? {
+        let node = after.node(id);
+        let inputs =
+            node.inputs().iter().map(|v| made.get(v).copied().ok_or_else(|| Error::invalid("an edge without a start")));
+        let inputs = inputs.collect::<carafe::Result<Vec<_>>>()?;
+        let is_same = |found: &NodeId| {
+            let before = model.node(*found);
+            let same_type =
+                before.op().type_name() == node.op().type_name() && before.op().opset() == node.op().opset();
+            same_type && before.inputs().len() == inputs.len() && before.outputs().len() == node.outputs().len()
+        };
+        let kept = old.get(node.name()).copied().filter(|found| !taken.contains(found)).filter(is_same);
+        let new = match kept {
+            Some(kept) => {
+                for (i, value) in inputs.iter().enumerate() {
+                    if model.node(kept).inputs()[i] != *value {
+                        model.set_input(kept, i, *value);
+                    }
+                }
+                if !model.node(kept).op().eq_op(node.op()) {
+                    model.set_op(kept, node.op_ref().clone())?;
+                }
+                kept
+            }
+            None => model.add_ref(node.name(), node.op_ref().clone(), &inputs)?,
+        };
+        taken.insert(new);
+        for port in 0..node.outputs().len() {
+            made.insert(Value { node: id, port }, Value { node: new, port });
+        }
     }
+    let gone: Vec<NodeId> = model.results().iter().copied().filter(|r| !taken.contains(r)).collect();
+    gone.into_iter().try_for_each(|r| model.remove(r))
+}
+
+/// Adds one extension to a core.
+#[pyfunction]
+fn add_native(core: &Core, extension: &NativeExtension) -> PyResult<()> {
+    core.core.add_extension(extension.0.clone()).or_raise()
+}
+
+/// Name of the format of a file.
+#[pyfunction]
+fn format_of(py: Python<'_>, core: &Core, path: PathBuf) -> PyResult<&'static str> {
+    py.detach(|| core.core.format_of(path)).or_raise()
+}
+
+/// Reads a model `whole`, `partial` (nodes without a rule are kept), or only `decoded`.
+#[pyfunction]
+fn read_with(py: Python<'_>, core: &Core, model: &Bound<'_, PyAny>, how: &str) -> PyResult<EngineModel> {
+    let source = Source::of(model)?;
+    let read = py.detach(|| {
+        let request = match source.content() {
+            Content::File(path) => ReadRequest::new(path),
+            Content::Bytes(bytes) => ReadRequest::from_bytes(bytes),
+        };
+        match how {
+            "decoded" => core.core.read_decoded(&request),
+            _ => core.core.read(&ReadRequest { keep_unknown: how == "partial", ..request }).map(Some),
+        }
+    });
+    let read = read.or_raise()?;
+    let none = || failure("the format has no decoded form: its nodes are operations already");
+    Ok(EngineModel(Arc::new(read.ok_or_else(none)?)))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NativeExtension>()?;
-    module.add_class::<SourceNode>()
+    module.add_class::<SourceNode>()?;
+    module.add_function(wrap_pyfunction!(add_native, module)?)?;
+    module.add_function(wrap_pyfunction!(format_of, module)?)?;
+    module.add_function(wrap_pyfunction!(read_with, module)?)
 }
-

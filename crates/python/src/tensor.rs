@@ -132,9 +132,7 @@ impl Cell {
         let (count, len) = sizes(content.ty, &content.shape)?;
         match &content.data {
             Data::Texts(texts) => Engine::from_strings(&content.shape, texts.to_vec()).or_raise(),
-            Data::Bytes(memory) => {
-                Engine::view(content.ty, &content.shape, &memory.to_bytes(len)?, 0, len).or_raise()
-            }
+            Data::Bytes(memory) => Engine::view(content.ty, &content.shape, &memory.to_bytes(len)?, 0, len).or_raise(),
             Data::Part { of, offset, strides } => {
                 let size = content.ty.bits() / 8;
                 let mut bytes = Vec::with_capacity(count * size);
@@ -300,7 +298,12 @@ impl Content {
 }
 
 /// An array of texts: of `str`, or of `bytes`.
-pub(crate) fn texts_array<'py>(py: Python<'py>, shape: &[usize], texts: &[String], decoded: bool) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn texts_array<'py>(
+    py: Python<'py>,
+    shape: &[usize],
+    texts: &[String],
+    decoded: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     let list = PyList::empty(py);
     for text in texts {
         let bytes = carafe::bytes_of_text(text);
@@ -423,7 +426,8 @@ impl Tensor {
             }
             Ok(None)
         };
-        let first = given(0, &["array", "list", "type", "port", "other", "image"])?.ok_or_else(|| incompatible(args))?;
+        let first =
+            given(0, &["array", "list", "type", "port", "other", "image"])?.ok_or_else(|| incompatible(args))?;
         Ok(construct(args, &first, &given)?.into())
     }
 
@@ -640,7 +644,10 @@ impl Tensor {
         }
         let (shape, texts) = texts_of(value)?;
         if shape.iter().product::<usize>() != self.get_size()? {
-            return Err(failure(format!("shape {shape:?} of the strings is not that of the tensor, {:?}", self.cell.shape())));
+            return Err(failure(format!(
+                "shape {shape:?} of the strings is not that of the tensor, {:?}",
+                self.cell.shape()
+            )));
         }
         self.cell.set_texts(self.cell.shape(), texts);
         Ok(())
@@ -649,11 +656,7 @@ impl Tensor {
 
 type Given<'a, 'py> = &'a dyn Fn(usize, &[&str]) -> PyResult<Option<Bound<'py, PyAny>>>;
 
-fn construct<'py>(
-    args: &Bound<'py, PyTuple>,
-    first: &Bound<'py, PyAny>,
-    given: Given<'_, 'py>,
-) -> PyResult<Arc<Cell>> {
+fn construct<'py>(args: &Bound<'py, PyTuple>, first: &Bound<'py, PyAny>, given: Given<'_, 'py>) -> PyResult<Arc<Cell>> {
     let numpy = numpy(first.py())?;
     if numpy.is_array(first) {
         let shape = given(1, &["shape"])?.filter(|s| !s.is_instance_of::<pyo3::types::PyBool>());
@@ -668,7 +671,9 @@ fn construct<'py>(
         return of_list(first);
     }
     if let Ok(tensor) = first.cast::<Tensor>() {
-        let (Some(begin), Some(end)) = (given(1, &["begin"])?, given(2, &["end"])?) else { return Err(incompatible(args)) };
+        let (Some(begin), Some(end)) = (given(1, &["begin"])?, given(2, &["end"])?) else {
+            return Err(incompatible(args));
+        };
         return part(&tensor.get().cell, &sizes_of(&begin)?, &sizes_of(&end)?);
     }
     if let Some(shape) = given(1, &["shape"])?
@@ -698,7 +703,9 @@ fn packed(array: &Bound<'_, PyAny>, shape: &[usize], ty: Option<ElementType>) ->
     let own = seen.ty.ok_or_else(|| failure("no element type is like the dtype of the array"))?;
     let ty = ty.unwrap_or(own);
     if !seen.contiguous {
-        return Err(failure("SHARED MEMORY MODE FOR THIS TENSOR IS NOT APPLICABLE! Passed numpy array must be C contiguous."));
+        return Err(failure(
+            "SHARED MEMORY MODE FOR THIS TENSOR IS NOT APPLICABLE! Passed numpy array must be C contiguous.",
+        ));
     }
     let (_, have) = sizes(own, &seen.shape)?;
     let (_, need) = sizes(ty, shape)?;

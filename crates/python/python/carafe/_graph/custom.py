@@ -28,6 +28,8 @@ class Op(Node):
             inputs = list(inputs) or None
             if inputs is not None and len(inputs) == 1 and isinstance(inputs[0], list):
                 inputs = inputs[0]
+        if isinstance(inputs, (Node, Output)):
+            inputs = [inputs]
         if inputs is not None:
             self.set_arguments(inputs)
             self.constructor_validate_and_infer_types()
