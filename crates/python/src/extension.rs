@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Begins the names of nodes that stand for the inputs of a source node.
 const STAND_IN: &str = "carafe.input.";
 
-/// Something that a core can be given.
+/// Something that a core can be given. It has no name: what is given later stands in front, as with rules of the program.
 #[pyclass(name = "NativeExtension", module = "carafe._native", frozen)]
 pub(crate) struct NativeExtension(Extension);
 
@@ -38,7 +38,7 @@ impl NativeExtension {
             op.map_err(raised)
         };
         let factory = OpFactory::from_fn(graph::python_info(name, opset), made);
-        NativeExtension(Extension { ops: vec![factory], ..Extension::new(format!("{opset}::{name}")) })
+        NativeExtension(Extension { ops: vec![factory], ..Extension::default() })
     }
 
     /// A conversion of nodes of one type: `convert` gets a `SourceNode`, see `carafe.frontend`.
@@ -52,7 +52,7 @@ impl NativeExtension {
         if let Some(domain) = domain {
             rule = rule.domain(domain);
         }
-        NativeExtension(Extension::new(format!("conversion of {op_type}")).rule(rule))
+        NativeExtension(Extension::default().rule(rule))
     }
 
     /// A mapping of one operation to another, by data alone.
@@ -73,19 +73,19 @@ impl NativeExtension {
             attr_names: names,
             input_names: inputs,
             output_names: outputs,
-            ..Mapping::new(op.clone())
+            ..Mapping::new(op)
         };
         for (key, value) in values {
             mapping.attr_values.set(key.extract::<String>()?, graph::attribute_of_python(&value)?);
         }
-        Ok(NativeExtension(Extension::new(format!("mapping to {op}")).mapping(mapping)))
+        Ok(NativeExtension(Extension::default().mapping(mapping)))
     }
 
     /// A rewrite of models as they are decoded: `rewrite` gets and edits a `Model`.
     #[staticmethod]
     fn decoded(rewrite: Py<PyAny>) -> NativeExtension {
         let pass = PhasedPass::new(Phase::Decoded, Arc::new(Rewrite(rewrite)));
-        NativeExtension(Extension::new("decoder transformation").pass(pass))
+        NativeExtension(Extension::default().pass(pass))
     }
 
     /// Hears how far the reading of a model is: part, steps in all, steps done.
@@ -94,7 +94,7 @@ impl NativeExtension {
         let told = move |part: f32, total: u32, done: u32| {
             Python::attach(|py| report(py, listener.call1(py, (part, total, done))));
         };
-        NativeExtension(Extension { progress: vec![Arc::new(told)], ..Extension::new("progress reporter") })
+        NativeExtension(Extension { progress: vec![Arc::new(told)], ..Extension::default() })
     }
 
     /// Hears of events: kind, category, action, label, value.
@@ -103,7 +103,7 @@ impl NativeExtension {
         let told = move |kind: &str, category: &str, action: &str, label: &str, value: i64| {
             Python::attach(|py| report(py, listener.call1(py, (kind, category, action, label, value))));
         };
-        NativeExtension(Extension { telemetry: vec![Arc::new(told)], ..Extension::new("telemetry") })
+        NativeExtension(Extension { telemetry: vec![Arc::new(told)], ..Extension::default() })
     }
 }
 

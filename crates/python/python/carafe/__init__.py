@@ -33,6 +33,7 @@ from carafe._native import (
     get_version,
 )
 from carafe._ovdict import OVDict
+from carafe._extensions import Extension, OpExtension
 from carafe._graph.custom import Op
 from carafe._graph.model import Model
 from carafe._graph.node import Node
@@ -40,7 +41,7 @@ from carafe._graph.ports import Input, Output
 from carafe._graph.rt_info import OVAny, RTMap
 from carafe._graph.type_info import DiscreteTypeInfo
 from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides
-from carafe import layout_helpers, preprocess, properties
+from carafe import frontend, layout_helpers, preprocess, properties
 
 __version__ = get_version()
 

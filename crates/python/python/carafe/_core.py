@@ -3,7 +3,7 @@
 import io
 import os
 
-from carafe import _native
+from carafe import _extensions, _native
 from carafe._native import Dimension, PartialShape, Tensor
 from carafe._property_values import decode, pairs, text_of
 
@@ -167,10 +167,7 @@ class Core(_native._Core):
             for one in given:
                 self.add_extension(one)
             return
-        add = getattr(given, "_add_to", None)
-        if add is None:
-            raise TypeError(f"incompatible function arguments: {given!r} is no extension")
-        add(self)
+        _extensions.add(self, given)
 
     def set_property(self, *arguments, device_name=None, properties=None, property=None):
         """Sets properties of a device, or of all devices where none is named."""

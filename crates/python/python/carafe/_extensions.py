@@ -94,6 +94,8 @@ def add(core, extension):
             add(core, one)
     elif isinstance(extension, (str, os.PathLike)):
         core._add_library(os.fspath(extension))
+    elif not isinstance(extension, (Extension, type)):
+        raise TypeError(f"incompatible function arguments: {extension!r} is no extension")
     else:
         wrapped = extension if isinstance(extension, Extension) else OpExtension(extension)
         for native in wrapped._native():

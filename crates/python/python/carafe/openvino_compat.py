@@ -54,7 +54,7 @@ def _missing(name):
     return f"{name} is not implemented by Carafe (carafe.openvino_compat); docs/python.md lists what is"
 
 
-class MissingModule(NotImplementedError, ImportError):
+class MissingModule(ImportError, NotImplementedError):
     """A module of openvino that Carafe does not have."""
 
 
@@ -63,6 +63,8 @@ class _Alias(types.ModuleType):
 
     def __getattr__(self, name):
         target = self.__dict__["_carafe_target"]
+        if name.startswith("__") and not hasattr(target, name):
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         try:
             return getattr(target, name)
         except AttributeError:
