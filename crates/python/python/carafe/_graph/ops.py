@@ -151,6 +151,10 @@ class Constant(Node):
         """The elements as an array, converted or copied on demand."""
         tensor = self._tensor()
         kind = self.get_element_type().get_type_name()
+        if kind == "bf16" and (dtype is None or np.dtype(dtype) == np.float16):
+            # NumPy has no such type: the bits are those of bf16.
+            bits = tensor.data.view(np.float16)
+            return np.array(bits) if copy else _read_only(bits)
         if dtype is not None and kind in _PACKED | {"bf16", "f8e4m3", "f8e5m2", "f8e8m0"}:
             wanted = engine.Type(dtype)
             convert = engine.create_op("Convert", "opset1", {"destination_type": wanted})
@@ -160,7 +164,7 @@ class Constant(Node):
         data = tensor.data
         if dtype is not None and data.dtype != np.dtype(dtype):
             return data.astype(dtype)
-        return np.array(data) if copy else data
+        return np.array(data) if copy else _read_only(data)
 
     def get_vector(self):
         """The elements in one row."""
@@ -187,6 +191,12 @@ class Constant(Node):
 
     strides = property(get_strides)
     tensor_view = property(get_tensor_view)
+
+
+def _read_only(array):
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _copied(tensor):
@@ -220,10 +230,10 @@ def _from_values(element_type, shape, values):
     source = np.broadcast_to(source if len(values) != 1 else source[0], [count]).reshape(shape)
     dtype = np.dtype(element_type.to_dtype()) if kind not in _PACKED | {"bf16", "f8e4m3", "f8e5m2", "f8e8m0"} else None
     if dtype is not None:
-        return engine.Tensor(np.ascontiguousarray(source.astype(dtype)))
+        return engine.Tensor(np.array(source.astype(dtype), order="C"))
     source = source.astype(np.float32) if not whole else source
     convert = engine.create_op("Convert", "opset1", {"destination_type": element_type})
-    return convert.evaluate("", [engine.Tensor(np.ascontiguousarray(source))])[0]
+    return convert.evaluate("", [engine.Tensor(np.array(source, order="C"))])[0]
 
 
 def _fits(values, dtype):
