@@ -167,10 +167,10 @@ class Core(_native._Core):
             for one in given:
                 self.add_extension(one)
             return
-        add = getattr(given, "_add_to", None)
-        if add is None:
+        from carafe._graph.extension import add_extension
+
+        if not add_extension(self, given):
             raise TypeError(f"incompatible function arguments: {given!r} is no extension")
-        add(self)
 
     def set_property(self, *arguments, device_name=None, properties=None, property=None):
         """Sets properties of a device, or of all devices where none is named."""

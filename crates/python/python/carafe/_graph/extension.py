@@ -79,7 +79,7 @@ def make(operation, found):
 
 def add_extension(core, extension):
     """Adds an extension, or a class of operations, to a core; whether it was one of Python."""
-    if isinstance(extension, Extension):
+    if isinstance(extension, Extension) or (not isinstance(extension, type) and hasattr(extension, "_add_to")):
         extension._add_to(core)
         return True
     if isinstance(extension, type):
