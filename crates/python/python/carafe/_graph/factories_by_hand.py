@@ -58,6 +58,7 @@ def _constant_v1(value, dtype=None, name=None):
 
 
 _of(1, "constant")(_constant_v1)
+_constant_v1.__name__ = "constant"
 
 _NARROW = {"u1", "u2", "u3", "i4", "u4", "u6", "nf4", "f4e2m1", "bf16", "f8e8m0", "f8e4m3", "f8e5m2"}
 
