@@ -40,7 +40,7 @@ from carafe._graph.node import Node
 from carafe._graph.ports import DescriptorTensor, Input, Output
 from carafe._graph.rt_info import OVAny, RTMap
 from carafe._graph.type_info import DiscreteTypeInfo
-from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides
+from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides, TensorVector
 from carafe import layout_helpers, preprocess, properties
 
 __version__ = get_version()

@@ -40,6 +40,17 @@ class Parameter(Node):
         attributes = {"element_type": element_type, "shape": engine.PartialShape(shape)}
         super().__init__(engine.create_op("Parameter", "opset1", attributes))
 
+    # Symbols that a user gave dimensions stay; others get one of this node.
+    def _infer(self):
+        super()._infer()
+        declared = self.get_partial_shape()
+        if declared.is_dynamic and declared.rank.is_static and any(d.has_symbol() for d in declared):
+            found = self._facts[0].partial_shape
+            for axis, dim in enumerate(declared):
+                if dim.has_symbol():
+                    found[axis] = dim
+            self._facts = [engine.fact(self._facts[0].element_type, found)]
+
     def get_element_type(self):
         """Element type that a caller gives."""
         return engine.Type(self._op.attributes()["element_type"])
@@ -231,6 +242,10 @@ def _from_values(element_type, shape, values):
     dtype = np.dtype(element_type.to_dtype()) if kind not in _PACKED | {"bf16", "f8e4m3", "f8e5m2", "f8e8m0"} else None
     if dtype is not None:
         return engine.Tensor(np.array(source.astype(dtype), order="C"))
+    if kind == "nf4" and whole:
+        # Whole numbers are codes, not values.
+        codes = np.pad(source.reshape(-1).astype(np.uint8), (0, count % 2)).reshape(-1, 2)
+        return engine.Tensor(codes[:, 0] | (codes[:, 1] << 4), shape, element_type)
     source = source.astype(np.float32) if not whole else source
     convert = engine.create_op("Convert", "opset1", {"destination_type": element_type})
     return convert.evaluate("", [engine.Tensor(np.array(source, order="C"))])[0]
