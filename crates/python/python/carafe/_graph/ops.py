@@ -5,30 +5,11 @@ import numpy as np
 from .._values import Shape, Strides
 from . import engine
 from .clock import touch
+from .layout import get_layout, set_layout
 from .node import Node
 from .ports import node_and_port
+from .type_info import DiscreteTypeInfo
 from .variable import Variable, VariableInfo
-
-
-def _layout(node):
-    from carafe import Layout
-
-    info = node.output(0).get_rt_info()
-    if "layout_0" in info:
-        return Layout(str(info["layout_0"].value["layout"]))
-    return Layout("...")
-
-
-def _set_layout(node, layout):
-    from .rt_info import RtAttribute
-
-    text = layout if isinstance(layout, str) else layout.to_string()
-    info = node.output(0).get_rt_info()
-    if text in ("", "[...]", "..."):
-        if "layout_0" in info:
-            del info["layout_0"]
-        return
-    info["layout_0"] = RtAttribute("layout", "0", [("layout", text)])
 
 
 class Parameter(Node):
@@ -69,11 +50,11 @@ class Parameter(Node):
 
     def get_layout(self):
         """What the axes mean."""
-        return _layout(self)
+        return get_layout(self.output(0))
 
     def set_layout(self, layout):
         """Says what the axes mean."""
-        _set_layout(self, layout)
+        set_layout(self.output(0), layout)
 
     element_type = property(get_element_type, set_element_type)
     partial_shape = property(get_partial_shape, set_partial_shape)
@@ -102,11 +83,11 @@ class Result(Node):
 
     def get_layout(self):
         """What the axes mean."""
-        return _layout(self)
+        return get_layout(self.output(0))
 
     def set_layout(self, layout):
         """Says what the axes mean."""
-        _set_layout(self, layout)
+        set_layout(self.output(0), layout)
 
     layout = property(get_layout, set_layout)
 
@@ -221,6 +202,9 @@ def _from_array(array, shared):
         return engine.Tensor(array)
     if not shared:
         return engine.Tensor(np.array(array, order="C"))
+    if not array.flags.c_contiguous:
+        text = "SHARED MEMORY MODE FOR THIS CONSTANT IS NOT APPLICABLE! Passed numpy array must be C contiguous."
+        raise RuntimeError(text)
     return engine.Tensor(array, shared_memory=True)
 
 
@@ -258,6 +242,16 @@ def _fits(values, dtype):
 
 class _OfVariable(Node):
     _variable = None
+    _kind = ""
+
+    # Without arguments: a node that gets them later.
+    def _later(self, name):
+        self._start(name)
+        self._facts = [engine.unknown_fact()]
+
+    def get_type_info(self):
+        """Type of the operation and the opset that it is of."""
+        return DiscreteTypeInfo(self._kind, "opset6") if self._op is None else super().get_type_info()
 
     def get_variable_id(self):
         """Id of the variable."""
@@ -288,7 +282,12 @@ class _OfVariable(Node):
 class assign(_OfVariable):  # noqa: N801
     """Sets a variable."""
 
-    def __init__(self, new_value, variable=None, name="", *, variable_id=None):
+    _kind = "Assign"
+
+    def __init__(self, new_value=None, variable=None, name="", *, variable_id=None):
+        if new_value is None:
+            self._later(name)
+            return
         variable = variable if variable is not None else variable_id
         if isinstance(variable, str):
             variable = Variable(VariableInfo(variable))
@@ -300,8 +299,13 @@ class assign(_OfVariable):  # noqa: N801
 class read_value(_OfVariable):  # noqa: N801
     """Gives what a variable holds."""
 
+    _kind = "ReadValue"
+
     def __init__(self, *args, new_value=None, variable=None, name=""):
         args = list(args)
+        if not args and variable is None:
+            self._later(name)
+            return
         if args and isinstance(args[-1], str) and len(args) > 1:
             name = args.pop()
         if variable is None:
