@@ -40,7 +40,7 @@ from carafe._graph.ports import Input, Output
 from carafe._graph.rt_info import OVAny, RTMap
 from carafe._graph.type_info import DiscreteTypeInfo
 from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides
-from carafe import layout_helpers, preprocess, properties
+from carafe import helpers, layout_helpers, op, preprocess, properties, utils
 
 __version__ = get_version()
 
