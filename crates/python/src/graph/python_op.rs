@@ -122,12 +122,12 @@ pub(super) fn python_op(
     attributes: &Bound<'_, PyDict>,
     evaluates: bool,
 ) -> PyResult<GraphOp> {
-    let mut list = Vec::new();
-    for (key, value) in attributes {
-        list.push((key.extract()?, attrs::guessed(&value)?));
-    }
-    let op = PythonOp { info: info_of(name, opset), node: Arc::new(node), attributes: list, evaluates };
+    let op = PythonOp { info: info_of(name, opset), node: Arc::new(node), attributes: listed(attributes)?, evaluates };
     Ok(GraphOp(Arc::new(op)))
+}
+
+fn listed(attributes: &Bound<'_, PyDict>) -> PyResult<Vec<(String, AttrValue)>> {
+    attributes.iter().map(|(key, value)| Ok((key.extract()?, attrs::guessed(&value)?))).collect()
 }
 
 /// The node behind such an operation.

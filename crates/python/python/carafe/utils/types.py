@@ -78,6 +78,8 @@ def get_shape(data):
 def make_constant_node(value, dtype=None, *, name=None):
     """A constant of an array or a number, converted where a type is given."""
     array = get_ndarray(value)
+    if array.dtype == object:
+        raise ValueError(f"{type(value).__name__} is neither a number nor an array")
     if dtype is None:
         kind = get_element_type(array.dtype)
     else:
