@@ -51,7 +51,7 @@ _WHOLE = ("carafe.opset", "carafe.op", "carafe.passes", "carafe.preprocess", "ca
 
 
 def _missing(name):
-    return f"{name} is not implemented by Carafe (carafe.openvino_compat); docs/python.md lists what is"
+    return f"{name} of OpenVINO is not implemented by Carafe"
 
 
 class MissingModule(ImportError, NotImplementedError):
