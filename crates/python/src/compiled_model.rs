@@ -76,7 +76,12 @@ pub(crate) struct CompiledModel {
 
 impl CompiledModel {
     pub(crate) fn new(engine: carafe::CompiledModel, core: &carafe::Core, device: &str) -> CompiledModel {
-        let shared = Shared { engine: Here::new(engine), core: core.clone(), device: device.to_string(), opened: PyOnceLock::new() };
+        let shared = Shared {
+            engine: Here::new(engine),
+            core: core.clone(),
+            device: device.to_string(),
+            opened: PyOnceLock::new(),
+        };
         CompiledModel { compiled: Arc::new(shared), idle: Mutex::default(), kept: Mutex::default() }
     }
     /// Another object of the same compiled model.

@@ -4,6 +4,7 @@
 use crate::core::{Core, Source};
 use crate::errors::{OrRaise, failure, raised};
 use crate::graph::{self, EngineModel, GraphFact, GraphOp};
+use crate::types::Type;
 use carafe::{
     Content, Error, Extension, Mapping, Model, NodeCx, NodeId, Notes, OpFactory, Pass, Phase, PhasedPass, ReadRequest,
     Rule, RuleOutputs, Value,
@@ -16,6 +17,9 @@ use std::sync::Arc;
 
 /// Begins the names of nodes that stand for the inputs of a source node.
 const STAND_IN: &str = "carafe.input.";
+
+/// No format numbers element types beyond this.
+const TYPE_NUMBERS: i64 = 64;
 
 /// Something that a core can be given. It has no name: what is given later stands in front, as with rules of the program.
 #[pyclass(name = "NativeExtension", module = "carafe._native", frozen)]
@@ -55,30 +59,35 @@ impl NativeExtension {
         NativeExtension(Extension::default().rule(rule))
     }
 
-    /// A mapping of one operation to another, by data alone.
+    /// A mapping of one operation to another, by data alone: from where (format, domain, type), to what, ports by name (inputs,
+    /// outputs), names and values of attributes. One that cannot be is an error when a node asks for it.
     #[staticmethod]
-    #[pyo3(signature = (framework, op, op_type, inputs, outputs, names, values))]
     fn mapping(
-        framework: Option<String>,
+        from: (Option<String>, Option<String>, String),
         op: String,
-        op_type: Option<String>,
-        inputs: Vec<String>,
-        outputs: Vec<String>,
+        ports: (Vec<String>, Vec<String>),
         names: Vec<(String, String)>,
         values: &Bound<'_, PyDict>,
     ) -> PyResult<NativeExtension> {
         let mut mapping = Mapping {
-            framework,
-            op_type,
+            framework: from.0,
+            domain: from.1,
+            op_type: Some(from.2.clone()),
             attr_names: names,
-            input_names: inputs,
-            output_names: outputs,
+            input_names: ports.0,
+            output_names: ports.1,
             ..Mapping::new(op)
         };
         for (key, value) in values {
             mapping.attr_values.set(key.extract::<String>()?, graph::attribute_of_python(&value)?);
         }
-        Ok(NativeExtension(Extension::default().mapping(mapping)))
+        Ok(NativeExtension(match mapping.clone().into_rule() {
+            Ok(_) => Extension::default().mapping(mapping),
+            Err(e) => {
+                let rule = Rule::new(from.2, move |_: &mut NodeCx<'_>| Err(e.clone()));
+                Extension::default().rule(Rule { framework: mapping.framework, domain: mapping.domain, ..rule })
+            }
+        }))
     }
 
     /// A rewrite of models as they are decoded: `rewrite` gets and edits a `Model`.
@@ -122,6 +131,8 @@ pub(crate) struct SourceNode {
     version: i64,
     name: String,
     attributes: Py<PyDict>,
+    /// Element types by their numbers in the format.
+    types: HashMap<i64, Type>,
     /// Types and shapes; `None` for an input that is left out.
     inputs: Vec<Option<GraphFact>>,
     /// Inputs that are constants.
@@ -159,6 +170,7 @@ fn translate(convert: &Py<PyAny>, n: &mut NodeCx<'_>) -> carafe::Result<RuleOutp
             version: n.version(),
             name: n.name().to_string(),
             attributes: dict.unbind(),
+            types: (0..TYPE_NUMBERS).filter_map(|code| Some((code, Type(n.element_type(code)?)))).collect(),
             inputs: values.iter().map(|v| v.map(|v| GraphFact(n.fact(v).clone()))).collect(),
             constants,
             input_ports: n.input_ports().to_vec(),

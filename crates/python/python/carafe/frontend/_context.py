@@ -6,6 +6,7 @@ from carafe._graph.model import Model
 from carafe._graph.node import Node
 from carafe._graph.ops import Constant, Parameter
 from carafe._graph.ports import Output
+from carafe._native import Type
 
 
 class NodeContext:
@@ -93,12 +94,20 @@ class NodeContext:
             return default_value
         value = self._source.attributes[name]
         if dtype is not None:
-            return np.array(value).astype(_numpy_type(dtype)).tolist()
+            return [self._as(dtype, item) for item in value] if isinstance(value, (list, tuple)) else self._as(dtype, value)
         if isinstance(default_value, bool):
             return bool(value)
         if isinstance(default_value, (int, float)) and isinstance(value, (int, float)):
             return type(default_value)(value)
         return value
+
+    # A number or text as another type; formats number element types.
+    def _as(self, dtype, value):
+        if dtype is Type:
+            return self._source.types[value] if isinstance(value, int) else Type(value)
+        if isinstance(dtype, type) and not issubclass(dtype, np.generic):
+            return dtype(value)
+        return np.array(value).astype(_numpy_type(dtype)).item()
 
 
 def _numpy_type(dtype):

@@ -8,11 +8,18 @@ from carafe.frontend import _context
 
 
 class ConversionExtension(Extension):
-    """Converts nodes of one type by a function from a `NodeContext` to outputs: a list, or lists by names of ports."""
+    """Converts nodes of one type by a function from a `NodeContext` to outputs: a list, or lists by names of ports.
+
+    ``ConversionExtension(type, function)``, ``ConversionExtension(type, domain, function)``.
+    """
 
     _framework = None
 
-    def __init__(self, op_type, converter, domain=None):
+    def __init__(self, op_type, *rest, converter=None, domain=None):
+        if len(rest) == 2:
+            domain, converter = rest
+        elif rest:
+            (converter,) = rest
         if not callable(converter):
             raise TypeError(f"a conversion is a function, found {type(converter).__name__}")
         self._op_type, self._converter, self._domain = str(op_type), converter, domain
@@ -25,7 +32,7 @@ class ConversionExtension(Extension):
 class OpExtension(Extension):
     """Maps nodes of one type to one operation, without code.
 
-    ``OpExtension(type)``, ``OpExtension(operation, type)``, each followed by names of inputs and outputs (two lists) or not, then by names
+    ``OpExtension(type)``, ``OpExtension(operation, type)``, ``OpExtension(operation, type, domain)``, each followed by names of inputs and outputs (two lists) or not, then by names
     of attributes (ours to theirs) and values of attributes.
     """
 
@@ -36,16 +43,17 @@ class OpExtension(Extension):
         for argument in (*arguments, *named.values()):
             kind = words if isinstance(argument, str) else maps if isinstance(argument, dict) else lists
             kind.append(argument)
-        if not 1 <= len(words) <= 2 or len(lists) not in (0, 2) or len(maps) > 2:
-            raise TypeError("OpExtension takes one or two types, then two lists of names or none, then up to two dictionaries")
-        self._operation, self._op_type = words[0], words[-1]
+        if not 1 <= len(words) <= 3 or len(lists) not in (0, 2) or len(maps) > 2:
+            raise TypeError("OpExtension takes one or two types and a domain, then two lists of names or none, then up to two dictionaries")
+        self._operation, self._op_type = words[0], words[min(len(words) - 1, 1)]
+        self._domain = words[2] if len(words) == 3 else None
         self._inputs, self._outputs = [list(names) for names in lists] or [[], []]
         self._names, self._values = (*maps, {}, {})[:2]
 
     def _native(self):
         names = [(str(ours), str(theirs)) for ours, theirs in self._names.items()]
-        make = _native.NativeExtension.mapping
-        return [make(self._framework, self._operation, self._op_type, self._inputs, self._outputs, names, self._values)]
+        from_where, ports = (self._framework, self._domain, self._op_type), (self._inputs, self._outputs)
+        return [_native.NativeExtension.mapping(from_where, self._operation, ports, names, self._values)]
 
 
 class DecoderTransformationExtension(Extension):

@@ -122,6 +122,7 @@ class FrontEnd:
     def load(self, path):
         """A model of a path, of bytes or of a stream."""
         if isinstance(path, io.IOBase):
+            path.seek(0)
             return InputModel(self, path.read())
         if not isinstance(path, bytes):
             path = os.fspath(path)
@@ -168,6 +169,8 @@ class FrontEndManager:
 
     def load_by_model(self, model):
         """The front end that reads a file; `None` where none does."""
+        if not os.path.exists(model):
+            raise InitializationFailure(f'Could not open the file: "{os.fspath(model)}"')
         return next((end for end in map(FrontEnd, _FORMATS) if end.supported(model)), None)
 
     def register_front_end(self, name, library_path):
