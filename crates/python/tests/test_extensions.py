@@ -205,6 +205,38 @@ def test_an_exception_of_a_conversion_names_the_node(tmp_path):
     assert "Bend" in text and "no attribute 'gamma'; it has alpha" in text and "in convert" in text
 
 
+@pytest.mark.parametrize(
+    "extension",
+    [
+        onnx.ConversionExtension("Bend", "acme", lambda node: opset13.relu(node.get_input(0)).outputs()),
+        onnx.ConversionExtension("Bend", lambda node: opset13.relu(node.get_input(0)).outputs(), domain="acme"),
+        onnx.OpExtension("opset1.Relu", "Bend", "acme", {}, {}),
+    ],
+)
+def test_an_extension_may_be_for_one_domain(tmp_path, extension):
+    core = ov.Core()
+    core.add_extension(extension)
+    np.testing.assert_allclose(result(core, onnx_model(tmp_path / "m.onnxtxt", "y = acme.Bend (x)")), np.maximum(X, 0))
+    other = onnx_model(tmp_path / "o.onnxtxt", "y = other.Bend (x)", opsets='"": 17, "other": 1')
+    with pytest.raises(RuntimeError, match="Bend"):
+        core.read_model(other)
+
+
+def test_attributes_come_as_the_type_that_is_asked_for(tmp_path):
+    found = []
+
+    def convert(node):
+        asked = [("i", float), ("f", int), ("to", ov.Type), ("list", bool), ("list", np.float32)]
+        found.extend(node.get_attribute(name, dtype=dtype) for name, dtype in asked)
+        return [node.get_input(0)]
+
+    core = ov.Core()
+    core.add_extension(frontend.ConversionExtension("Bend", convert))
+    core.read_model(onnx_model(tmp_path / "m.onnxtxt", "y = acme.Bend <i = 10, f = 10.0, to = 6, list = [1, 0]> (x)"))
+    assert found == [10.0, 10, ov.Type.i32, [True, False], [1.0, 0.0]]
+    assert isinstance(found[0], float) and isinstance(found[1], int)
+
+
 @pytest.mark.parametrize("wrong", [None, 3, [3]])
 def test_a_conversion_that_gives_no_outputs_is_an_error(tmp_path, wrong):
     core = ov.Core()
