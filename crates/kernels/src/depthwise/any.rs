@@ -87,6 +87,6 @@ unsafe fn span<L: Simd, T: Number, const CARE: bool>(s: &Span<T>, c: usize, w: *
                 }
             }
         }
-        s.target.put::<L, COLUMNS, CARE>(0, [c; 2], &mut acc, mask, n);
+        s.target.put::<L, CARE, 1, COLUMNS>([c; 2], [acc], mask, n);
     }
 }

@@ -123,9 +123,7 @@ unsafe fn block<
             rows!(S..K, true true);
             rows!(K..K + S, false true);
         }
-        unroll!(t < R, [0 1] {
-            b.target.put::<L, X, CARE>(t, [before[1] + c, before[2] + c], &mut acc[t], mask, n);
-        });
+        b.target.put::<L, CARE, R, X>([before[1] + c, before[2] + c], acc, mask, n);
     }
 }
 

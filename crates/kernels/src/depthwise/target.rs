@@ -70,41 +70,82 @@ impl<T: Number> Target<T> {
         }
     }
 
-    /// Finishes and stores the columns of row `t`, where they exist; only the first `n` lanes, which the mask says too, where
-    /// that is fewer. `at` are the positions in the output and in what is added.
+    /// Finishes and stores the sums of a block, those of row `t` in `sums[t]`: without `CARE` all of them, else the columns that
+    /// exist, with the first `n` lanes, which the mask says too. `at` are the positions in the output and in what is added.
     ///
     /// # Safety
     /// As [`Self::start`].
     #[inline(always)]
-    pub(super) unsafe fn put<L: Simd, const X: usize, const CARE: bool>(
+    pub(super) unsafe fn put<L: Simd, const CARE: bool, const R: usize, const X: usize>(
         &self,
-        t: usize,
         at: [usize; 2],
-        sums: &mut [L; X],
+        mut sums: [[L; X]; R],
         mask: L::Mask,
         n: usize,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.slowly(sums);
-            if self.add[t].is_null() {
-                self.quick.apply_all(sums);
-            } else {
-                unroll!(o < X, 8, {
-                    if !CARE || o < self.columns {
-                        let at = self.add[t].add(o * self.add_step + at[1]);
-                        let more = if CARE { L::load_masked(at, mask) } else { L::load(at) };
-                        let v = sums[o];
-                        sums[o] = if self.add_last { self.quick.apply(v) + more } else { self.quick.apply(v + more) };
+            unroll!(t < R, [0 1] { self.slowly(&mut sums[t]); });
+            if CARE {
+                // Edges are few: a copy of their sums goes through memory, so that the code for a column is there once.
+                let mut copy = [[L::splat(0.0); X]; R];
+                unroll!(t < R, [0 1] { unroll!(o < X, 8, { copy[t][o] = sums[t][o]; }); });
+                for (t, row) in copy.iter().enumerate() {
+                    for (o, &sum) in row.iter().enumerate().take(self.columns) {
+                        self.put_columns::<L, CARE, 1>(t, o, at, [sum], mask, n);
                     }
+                }
+            } else {
+                unroll!(t < R, [0 1] { self.put_columns::<L, CARE, X>(t, 0, at, sums[t], mask, n); });
+            }
+        }
+    }
+
+    /// Finishes and stores columns of row `t`, from `o` on.
+    ///
+    /// # Safety
+    /// As [`Self::start`]; the columns exist.
+    #[inline(always)]
+    unsafe fn put_columns<L: Simd, const CARE: bool, const X: usize>(
+        &self,
+        t: usize,
+        o: usize,
+        at: [usize; 2],
+        mut v: [L; X],
+        mask: L::Mask,
+        n: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let is_added = !self.add[t].is_null();
+            if is_added && !self.add_last {
+                unroll!(i < X, 8, {
+                    v[i] = v[i] + self.more::<L, CARE>(t, o + i, at[1], mask);
                 });
             }
-            unroll!(o < X, 8, {
-                if !CARE || o < self.columns {
-                    let to = self.out[t].add(o * self.step + at[0]);
-                    if CARE && n < L::N { T::store_first(sums[o], to, mask, n) } else { T::store(sums[o], to) }
-                }
+            self.quick.apply(&mut v);
+            if is_added && self.add_last {
+                unroll!(i < X, 8, {
+                    v[i] = v[i] + self.more::<L, CARE>(t, o + i, at[1], mask);
+                });
+            }
+            unroll!(i < X, 8, {
+                let to = self.out[t].add((o + i) * self.step + at[0]);
+                if CARE && n < L::N { T::store_first(v[i], to, mask, n) } else { T::store(v[i], to) }
             });
+        }
+    }
+
+    /// What is added to column `o` of row `t`, from `at` on.
+    ///
+    /// # Safety
+    /// As [`Self::start`]; the column exists, and something is added.
+    #[inline(always)]
+    unsafe fn more<L: Simd, const CARE: bool>(&self, t: usize, o: usize, at: usize, mask: L::Mask) -> L {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let at = self.add[t].add(o * self.add_step + at);
+            if CARE { L::load_masked(at, mask) } else { L::load(at) }
         }
     }
 }

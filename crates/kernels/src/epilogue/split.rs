@@ -75,35 +75,49 @@ impl Quick {
         }
     }
 
-    /// The function of a vector.
+    /// The function of several vectors. It is looked up once for all of them: code for each kind behind each vector would be
+    /// larger than all else in a kernel.
     #[inline(always)]
-    pub(crate) fn apply<S: Simd>(&self, x: S) -> S {
-        let mut one = [x];
-        self.apply_all(&mut one);
-        one[0]
-    }
-
-    /// The function of up to eight vectors, after one look at which it is.
-    #[inline(always)]
-    pub(crate) fn apply_all<S: Simd, const N: usize>(&self, all: &mut [S; N]) {
-        macro_rules! each {
-            (|$x:ident| $made:expr) => {{
-                unroll!(i < N, 8, {
-                    let $x = all[i];
-                    all[i] = $made;
-                });
-            }};
-        }
-        let (zero, low, high) = (S::splat(0.0), S::splat(self.low), S::splat(self.high));
-        let (a, b, c, d) = (S::splat(self.a), S::splat(self.b), S::splat(self.c), S::splat(self.d));
+    pub(crate) fn apply<S: Simd, const N: usize>(&self, xs: &mut [S; N]) {
+        const { assert!(N <= 14, "as many as are unrolled") };
+        let zero = S::splat(0.0);
         match self.kind {
             Kind::None => {}
-            Kind::Relu => each!(|x| zero.max(x)),
-            Kind::Clamp => each!(|x| high.min(low.max(x))),
-            Kind::Leaky => each!(|x| zero.min(x).mul_add(a, zero.max(x))),
-            Kind::Hard => each!(|x| high.min(low.max(x.mul_add(a, b))) * c + d),
-            Kind::Gate => each!(|x| (high.min(low.max(x.mul_add(a, b))) * c).mul_add(x, d)),
+            Kind::Relu => {
+                unroll!(i < N, 14, {
+                    xs[i] = zero.max(xs[i]);
+                });
+            }
+            Kind::Clamp => {
+                let (low, high) = (S::splat(self.low), S::splat(self.high));
+                unroll!(i < N, 14, {
+                    xs[i] = high.min(low.max(xs[i]));
+                });
+            }
+            Kind::Leaky => {
+                let a = S::splat(self.a);
+                unroll!(i < N, 14, {
+                    xs[i] = zero.min(xs[i]).mul_add(a, zero.max(xs[i]));
+                });
+            }
+            Kind::Hard => {
+                unroll!(i < N, 14, {
+                    xs[i] = self.hard(xs[i]) + S::splat(self.d);
+                });
+            }
+            Kind::Gate => {
+                unroll!(i < N, 14, {
+                    xs[i] = self.hard(xs[i]).mul_add(xs[i], S::splat(self.d));
+                });
+            }
         }
+    }
+
+    /// `clamp(a * x + b, low, high) * c`.
+    #[inline(always)]
+    fn hard<S: Simd>(&self, x: S) -> S {
+        let t = x.mul_add(S::splat(self.a), S::splat(self.b));
+        S::splat(self.high).min(S::splat(self.low).max(t)) * S::splat(self.c)
     }
 }
 
