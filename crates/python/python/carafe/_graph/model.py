@@ -108,7 +108,6 @@ class Model:
             if variable is not None:
                 node._variable = shared.setdefault(variable.info.variable_id, variable)
         self._variables = list(shared.values())
-        self._name_ends()
 
     def _set_ends(self, native, nodes):
         parameters, results, sinks = native.ends()
