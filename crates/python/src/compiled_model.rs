@@ -54,16 +54,18 @@ pub(crate) struct CompiledModel {
     pub(crate) compiled: Compiled,
     /// Requests of calls that have ended; the first is the one whose state is asked for.
     idle: Mutex<Vec<Arc<Request>>>,
+    /// The request that a program put here under the name that OpenVINO keeps its own by; NNCF does.
+    kept: Mutex<Option<Py<PyAny>>>,
 }
 
 impl CompiledModel {
     pub(crate) fn new(engine: carafe::CompiledModel, core: &carafe::Core, device: &str) -> CompiledModel {
         let shared = Shared { engine: Here::new(engine), core: core.clone(), device: device.to_string() };
-        CompiledModel { compiled: Arc::new(shared), idle: Mutex::default() }
+        CompiledModel { compiled: Arc::new(shared), idle: Mutex::default(), kept: Mutex::default() }
     }
     /// Another object of the same compiled model.
     pub(crate) fn again(compiled: &Compiled) -> CompiledModel {
-        CompiledModel { compiled: compiled.clone(), idle: Mutex::default() }
+        CompiledModel { compiled: compiled.clone(), idle: Mutex::default(), kept: Mutex::default() }
     }
     fn take(&self) -> PyResult<Arc<Request>> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -101,6 +103,15 @@ impl CompiledModel {
     fn copy_of(other: &CompiledModel, weights: Option<&Bound<'_, PyAny>>) -> CompiledModel {
         let _ = weights;
         CompiledModel::again(&other.compiled)
+    }
+    #[getter(_infer_request)]
+    fn kept_request(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map(|request| request.clone_ref(py))
+    }
+    #[setter(_infer_request)]
+    fn keep_request(&self, request: Option<Py<PyAny>>) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = request;
     }
     fn __repr__(&self) -> String {
         let list = |side: Side| {

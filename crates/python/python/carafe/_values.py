@@ -113,6 +113,13 @@ class CoordinateDiff(_Sizes):
         return f"<CoordinateDiff: ({self})>"
 
 
+class TensorVector(list):
+    """Tensors in a row."""
+
+    def __repr__(self):
+        return f"<TensorVector: len({len(self)})>"
+
+
 class AxisSet:
     """A set of axes, in order."""
 
@@ -133,3 +140,9 @@ class AxisSet:
 
     def __repr__(self):
         return "<AxisSet {" + ", ".join(map(str, self._axes)) + "}>"
+
+
+class TensorVector(list):
+    """A list of tensors."""
+
+    __slots__ = ()

@@ -85,6 +85,14 @@ pub(super) fn guessed(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     if value.is_instance_of::<PartialShape>() {
         return Ok(AttrValue::Shape(shape_of(value)?));
     }
+    if let Ok(dimension) = value.cast::<crate::shapes::Dimension>() {
+        return Ok(AttrValue::Str(dimension.borrow().dim.to_string()));
+    }
+    if let Ok(dtype) = value.getattr("dtype")
+        && dtype.getattr("kind")?.extract::<String>()?.contains(['c', 'O', 'V'])
+    {
+        return Err(PyTypeError::new_err(format!("Unsupported NumPy array dtype: {}", dtype.str()?)));
+    }
     let listed = if value.hasattr("tolist")? { value.call_method0("tolist")? } else { value.clone() };
     if !listed.is_instance_of::<PyList>() && !listed.is_instance_of::<pyo3::types::PyTuple>() {
         return match listed.is_instance_of::<PyInt>() || listed.is_instance_of::<PyFloat>() {
@@ -106,8 +114,13 @@ pub(super) fn guessed(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     Err(PyTypeError::new_err(format!("Unsupported attribute type in provided list: {}", odd.get_type())))
 }
 
-// Numbers of NumPy are no `int`, but give one.
+// Numbers of NumPy are no `int`, but give one; a list of one number is that number.
 fn int(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if let Ok(list) = value.cast::<PyList>()
+        && list.len() == 1
+    {
+        return int(&list.get_item(0)?);
+    }
     value.extract::<i64>().or_else(|_| value.py().get_type::<PyInt>().call1((value,))?.extract())
 }
 

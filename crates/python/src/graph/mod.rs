@@ -38,6 +38,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::NodeEntry>()?;
     module.add_class::<builder::ModelBuilder>()?;
     module.add_function(wrap_pyfunction!(python_op::python_op, module)?)?;
+    module.add_function(wrap_pyfunction!(python_op::add_python_op, module)?)?;
     module.add_function(wrap_pyfunction!(passes::run_pass, module)?)?;
     Ok(())
 }

@@ -5,7 +5,8 @@ use super::fact::GraphFact;
 use super::op::GraphOp;
 use super::{engine_tensor, tensor_object};
 use carafe::prelude::{EvalCx, InferCx, Op};
-use carafe::{AttrValue, Body, Error, Fact, OpDecl, OpInfo, PortInfo};
+use crate::core::Core;
+use carafe::{AttrValue, Body, Error, Fact, OpDecl, OpFactory, OpInfo, PortInfo};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -124,12 +125,34 @@ pub(super) fn python_op(
     attributes: &Bound<'_, PyDict>,
     evaluates: bool,
 ) -> PyResult<GraphOp> {
-    let mut list = Vec::new();
-    for (key, value) in attributes {
-        list.push((key.extract()?, attrs::guessed(&value)?));
-    }
-    let op = PythonOp { info: info_of(name, opset), node: Arc::new(node), attributes: list, evaluates };
+    let op = PythonOp { info: info_of(name, opset), node: Arc::new(node), attributes: listed(attributes)?, evaluates };
     Ok(GraphOp(Arc::new(op)))
+}
+
+/// Lets a core make operations of a class of Python out of files.
+#[pyfunction]
+pub(super) fn add_python_op(core: &Core, class: Py<PyAny>, name: &str, opset: &str) {
+    let info = info_of(name, opset);
+    let class = Arc::new(class);
+    let factory = OpFactory::from_fn(info, move |attributes| {
+        let made: PyResult<PythonOp> = Python::attach(|py| {
+            let found = PyDict::new(py);
+            for (key, value) in attributes.iter() {
+                found.set_item(key, attrs::to_python(py, value)?)?;
+            }
+            let module = py.import("carafe._graph.extension")?;
+            let node = module.getattr("make")?.call1((class.bind(py), found))?;
+            let shown = node.call_method0("get_attributes")?.cast_into::<PyDict>()?;
+            let evaluates = helper(py, "is_written")?.call1((&node,))?.is_truthy()?;
+            Ok(PythonOp { info, node: Arc::new(node.unbind()), attributes: listed(&shown)?, evaluates })
+        });
+        Ok(Arc::new(made.map_err(raised)?))
+    });
+    core.core.add_ops([factory]);
+}
+
+fn listed(attributes: &Bound<'_, PyDict>) -> PyResult<Vec<(String, AttrValue)>> {
+    attributes.iter().map(|(key, value)| Ok((key.extract()?, attrs::guessed(&value)?))).collect()
 }
 
 /// The node behind such an operation.

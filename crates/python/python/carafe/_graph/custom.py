@@ -90,8 +90,12 @@ class Op(Node):
 
     def _engine_op(self):
         info = self.get_type_info()
-        written = type(self).evaluate is not Op.evaluate
-        return engine.python_op(self, info.name, info.version_id, self.get_attributes(), written)
+        return engine.python_op(self, info.name, info.version_id, self.get_attributes(), is_written(self))
+
+
+def is_written(node):
+    """Whether the class of a node writes `evaluate`."""
+    return type(node).evaluate is not Op.evaluate
 
 
 def of_python_node(written, inputs):

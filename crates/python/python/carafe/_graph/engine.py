@@ -8,6 +8,7 @@ from carafe._native import (
     PartialShape,
     Tensor,
     Type,
+    add_python_op,
     python_op,
     run_pass,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "PartialShape",
     "Tensor",
     "Type",
+    "add_python_op",
     "create_op",
     "fact",
     "fill",

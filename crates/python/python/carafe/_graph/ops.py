@@ -40,6 +40,17 @@ class Parameter(Node):
         attributes = {"element_type": element_type, "shape": engine.PartialShape(shape)}
         super().__init__(engine.create_op("Parameter", "opset1", attributes))
 
+    # Symbols that a user gave dimensions stay; others get one of this node.
+    def _infer(self):
+        super()._infer()
+        declared = self.get_partial_shape()
+        if declared.is_dynamic and declared.rank.is_static and any(d.has_symbol() for d in declared):
+            found = self._facts[0].partial_shape
+            for axis, dim in enumerate(declared):
+                if dim.has_symbol():
+                    found[axis] = dim
+            self._facts = [engine.fact(self._facts[0].element_type, found)]
+
     def get_element_type(self):
         """Element type that a caller gives."""
         return engine.Type(self._op.attributes()["element_type"])
@@ -151,6 +162,10 @@ class Constant(Node):
         """The elements as an array, converted or copied on demand."""
         tensor = self._tensor()
         kind = self.get_element_type().get_type_name()
+        if kind == "bf16" and (dtype is None or np.dtype(dtype) == np.float16):
+            # NumPy has no such type: the bits are those of bf16.
+            bits = tensor.data.view(np.float16)
+            return np.array(bits) if copy else _read_only(bits)
         if dtype is not None and kind in _PACKED | {"bf16", "f8e4m3", "f8e5m2", "f8e8m0"}:
             wanted = engine.Type(dtype)
             convert = engine.create_op("Convert", "opset1", {"destination_type": wanted})
@@ -160,7 +175,7 @@ class Constant(Node):
         data = tensor.data
         if dtype is not None and data.dtype != np.dtype(dtype):
             return data.astype(dtype)
-        return np.array(data) if copy else data
+        return np.array(data) if copy else _read_only(data)
 
     def get_vector(self):
         """The elements in one row."""
@@ -187,6 +202,12 @@ class Constant(Node):
 
     strides = property(get_strides)
     tensor_view = property(get_tensor_view)
+
+
+def _read_only(array):
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _copied(tensor):
@@ -220,10 +241,14 @@ def _from_values(element_type, shape, values):
     source = np.broadcast_to(source if len(values) != 1 else source[0], [count]).reshape(shape)
     dtype = np.dtype(element_type.to_dtype()) if kind not in _PACKED | {"bf16", "f8e4m3", "f8e5m2", "f8e8m0"} else None
     if dtype is not None:
-        return engine.Tensor(np.ascontiguousarray(source.astype(dtype)))
+        return engine.Tensor(np.array(source.astype(dtype), order="C"))
+    if kind == "nf4" and whole:
+        # Whole numbers are codes, not values.
+        codes = np.pad(source.reshape(-1).astype(np.uint8), (0, count % 2)).reshape(-1, 2)
+        return engine.Tensor(codes[:, 0] | (codes[:, 1] << 4), shape, element_type)
     source = source.astype(np.float32) if not whole else source
     convert = engine.create_op("Convert", "opset1", {"destination_type": element_type})
-    return convert.evaluate("", [engine.Tensor(np.ascontiguousarray(source))])[0]
+    return convert.evaluate("", [engine.Tensor(np.array(source, order="C"))])[0]
 
 
 def _fits(values, dtype):

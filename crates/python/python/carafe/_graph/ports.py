@@ -154,7 +154,9 @@ class Output:
         """Lets all readers of this value read another one; names and the friendly name go along."""
         node, index = node_and_port(replacement)
         for target in self._node._targets(self._index):
-            target._node._connect(target._index, node, index)
+            # The replacement may read the value itself; it goes on doing so.
+            if target._node is not node:
+                target._node._connect(target._index, node, index)
         if node is self._node and index == self._index:
             return
         names = self.get_names()
