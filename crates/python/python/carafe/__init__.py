@@ -16,7 +16,6 @@ from carafe._core import (
     shutdown,
     tensor_from_file,
 )
-from carafe._extension import Extension
 from carafe._native import (
     AsyncInferQueue,
     CompiledModel,
@@ -41,18 +40,13 @@ from carafe._graph.node import Node
 from carafe._graph.ports import DescriptorTensor, Input, Output
 from carafe._graph.rt_info import OVAny, RTMap
 from carafe._graph.type_info import DiscreteTypeInfo
-<<<<<<< HEAD
 from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides, TensorVector
-from carafe import helpers, layout_helpers, op, preprocess, properties, utils
-=======
-from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides, TensorVector, TensorVector
 from carafe import layout_helpers, preprocess, properties
->>>>>>> f2cc29808cfed54977270f36df1b4fa8731ac09e
 
 __version__ = get_version()
 
 # Modules that are only imported when somebody asks for them.
-_LATER = {"op", "passes", "utils", "exceptions", *(f"opset{n}" for n in range(1, 18))}
+_LATER = {"op", "passes", "utils", "exceptions", "helpers", "experimental", *(f"opset{n}" for n in range(1, 18))}
 
 
 def __getattr__(name):
