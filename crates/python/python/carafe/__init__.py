@@ -41,12 +41,12 @@ from carafe._graph.ports import DescriptorTensor, Input, Output
 from carafe._graph.rt_info import OVAny, RTMap
 from carafe._graph.type_info import DiscreteTypeInfo
 from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides, TensorVector
-from carafe import helpers, layout_helpers, op, preprocess, properties, utils
+from carafe import layout_helpers, preprocess, properties
 
 __version__ = get_version()
 
 # Modules that are only imported when somebody asks for them.
-_LATER = {"passes", "exceptions", *(f"opset{n}" for n in range(1, 18))}
+_LATER = {"op", "passes", "utils", "exceptions", "helpers", "experimental", *(f"opset{n}" for n in range(1, 18))}
 
 
 def __getattr__(name):
