@@ -3,8 +3,8 @@
 use super::fact::GraphFact;
 use super::op::GraphOp;
 use super::rt_info;
-use crate::errors::OrRaise;
 use super::{engine_tensor, tensor_object};
+use crate::errors::OrRaise;
 use crate::tensor::Tensor;
 use carafe::{Dim, Fact, Model, NodeId, PartialShape};
 use pyo3::prelude::*;
@@ -125,7 +125,12 @@ pub(crate) fn engine_model(object: &Bound<'_, PyAny>) -> PyResult<Arc<Model>> {
     if let Ok(model) = object.cast::<EngineModel>() {
         return Ok(model.get().0.clone());
     }
-    let wrong = |_| pyo3::exceptions::PyTypeError::new_err(format!("expected a Model, found {}. Please provide a valid openvino.Model instance.", object.get_type()));
+    let wrong = |_| {
+        pyo3::exceptions::PyTypeError::new_err(format!(
+            "expected a Model, found {}. Please provide a valid openvino.Model instance.",
+            object.get_type()
+        ))
+    };
     let method = object.getattr("_engine").map_err(wrong)?;
     Ok(method.call0()?.cast_into::<EngineModel>()?.get().0.clone())
 }
