@@ -244,7 +244,7 @@ def _new_file(path):
 
 def save_model(model, output_model, compress_to_fp16=True):
     """Writes a model as `.xml` and `.bin`, weights as f16 unless that is turned off."""
-    _native._save(model, _new_file(output_model), bool(compress_to_fp16))
+    _native._save(model, _new_file(output_model), bool(compress_to_fp16), True)
 
 
 def serialize(model, xml_path, bin_path="", version="UNSPECIFIED"):
