@@ -1,8 +1,8 @@
 //! Attributes of operations as values of Python, in both directions.
 
+use super::{engine_tensor, tensor_object};
 use crate::errors::failure;
 use crate::shapes::{PartialShape, shape_of};
-use super::{engine_tensor, tensor_object};
 use crate::types;
 use carafe::{AttrInfo, AttrKind, AttrValue};
 use pyo3::exceptions::PyTypeError;

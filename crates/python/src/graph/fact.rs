@@ -1,7 +1,7 @@
 //! What is known of a value: element type, shape, and the elements of small constants.
 
-use crate::shapes::{PartialShape, shape_of};
 use super::tensor_object;
+use crate::shapes::{PartialShape, shape_of};
 use crate::tensor::Tensor;
 use crate::types::{self, Type};
 use carafe::Fact;

@@ -3,8 +3,8 @@
 use super::fact::GraphFact;
 use super::op::GraphOp;
 use super::rt_info;
-use crate::errors::OrRaise;
 use super::{engine_tensor, tensor_object};
+use crate::errors::OrRaise;
 use crate::tensor::Tensor;
 use carafe::{Dim, Fact, Model, NodeId, PartialShape};
 use pyo3::prelude::*;

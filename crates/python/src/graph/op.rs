@@ -3,8 +3,8 @@
 use super::attrs;
 use super::body::{self, BodyParts};
 use super::fact::GraphFact;
-use crate::errors::{OrRaise, failure};
 use super::{engine_tensor, tensor_object};
+use crate::errors::{OrRaise, failure};
 use crate::tensor::Tensor;
 use carafe::prelude::Op;
 use carafe::{AttrMap, AttrValue, Constant, EvalEnv, Fact, NodeId, OpFactory, OpInfo, OpRef, Registry};
@@ -45,7 +45,8 @@ impl GraphOp {
     #[staticmethod]
     fn create(type_name: &str, opset: &str, attributes: &Bound<'_, PyDict>) -> PyResult<GraphOp> {
         let found = registry().find(type_name, opset).or_else(|| registry().newest(type_name));
-        let factory = found.ok_or_else(|| failure(format!("Couldn't create operation: {opset} has no '{type_name}'")))?;
+        let factory =
+            found.ok_or_else(|| failure(format!("Couldn't create operation: {opset} has no '{type_name}'")))?;
         let mut map = AttrMap::new();
         for (key, value) in attributes {
             let key: String = key.extract()?;

@@ -4,8 +4,8 @@ use super::attrs;
 use super::fact::GraphFact;
 use super::op::GraphOp;
 use super::{engine_tensor, tensor_object};
-use carafe::prelude::{EvalCx, InferCx, Op};
 use crate::core::Core;
+use carafe::prelude::{EvalCx, InferCx, Op};
 use carafe::{AttrValue, Body, Error, Fact, OpDecl, OpFactory, OpInfo, PortInfo};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -54,7 +54,8 @@ fn info_of(name: &str, opset: &str) -> &'static OpInfo {
 
 fn helper<'py>(py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("carafe._graph.custom")?.into_any().unbind()))?;
+    let module =
+        MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("carafe._graph.custom")?.into_any().unbind()))?;
     module.bind(py).getattr(function)
 }
 
