@@ -552,7 +552,8 @@ impl Tensor {
         if own != given {
             return Err(failure(format!("a tensor of {own} takes no elements of {given}")));
         }
-        if source.cast::<Tensor>().is_err() && self.cell.shape() != cell.shape() {
+        let plain = source.cast::<Tensor>().is_err() && own != ElementType::String;
+        if plain && self.cell.shape() != cell.shape() {
             let (bytes, found) = (self.get_byte_size()?, sizes(given, &cell.shape())?.1);
             if bytes != found {
                 return Err(failure(format!("the tensor has {bytes} bytes, the source {found}")));
@@ -656,9 +657,9 @@ impl Tensor {
         }
         let (shape, texts) = texts_of(value)?;
         if shape.iter().product::<usize>() != self.get_size()? {
+            let own = self.cell.shape();
             return Err(failure(format!(
-                "shape {shape:?} of the strings is not that of the tensor, {:?}",
-                self.cell.shape()
+                "Passed array must have the same size (number of elements) as the Tensor! Its shape is {shape:?}, that of the tensor {own:?}"
             )));
         }
         self.cell.set_texts(self.cell.shape(), texts);
@@ -726,17 +727,22 @@ fn packed(array: &Bound<'_, PyAny>, shape: &[usize], ty: Option<ElementType>) ->
     Cell::over(Memory::of_array(array, seen.address, have, seen.writable)?, ty, shape)
 }
 
-// Memory of an array with type and shape of a port.
+// Memory of an array with type and shape of a port; where these differ from its own, bytes are read as the port's.
 fn over_port(array: &Bound<'_, PyAny>, ty: ElementType, shape: &[usize]) -> PyResult<Arc<Cell>> {
+    let py = array.py();
     let seen = numpy::look(array)?;
+    let warn = |text| PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), text, 1);
     if seen.ty != Some(ty) {
-        return Err(failure(format!("the port takes {ty}, the array is of {}", array.getattr("dtype")?)));
+        warn(c"Type of the array and the port are different. Data is going to be casted.")?;
     }
     if shape.iter().product::<usize>() > seen.shape.iter().product() {
-        return Err(failure(format!("the port takes shape {shape:?}, the array has {:?}", seen.shape)));
+        return Err(failure(format!(
+            "Shape of the port exceeds shape of the array. {shape:?} is larger than {:?}",
+            seen.shape
+        )));
     }
-    if seen.contiguous && seen.shape.len() < 2 && !seen.writable {
-        return of_array(array, false);
+    if shape != seen.shape {
+        warn(c"Shape of the array and the port are different. The tensor has that of the port.")?;
     }
     packed(array, shape, Some(ty))
 }
