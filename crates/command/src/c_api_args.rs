@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// Install the C library under the names of OpenVINO's, so that programs written for it run on this engine.
+/// Install the C library in the place of OpenVINO's
 #[derive(Args, Debug)]
 pub(crate) struct CApiArgs {
     #[command(subcommand)]

@@ -8,8 +8,8 @@ use crate::process::Here;
 use crate::properties;
 use carafe::{ElementType, PortKey};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString};
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,8 +21,8 @@ pub(crate) struct Shared {
     engine: Here<carafe::CompiledModel>,
     core: carafe::Core,
     device: String,
-    /// The graph that runs, as Python sees it, once somebody asked a port for its node.
-    opened: PyOnceLock<Py<PyAny>>,
+    /// Nodes that stand for ports.
+    nodes: Mutex<HashMap<(Side, usize), Py<PyAny>>>,
 }
 
 impl Deref for Shared {
@@ -39,15 +39,12 @@ impl Shared {
         (0..side.ports(self).len()).map(object).collect()
     }
 
-    /// The Parameter or Result that stands for a port in the graph that runs.
-    pub(crate) fn node<'py>(&self, py: Python<'py>, side: Side, number: usize) -> PyResult<Bound<'py, PyAny>> {
-        let open = || Ok::<_, PyErr>(model::from_engine(py, self.engine.get()?.runtime_model())?.unbind());
-        let opened = self.opened.get_or_try_init(py, open)?.bind(py);
-        let ends = opened.getattr(match side {
-            Side::Input => "parameters",
-            Side::Output => "results",
-        })?;
-        ends.get_item(number)
+    pub(crate) fn node<'py>(&self, py: Python<'py>, side: Side, number: usize) -> Option<Bound<'py, PyAny>> {
+        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        nodes.get(&(side, number)).map(|n| n.bind(py).clone())
+    }
+    pub(crate) fn keep_node(&self, side: Side, number: usize, node: &Bound<'_, PyAny>) {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).insert((side, number), node.clone().unbind());
     }
 
     /// Type and least shape of a variable.
@@ -80,7 +77,7 @@ impl CompiledModel {
             engine: Here::new(engine),
             core: core.clone(),
             device: device.to_string(),
-            opened: PyOnceLock::new(),
+            nodes: Mutex::default(),
         };
         CompiledModel { compiled: Arc::new(shared), idle: Mutex::default(), kept: Mutex::default() }
     }
@@ -162,6 +159,12 @@ impl CompiledModel {
         self.give(request);
         results
     }
+    /// The request of calls; `None` before the first.
+    #[getter(_infer_request)]
+    fn infer_request_(&self) -> Option<InferRequest> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.first().map(|request| InferRequest { request: request.clone() })
+    }
     /// Infers with a request of its own.
     #[pyo3(signature = (inputs=None))]
     fn infer_new_request<'py>(
@@ -204,7 +207,7 @@ impl CompiledModel {
     fn outputs_<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.compiled.port_objects(py, Side::Output)
     }
-    /// What `Core.import_model` reads; into a stream, where one is given.
+    /// What `Core.import_model` reads, as a stream in memory; into a stream, where one is given.
     #[pyo3(signature = (model_stream=None))]
     fn export_model<'py>(
         &self,
@@ -220,7 +223,7 @@ impl CompiledModel {
         }
         let bytes = PyBytes::new(py, &self.export(py)?);
         match model_stream {
-            None => Ok(Some(bytes.into_any())),
+            None => Ok(Some(py.import("io")?.getattr("BytesIO")?.call1((bytes,))?)),
             Some(stream) => stream.call_method1("write", (bytes,)).map(|_| None),
         }
     }

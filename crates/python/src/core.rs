@@ -228,9 +228,21 @@ impl RemoteContext {
 
 /// Writes a model as `.xml` and `.bin`.
 #[pyfunction]
-#[pyo3(signature = (model, output, compress_to_fp16))]
-fn _save(py: Python<'_>, model: &Bound<'_, PyAny>, output: PathBuf, compress_to_fp16: bool) -> PyResult<()> {
+#[pyo3(signature = (model, output, compress_to_fp16, versioned=false))]
+fn _save(
+    py: Python<'_>,
+    model: &Bound<'_, PyAny>,
+    output: PathBuf,
+    compress_to_fp16: bool,
+    versioned: bool,
+) -> PyResult<()> {
     let mut model = model::to_engine(model)?;
+    if versioned {
+        // Where programs of OpenVINO look for what wrote a file.
+        const KEY: &str = "OpenVINO Runtime";
+        model.rt_info.retain(|entry| entry.key != KEY);
+        model.rt_info.push(carafe::RtTree::leaf(KEY, crate::process::BUILD));
+    }
     py.detach(|| {
         if compress_to_fp16 {
             let mut notes = carafe::Notes::default();
@@ -242,7 +254,7 @@ fn _save(py: Python<'_>, model: &Bound<'_, PyAny>, output: PathBuf, compress_to_
 }
 
 fn write_options() -> carafe::ir::WriteOptions {
-    carafe::ir::WriteOptions { runtime_version: Some(crate::process::BUILD.to_string()), ..Default::default() }
+    carafe::ir::WriteOptions::default()
 }
 
 /// A model as the two files of an IR.

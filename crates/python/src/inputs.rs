@@ -117,7 +117,8 @@ fn set(request: &Arc<Request>, index: usize, value: &Bound<'_, PyAny>, shared: b
     if seen.ty == Some(ElementType::String) {
         return Err(failure(format!("input {index} takes {ty}, found strings")));
     }
-    if seen.shape.is_empty() {
+    let takes_scalar = request.ports(Side::Input)[index].shape.accepts(&[]);
+    if seen.shape.is_empty() && !(shared && takes_scalar && numpy.is_array(value) && seen.ty == Some(ty)) {
         return scalar(request, index, &array, ty);
     }
     match shared {

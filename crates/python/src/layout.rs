@@ -1,6 +1,6 @@
 //! `Layout`: what the axes of a tensor mean.
 
-use crate::errors::{OrRaise, failure};
+use crate::errors::failure;
 use carafe::preprocess::Layout as Engine;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -25,7 +25,10 @@ impl Layout {
         match text.trim() {
             "" | "[...]" | "..." => Ok(Layout(Axes::Unknown)),
             SCALAR => Ok(Layout(Axes::Scalar)),
-            text => Ok(Layout(Axes::Known(text.parse::<Engine>().or_raise()?))),
+            text => {
+                let parsed = text.parse::<Engine>().map_err(|e| failure(format!("Layout name is invalid: {e}")))?;
+                Ok(Layout(Axes::Known(parsed)))
+            }
         }
     }
 

@@ -45,6 +45,10 @@ impl ConstOutput {
     pub(crate) fn port(&self) -> &EnginePort {
         &self.side.ports(&self.compiled)[self.number]
     }
+    // What the output of its node answers.
+    fn of_node<'py>(slf: &Bound<'py, Self>, method: &str) -> PyResult<Bound<'py, PyAny>> {
+        ConstOutput::get_node(slf)?.call_method1("output", (0,))?.call_method0(method)
+    }
     // What the port is: the compiled model by its address, the side, the place.
     fn key(&self) -> (usize, Side, usize) {
         (Arc::as_ptr(self.compiled.device_model()).cast::<()>().addr(), self.side, self.number)
@@ -112,38 +116,6 @@ impl ConstOutput {
     fn any_name_(&self) -> PyResult<String> {
         self.get_any_name()
     }
-    /// The node that stands for it in the graph that runs.
-    fn get_node<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.compiled.node(py, self.side, self.number)
-    }
-    #[getter(node)]
-    fn node_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_node(py)
-    }
-    /// Names, type and shape as one object.
-    fn get_tensor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_node(py)?.call_method1("get_output_tensor", (0,))
-    }
-    #[getter(tensor)]
-    fn tensor_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_tensor(py)
-    }
-    /// Inputs that read it in the graph that runs.
-    fn get_target_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_node(py)?.call_method1("output", (0,))?.call_method0("get_target_inputs")
-    }
-    #[getter(target_inputs)]
-    fn target_inputs_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_target_inputs(py)
-    }
-    /// Its runtime information.
-    fn get_rt_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_node(py)?.call_method1("output", (0,))?.call_method0("get_rt_info")
-    }
-    #[getter(rt_info)]
-    fn rt_info_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.get_rt_info(py)
-    }
     /// Which output of its node it is.
     fn get_index(&self) -> usize {
         0
@@ -151,6 +123,41 @@ impl ConstOutput {
     #[getter(index)]
     fn index_(&self) -> usize {
         0
+    }
+    /// A node that stands for the port: a parameter of its type, shape and names, or a result.
+    fn get_node<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (me, py) = (slf.get(), slf.py());
+        if let Some(node) = me.compiled.node(py, me.side, me.number) {
+            return Ok(node);
+        }
+        let made = py.import("carafe._compiled_ports")?.getattr("node_of")?.call1((slf,))?;
+        me.compiled.keep_node(me.side, me.number, &made);
+        Ok(made)
+    }
+    #[getter(node)]
+    fn node_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ConstOutput::get_node(slf)
+    }
+    fn get_rt_info<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ConstOutput::of_node(slf, "get_rt_info")
+    }
+    #[getter(rt_info)]
+    fn rt_info_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ConstOutput::of_node(slf, "get_rt_info")
+    }
+    fn get_target_inputs<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ConstOutput::of_node(slf, "get_target_inputs")
+    }
+    #[getter(target_inputs)]
+    fn target_inputs_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ConstOutput::of_node(slf, "get_target_inputs")
+    }
+    fn get_tensor<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ConstOutput::of_node(slf, "get_tensor")
+    }
+    #[getter(tensor)]
+    fn tensor_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ConstOutput::of_node(slf, "get_tensor")
     }
     /// Where it stands among the inputs or outputs of the model.
     #[getter(_number)]

@@ -215,12 +215,18 @@ impl Cell {
 
     /// An array over the memory, or with a copy of it.
     pub(crate) fn array<'py>(&self, py: Python<'py>, copied: bool) -> PyResult<Bound<'py, PyAny>> {
-        let mut content = self.content();
-        if !copied {
-            content.own()?;
-        }
-        let content = content.clone();
+        // Python is never called while the lock is held.
+        let content = {
+            let mut content = self.content();
+            if !copied {
+                content.own()?;
+            }
+            content.clone()
+        };
         if content.ty == ElementType::String {
+            let text =
+                c"Data of string type will be copied! Please use dedicated properties `str_data` and `bytes_data`.";
+            PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), text, 1)?;
             return texts_array(py, &content.shape, &self.texts()?, false);
         }
         let (_, len) = sizes(content.ty, &content.shape)?;
@@ -274,7 +280,7 @@ impl Content {
                 if bytes > memory.len() {
                     if !memory.is_own() {
                         return Err(failure(format!(
-                            "a tensor over memory of the program cannot set a new bigger shape: it has {} bytes, shape \
+                            "set_shape failed: a tensor over memory of the program cannot grow: it has {} bytes, shape \
                              {shape:?} needs {bytes}",
                             memory.len()
                         )));
@@ -397,7 +403,7 @@ fn of_list(list: &Bound<'_, PyAny>) -> PyResult<Arc<Cell>> {
 fn of_port(port: &Bound<'_, PyAny>) -> PyResult<(ElementType, Vec<usize>)> {
     let ty = types::of_object(&port.call_method0("get_element_type")?)?;
     let shape = crate::shapes::shape_of(&port.call_method0("get_partial_shape")?)?;
-    let sizes = shape.dims().unwrap_or_default().iter().map(|d| d.size().unwrap_or(0)).collect();
+    let sizes = shape.dims().map_or(vec![0], |dims| dims.iter().map(|d| d.size().unwrap_or(0)).collect());
     Ok((ty, sizes))
 }
 
@@ -483,7 +489,10 @@ impl Tensor {
             _ => {
                 let size = if content.ty == ElementType::String { 32 } else { content.ty.bits() / 8 };
                 if size == 0 {
-                    return Err(failure(format!("elements of {} have no strides in bytes", content.ty)));
+                    return Err(failure(format!(
+                        "Could not get strides for types with bitwidths less then 8 bit. Tensor type: {}",
+                        content.ty
+                    )));
                 }
                 let mut strides: Vec<usize> = vec![size; content.shape.len()];
                 for i in (0..strides.len().saturating_sub(1)).rev() {
@@ -543,7 +552,8 @@ impl Tensor {
         if own != given {
             return Err(failure(format!("a tensor of {own} takes no elements of {given}")));
         }
-        if source.cast::<Tensor>().is_err() && self.cell.shape() != cell.shape() {
+        let plain = source.cast::<Tensor>().is_err() && own != ElementType::String;
+        if plain && self.cell.shape() != cell.shape() {
             let (bytes, found) = (self.get_byte_size()?, sizes(given, &cell.shape())?.1);
             if bytes != found {
                 return Err(failure(format!("the tensor has {bytes} bytes, the source {found}")));
@@ -586,8 +596,11 @@ impl Tensor {
             return Err(pyo3::exceptions::PyBufferError::new_err("the memory of the tensor is that of the processor"));
         }
         let cell = if copy == Some(true) { self.clone_memory()? } else { self.cell.clone() };
-        let mut content = cell.content();
-        content.own()?;
+        let content = {
+            let mut content = cell.content();
+            content.own()?;
+            content.clone()
+        };
         let Data::Bytes(memory) = &content.data else {
             return Err(pyo3::exceptions::PyBufferError::new_err("strings and parts of tensors have no DLPack"));
         };
@@ -644,9 +657,9 @@ impl Tensor {
         }
         let (shape, texts) = texts_of(value)?;
         if shape.iter().product::<usize>() != self.get_size()? {
+            let own = self.cell.shape();
             return Err(failure(format!(
-                "shape {shape:?} of the strings is not that of the tensor, {:?}",
-                self.cell.shape()
+                "Passed array must have the same size (number of elements) as the Tensor! Its shape is {shape:?}, that of the tensor {own:?}"
             )));
         }
         self.cell.set_texts(self.cell.shape(), texts);
@@ -676,12 +689,11 @@ fn construct<'py>(args: &Bound<'py, PyTuple>, first: &Bound<'py, PyAny>, given: 
         };
         return part(&tensor.get().cell, &sizes_of(&begin)?, &sizes_of(&end)?);
     }
-    if let Some(shape) = given(1, &["shape"])?
-        && !numpy.is_array(&shape)
-    {
+    let is_port = first.hasattr("get_partial_shape")?;
+    if let Some(shape) = given(1, &["shape"])?.filter(|_| !is_port) {
         return Cell::zeros(types::of_object(first)?, &sizes_of(&shape)?);
     }
-    if first.hasattr("get_partial_shape")? {
+    if is_port {
         let (ty, shape) = of_port(first)?;
         let Some(array) = given(1, &["array"])? else { return Cell::zeros(ty, &shape) };
         return over_port(&array, ty, &shape);
@@ -715,17 +727,22 @@ fn packed(array: &Bound<'_, PyAny>, shape: &[usize], ty: Option<ElementType>) ->
     Cell::over(Memory::of_array(array, seen.address, have, seen.writable)?, ty, shape)
 }
 
-// Memory of an array with type and shape of a port.
+// Memory of an array with type and shape of a port; where these differ from its own, bytes are read as the port's.
 fn over_port(array: &Bound<'_, PyAny>, ty: ElementType, shape: &[usize]) -> PyResult<Arc<Cell>> {
+    let py = array.py();
     let seen = numpy::look(array)?;
+    let warn = |text| PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), text, 1);
     if seen.ty != Some(ty) {
-        return Err(failure(format!("the port takes {ty}, the array is of {}", array.getattr("dtype")?)));
+        warn(c"Type of the array and the port are different. Data is going to be casted.")?;
     }
     if shape.iter().product::<usize>() > seen.shape.iter().product() {
-        return Err(failure(format!("the port takes shape {shape:?}, the array has {:?}", seen.shape)));
+        return Err(failure(format!(
+            "Shape of the port exceeds shape of the array. {shape:?} is larger than {:?}",
+            seen.shape
+        )));
     }
-    if seen.contiguous && seen.shape.len() < 2 && !seen.writable {
-        return of_array(array, false);
+    if shape != seen.shape {
+        warn(c"Shape of the array and the port are different. The tensor has that of the port.")?;
     }
     packed(array, shape, Some(ty))
 }
@@ -750,7 +767,12 @@ fn part(cell: &Arc<Cell>, begin: &[usize], end: &[usize]) -> PyResult<Arc<Cell>>
             (memory.clone(), 0, strides)
         }
         Data::Part { of, offset, strides } => (of.clone(), *offset, strides.clone()),
-        _ => return Err(failure(format!("a tensor of {} has no regions", content.ty))),
+        _ => {
+            return Err(failure(format!(
+                "there are no regions for types with bitwidths less then 8 bit, and of strings. Tensor type: {}",
+                content.ty
+            )));
+        }
     };
     let offset = offset + begin.iter().zip(&strides).map(|(b, s)| b * s).sum::<usize>();
     let shape: Vec<usize> = begin.iter().zip(end).map(|(b, e)| e - b).collect();

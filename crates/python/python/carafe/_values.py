@@ -140,3 +140,9 @@ class AxisSet:
 
     def __repr__(self):
         return "<AxisSet {" + ", ".join(map(str, self._axes)) + "}>"
+
+
+class TensorVector(list):
+    """A list of tensors."""
+
+    __slots__ = ()

@@ -65,11 +65,13 @@ class _Alias(types.ModuleType):
         target = self.__dict__["_carafe_target"]
         if name.startswith("__") and not hasattr(target, name):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        full = f"{self.__name__}.{name}"
         try:
-            return getattr(target, name)
+            found = getattr(target, name)
+            if not isinstance(found, types.ModuleType) or not found.__name__.startswith("carafe."):
+                return found
         except AttributeError:
             pass
-        full = f"{self.__name__}.{name}"
         try:
             return importlib.import_module(full)
         except MissingModule:

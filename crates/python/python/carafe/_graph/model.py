@@ -5,12 +5,13 @@ import itertools
 
 from . import engine
 from .clock import now, touch
-from .make import node_of
+from .exchange import expand, take_over, to_engine
+from .model_arguments import arguments_of, as_results, position
 from .names import add_outputs, find_output, reshape_wishes, variable_wishes
-from .node import Node, take_ids
-from .ops import Parameter, Result
+from .node import Node
+from .ops import Parameter
 from .ports import Output
-from .rt_info import OVAny, RTMap, engine_info, map_of_tree, plain, port_info, tree_of, walk
+from .rt_info import OVAny, RTMap, map_of_tree, plain, walk
 from .variable import Variable
 
 _numbers = itertools.count()
@@ -29,7 +30,7 @@ class Model:
             self._adopt(args[0])
             return
         self._rt, self._expanded = RTMap(), True
-        self._build(*_arguments(args, kwargs))
+        self._build(*arguments_of(args, kwargs))
 
     @classmethod
     def _of_engine(cls, native):
@@ -59,7 +60,7 @@ class Model:
     def _build(self, results, sinks, parameters, variables, name):
         self._friendly = name or None
         self._parameters = list(parameters)
-        self._results = [r for value in results for r in _as_results(value)]
+        self._results = [r for value in results for r in as_results(value)]
         self._sinks = [s.get_node() if isinstance(s, Output) else s for s in sinks]
         self._variables = list(variables)
         self._collect_variables()
@@ -92,65 +93,23 @@ class Model:
         if self._dead:
             raise AttributeError("'Model' object has no attribute or attribute is no longer accessible.")
         if not self._expanded:
-            self._expand(self._native)
+            self._expanded = True
+            expand(self, self._native)
             self._synced = now()
         return self
-
-    def _expand(self, native):
-        self._expanded = True
-        nodes = {}
-        for entry in native.nodes(take_ids(len(native))):
-            nodes[entry.id] = node_of(entry, nodes)
-        self._set_ends(native, nodes)
-        shared = {}
-        for node in nodes.values():
-            variable = getattr(node, "_variable", None)
-            if variable is not None:
-                node._variable = shared.setdefault(variable.info.variable_id, variable)
-        self._variables = list(shared.values())
-        self._name_ends()
-
-    def _set_ends(self, native, nodes):
-        parameters, results, sinks = native.ends()
-        self._parameters = [nodes[i] for i in parameters]
-        self._results = [nodes[i] for i in results]
-        self._sinks = [nodes[i] for i in sinks]
 
     def _engine(self):
         """The model as the engine has it; made anew only after an edit."""
         if self._dead:
             raise AttributeError("the model is no longer accessible")
-        if self._native is not None and (not self._expanded or self._synced == now()):
-            return self._native
-        builder = engine.ModelBuilder(self.friendly_name if self._friendly is not None else self.get_name())
-        numbers = {}
-        for node in self.get_ordered_ops():
-            numbers[node] = builder.add(
-                node._engine_op(),
-                node.friendly_name,
-                [(numbers[source], port) for source, port in node._inputs],
-                [(port, sorted(names)) for port, names in node._names.items() if names],
-                engine_info(node._rt) if node._rt else None,
-                [(port, *engine_info(info)) for port, info in node._out_rt.items() if info],
-                [(port, *engine_info(info)) for port, info in node._in_rt.items() if info],
-            )
-        ends = ([numbers[p] for p in self._parameters], [numbers[r] for r in self._results])
-        self._native = builder.finish(*ends, tree_of(self._rt))
-        self._synced = now()
+        if self._native is None or (self._expanded and self._synced != now()):
+            self._native = to_engine(self)
+            self._synced = now()
         return self._native
 
     # Takes over what a pass of the engine made; nodes that are still there keep their identity by name.
     def _take(self, native):
-        old = {node.friendly_name: node for node in self.get_ordered_ops()}
-        nodes = {}
-        for entry in native.nodes(take_ids(len(native))):
-            node = old.get(entry.name)
-            if node is not None and node._same_as(entry):
-                node._refresh(entry, nodes)
-            else:
-                node = node_of(entry, nodes)
-            nodes[entry.id] = node
-        self._set_ends(native, nodes)
+        take_over(self, native)
         touch()
         self._native, self._synced = native, now()
 
@@ -242,21 +201,21 @@ class Model:
 
     def get_parameter_index(self, parameter):
         """Position of a parameter; -1 where it is of another model."""
-        return _position(self._open()._parameters, lambda p: p is parameter)
+        return position(self._open()._parameters, lambda p: p is parameter)
 
     def get_result_index(self, value):
         """Position of a result, or of the one that a value goes to; -1 where there is none."""
         if isinstance(value, Node):
-            return _position(self._open()._results, lambda r: r is value)
+            return position(self._open()._results, lambda r: r is value)
         key = (value.get_node(), value.get_index())
-        return _position(self._open()._results, lambda r: r._inputs[0] == key or (r, 0) == key)
+        return position(self._open()._results, lambda r: r._inputs[0] == key or (r, 0) == key)
 
     def get_sink_index(self, sink):
         """Position of a sink; -1 where it is none of the model."""
         if not isinstance(sink, Node) and not hasattr(sink, "get_node"):
             raise TypeError("Incorrect argument type. Sink node is expected as argument.")
         node = sink if isinstance(sink, Node) else sink.get_node()
-        return _position(self._open()._sinks, lambda s: s is node)
+        return position(self._open()._sinks, lambda s: s is node)
 
     def get_variable_by_id(self, variable_id):
         """The variable of this id, or nothing."""
@@ -475,57 +434,3 @@ class Model:
     def __repr__(self):
         inputs, outputs = (",\n".join(f"<Const{repr(o)[1:]}" for o in ports) for ports in (self.inputs, self.outputs))
         return f"<Model: '{self.friendly_name}'\ninputs[\n{inputs}\n]\noutputs[\n{outputs}\n]>"
-
-
-def _position(items, is_it):
-    return next((i for i, item in enumerate(items) if is_it(item)), -1)
-
-
-def _as_results(value):
-    if isinstance(value, Result):
-        return [value]
-    if isinstance(value, Output):
-        return [value.get_node()] if isinstance(value.get_node(), Result) else [Result(value)]
-    if isinstance(value, Node):
-        return [Result(o) for o in value.outputs()]
-    raise TypeError(f"a model is made of nodes and outputs, found {type(value).__name__}")
-
-
-def _arguments(args, kwargs):
-    """Results, sinks, parameters, variables and name out of the forms that a model can be made with."""
-    args, known = list(args), {"result", "results", "sinks", "parameters", "variables", "name"}
-    unknown = set(kwargs) - known
-    if unknown:
-        raise TypeError(f"Model() got an unexpected argument '{unknown.pop()}'")
-    name = kwargs.get("name", "")
-    if args and isinstance(args[-1], str):
-        name = args.pop()
-    results = kwargs.get("results", kwargs.get("result"))
-    if results is None:
-        if not args:
-            raise TypeError(
-                "Model() takes results and parameters. The following argument types are supported: results, sinks, "
-                "parameters, variables and a name"
-            )
-        results = args.pop(0)
-    if isinstance(results, (Node, Output)):
-        results = [results]
-    found = {"sinks": kwargs.get("sinks"), "parameters": kwargs.get("parameters"), "variables": kwargs.get("variables")}
-    lists = [list(a) for a in args]
-    if found["parameters"] is None:
-        at = len(lists) - 1
-        if len(lists) > 1 and found["variables"] is None:
-            if lists[-1] and all(isinstance(v, Variable) for v in lists[-1]):
-                at -= 1
-            elif not lists[-1] and lists[-2] and all(isinstance(p, Parameter) for p in lists[-2]):
-                at -= 1
-        if at < 0:
-            raise TypeError("Model() needs parameters")
-        found["parameters"] = lists.pop(at)
-        if at < len(lists):
-            found["variables"] = lists.pop(at)
-    if lists and found["sinks"] is None:
-        found["sinks"] = lists.pop(0)
-    if lists or not all(isinstance(p, Parameter) for p in found["parameters"]):
-        raise TypeError("Model() takes results, sinks, parameters, variables and a name")
-    return results, found["sinks"] or [], found["parameters"], found["variables"] or [], name
