@@ -101,7 +101,12 @@ impl AsyncInferQueue {
     #[pyo3(signature = (model, jobs=0))]
     fn new(model: &CompiledModel, jobs: usize) -> PyResult<AsyncInferQueue> {
         let jobs = match jobs {
-            0 => model.compiled.property("OPTIMAL_NUMBER_OF_INFER_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(1),
+            0 => model
+                .compiled
+                .property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")
+                .ok()
+                .and_then(|n| n.parse().ok())
+                .unwrap_or(1),
             n => n,
         };
         let mut made = Ok(());
@@ -128,7 +133,8 @@ impl AsyncInferQueue {
         let len = self.0.requests.len();
         let at = if index < 0 { index + len as isize } else { index };
         let request = usize::try_from(at).ok().and_then(|i| self.0.requests.get(i));
-        let request = request.ok_or_else(|| PyIndexError::new_err(format!("the queue has {len} requests, not {index}")))?;
+        let request =
+            request.ok_or_else(|| PyIndexError::new_err(format!("the queue has {len} requests, not {index}")))?;
         Ok(InferRequest { request: request.clone() })
     }
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

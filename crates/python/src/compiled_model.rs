@@ -50,7 +50,9 @@ impl Shared {
     /// Type and least shape of a variable.
     pub(crate) fn variable(&self, id: &str) -> PyResult<(ElementType, Vec<usize>)> {
         let model = self.engine.runtime_model();
-        let of = |node: &carafe::Node| node.op().attrs().into_iter().any(|(k, v)| k == "variable_id" && v.to_text().as_deref() == Some(id));
+        let of = |node: &carafe::Node| {
+            node.op().attrs().into_iter().any(|(k, v)| k == "variable_id" && v.to_text().as_deref() == Some(id))
+        };
         let found = model.nodes().find(|(_, node)| of(node) && !node.outputs().is_empty());
         let (_, node) = found.ok_or_else(|| failure(format!("variable `{id}` was not assigned yet")))?;
         let fact = &node.outputs()[0].fact;
@@ -71,7 +73,12 @@ pub(crate) struct CompiledModel {
 
 impl CompiledModel {
     pub(crate) fn new(engine: carafe::CompiledModel, core: &carafe::Core, device: &str) -> CompiledModel {
-        let shared = Shared { engine: Here::new(engine), core: core.clone(), device: device.to_string(), nodes: Mutex::default() };
+        let shared = Shared {
+            engine: Here::new(engine),
+            core: core.clone(),
+            device: device.to_string(),
+            nodes: Mutex::default(),
+        };
         CompiledModel { compiled: Arc::new(shared), idle: Mutex::default(), kept: Mutex::default() }
     }
     /// Another object of the same compiled model.
@@ -89,7 +96,13 @@ impl CompiledModel {
         let ports = side.ports(&self.compiled);
         let number = match key {
             None if ports.len() == 1 => 0,
-            None => return Err(failure(format!("{0}() must be called on a model with exactly one {0}; this has {1}", side.name(), ports.len()))),
+            None => {
+                return Err(failure(format!(
+                    "{0}() must be called on a model with exactly one {0}; this has {1}",
+                    side.name(),
+                    ports.len()
+                )));
+            }
             Some(key) => match key.cast::<PyString>() {
                 Ok(name) => PortKey::Name(&name.to_cow()?).find(ports, side.name()).or_raise()?,
                 Err(_) => PortKey::Index(key.extract()?).find(ports, side.name()).or_raise()?,
@@ -154,7 +167,11 @@ impl CompiledModel {
     }
     /// Infers with a request of its own.
     #[pyo3(signature = (inputs=None))]
-    fn infer_new_request<'py>(&self, py: Python<'py>, inputs: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn infer_new_request<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         infer_request::infer(py, &Request::new(&self.compiled, None)?, inputs, false, false, true)
     }
     fn create_infer_request(&self) -> PyResult<InferRequest> {
@@ -192,11 +209,17 @@ impl CompiledModel {
     }
     /// What `Core.import_model` reads, as a stream in memory; into a stream, where one is given.
     #[pyo3(signature = (model_stream=None))]
-    fn export_model<'py>(&self, py: Python<'py>, model_stream: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn export_model<'py>(
+        &self,
+        py: Python<'py>,
+        model_stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let Some(stream) = model_stream
             && !stream.hasattr("write")?
         {
-            return Err(failure("CompiledModel.export_model(model_stream) incompatible function argument: a stream with `write` is expected"));
+            return Err(failure(
+                "CompiledModel.export_model(model_stream) incompatible function argument: a stream with `write` is expected",
+            ));
         }
         let bytes = PyBytes::new(py, &self.export(py)?);
         match model_stream {
@@ -225,7 +248,9 @@ impl CompiledModel {
             let now = self.compiled.property(key).unwrap_or_default();
             if !now.eq_ignore_ascii_case(value) {
                 let device = &self.compiled.device;
-                return Err(failure(format!("{key} of a model that is compiled for {device} cannot change; set it before compiling")));
+                return Err(failure(format!(
+                    "{key} of a model that is compiled for {device} cannot change; set it before compiling"
+                )));
             }
         }
         Ok(())

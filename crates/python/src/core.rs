@@ -77,7 +77,12 @@ impl Core {
     }
     /// A model of a path, or of bytes and weights.
     #[pyo3(signature = (model, weights=None))]
-    fn _read<'py>(&self, py: Python<'py>, model: &Bound<'py, PyAny>, weights: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn _read<'py>(
+        &self,
+        py: Python<'py>,
+        model: &Bound<'py, PyAny>,
+        weights: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let weights = weights.map(Source::of).transpose()?;
         let read = self.read(py, &Source::of(model)?, weights.as_ref())?;
         model::from_engine(py, read)
@@ -98,7 +103,9 @@ impl Core {
             py.detach(|| self.core.compile_model(&model, device, &properties)).or_raise()?
         } else {
             match (Source::of(model)?, weights) {
-                (Source::File(path), None) => py.detach(|| self.core.compile_model(&path, device, &properties)).or_raise()?,
+                (Source::File(path), None) => {
+                    py.detach(|| self.core.compile_model(&path, device, &properties)).or_raise()?
+                }
                 (source, weights) => {
                     let weights = weights.map(Source::of).transpose()?;
                     let model = self.read(py, &source, weights.as_ref())?;
@@ -108,13 +115,25 @@ impl Core {
         };
         Ok(CompiledModel::new(engine, &self.core, device))
     }
-    fn _import(&self, py: Python<'_>, blob: &Bound<'_, PyAny>, device: &str, properties: &Bound<'_, PyAny>) -> PyResult<CompiledModel> {
+    fn _import(
+        &self,
+        py: Python<'_>,
+        blob: &Bound<'_, PyAny>,
+        device: &str,
+        properties: &Bound<'_, PyAny>,
+    ) -> PyResult<CompiledModel> {
         let (blob, properties) = (bytes_of(blob)?, properties::encode(properties)?);
         let engine = py.detach(|| self.core.import_model(blob, device, &properties)).or_raise()?;
         Ok(CompiledModel::new(engine, &self.core, device))
     }
     /// Nodes that the device takes, each with its name.
-    fn _query(&self, py: Python<'_>, model: &Bound<'_, PyAny>, device: &str, properties: &Bound<'_, PyAny>) -> PyResult<BTreeMap<String, String>> {
+    fn _query(
+        &self,
+        py: Python<'_>,
+        model: &Bound<'_, PyAny>,
+        device: &str,
+        properties: &Bound<'_, PyAny>,
+    ) -> PyResult<BTreeMap<String, String>> {
         let (model, properties) = (model::to_engine(model)?, properties::encode(properties)?);
         let query = py.detach(|| self.core.query_model(&model, device, &properties)).or_raise()?;
         Ok(query.supported.into_iter().map(|name| (name, device.to_string())).collect())

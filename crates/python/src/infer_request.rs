@@ -306,7 +306,10 @@ impl Request {
     pub(crate) fn only(&self, side: Side) -> PyResult<usize> {
         match self.ports(side).len() {
             1 => Ok(0),
-            n => Err(failure(format!("get_{0}_tensor() must be called on a function with exactly one {0}; this has {n}", side.name()))),
+            n => Err(failure(format!(
+                "get_{0}_tensor() must be called on a function with exactly one {0}; this has {n}",
+                side.name()
+            ))),
         }
     }
 
@@ -355,7 +358,11 @@ impl InferRequest {
             return dict.iter().try_for_each(|(key, tensor)| one(&key, &tensor));
         }
         for (index, tensor) in tensors.try_iter()?.enumerate() {
-            self.request.set(side.unwrap_or(Side::Input), self.request.number(Side::Input, index)?, tensor_of(&tensor?)?)?;
+            self.request.set(
+                side.unwrap_or(Side::Input),
+                self.request.number(Side::Input, index)?,
+                tensor_of(&tensor?)?,
+            )?;
         }
         Ok(())
     }
@@ -374,7 +381,10 @@ impl InferRequest {
 pub(crate) fn tensor_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<Cell>> {
     match object.cast::<Tensor>() {
         Ok(tensor) => Ok(tensor.get().cell.clone()),
-        Err(_) => Err(PyTypeError::new_err(format!("incompatible function arguments: a Tensor is expected, found {}", object.get_type()))),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "incompatible function arguments: a Tensor is expected, found {}",
+            object.get_type()
+        ))),
     }
 }
 
@@ -460,7 +470,8 @@ impl InferRequest {
     }
     /// Waits for so many milliseconds; whether the inference has ended.
     fn wait_for(&self, py: Python<'_>, timeout: i64) -> PyResult<bool> {
-        let time = u64::try_from(timeout).map_err(|_| failure(format!("a time of {timeout} ms cannot be waited for")))?;
+        let time =
+            u64::try_from(timeout).map_err(|_| failure(format!("a time of {timeout} ms cannot be waited for")))?;
         let request = self.request.request.get()?;
         let ended = py.detach(|| request.wait_for(Duration::from_millis(time))).or_raise()?;
         if ended {
@@ -561,7 +572,11 @@ impl InferRequest {
         let profile = self.request.request.get()?.profile().or_raise()?;
         if profile.is_empty() {
             let model = self.request.compiled.runtime_model();
-            let row = |name: &str, ty: &str| ProfilingInfo { node_name: name.into(), node_type: ty.into(), ..ProfilingInfo::new() };
+            let row = |name: &str, ty: &str| ProfilingInfo {
+                node_name: name.into(),
+                node_type: ty.into(),
+                ..ProfilingInfo::new()
+            };
             return Ok(model.nodes().map(|(_, node)| row(node.name(), node.op().type_name())).collect());
         }
         Ok(profile.into_iter().map(ProfilingInfo::from).collect())

@@ -105,7 +105,8 @@ fn set(request: &Arc<Request>, index: usize, value: &Bound<'_, PyAny>, shared: b
     let array = match numpy.is_array(value) {
         true => value.clone(),
         false => {
-            let array = value.is_instance_of::<PyList>() || is_scalar(value)? || value.hasattr(intern!(py, "__array__"))?;
+            let array =
+                value.is_instance_of::<PyList>() || is_scalar(value)? || value.hasattr(intern!(py, "__array__"))?;
             if !array {
                 return Err(PyTypeError::new_err(format!("Incompatible inputs of type: {}", value.get_type())));
             }

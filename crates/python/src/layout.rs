@@ -28,7 +28,7 @@ impl Layout {
             text => {
                 let parsed = text.parse::<Engine>().map_err(|e| failure(format!("Layout name is invalid: {e}")))?;
                 Ok(Layout(Axes::Known(parsed)))
-            },
+            }
         }
     }
 
@@ -90,7 +90,8 @@ impl Layout {
     }
     /// Which axis has this name; counted from the end, and so negative, behind `...`.
     fn get_index_by_name(&self, dimension_name: &str) -> PyResult<isize> {
-        let none = || failure(format!("{dimension_name} dimension index is not defined in layout {}", self.to_string()));
+        let none =
+            || failure(format!("{dimension_name} dimension index is not defined in layout {}", self.to_string()));
         self.index(dimension_name).ok_or_else(none)
     }
     fn to_string(&self) -> String {

@@ -341,18 +341,25 @@ pub(crate) fn from_dlpack(object: &Bound<'_, PyAny>) -> PyResult<(Memory, Elemen
     };
     let ty = CODES.iter().find(|(ty, code)| *code == tensor.code && ty.bits() == usize::from(tensor.bits));
     let ty = ty.filter(|_| tensor.lanes == 1).map(|(ty, _)| *ty);
-    let ty = ty.ok_or_else(|| failure(format!("elements of {} bits and code {} are not known", tensor.bits, tensor.code)))?;
+    let ty =
+        ty.ok_or_else(|| failure(format!("elements of {} bits and code {} are not known", tensor.bits, tensor.code)))?;
     let shape: Vec<usize> = shape.into_iter().map(|n| usize::try_from(n).unwrap_or(0)).collect();
     let usual = row_strides(&shape);
     let plain = strides.iter().zip(&usual).zip(&shape).all(|((s, u), n)| *n <= 1 || *s == *u as i64);
     if !plain && !shape.contains(&0) {
-        return Err(failure("elements that do not lie one behind the other cannot be shared; make them contiguous first"));
+        return Err(failure(
+            "elements that do not lie one behind the other cannot be shared; make them contiguous first",
+        ));
     }
     let elements: usize = shape.iter().product();
     let len = ty.byte_len(elements).ok_or_else(|| failure("the tensor is larger than memory can be"))?;
     // SAFETY: the data begin so many bytes behind the pointer.
     let start = unsafe { tensor.data.cast::<u8>().add(tensor.byte_offset as usize) };
-    let start = if len == 0 { NonNull::dangling() } else { NonNull::new(start).ok_or_else(|| failure("the tensor has no memory"))? };
+    let start = if len == 0 {
+        NonNull::dangling()
+    } else {
+        NonNull::new(start).ok_or_else(|| failure("the tensor has no memory"))?
+    };
     Ok((Memory { start, len, keep: Keep::Dlpack { _tensor: foreign }, writable: !read_only }, ty, shape))
 }
 

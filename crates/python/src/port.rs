@@ -1,9 +1,9 @@
 //! `ConstOutput`: an input or output of a compiled model.
 
+use crate::compiled_model::Compiled;
 use crate::errors::failure;
 use crate::shapes::{PartialShape, shape_object};
 use crate::types::Type;
-use crate::compiled_model::Compiled;
 use carafe::{CompiledModel, Port as EnginePort};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;

@@ -7,7 +7,9 @@ use crate::numpy;
 use crate::shapes::{PartialShape, shape_of};
 use crate::tensor::Tensor;
 use crate::types::Type;
-use carafe::preprocess::{ColorFormat, InputInfo, OutputInfo, PaddingMode, PrePostProcessor as Engine, ResizeAlgorithm};
+use carafe::preprocess::{
+    ColorFormat, InputInfo, OutputInfo, PaddingMode, PrePostProcessor as Engine, ResizeAlgorithm,
+};
 use carafe::{Model, NodeId, Parameter, Port, PortKey, ResultOp, Value};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -91,7 +93,8 @@ impl PrePostProcessor {
         model::from_engine(py, built)
     }
     fn __str__(&self) -> String {
-        let mut lines: Vec<String> = self.0.inputs.iter().map(|p| format!("input `{}`: {}[{}]", p.name, p.ty, p.shape)).collect();
+        let mut lines: Vec<String> =
+            self.0.inputs.iter().map(|p| format!("input `{}`: {}[{}]", p.name, p.ty, p.shape)).collect();
         lines.extend(self.0.told.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|line| format!("  {line}")));
         lines.extend(self.0.outputs.iter().map(|p| format!("output `{}`: {}[{}]", p.name, p.ty, p.shape)));
         lines.join("\n")
@@ -177,7 +180,10 @@ fn known(layout: &Bound<'_, PyAny>) -> PyResult<Option<carafe::preprocess::Layou
 fn element_type(ty: &Bound<'_, PyAny>) -> PyResult<carafe::ElementType> {
     match ty.cast::<Type>() {
         Ok(ty) => Ok(ty.get().0),
-        Err(_) => Err(PyTypeError::new_err(format!("incompatible function arguments: a Type is expected, found {}", ty.get_type()))),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "incompatible function arguments: a Type is expected, found {}",
+            ty.get_type()
+        ))),
     }
 }
 
@@ -376,7 +382,12 @@ impl PyPreSteps {
         Ok(slf)
     }
     #[pyo3(signature = (alg, dst_height=None, dst_width=None))]
-    fn resize<'py>(slf: Bound<'py, Self>, alg: usize, dst_height: Option<usize>, dst_width: Option<usize>) -> Me<'py, Self> {
+    fn resize<'py>(
+        slf: Bound<'py, Self>,
+        alg: usize,
+        dst_height: Option<usize>,
+        dst_width: Option<usize>,
+    ) -> Me<'py, Self> {
         use ResizeAlgorithm::{BicubicPillow, BilinearPillow, Cubic, Linear, Nearest};
         let all = [Linear, Cubic, Nearest, BilinearPillow, BicubicPillow];
         let algorithm = *all.get(alg).ok_or_else(|| failure(format!("there is no algorithm {alg}")))?;
@@ -460,14 +471,21 @@ impl PyPostSteps {
 }
 
 fn color(format: usize) -> PyResult<ColorFormat> {
-    use ColorFormat::{Bgr, Bgrx, Gray, I420SinglePlane, I420ThreePlanes, Nv12SinglePlane, Nv12TwoPlanes, Rgb, Rgbx, Undefined};
+    use ColorFormat::{
+        Bgr, Bgrx, Gray, I420SinglePlane, I420ThreePlanes, Nv12SinglePlane, Nv12TwoPlanes, Rgb, Rgbx, Undefined,
+    };
     let all = [Undefined, Nv12SinglePlane, Nv12TwoPlanes, I420SinglePlane, I420ThreePlanes, Rgb, Bgr, Gray, Rgbx, Bgrx];
     all.get(format).copied().ok_or_else(|| failure(format!("there is no colour format {format}")))
 }
 
 // The nodes that a function of the program makes behind a value. It builds them behind a parameter of the same type and shape; that
 // small model is then copied in.
-fn custom(model: &mut Model, value: Value, operation: &Py<PyAny>, raised: &Mutex<Option<PyErr>>) -> carafe::Result<Value> {
+fn custom(
+    model: &mut Model,
+    value: Value,
+    operation: &Py<PyAny>,
+    raised: &Mutex<Option<PyErr>>,
+) -> carafe::Result<Value> {
     let fact = model.fact(value).clone();
     let made = Python::try_attach(|py| -> PyResult<Model> {
         let shape = Bound::new(py, PartialShape::from(fact.shape.clone()))?;

@@ -247,7 +247,10 @@ pub(crate) fn shape_of(object: &Bound<'_, PyAny>) -> PyResult<Engine> {
         return Err(PyTypeError::new_err("a shape is a list of dimensions, found one int"));
     }
     let items = object.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!("a shape is a PartialShape, Shape, list, tuple or str, found {}", object.get_type()))
+        PyTypeError::new_err(format!(
+            "a shape is a PartialShape, Shape, list, tuple or str, found {}",
+            object.get_type()
+        ))
     })?;
     Ok(Engine::new(items.map(|item| dim_of(&item?)).collect::<PyResult<Vec<_>>>()?))
 }
@@ -313,7 +316,8 @@ impl PartialShape {
     fn get_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let shape = self.get();
         let sizes = shape.to_static();
-        let sizes = sizes.ok_or_else(|| failure(format!("get_shape() must be called on a static shape, found [{shape}]")))?;
+        let sizes =
+            sizes.ok_or_else(|| failure(format!("get_shape() must be called on a static shape, found [{shape}]")))?;
         shape_object(py, &sizes)
     }
     fn to_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -132,9 +132,7 @@ impl Cell {
         let (count, len) = sizes(content.ty, &content.shape)?;
         match &content.data {
             Data::Texts(texts) => Engine::from_strings(&content.shape, texts.to_vec()).or_raise(),
-            Data::Bytes(memory) => {
-                Engine::view(content.ty, &content.shape, &memory.to_bytes(len)?, 0, len).or_raise()
-            }
+            Data::Bytes(memory) => Engine::view(content.ty, &content.shape, &memory.to_bytes(len)?, 0, len).or_raise(),
             Data::Part { of, offset, strides } => {
                 let size = content.ty.bits() / 8;
                 let mut bytes = Vec::with_capacity(count * size);
@@ -226,7 +224,8 @@ impl Cell {
             content.clone()
         };
         if content.ty == ElementType::String {
-            let text = c"Data of string type will be copied! Please use dedicated properties `str_data` and `bytes_data`.";
+            let text =
+                c"Data of string type will be copied! Please use dedicated properties `str_data` and `bytes_data`.";
             PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), text, 1)?;
             return texts_array(py, &content.shape, &self.texts()?, false);
         }
@@ -305,7 +304,12 @@ impl Content {
 }
 
 /// An array of texts: of `str`, or of `bytes`.
-pub(crate) fn texts_array<'py>(py: Python<'py>, shape: &[usize], texts: &[String], decoded: bool) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn texts_array<'py>(
+    py: Python<'py>,
+    shape: &[usize],
+    texts: &[String],
+    decoded: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     let list = PyList::empty(py);
     for text in texts {
         let bytes = carafe::bytes_of_text(text);
@@ -428,7 +432,8 @@ impl Tensor {
             }
             Ok(None)
         };
-        let first = given(0, &["array", "list", "type", "port", "other", "image"])?.ok_or_else(|| incompatible(args))?;
+        let first =
+            given(0, &["array", "list", "type", "port", "other", "image"])?.ok_or_else(|| incompatible(args))?;
         Ok(construct(args, &first, &given)?.into())
     }
 
@@ -484,7 +489,10 @@ impl Tensor {
             _ => {
                 let size = if content.ty == ElementType::String { 32 } else { content.ty.bits() / 8 };
                 if size == 0 {
-                    return Err(failure(format!("Could not get strides for types with bitwidths less then 8 bit. Tensor type: {}", content.ty)));
+                    return Err(failure(format!(
+                        "Could not get strides for types with bitwidths less then 8 bit. Tensor type: {}",
+                        content.ty
+                    )));
                 }
                 let mut strides: Vec<usize> = vec![size; content.shape.len()];
                 for i in (0..strides.len().saturating_sub(1)).rev() {
@@ -544,7 +552,8 @@ impl Tensor {
         if own != given {
             return Err(failure(format!("a tensor of {own} takes no elements of {given}")));
         }
-        if source.cast::<Tensor>().is_err() && self.cell.shape() != cell.shape() {
+        let plain = source.cast::<Tensor>().is_err() && own != ElementType::String;
+        if plain && self.cell.shape() != cell.shape() {
             let (bytes, found) = (self.get_byte_size()?, sizes(given, &cell.shape())?.1);
             if bytes != found {
                 return Err(failure(format!("the tensor has {bytes} bytes, the source {found}")));
@@ -648,7 +657,10 @@ impl Tensor {
         }
         let (shape, texts) = texts_of(value)?;
         if shape.iter().product::<usize>() != self.get_size()? {
-            return Err(failure(format!("shape {shape:?} of the strings is not that of the tensor, {:?}", self.cell.shape())));
+            let own = self.cell.shape();
+            return Err(failure(format!(
+                "Passed array must have the same size (number of elements) as the Tensor! Its shape is {shape:?}, that of the tensor {own:?}"
+            )));
         }
         self.cell.set_texts(self.cell.shape(), texts);
         Ok(())
@@ -657,11 +669,7 @@ impl Tensor {
 
 type Given<'a, 'py> = &'a dyn Fn(usize, &[&str]) -> PyResult<Option<Bound<'py, PyAny>>>;
 
-fn construct<'py>(
-    args: &Bound<'py, PyTuple>,
-    first: &Bound<'py, PyAny>,
-    given: Given<'_, 'py>,
-) -> PyResult<Arc<Cell>> {
+fn construct<'py>(args: &Bound<'py, PyTuple>, first: &Bound<'py, PyAny>, given: Given<'_, 'py>) -> PyResult<Arc<Cell>> {
     let numpy = numpy(first.py())?;
     if numpy.is_array(first) {
         let shape = given(1, &["shape"])?.filter(|s| !s.is_instance_of::<pyo3::types::PyBool>());
@@ -676,7 +684,9 @@ fn construct<'py>(
         return of_list(first);
     }
     if let Ok(tensor) = first.cast::<Tensor>() {
-        let (Some(begin), Some(end)) = (given(1, &["begin"])?, given(2, &["end"])?) else { return Err(incompatible(args)) };
+        let (Some(begin), Some(end)) = (given(1, &["begin"])?, given(2, &["end"])?) else {
+            return Err(incompatible(args));
+        };
         return part(&tensor.get().cell, &sizes_of(&begin)?, &sizes_of(&end)?);
     }
     let is_port = first.hasattr("get_partial_shape")?;
@@ -705,7 +715,9 @@ fn packed(array: &Bound<'_, PyAny>, shape: &[usize], ty: Option<ElementType>) ->
     let own = seen.ty.ok_or_else(|| failure("no element type is like the dtype of the array"))?;
     let ty = ty.unwrap_or(own);
     if !seen.contiguous {
-        return Err(failure("SHARED MEMORY MODE FOR THIS TENSOR IS NOT APPLICABLE! Passed numpy array must be C contiguous."));
+        return Err(failure(
+            "SHARED MEMORY MODE FOR THIS TENSOR IS NOT APPLICABLE! Passed numpy array must be C contiguous.",
+        ));
     }
     let (_, have) = sizes(own, &seen.shape)?;
     let (_, need) = sizes(ty, shape)?;
@@ -715,17 +727,22 @@ fn packed(array: &Bound<'_, PyAny>, shape: &[usize], ty: Option<ElementType>) ->
     Cell::over(Memory::of_array(array, seen.address, have, seen.writable)?, ty, shape)
 }
 
-// Memory of an array with type and shape of a port.
+// Memory of an array with type and shape of a port; where these differ from its own, bytes are read as the port's.
 fn over_port(array: &Bound<'_, PyAny>, ty: ElementType, shape: &[usize]) -> PyResult<Arc<Cell>> {
+    let py = array.py();
     let seen = numpy::look(array)?;
+    let warn = |text| PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), text, 1);
     if seen.ty != Some(ty) {
-        return Err(failure(format!("the port takes {ty}, the array is of {}", array.getattr("dtype")?)));
+        warn(c"Type of the array and the port are different. Data is going to be casted.")?;
     }
     if shape.iter().product::<usize>() > seen.shape.iter().product() {
-        return Err(failure(format!("the port takes shape {shape:?}, the array has {:?}", seen.shape)));
+        return Err(failure(format!(
+            "Shape of the port exceeds shape of the array. {shape:?} is larger than {:?}",
+            seen.shape
+        )));
     }
-    if seen.contiguous && seen.shape.len() < 2 && !seen.writable {
-        return of_array(array, false);
+    if shape != seen.shape {
+        warn(c"Shape of the array and the port are different. The tensor has that of the port.")?;
     }
     packed(array, shape, Some(ty))
 }
@@ -750,7 +767,12 @@ fn part(cell: &Arc<Cell>, begin: &[usize], end: &[usize]) -> PyResult<Arc<Cell>>
             (memory.clone(), 0, strides)
         }
         Data::Part { of, offset, strides } => (of.clone(), *offset, strides.clone()),
-        _ => return Err(failure(format!("there are no regions for types with bitwidths less then 8 bit, and of strings. Tensor type: {}", content.ty))),
+        _ => {
+            return Err(failure(format!(
+                "there are no regions for types with bitwidths less then 8 bit, and of strings. Tensor type: {}",
+                content.ty
+            )));
+        }
     };
     let offset = offset + begin.iter().zip(&strides).map(|(b, s)| b * s).sum::<usize>();
     let shape: Vec<usize> = begin.iter().zip(end).map(|(b, e)| e - b).collect();

@@ -1,9 +1,10 @@
 """Carafe runs trained models. The names are those of OpenVINO's Python API."""
 
 import atexit as _atexit
+import copyreg as _copyreg
 import os as _os
 
-from carafe import _native
+from carafe import _native, _pickling
 from carafe._core import (
     Core,
     Version,
@@ -41,7 +42,7 @@ from carafe._graph.ports import DescriptorTensor, Input, Output
 from carafe._graph.rt_info import OVAny, RTMap
 from carafe._graph.type_info import DiscreteTypeInfo
 from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides, TensorVector
-from carafe import layout_helpers, preprocess, properties
+from carafe import _signatures, layout_helpers, preprocess, properties
 
 __version__ = get_version()
 
@@ -56,6 +57,8 @@ def __getattr__(name):
         return importlib.import_module(f"carafe.{name}")
     raise AttributeError(f"module 'carafe' has no attribute '{name}'")
 
+
+_copyreg.pickle(Model, _pickling.reduce_model)
 
 # A request that still runs when the interpreter ends would call into one that is gone; threads of the engine do not come along into a fork.
 _atexit.register(_native._stop_all)

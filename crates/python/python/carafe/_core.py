@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 
 from carafe import _native
 from carafe._native import Dimension, PartialShape, Tensor
@@ -36,6 +37,7 @@ _INERT = {
         "ENABLE_MMAP": ("bool", "YES"),
         "ENABLE_WEIGHTLESS": ("bool", "NO"),
         "LOG_LEVEL": ("enum", "LOG_NONE"),
+        "MODEL_DISTRIBUTION_POLICY": ("set", ""),
         "MODEL_PRIORITY": ("enum", "MEDIUM"),
         "SCHEDULING_CORE_TYPE": ("enum", "ANY_CORE"),
         "TBB_PARTITIONER": ("text", "AUTO"),
@@ -152,7 +154,23 @@ class Core(_native._Core):
 
     def get_versions(self, device_name):
         """The versions of a device and of those that it is made of."""
-        return {name: Version(build, text) for name, build, text in self._versions(device_name)}
+        try:
+            return {name: Version(build, text) for name, build, text in self._versions(device_name)}
+        except RuntimeError as error:
+            missing = re.search(r"library `([^`]*)`: there is no such file", str(error))
+            if not missing:
+                raise
+            name = missing.group(1)
+            name = name if name.endswith(".so") else f"lib{name}.so"
+            raise RuntimeError(f'Cannot load library "{name}": {error}') from None
+
+    def unload_plugin(self, device_name):
+        """Lets go of the library of a device; one that is built in has none."""
+        try:
+            super().unload_plugin(device_name)
+        except RuntimeError:
+            if device_name not in {_device_of(name) for name in self.available_devices}:
+                raise
 
     def add_extension(self, extension=None, *, library_path=None, extensions=None, custom_op=None):
         """Adds operations, rules, kernels or rewrites: a library, an extension, or a list of these."""
@@ -196,7 +214,9 @@ class Core(_native._Core):
         if inert is None:
             self._set(device, {key: value})
             return
-        kept = _curves(value) if inert[0] == "curves" else text_of(key, value)
+        kept = getattr(value, "value", value) if inert[0] == "set" else None
+        if kept is None:
+            kept = _curves(value) if inert[0] == "curves" else text_of(key, value)
         self._kept[_device_of(device), key] = kept
 
     def _set_everywhere(self, key, value):
@@ -227,6 +247,8 @@ class Core(_native._Core):
         kept = self._kept.get((_device_of(device_name), key), default)
         if kind == "curves":
             return kept if isinstance(kept, dict) else {}
+        if kind == "set":
+            return kept if isinstance(kept, set) else set()
         return decode(key, kept, kind)
 
     def _for_compilation(self, device, config):

@@ -10,6 +10,13 @@ def _core():
     return Core()
 
 
+def reduce_model(value):
+    """How a model is pickled: as the two files of its IR."""
+    from carafe import _native
+
+    return model, _native._to_ir(value)
+
+
 def compiled_model(blob, device):
     """A compiled model of its exported bytes."""
     return _core().import_model(blob, device)

@@ -89,6 +89,8 @@ def encode(properties):
     texts = {}
     for key, value in pairs(properties):
         plain = value.value if isinstance(value, OVAny) else value
+        if key == "CACHE_ENCRYPTION_CALLBACKS":
+            raise RuntimeError(f"{key}: what is exported and cached here is not encrypted; encrypt the bytes of export_model")
         if key == "DEVICE_PROPERTIES" and isinstance(plain, dict):
             nested = (f"{name}:{{{_flat(inner)}}}" for name, inner in plain.items())
             texts[key] = "{" + ",".join(nested) + "}"

@@ -1,0 +1,20 @@
+"""Methods of native classes whose signatures programs look at."""
+
+from carafe._native import CompiledModel, InferRequest
+
+_call = CompiledModel.__call__
+_infer = InferRequest.infer
+
+
+def __call__(self, inputs=None, share_inputs=True, share_outputs=False, *, decode_strings=True):
+    """Infers with a request that is kept from one call to the next. Calls of several threads run beside each other."""
+    return _call(self, inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+
+
+def infer(self, inputs=None, share_inputs=False, share_outputs=False, *, decode_strings=True):
+    """Infers and waits for the end."""
+    return _infer(self, inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+
+
+CompiledModel.__call__ = __call__
+InferRequest.infer = infer

@@ -1,0 +1,89 @@
+"""Inference: forms of inputs, results, shared memory."""
+
+import numpy as np
+import pytest
+
+import carafe as ov
+
+
+def test_results_are_found_by_number_name_and_port(compiled, image):
+    results = compiled(image)
+    port = compiled.output(0)
+    for key in (0, port, port.any_name):
+        np.testing.assert_array_equal(results[key], np.maximum(image, 0))
+    with pytest.raises(KeyError):
+        results["nobody"]
+    assert [*results.values()][0] is results.to_tuple()[0]
+
+
+@pytest.mark.parametrize("form", [lambda x: x, lambda x: [x], lambda x: (x,), lambda x: {0: x}, lambda x: {"data": x}, ov.Tensor])
+def test_inputs_come_in_many_forms(compiled, image, form):
+    np.testing.assert_array_equal(compiled(form(image))[0], np.maximum(image, 0))
+
+
+def test_another_dtype_is_cast(compiled, image):
+    np.testing.assert_array_equal(compiled(image.astype(np.float64))[0], np.maximum(image, 0))
+
+
+def test_an_array_that_may_not_be_written_is_read_where_it_lies(compiled, image):
+    image.setflags(write=False)
+    request = compiled.create_infer_request()
+    request.infer(image, share_inputs=True)
+    assert np.shares_memory(request.get_input_tensor().data, image)
+
+
+def test_a_call_that_copies_leaves_an_array_lent_before_alone(compiled, image):
+    request = compiled.create_infer_request()
+    request.infer(image, share_inputs=True)
+    before = image.copy()
+    request.infer(image + 1)
+    np.testing.assert_array_equal(image, before)
+
+
+def test_shared_outputs_are_written_by_the_next_inference(compiled, image):
+    request = compiled.create_infer_request()
+    shared = request.infer(image, share_outputs=True)[0]
+    copied = request.infer(image)[0]
+    request.infer(-image)
+    np.testing.assert_array_equal(shared, np.maximum(-image, 0))
+    np.testing.assert_array_equal(copied, np.maximum(image, 0))
+
+
+def test_a_tensor_that_was_asked_for_once_sees_every_inference(compiled, image):
+    request = compiled.create_infer_request()
+    output = request.get_output_tensor()
+    request.infer(image)
+    np.testing.assert_array_equal(output.data, np.maximum(image, 0))
+
+
+def test_shapes_may_change_from_one_inference_to_the_next(core, dynamic):
+    compiled = core.compile_model(dynamic, "CPU")
+    for n in (3, 5, 1):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(compiled(x, share_outputs=True)[0], 2 * x)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((2, 4), np.float32), np.zeros(6, np.float32)])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_wrong_shape_is_an_error_that_says_both(compiled, wrong, shared):
+    with pytest.raises(RuntimeError, match="2,3"):
+        compiled(wrong, share_inputs=shared)
+
+
+@pytest.mark.parametrize("wrong", [object(), {"data": object()}, {1.5: np.zeros((2, 3))}])
+def test_what_is_no_input_is_a_type_error(compiled, wrong):
+    with pytest.raises(TypeError):
+        compiled(wrong)
+
+
+def test_an_unknown_name_is_an_error_with_the_known_ones(compiled, image):
+    with pytest.raises(RuntimeError, match="inputs are data"):
+        compiled({"nobody": image})
+
+
+def test_times_of_nodes_come_with_the_property(core, relu, image):
+    compiled = core.compile_model(relu, "CPU", {"PERF_COUNT": True})
+    request = compiled.create_infer_request()
+    request.infer(image)
+    assert any(node.status == ov.ProfilingInfo.Status.EXECUTED for node in request.profiling_info)
+    assert request.latency > 0

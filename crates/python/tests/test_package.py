@@ -1,0 +1,39 @@
+"""The package as it is installed: the command, the stubs, the page about it."""
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import carafe
+
+
+def test_the_command_is_the_same_program():
+    for command in ([shutil.which("carafe") or sys.executable, "--version"], [sys.executable, "-m", "carafe", "--version"]):
+        if command[0] == sys.executable and "-m" not in command:
+            continue
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0 and "carafe" in done.stdout
+    done = subprocess.run([sys.executable, "-m", "carafe", "nonsense"], capture_output=True, text=True)
+    assert done.returncode == 2 and "nonsense" in done.stderr
+
+
+def test_every_public_name_stands_in_the_stub():
+    folder = Path(carafe.__file__).parent
+    assert (folder / "py.typed").exists()
+    stub = (folder / "__init__.pyi").read_text()
+    names = [name for name in vars(carafe) if not name.startswith("_") and not inspect.ismodule(getattr(carafe, name))]
+    assert [name for name in names if not re.search(rf"\b{name}\b", stub)] == []
+
+
+def test_blocks_of_the_page_run(tmp_path, monkeypatch):
+    page = Path(__file__).parents[3] / "docs" / "python.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DIGITS", str(page.parents[1] / "demo" / "digits" / "digits.xml"))
+    assert blocks
+    space = {}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), space)
