@@ -36,7 +36,7 @@ fn info_of(name: &str, opset: &str) -> &'static OpInfo {
     static KNOWN: OnceLock<Mutex<HashMap<(String, String), &'static OpInfo>>> = OnceLock::new();
     const ANY: &[PortInfo] = &[PortInfo { name: "inputs", optional: false, variadic: true }];
     let mut known = KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner());
-    *known.entry((name.to_string(), opset.to_string())).or_insert_with(|| {
+    known.entry((name.to_string(), opset.to_string())).or_insert_with(|| {
         let name: &'static str = Box::leak(name.to_string().into_boxed_str());
         let opset: &'static str = Box::leak(opset.to_string().into_boxed_str());
         Box::leak(Box::new(OpInfo {
