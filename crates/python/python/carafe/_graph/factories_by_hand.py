@@ -326,7 +326,7 @@ def segment_max(data, segment_ids, num_segments=None, fill_mode=None, name=None)
 
 @_of(15)
 def embedding_bag_offsets(
-    emb_table, indices, offsets, default_index=None, per_sample_weights=None, reduction="SUM", name=None
+    emb_table, indices, offsets, default_index=None, per_sample_weights=None, reduction="sum", name=None
 ):
     """Sums or means of rows of a table, in bags that begin at offsets."""
     from ..utils.types import as_node
