@@ -179,6 +179,12 @@ impl AsyncInferQueue {
     /// Waits until all requests are idle.
     fn wait_all(&self, py: Python<'_>) -> PyResult<()> {
         self.0.wait(py, self.0.requests.len())?;
+        // Callbacks have run; what is left is their threads' way back. Errors were heard of at the ends.
+        py.detach(|| {
+            for request in &self.0.requests {
+                let _ = request.request.wait();
+            }
+        });
         let mut raised = std::mem::take(&mut self.0.state().raised);
         raised.pop_front().map_or(Ok(()), Err)
     }

@@ -655,7 +655,8 @@ impl Tensor {
         if self.cell.element_type() != ElementType::String {
             return Err(failure("Data of string type can only be set to a tensor of strings"));
         }
-        let (shape, texts) = texts_of(value)?;
+        let unknown = |e: PyErr| failure(format!("Unknown string kind passed to fill the Tensor's data! {e}"));
+        let (shape, texts) = texts_of(value).map_err(unknown)?;
         if shape.iter().product::<usize>() != self.get_size()? {
             let own = self.cell.shape();
             return Err(failure(format!(
