@@ -76,9 +76,6 @@ macro_rules! op_around {
             fn bodies(&self) -> Vec<(&'static str, &$crate::graph::Body)> {
                 $crate::Around::inner(self).bodies()
             }
-            fn bodies_mut(&mut self) -> Vec<(&'static str, &mut $crate::graph::Body)> {
-                vec![]
-            }
             fn clone_op(&self) -> Box<dyn $crate::graph::Op> {
                 Box::new(self.clone())
             }
