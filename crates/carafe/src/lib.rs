@@ -67,13 +67,17 @@ pub use carafe_device::{Mutability, PropertyInfo, PropertyKind};
 pub use carafe_runtime::{CACHE_PROPERTIES, CacheEntry, CacheStore, EntryInfo, Removed, parse_size};
 // Tensors.
 pub use carafe_tensor::{
-    Dim, Element, ElementType, Number, PackedSequence, PartialShape, RemoteMemory, SharedBytes, Tensor, TensorError,
-    bf16, f16, files, memory, pack_sequence, unpack_sequence,
+    Dim, Element, ElementType, Number, PackedSequence, PartialShape, RemoteMemory, SharedBytes, Symbol, Tensor,
+    TensorError, bf16, bytes_of_text, f16, files, memory, pack_sequence, text_of_bytes, unpack_sequence,
 };
 // Models.
 pub use carafe_graph::{
     Body, BodyInput, BodyOutput, Constant, Error, ErrorKind, Fact, FrameworkNode, ItemType, Model, Node, NodeId,
     Parameter, Result, ResultOp, Slicing, Value, dump, log, printable, short_number, verify,
+};
+// One operation by itself, and what nodes and files carry along.
+pub use carafe_graph::{
+    Content as FactContent, EvalEnv, OpDecl, OpRef, RtAttribute, RtInfo, RtTree, TensorAttr, eval_op, infer_op,
 };
 pub use summary::{Summary, summarize};
 // Reading models.

@@ -20,16 +20,29 @@ mod view_args;
 
 use carafe::ErrorKind;
 use clap::Parser;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Does what the arguments of the process ask for.
 pub fn main() -> ExitCode {
+    ExitCode::from(run(std::env::args_os()))
+}
+
+/// Does what arguments ask for, the first of which is the name of the program, and gives the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     carafe::report_crashes();
     carafe::log::set_hook(carafe::log::Level::Info, log::print);
-    let cli = args::Cli::parse_from(bench_args::two_dashes(std::env::args_os()));
+    let cli = match args::Cli::try_parse_from(bench_args::two_dashes(arguments)) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Where the text cannot be written there is nobody to tell.
+            let _ = e.print();
+            return u8::try_from(e.exit_code()).unwrap_or(2);
+        }
+    };
     match commands::run(cli) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(true) => 0,
+        Ok(false) => 1,
         Err(e) => {
             let text = e.to_string();
             eprintln!("carafe: {}", carafe::printable(&text));
@@ -37,7 +50,7 @@ pub fn main() -> ExitCode {
             if let Some(code) = e.code().filter(|_| !text.contains("carafe explain")) {
                 eprintln!("carafe: `carafe explain E{code:04}` tells more");
             }
-            ExitCode::from(if e.kind() == ErrorKind::Usage { 2 } else { 1 })
+            if e.kind() == ErrorKind::Usage { 2 } else { 1 }
         }
     }
 }

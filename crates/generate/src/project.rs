@@ -44,6 +44,9 @@ pub fn extension(answers: &Answers, sdk: Option<&Path>) -> Result<Project> {
     let values = common(answers, &paths, &fragments, sdk);
     let mut out = Project { files: vec![], notes: notes(answers) };
     code(answers, &paths, &values, &mut out)?;
+    if let (Language::Rust, Some(_)) = (answers.language, sdk) {
+        out.add(".cargo/config.toml", values.fill(include_str!("../templates/rust/config.toml.in"))?);
+    }
     kernels(answers, &paths, &values, &mut out)?;
     out.add("README.md", values.fill(include_str!("../templates/common/README.md.in"))?);
     out.add(".github/workflows/extension.yml", values.fill(include_str!("../templates/common/ci.yml.in"))?);

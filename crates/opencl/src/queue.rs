@@ -104,7 +104,8 @@ impl Queue {
         }
     }
 
-    /// Copies bytes of the host into a buffer and waits for it.
+    /// Copies bytes of the host into a buffer and waits until they are there, for commands of every queue: a write that blocks
+    /// promises only that the bytes were read.
     pub fn write(&self, to: &Buffer, start: usize, bytes: &[u8]) -> Result<()> {
         self.own(to, start, bytes.len())?;
         if bytes.is_empty() {
@@ -113,7 +114,8 @@ impl Queue {
         const WAIT: u32 = 1;
         // SAFETY: the range lies in the buffer, and the bytes are there until the call returns, which is when they are read.
         let code = unsafe { self.enqueue_write(to, WAIT, start, bytes) };
-        check("clEnqueueWriteBuffer", code)
+        check("clEnqueueWriteBuffer", code)?;
+        self.finish()
     }
 
     /// Copies bytes of the host into a buffer some time before the next command runs. They are kept until [`Queue::finish`].

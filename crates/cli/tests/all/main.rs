@@ -1,5 +1,6 @@
 //! Tests of the command as a process, in one binary: linking costs more than running.
 
+mod api_pages;
 mod bench;
 mod cache;
 mod caffe;
@@ -9,6 +10,7 @@ mod convert_options;
 mod crash;
 mod explain;
 mod extension;
+mod faq;
 mod isolate;
 mod kaldi;
 mod limits;

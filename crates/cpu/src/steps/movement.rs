@@ -1,12 +1,12 @@
 //! Operations that put arrays together, take them apart, widen or shift them, in the layout in which their data lies.
 
-use super::strided_views::{axes_of, size_of, sliced};
+use super::strided_views::{for_kernels, size_of};
 use super::{Built, Cpu, Io, Port, Site, Step, Work};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::movement::{self as kernels, RowPiece, StridedCopy};
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::movement::{Concat, Pad, Roll, SliceScatter, Split, VariadicSplit};
-use carafe_plan::{Layout, Operand, Parts, RowStrides};
+use carafe_plan::{Layout, Operand, Parts, RowStrides, View, slice_of};
 use std::sync::Arc;
 
 /// Outputs of a split at most.
@@ -253,8 +253,8 @@ fn slice_scatter(site: &Site<'_>) -> Option<Built> {
         return None;
     }
     let layout = data.layout;
-    let position = sliced(site, axes_of(data), 2, &updates.shape)?;
-    let from = axes_of(&Port { layout, ..updates.clone() });
+    let position = for_kernels(slice_of(&site.inputs, View::of(data), 2, &updates.shape)?);
+    let from = for_kernels(View::of(&Port { layout, ..updates.clone() }));
     let step = Overlaid {
         data: StridedCopy::of(&kernels::View::whole(&[data.len()]), size_of(data)),
         updates: StridedCopy::between(&from, &position, size_of(data)),

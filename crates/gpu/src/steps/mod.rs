@@ -1,11 +1,15 @@
 //! Steps: the glue between an operation and its kernels. One file a family; `BUILDERS` lists them and is asked in order. A
 //! builder looks at a node with known shapes and answers with launches and the forms it reads and writes, or declines.
 
+mod adaptive_pool;
 mod attention;
 mod conv;
 mod custom;
+mod deformable;
 pub(crate) mod elementwise;
 mod ending;
+mod gather_tree;
+mod grid_sample;
 mod indexing;
 mod interpolate;
 mod matmul;
@@ -16,6 +20,7 @@ mod pool;
 mod product;
 mod recurrent;
 mod reduce;
+mod regions;
 mod rope;
 mod search;
 mod strided_views;
@@ -23,6 +28,7 @@ mod tiles;
 mod typed;
 pub(crate) mod types;
 pub(crate) mod view;
+mod yolo;
 
 use crate::backend::Gpu;
 use carafe_graph::Result;
@@ -55,6 +61,12 @@ pub(crate) const BUILDERS: &[Builder] = &[
     interpolate::build,
     recurrent::build,
     rope::build,
+    adaptive_pool::build,
+    deformable::build,
+    gather_tree::build,
+    grid_sample::build,
+    regions::build,
+    yolo::build,
 ];
 
 /// Those that read or write in another order of axes (`Site::orders`, `Site::out_order`).

@@ -1,13 +1,13 @@
 //! Joining, cutting, reshaping and putting into another order.
 
-use super::view::{View, copy};
+use super::view::copy;
 use super::{Built, Port, Site, types};
 use crate::backend::{BuildCx, Gpu, or_failed};
 use crate::launch::{Arg, Launch, Launches};
 use crate::machine::ALIGNMENT;
 use carafe_graph::{Result, normalize_axis};
 use carafe_ops::movement::{Concat, Reshape, Split, Squeeze, Transpose, Unsqueeze, VariadicSplit};
-use carafe_plan::{Layout, Parts, Step, Work};
+use carafe_plan::{Layout, Parts, Step, View, Work};
 use carafe_tensor::ElementType;
 use std::fmt::Write;
 use std::sync::Arc;

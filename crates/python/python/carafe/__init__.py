@@ -1,0 +1,50 @@
+"""Carafe runs trained models. The names are those of OpenVINO's Python API."""
+
+import atexit as _atexit
+import os as _os
+
+from carafe import _native
+from carafe._core import (
+    Core,
+    Version,
+    compile_model,
+    convert_model,
+    get_batch,
+    save_model,
+    serialize,
+    set_batch,
+    shutdown,
+    tensor_from_file,
+)
+from carafe._native import (
+    AsyncInferQueue,
+    CompiledModel,
+    ConstOutput,
+    Dimension,
+    InferRequest,
+    Layout,
+    PartialShape,
+    ProfilingInfo,
+    RemoteContext,
+    Symbol,
+    Tensor,
+    Type,
+    VariableState,
+    get_version,
+)
+from carafe._ovdict import OVDict
+from carafe._graph.custom import Op
+from carafe._graph.model import Model
+from carafe._graph.node import Node
+from carafe._graph.ports import Input, Output
+from carafe._graph.rt_info import OVAny, RTMap
+from carafe._graph.type_info import DiscreteTypeInfo
+from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides
+from carafe import layout_helpers, preprocess, properties
+
+__version__ = get_version()
+
+# A request that still runs when the interpreter ends would call into one that is gone; threads of the engine do not come along into a fork.
+_atexit.register(_native._stop_all)
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_native._forked)

@@ -1,0 +1,56 @@
+"""Transformations that tools apply to models before they are saved or compiled."""
+
+from .._graph import engine
+from .._graph.precision import flush_subnormals, quantized_weights
+from .._graph.stateful import low_latency, make_stateful
+
+
+def apply_moc_transformations(model, cf, smart_reshape=False):
+    """Fewer nodes that compute the same; constants are folded where `cf` says so."""
+    flush_subnormals(model)
+    if cf:
+        model._take(engine.run_pass(model._engine(), "tidy"))
+
+
+def apply_moc_legacy_transformations(model, params_with_custom_types=()):
+    """As `apply_moc_transformations`, with constants folded."""
+    apply_moc_transformations(model, cf=True)
+
+
+def apply_low_latency_transformation(model, use_const_initializer=True):
+    """Keeps what loops carry in variables."""
+    low_latency(model, use_const_initializer)
+
+
+def apply_make_stateful_transformation(model, param_res_names=None, *, pairs_to_replace=None):
+    """Makes variables of pairs of inputs and outputs."""
+    make_stateful(model, param_res_names if param_res_names is not None else pairs_to_replace)
+
+
+def apply_pruning_transformation(model):
+    """Nothing is marked for pruning in models of this engine."""
+
+
+def apply_fused_names_cleanup(model):
+    """Takes the names of fused nodes out of the runtime information."""
+    for node in model.get_ordered_ops():
+        for key in [k for k in node.get_rt_info() if k.startswith("fused_names")]:
+            del node.get_rt_info()[key]
+
+
+def compress_model_transformation(model):
+    """Stores float constants as f16."""
+    model._take(engine.run_pass(model._engine(), "compress_to_fp16"))
+
+
+def compress_quantize_weights_transformation(model):
+    """Stores constants behind a FakeQuantize as small integers."""
+    if quantized_weights(model):
+        model.validate_nodes_and_infer_types()
+
+
+def convert_sequence_to_tensor_iterator_transformation(model):
+    """Sequences of recurrent cells as iterators over their cells."""
+    from .._graph.sequences import to_iterators
+
+    to_iterators(model)

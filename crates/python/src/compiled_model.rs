@@ -1,0 +1,237 @@
+//! `CompiledModel`: a model made ready for a device.
+
+use crate::errors::{OrRaise, failure};
+use crate::infer_request::{self, InferRequest, Request, VariableState};
+use crate::model;
+use crate::port::{ConstOutput, Side};
+use crate::process::Here;
+use crate::properties;
+use carafe::{ElementType, PortKey};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What requests and ports of a compiled model hold of it.
+pub(crate) type Compiled = Arc<Shared>;
+
+/// The engine's compiled model, and what it was made of.
+pub(crate) struct Shared {
+    engine: Here<carafe::CompiledModel>,
+    core: carafe::Core,
+    device: String,
+}
+
+impl Deref for Shared {
+    type Target = Here<carafe::CompiledModel>;
+    fn deref(&self) -> &Self::Target {
+        &self.engine
+    }
+}
+
+impl Shared {
+    /// The objects of its ports.
+    pub(crate) fn port_objects<'py>(self: &Arc<Self>, py: Python<'py>, side: Side) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let object = |number| Ok(Bound::new(py, ConstOutput { compiled: self.clone(), side, number })?.into_any());
+        (0..side.ports(self).len()).map(object).collect()
+    }
+
+    /// Type and least shape of a variable.
+    pub(crate) fn variable(&self, id: &str) -> PyResult<(ElementType, Vec<usize>)> {
+        let model = self.engine.runtime_model();
+        let of = |node: &carafe::Node| {
+            node.op().attrs().into_iter().any(|(k, v)| k == "variable_id" && v.to_text().as_deref() == Some(id))
+        };
+        let found = model.nodes().find(|(_, node)| of(node) && !node.outputs().is_empty());
+        let (_, node) = found.ok_or_else(|| failure(format!("variable `{id}` was not assigned yet")))?;
+        let fact = &node.outputs()[0].fact;
+        let dims = fact.shape.dims().unwrap_or_default();
+        Ok((fact.ty, dims.iter().map(|d| d.size().unwrap_or(0)).collect()))
+    }
+}
+
+/// A model made ready for a device.
+#[pyclass(name = "CompiledModel", module = "carafe", frozen, subclass, weakref)]
+pub(crate) struct CompiledModel {
+    pub(crate) compiled: Compiled,
+    /// Requests of calls that have ended; the first is the one whose state is asked for.
+    idle: Mutex<Vec<Arc<Request>>>,
+}
+
+impl CompiledModel {
+    pub(crate) fn new(engine: carafe::CompiledModel, core: &carafe::Core, device: &str) -> CompiledModel {
+        let shared = Shared { engine: Here::new(engine), core: core.clone(), device: device.to_string() };
+        CompiledModel { compiled: Arc::new(shared), idle: Mutex::default() }
+    }
+    /// Another object of the same compiled model.
+    pub(crate) fn again(compiled: &Compiled) -> CompiledModel {
+        CompiledModel { compiled: compiled.clone(), idle: Mutex::default() }
+    }
+    fn take(&self) -> PyResult<Arc<Request>> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| Request::new(&self.compiled, None), Ok)
+    }
+    fn give(&self, request: Arc<Request>) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+    }
+    fn port<'py>(&self, py: Python<'py>, side: Side, key: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let ports = side.ports(&self.compiled);
+        let number = match key {
+            None if ports.len() == 1 => 0,
+            None => {
+                return Err(failure(format!(
+                    "{0}() must be called on a model with exactly one {0}; this has {1}",
+                    side.name(),
+                    ports.len()
+                )));
+            }
+            Some(key) => match key.cast::<PyString>() {
+                Ok(name) => PortKey::Name(&name.to_cow()?).find(ports, side.name()).or_raise()?,
+                Err(_) => PortKey::Index(key.extract()?).find(ports, side.name()).or_raise()?,
+            },
+        };
+        Ok(Bound::new(py, ConstOutput { compiled: self.compiled.clone(), side, number })?.into_any())
+    }
+    fn export(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let engine = self.compiled.get()?;
+        py.detach(|| {
+            let mut bytes = Vec::new();
+            engine.export(&mut bytes).map(|()| bytes)
+        })
+        .or_raise()
+    }
+}
+
+#[pymethods]
+impl CompiledModel {
+    #[new]
+    #[pyo3(signature = (other, weights=None))]
+    fn copy_of(other: &CompiledModel, weights: Option<&Bound<'_, PyAny>>) -> CompiledModel {
+        let _ = weights;
+        CompiledModel::again(&other.compiled)
+    }
+    fn __repr__(&self) -> String {
+        let list = |side: Side| {
+            let all = side.ports(&self.compiled).iter();
+            all.map(|p| format!("\n{}: [{}] {}", p.name, p.shape, p.ty)).collect::<String>()
+        };
+        format!("<CompiledModel:\ninputs[{}\n]\noutputs[{}\n]>", list(Side::Input), list(Side::Output))
+    }
+    /// Infers with a request that is kept from one call to the next. Calls of several threads run beside each other.
+    #[pyo3(signature = (inputs=None, share_inputs=true, share_outputs=false, *, decode_strings=true))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Option<&Bound<'py, PyAny>>,
+        share_inputs: bool,
+        share_outputs: bool,
+        decode_strings: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = self.take()?;
+        let results = infer_request::infer(py, &request, inputs, share_inputs, share_outputs, decode_strings);
+        self.give(request);
+        results
+    }
+    /// Infers with a request of its own.
+    #[pyo3(signature = (inputs=None))]
+    fn infer_new_request<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        infer_request::infer(py, &Request::new(&self.compiled, None)?, inputs, false, false, true)
+    }
+    fn create_infer_request(&self) -> PyResult<InferRequest> {
+        Ok(InferRequest { request: Request::new(&self.compiled, None)? })
+    }
+    /// The variables that calls of this object keep.
+    fn query_state(&self) -> PyResult<Vec<VariableState>> {
+        let request = self.take()?;
+        let states = InferRequest { request: request.clone() }.query_state();
+        self.give(request);
+        states
+    }
+    /// Brings all variables back to where they begin.
+    fn reset_state(&self) -> PyResult<()> {
+        let request = self.take()?;
+        let done = request.request.get().and_then(|r| r.reset_state().or_raise());
+        self.give(request);
+        done
+    }
+    #[pyo3(signature = (index=None))]
+    fn input<'py>(&self, py: Python<'py>, index: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        self.port(py, Side::Input, index)
+    }
+    #[pyo3(signature = (index=None))]
+    fn output<'py>(&self, py: Python<'py>, index: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        self.port(py, Side::Output, index)
+    }
+    #[getter(inputs)]
+    fn inputs_<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.compiled.port_objects(py, Side::Input)
+    }
+    #[getter(outputs)]
+    fn outputs_<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.compiled.port_objects(py, Side::Output)
+    }
+    /// What `Core.import_model` reads; into a stream, where one is given.
+    #[pyo3(signature = (model_stream=None))]
+    fn export_model<'py>(
+        &self,
+        py: Python<'py>,
+        model_stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if let Some(stream) = model_stream
+            && !stream.hasattr("write")?
+        {
+            return Err(failure(
+                "CompiledModel.export_model(model_stream) incompatible function argument: a stream with `write` is expected",
+            ));
+        }
+        let bytes = PyBytes::new(py, &self.export(py)?);
+        match model_stream {
+            None => Ok(Some(bytes.into_any())),
+            Some(stream) => stream.call_method1("write", (bytes,)).map(|_| None),
+        }
+    }
+    /// The graph that really runs.
+    fn get_runtime_model<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        model::from_engine(py, self.compiled.get()?.runtime_model())
+    }
+    /// A property that the model was compiled with, or that it answers itself.
+    fn get_property<'py>(&self, py: Python<'py>, property: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let name = property.str()?.to_cow()?.into_owned();
+        if name == "SUPPORTED_PROPERTIES" {
+            let device = self.compiled.core.device(&self.compiled.device).or_raise()?;
+            return properties::table(py, device.properties(), true);
+        }
+        let text = self.compiled.property(&name).or_raise()?;
+        let device = self.compiled.core.device(&self.compiled.device).ok();
+        properties::decode(py, &name, &text, device.as_deref().map(|d| d.properties()))
+    }
+    /// Properties of a compiled model cannot change, unless they are what they are already.
+    fn set_property(&self, properties: &Bound<'_, PyAny>) -> PyResult<()> {
+        for (key, value) in properties::encode(properties)?.iter() {
+            let now = self.compiled.property(key).unwrap_or_default();
+            if !now.eq_ignore_ascii_case(value) {
+                let device = &self.compiled.device;
+                return Err(failure(format!(
+                    "{key} of a model that is compiled for {device} cannot change; set it before compiling"
+                )));
+            }
+        }
+        Ok(())
+    }
+    /// Frees memory that only running requests need.
+    fn release_memory(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, String))> {
+        let again = py.import("carafe._pickling")?.getattr("compiled_model")?;
+        Ok((again, (PyBytes::new(py, &self.export(py)?), self.compiled.device.clone())))
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<CompiledModel>()
+}

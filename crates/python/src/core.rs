@@ -1,0 +1,300 @@
+//! `Core`: reading and compiling models, devices, properties. `_core.py` adds the forms of arguments that programs use.
+
+use crate::compiled_model::CompiledModel;
+use crate::errors::{OrRaise, failure};
+use crate::model;
+use crate::properties;
+use crate::tensor::Tensor;
+use carafe::{Content, Properties, ReadRequest, SharedBytes};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Reads models, makes them ready for devices, and holds what is registered.
+#[pyclass(name = "_Core", module = "carafe._native", frozen, subclass, weakref)]
+pub(crate) struct Core {
+    pub(crate) core: carafe::Core,
+}
+
+/// Bytes of an object: `bytes`, a `Tensor`, whatever has a buffer.
+fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
+    if let Ok(tensor) = object.cast::<Tensor>() {
+        return tensor.get().cell.to_bytes();
+    }
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().into());
+    }
+    let bytes = object.py().get_type::<PyBytes>().call1((object,))?;
+    Ok(bytes.cast::<PyBytes>()?.as_bytes().into())
+}
+
+enum Source {
+    File(PathBuf),
+    Bytes(SharedBytes),
+}
+
+impl Source {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Source> {
+        let is_bytes = object.is_instance_of::<PyBytes>() || object.is_instance_of::<Tensor>();
+        if is_bytes { bytes_of(object).map(Source::Bytes) } else { Ok(Source::File(object.extract()?)) }
+    }
+    fn content(&self) -> Content<'_> {
+        match self {
+            Source::File(path) => Content::File(path),
+            Source::Bytes(bytes) => Content::Bytes(bytes),
+        }
+    }
+}
+
+impl Core {
+    fn read(&self, py: Python<'_>, source: &Source, weights: Option<&Source>) -> PyResult<carafe::Model> {
+        py.detach(|| {
+            let content = source.content();
+            let weights = weights.map(Source::content);
+            match content {
+                Content::File(path) => self.core.read(&ReadRequest { weights, ..ReadRequest::new(path) }),
+                Content::Bytes(bytes) => self.core.read(&ReadRequest { weights, ..ReadRequest::from_bytes(bytes) }),
+            }
+        })
+        .or_raise()
+    }
+}
+
+#[pymethods]
+impl Core {
+    #[new]
+    #[pyo3(signature = (xml_config_file=None))]
+    fn new(py: Python<'_>, xml_config_file: Option<PathBuf>) -> PyResult<Core> {
+        let core = py.detach(carafe::core);
+        if let Some(file) = xml_config_file.filter(|f| !f.as_os_str().is_empty()) {
+            core.register_plugins(file).or_raise()?;
+        }
+        Ok(Core { core })
+    }
+    fn __repr__(&self) -> String {
+        format!("<Core: available plugins[{}]>", self.core.available_devices().join(", "))
+    }
+    /// A model of a path, or of bytes and weights.
+    #[pyo3(signature = (model, weights=None))]
+    fn _read<'py>(
+        &self,
+        py: Python<'py>,
+        model: &Bound<'py, PyAny>,
+        weights: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let weights = weights.map(Source::of).transpose()?;
+        let read = self.read(py, &Source::of(model)?, weights.as_ref())?;
+        model::from_engine(py, read)
+    }
+    /// A model, a path, or bytes and weights, made ready for a device. Properties are texts.
+    #[pyo3(signature = (model, weights, device, properties))]
+    fn _compile(
+        &self,
+        py: Python<'_>,
+        model: &Bound<'_, PyAny>,
+        weights: Option<&Bound<'_, PyAny>>,
+        device: &str,
+        properties: &Bound<'_, PyAny>,
+    ) -> PyResult<CompiledModel> {
+        let properties = properties::encode(properties)?;
+        let engine = if model::is_model(model) {
+            let model = model::to_engine(model)?;
+            py.detach(|| self.core.compile_model(&model, device, &properties)).or_raise()?
+        } else {
+            match (Source::of(model)?, weights) {
+                (Source::File(path), None) => {
+                    py.detach(|| self.core.compile_model(&path, device, &properties)).or_raise()?
+                }
+                (source, weights) => {
+                    let weights = weights.map(Source::of).transpose()?;
+                    let model = self.read(py, &source, weights.as_ref())?;
+                    py.detach(|| self.core.compile_model(&model, device, &properties)).or_raise()?
+                }
+            }
+        };
+        Ok(CompiledModel::new(engine, &self.core, device))
+    }
+    fn _import(
+        &self,
+        py: Python<'_>,
+        blob: &Bound<'_, PyAny>,
+        device: &str,
+        properties: &Bound<'_, PyAny>,
+    ) -> PyResult<CompiledModel> {
+        let (blob, properties) = (bytes_of(blob)?, properties::encode(properties)?);
+        let engine = py.detach(|| self.core.import_model(blob, device, &properties)).or_raise()?;
+        Ok(CompiledModel::new(engine, &self.core, device))
+    }
+    /// Nodes that the device takes, each with its name.
+    fn _query(
+        &self,
+        py: Python<'_>,
+        model: &Bound<'_, PyAny>,
+        device: &str,
+        properties: &Bound<'_, PyAny>,
+    ) -> PyResult<BTreeMap<String, String>> {
+        let (model, properties) = (model::to_engine(model)?, properties::encode(properties)?);
+        let query = py.detach(|| self.core.query_model(&model, device, &properties)).or_raise()?;
+        Ok(query.supported.into_iter().map(|name| (name, device.to_string())).collect())
+    }
+    fn get_available_devices(&self) -> Vec<String> {
+        self.core.available_devices()
+    }
+    #[getter(available_devices)]
+    fn available_devices_(&self) -> Vec<String> {
+        self.core.available_devices()
+    }
+    /// Build and description of each device of a name.
+    fn _versions(&self, device: &str) -> PyResult<Vec<(String, String, String)>> {
+        let names: Vec<&str> = match device.split_once(':') {
+            Some((first, list)) => std::iter::once(first).chain(list.split(',')).collect(),
+            None => vec![device],
+        };
+        let one = |name: &&str| {
+            let bare = name.split(['.', '(']).next().unwrap_or(name);
+            let version = self.core.device(bare).or_raise()?.version();
+            Ok((bare.to_string(), version.build, version.description))
+        };
+        names.iter().map(one).collect()
+    }
+    fn _set(&self, device: &str, properties: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.core.set_property(device, &properties::encode(properties)?).or_raise()
+    }
+    fn _get<'py>(&self, py: Python<'py>, device: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if name == "SUPPORTED_PROPERTIES" && !device.is_empty() {
+            return properties::table(py, self.core.device(device).or_raise()?.properties(), false);
+        }
+        let text = self.core.get_property(device, name).or_raise()?;
+        let found = if device.is_empty() { None } else { self.core.device(device).ok() };
+        properties::decode(py, name, &text, found.as_deref().map(|d| d.properties()))
+    }
+    /// Whether the device has a property of this name.
+    fn _knows(&self, device: &str, name: &str) -> PyResult<bool> {
+        if carafe::CACHE_PROPERTIES.iter().any(|p| p.name == name) {
+            return Ok(true);
+        }
+        if device.is_empty() {
+            return Ok(false);
+        }
+        Ok(self.core.device(device).or_raise()?.properties().iter().any(|p| p.name == name))
+    }
+    fn _add_library(&self, path: PathBuf) -> PyResult<()> {
+        self.core.add_extension(&path).or_raise()
+    }
+    fn register_plugins(&self, xml_config_file: PathBuf) -> PyResult<()> {
+        self.core.register_plugins(xml_config_file).or_raise()
+    }
+    #[pyo3(signature = (plugin, device_name, config=None))]
+    fn register_plugin(&self, plugin: PathBuf, device_name: &str, config: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        self.core.register_plugin(plugin, device_name).or_raise()?;
+        match config {
+            Some(config) => self._set(device_name, config.as_any()),
+            None => Ok(()),
+        }
+    }
+    fn unload_plugin(&self, device_name: &str) -> PyResult<()> {
+        self.core.unload_plugin(device_name).or_raise()
+    }
+    /// What the memory of a device is, for those that have some.
+    #[pyo3(signature = (device_name, properties=None))]
+    fn create_context(&self, device_name: &str, properties: Option<&Bound<'_, PyAny>>) -> PyResult<RemoteContext> {
+        let properties = properties.map_or_else(|| Ok(Properties::new()), properties::encode)?;
+        Ok(RemoteContext { context: self.core.create_context(device_name, &properties).or_raise()? })
+    }
+    fn get_default_context(&self, device_name: &str) -> PyResult<RemoteContext> {
+        self.create_context(device_name, None)
+    }
+}
+
+/// Memory of a device.
+#[pyclass(name = "RemoteContext", module = "carafe", frozen)]
+pub(crate) struct RemoteContext {
+    context: std::sync::Arc<dyn carafe::RemoteContext>,
+}
+
+#[pymethods]
+impl RemoteContext {
+    fn get_device_name(&self) -> String {
+        self.context.device().to_string()
+    }
+    fn get_params(&self) -> BTreeMap<String, String> {
+        self.context.properties().iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
+    }
+    fn __repr__(&self) -> String {
+        format!("<RemoteContext: {}>", self.context.device())
+    }
+}
+
+/// Writes a model as `.xml` and `.bin`.
+#[pyfunction]
+#[pyo3(signature = (model, output, compress_to_fp16))]
+fn _save(py: Python<'_>, model: &Bound<'_, PyAny>, output: PathBuf, compress_to_fp16: bool) -> PyResult<()> {
+    let mut model = model::to_engine(model)?;
+    py.detach(|| {
+        if compress_to_fp16 {
+            let mut notes = carafe::Notes::default();
+            carafe::run_passes(&mut model, &[&carafe::passes::CompressToFp16], &mut notes)?;
+        }
+        carafe::ir::write_file(&model, &output, &write_options())
+    })
+    .or_raise()
+}
+
+fn write_options() -> carafe::ir::WriteOptions {
+    carafe::ir::WriteOptions { runtime_version: Some(crate::process::BUILD.to_string()), ..Default::default() }
+}
+
+/// A model as the two files of an IR.
+#[pyfunction]
+fn _to_ir<'py>(py: Python<'py>, model: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let model = model::to_engine(model)?;
+    let (xml, bin) = py.detach(|| carafe::ir::write_to(&model, &write_options())).or_raise()?;
+    Ok((PyBytes::new(py, xml.as_bytes()), PyBytes::new(py, &bin)))
+}
+
+/// A model after the passes that a conversion runs; options are those of the command `carafe convert`.
+#[pyfunction]
+#[pyo3(signature = (core, model, weights, input, output, verbose))]
+fn _convert<'py>(
+    py: Python<'py>,
+    core: &Core,
+    model: &Bound<'py, PyAny>,
+    weights: Option<&Bound<'py, PyAny>>,
+    input: Option<String>,
+    output: Option<String>,
+    verbose: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _ = verbose;
+    let (source, weights) = (Source::of(model)?, weights.map(Source::of).transpose()?);
+    let converted = py
+        .detach(|| {
+            let content = source.content();
+            let request = match content {
+                Content::File(path) => ReadRequest::new(path),
+                Content::Bytes(bytes) => ReadRequest::from_bytes(bytes),
+            };
+            let request = ReadRequest { weights: weights.as_ref().map(Source::content), ..request };
+            let mut conversion = carafe::convert::Conversion::new(request);
+            conversion.options.input = input;
+            conversion.options.output = output;
+            conversion.run(&core.core)
+        })
+        .or_raise()?;
+    model::from_engine(py, converted.model)
+}
+
+/// An error of kind `RuntimeError`, for Python code that has only a text.
+#[pyfunction]
+fn _fail(text: String) -> PyResult<()> {
+    Err(failure(text))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Core>()?;
+    module.add_class::<RemoteContext>()?;
+    module.add_function(wrap_pyfunction!(_save, module)?)?;
+    module.add_function(wrap_pyfunction!(_to_ir, module)?)?;
+    module.add_function(wrap_pyfunction!(_convert, module)?)?;
+    module.add_function(wrap_pyfunction!(_fail, module)?)
+}
