@@ -17,10 +17,10 @@ net (float[3] x) => (float[3] y) {
 /// Multiplies by a constant.
 #[derive(Op, Clone, Debug, PartialEq)]
 #[op(opset = "acme", inputs = "x", outputs = "y")]
-pub struct Scale {
+struct Scale {
     /// The factor.
     #[attr(default = 1.0)]
-    pub by: f32,
+    by: f32,
 }
 
 impl Op for Scale {

@@ -167,7 +167,8 @@ fn read_net(request: &ReadRequest<'_>, schema: &Schema) -> Result<Net> {
                 "{e}; a .caffemodel often holds weights alone: give its .prototxt with --input_proto, or put it beside \
                  the model under the same name"
             ),
-        ),
+        )
+        .with_code(103),
     });
     let mut net = read.map_err(|e| topology.at(e))?;
     let location = weights.as_ref().unwrap_or(&topology);

@@ -473,6 +473,7 @@ choice! {
     Rust = "rust" | "rs",
     C = "c",
     Cpp = "cpp" | "c++" | "cxx",
+    Python = "python" | "py",
 }
 
 choice! {

@@ -50,5 +50,5 @@ pub use run::{RunCx, RunMemory, cancelled, run};
 pub use site::{Built, Port, Site, Work};
 pub use streams::{Lease, Streams};
 pub use strided::{Operand, Parts, RowStrides, Rows};
-pub use views::{Strided, View, kept_layout, slice_of};
+pub use views::{Strided, View, common_layout, kept_layout, roll_shifts, slice_of};
 pub use windows::{WindowAttrs, Windows};

@@ -212,6 +212,33 @@ pub fn slice_of(inputs: &[Port], view: View, first: usize, shape: &[usize]) -> O
     (view.dims == shape).then_some(view)
 }
 
+/// How far Roll moves each axis of input 0, from 0 to its length.
+pub fn roll_shifts(inputs: &[Port]) -> Option<Vec<usize>> {
+    let from = &inputs[0];
+    let (shifts, axes) = (inputs[1].ints()?, inputs[2].ints()?);
+    let mut total = vec![0i64; from.rank()];
+    for (i, &axis) in axes.iter().enumerate() {
+        let axis = normalize_axis(axis, from.rank()).ok()?;
+        let shift = if shifts.len() == 1 { shifts[0] } else { *shifts.get(i)? };
+        let n = from.shape[axis] as i64;
+        total[axis] = (total[axis] + shift.rem_euclid(n)) % n;
+    }
+    total.into_iter().map(|n| usize::try_from(n).ok()).collect()
+}
+
+/// The layout in which most bytes of these inputs lie.
+pub fn common_layout<'a>(inputs: impl Iterator<Item = &'a Port>) -> Layout {
+    let decided = inputs.filter(|p| p.constant.is_none() && !Layout::PLAIN.same_for(Layout::CHANNELS_LAST, &p.shape));
+    let (mut plain, mut last) = (0, 0);
+    for port in decided {
+        match port.layout {
+            Layout::CHANNELS_LAST => last += port.len(),
+            _ => plain += port.len(),
+        }
+    }
+    if last > 0 && last >= plain { Layout::CHANNELS_LAST } else { Layout::PLAIN }
+}
+
 fn strided_slice(op: &StridedSlice, inputs: &[Port], to: &Port) -> Option<Strided> {
     let from = &inputs[0];
     let begins = inputs[1].ints()?;

@@ -8,6 +8,7 @@ use crate::process::Here;
 use crate::properties;
 use carafe::{ElementType, PortKey};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     engine: Here<carafe::CompiledModel>,
     core: carafe::Core,
     device: String,
+    /// The graph that runs, as Python sees it, once somebody asked a port for its node.
+    opened: PyOnceLock<Py<PyAny>>,
 }
 
 impl Deref for Shared {
@@ -34,6 +37,17 @@ impl Shared {
     pub(crate) fn port_objects<'py>(self: &Arc<Self>, py: Python<'py>, side: Side) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let object = |number| Ok(Bound::new(py, ConstOutput { compiled: self.clone(), side, number })?.into_any());
         (0..side.ports(self).len()).map(object).collect()
+    }
+
+    /// The Parameter or Result that stands for a port in the graph that runs.
+    pub(crate) fn node<'py>(&self, py: Python<'py>, side: Side, number: usize) -> PyResult<Bound<'py, PyAny>> {
+        let open = || Ok::<_, PyErr>(model::from_engine(py, self.engine.get()?.runtime_model())?.unbind());
+        let opened = self.opened.get_or_try_init(py, open)?.bind(py);
+        let ends = opened.getattr(match side {
+            Side::Input => "parameters",
+            Side::Output => "results",
+        })?;
+        ends.get_item(number)
     }
 
     /// Type and least shape of a variable.
@@ -56,16 +70,23 @@ pub(crate) struct CompiledModel {
     pub(crate) compiled: Compiled,
     /// Requests of calls that have ended; the first is the one whose state is asked for.
     idle: Mutex<Vec<Arc<Request>>>,
+    /// The request that a program put here under the name that OpenVINO keeps its own by; NNCF does.
+    kept: Mutex<Option<Py<PyAny>>>,
 }
 
 impl CompiledModel {
     pub(crate) fn new(engine: carafe::CompiledModel, core: &carafe::Core, device: &str) -> CompiledModel {
-        let shared = Shared { engine: Here::new(engine), core: core.clone(), device: device.to_string() };
-        CompiledModel { compiled: Arc::new(shared), idle: Mutex::default() }
+        let shared = Shared {
+            engine: Here::new(engine),
+            core: core.clone(),
+            device: device.to_string(),
+            opened: PyOnceLock::new(),
+        };
+        CompiledModel { compiled: Arc::new(shared), idle: Mutex::default(), kept: Mutex::default() }
     }
     /// Another object of the same compiled model.
     pub(crate) fn again(compiled: &Compiled) -> CompiledModel {
-        CompiledModel { compiled: compiled.clone(), idle: Mutex::default() }
+        CompiledModel { compiled: compiled.clone(), idle: Mutex::default(), kept: Mutex::default() }
     }
     fn take(&self) -> PyResult<Arc<Request>> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -109,6 +130,15 @@ impl CompiledModel {
     fn copy_of(other: &CompiledModel, weights: Option<&Bound<'_, PyAny>>) -> CompiledModel {
         let _ = weights;
         CompiledModel::again(&other.compiled)
+    }
+    #[getter(_infer_request)]
+    fn kept_request(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map(|request| request.clone_ref(py))
+    }
+    #[setter(_infer_request)]
+    fn keep_request(&self, request: Option<Py<PyAny>>) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = request;
     }
     fn __repr__(&self) -> String {
         let list = |side: Side| {

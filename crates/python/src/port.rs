@@ -112,6 +112,38 @@ impl ConstOutput {
     fn any_name_(&self) -> PyResult<String> {
         self.get_any_name()
     }
+    /// The node that stands for it in the graph that runs.
+    fn get_node<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.compiled.node(py, self.side, self.number)
+    }
+    #[getter(node)]
+    fn node_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_node(py)
+    }
+    /// Names, type and shape as one object.
+    fn get_tensor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_node(py)?.call_method1("get_output_tensor", (0,))
+    }
+    #[getter(tensor)]
+    fn tensor_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_tensor(py)
+    }
+    /// Inputs that read it in the graph that runs.
+    fn get_target_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_node(py)?.call_method1("output", (0,))?.call_method0("get_target_inputs")
+    }
+    #[getter(target_inputs)]
+    fn target_inputs_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_target_inputs(py)
+    }
+    /// Its runtime information.
+    fn get_rt_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_node(py)?.call_method1("output", (0,))?.call_method0("get_rt_info")
+    }
+    #[getter(rt_info)]
+    fn rt_info_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.get_rt_info(py)
+    }
     /// Which output of its node it is.
     fn get_index(&self) -> usize {
         0

@@ -36,8 +36,11 @@ impl Symbol {
 
 impl From<Dim> for Dimension {
     fn from(dim: Dim) -> Dimension {
-        // Symbols of the engine count from far above those of users.
-        let symbol = dim.symbol().map_or(0, |s| (1 << 40) + u64::from(s.0));
+        // Symbols of the engine count from far above those of users, which are counted down in the engine (`set_symbol`).
+        let symbol = dim.symbol().map_or(0, |s| match s.0 > u32::MAX / 2 {
+            true => u64::from(u32::MAX - s.0),
+            false => (1 << 40) + u64::from(s.0),
+        });
         Dimension { dim, symbol }
     }
 }

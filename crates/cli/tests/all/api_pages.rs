@@ -96,7 +96,7 @@ fn the_page_of_the_c_boundary_is_current() {
 fn the_page_of_the_command_is_current() {
     let help = ok(&["--help"]);
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let names = list.lines().filter_map(|l| l.strip_prefix("  ")?.split_whitespace().next());
+    let names = list.lines().filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' '))?.split(" ").next());
     let mut out =
         String::from("# The command\n\nWhat `carafe COMMAND --help` prints; `carafe man DIR` writes manual pages.\n");
     for name in names.filter(|n| *n != "help") {

@@ -213,6 +213,9 @@ fn a_crate_in_rust_passes_its_tests() {
     let done = test.env("CARGO_TARGET_DIR", repo().join("target/generated")).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && said.contains(" 0 failed, 0 skipped"), "{said}");
+    let library = repo().join("target/generated/debug/libacme.so");
+    let bytes = std::fs::metadata(&library).unwrap().len();
+    assert!(bytes < 5_000_000, "{} has {bytes} bytes", library.display());
     // Plain cargo finds Carafe too.
     let mut cargo = std::process::Command::new(env!("CARGO"));
     cargo.args(["test", "--quiet", "--offline"]).current_dir(&dir);

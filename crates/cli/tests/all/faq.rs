@@ -41,7 +41,7 @@ fn models_that_cannot_be_read_name_their_entry() {
         ("E0087", "python.prototxt", python.as_str()),
         ("E0089", "broken.nnet", "<Nnet>\n<AffineTransform> 3 x\n</Nnet>\n"),
         ("E0097", "cycle.pbtxt", cycle),
-        ("E0103", "broken.caffemodel", "\u{1}\u{2}\u{3}"),
+        ("E0103", "lonely.caffemodel", "\u{1}\u{2}\u{3}"),
     ] {
         points_to(code, &["run", &file(&dir, name, text)]);
     }

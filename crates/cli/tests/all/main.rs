@@ -2,6 +2,7 @@
 
 mod api_pages;
 mod bench;
+mod c_api;
 mod cache;
 mod caffe;
 mod commands;

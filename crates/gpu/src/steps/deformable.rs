@@ -31,7 +31,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let (points, deep) = (out.shape[2] * out.shape[3], channels / groups * taps);
     let count = data.shape[0] * channels * taps * points;
     let bytes = (count * if cx.half { 2 } else { 4 }).next_multiple_of(ALIGNMENT);
-    if count > i32::MAX as usize || bytes > cx.machine.info().largest_buffer {
+    if count > super::MOST_ELEMENTS || bytes > cx.machine.info().largest_buffer {
         return Ok(None);
     }
     let columns = Arg::Workspace(0, bytes);

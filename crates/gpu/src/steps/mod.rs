@@ -23,6 +23,7 @@ mod reduce;
 mod regions;
 mod rope;
 mod search;
+mod sorted;
 mod strided_views;
 mod tiles;
 mod typed;
@@ -39,6 +40,9 @@ pub(crate) use carafe_plan::Port;
 pub(crate) type Site<'a> = carafe_plan::Site<'a, Gpu>;
 /// The answer of a builder.
 pub(crate) type Built = carafe_plan::Built<Gpu>;
+
+/// Elements of a tensor that kernels count, but for groups of elementwise operations.
+pub(crate) const MOST_ELEMENTS: usize = i32::MAX as usize;
 
 type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 
@@ -66,6 +70,7 @@ pub(crate) const BUILDERS: &[Builder] = &[
     gather_tree::build,
     grid_sample::build,
     regions::build,
+    sorted::build,
     yolo::build,
 ];
 
@@ -79,7 +84,7 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         return Ok(None);
     }
     // Kernels count in 32 bits; groups of elementwise operations see to that themselves.
-    let large = |p: &Port| p.len() > i32::MAX as usize;
+    let large = |p: &Port| p.len() > MOST_ELEMENTS;
     if !site.group && site.inputs.iter().chain(&site.outputs).any(large) {
         return Ok(None);
     }

@@ -5,9 +5,9 @@ use super::movement::{same_bytes, size_of};
 use super::view::copy;
 use super::{Built, Port, Site, types};
 use crate::launch::{Arg, Launches};
-use carafe_graph::{Result, normalize_axis};
+use carafe_graph::Result;
 use carafe_ops::movement::{Identity, Roll, SliceScatter};
-use carafe_plan::{Strided, View, kept_layout, slice_of};
+use carafe_plan::{Strided, View, kept_layout, roll_shifts, slice_of};
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group || !site.epilogue.is_empty() || site.inputs.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 // A copy for each corner: along every axis that is rolled, what stays before the end and what comes round.
 fn roll(site: &Site<'_>) -> Result<Option<Built>> {
     let (from, cx) = (&site.inputs[0], site.cx);
-    let Some(shifts) = shifts(site) else { return Ok(None) };
+    let Some(shifts) = roll_shifts(&site.inputs) else { return Ok(None) };
     let axes: Vec<usize> = (0..from.rank()).filter(|&a| shifts[a] != 0).collect();
     if axes.is_empty() {
         return Ok(Some(same_bytes(site, from.layout, from.layout)));
@@ -59,19 +59,6 @@ fn roll(site: &Site<'_>) -> Result<Option<Built>> {
     }
     let forms = (cx.form(from, from.layout), cx.form(&site.outputs[0], from.layout));
     Ok(Some(Launches::new("roll", launches).built([(0, forms.0)], [forms.1])))
-}
-
-fn shifts(site: &Site<'_>) -> Option<Vec<usize>> {
-    let from = &site.inputs[0];
-    let (shifts, axes) = (site.inputs[1].ints()?, site.inputs[2].ints()?);
-    let mut total = vec![0i64; from.rank()];
-    for (i, &axis) in axes.iter().enumerate() {
-        let axis = normalize_axis(axis, from.rank()).ok()?;
-        let shift = if shifts.len() == 1 { shifts[0] } else { *shifts.get(i)? };
-        let n = from.shape[axis] as i64;
-        total[axis] = (total[axis] + shift.rem_euclid(n)) % n;
-    }
-    total.into_iter().map(|n| usize::try_from(n).ok()).collect()
 }
 
 // The data, then the updates over a part of it.

@@ -33,16 +33,29 @@ from carafe._native import (
     get_version,
 )
 from carafe._ovdict import OVDict
-from carafe._graph.custom import Op
+from carafe._extensions import Extension, OpExtension
+from carafe._graph.custom import AttributeVisitor, Op
 from carafe._graph.model import Model
 from carafe._graph.node import Node
-from carafe._graph.ports import Input, Output
+from carafe._graph.ports import DescriptorTensor, Input, Output
 from carafe._graph.rt_info import OVAny, RTMap
 from carafe._graph.type_info import DiscreteTypeInfo
-from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides
+from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides, TensorVector
 from carafe import layout_helpers, preprocess, properties
 
 __version__ = get_version()
+
+# Modules that are only imported when somebody asks for them.
+_LATER = {"op", "passes", "utils", "exceptions", "helpers", "frontend", *(f"opset{n}" for n in range(1, 18))}
+
+
+def __getattr__(name):
+    if name in _LATER:
+        import importlib
+
+        return importlib.import_module(f"carafe.{name}")
+    raise AttributeError(f"module 'carafe' has no attribute '{name}'")
+
 
 # A request that still runs when the interpreter ends would call into one that is gone; threads of the engine do not come along into a fork.
 _atexit.register(_native._stop_all)

@@ -3,7 +3,7 @@
 import io
 import os
 
-from carafe import _native
+from carafe import _extensions, _native
 from carafe._native import Dimension, PartialShape, Tensor
 from carafe._property_values import decode, pairs, text_of
 
@@ -167,10 +167,7 @@ class Core(_native._Core):
             for one in given:
                 self.add_extension(one)
             return
-        add = getattr(given, "_add_to", None)
-        if add is None:
-            raise TypeError(f"incompatible function arguments: {given!r} is no extension")
-        add(self)
+        _extensions.add(self, given)
 
     def set_property(self, *arguments, device_name=None, properties=None, property=None):
         """Sets properties of a device, or of all devices where none is named."""
@@ -238,16 +235,23 @@ def compile_model(model, device_name="AUTO", config=None):
     return Core().compile_model(model, device_name, config)
 
 
+def _new_file(path):
+    """A path as text; the folders above it are made."""
+    path = os.fsdecode(path)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    return path
+
+
 def save_model(model, output_model, compress_to_fp16=True):
     """Writes a model as `.xml` and `.bin`, weights as f16 unless that is turned off."""
-    _native._save(model, os.fspath(output_model), bool(compress_to_fp16))
+    _native._save(model, _new_file(output_model), bool(compress_to_fp16))
 
 
 def serialize(model, xml_path, bin_path="", version="UNSPECIFIED"):
     """Writes a model as `.xml` and `.bin`, weights as they are."""
     if version not in ("UNSPECIFIED", "IR_V11"):
         raise RuntimeError(f"IR version {version} cannot be written; supported: UNSPECIFIED, IR_V11")
-    xml_path, bin_path = os.fspath(xml_path), os.fspath(bin_path)
+    xml_path, bin_path = _new_file(xml_path), _new_file(bin_path) if bin_path else ""
     usual = os.path.splitext(xml_path)[0] + ".bin"
     if not bin_path or os.path.abspath(bin_path) == os.path.abspath(usual):
         _native._save(model, xml_path, False)

@@ -113,6 +113,13 @@ class CoordinateDiff(_Sizes):
         return f"<CoordinateDiff: ({self})>"
 
 
+class TensorVector(list):
+    """Tensors in a row."""
+
+    def __repr__(self):
+        return f"<TensorVector: len({len(self)})>"
+
+
 class AxisSet:
     """A set of axes, in order."""
 

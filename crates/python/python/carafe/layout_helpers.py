@@ -1,6 +1,6 @@
 """Questions to layouts, and layouts of ports."""
 
-from carafe._native import Layout
+from carafe._graph.layout import get_layout, set_layout
 
 def has_batch(layout):
     """Whether an axis is the batch."""
@@ -50,18 +50,3 @@ def has_width(layout):
 def width_idx(layout):
     """Which axis is the width."""
     return layout.get_index_by_name("W")
-
-
-def get_layout(port):
-    """The layout of a port; an empty one when none was set."""
-    info = port.get_rt_info()
-    found = info["layout"] if "layout" in info else None
-    found = getattr(found, "value", found)
-    if isinstance(found, dict):
-        found = getattr(found.get("layout"), "value", found.get("layout"))
-    return found if isinstance(found, Layout) else Layout(str(found)) if found is not None else Layout()
-
-
-def set_layout(port, layout):
-    """Sets the layout of a port."""
-    port.get_rt_info()["layout"] = layout if isinstance(layout, Layout) else Layout(layout)

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString};
 
 /// The value as Python has it: numbers, texts and lists; types by their names, open shapes as `PartialShape`.
-pub(super) fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         AttrValue::Text(text) | AttrValue::Str(text) => PyString::new(py, text).into_any(),
         AttrValue::Bool(b) => PyBool::new(py, *b).to_owned().into_any(),
@@ -63,7 +63,7 @@ fn of_kind(kind: AttrKind, value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
 }
 
 /// The value for an attribute that nobody declared, by what it is.
-pub(super) fn guessed(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
+pub(crate) fn guessed(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     if value.is_instance_of::<PyBool>() {
         return Ok(AttrValue::Bool(value.is_truthy()?));
     }
@@ -84,6 +84,14 @@ pub(super) fn guessed(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     }
     if value.is_instance_of::<PartialShape>() {
         return Ok(AttrValue::Shape(shape_of(value)?));
+    }
+    if let Ok(dimension) = value.cast::<crate::shapes::Dimension>() {
+        return Ok(AttrValue::Str(dimension.borrow().dim.to_string()));
+    }
+    if let Ok(dtype) = value.getattr("dtype")
+        && dtype.getattr("kind")?.extract::<String>()?.contains(['c', 'O', 'V'])
+    {
+        return Err(PyTypeError::new_err(format!("Unsupported NumPy array dtype: {}", dtype.str()?)));
     }
     let listed = if value.hasattr("tolist")? { value.call_method0("tolist")? } else { value.clone() };
     if !listed.is_instance_of::<PyList>() && !listed.is_instance_of::<pyo3::types::PyTuple>() {
@@ -106,8 +114,13 @@ pub(super) fn guessed(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     Err(PyTypeError::new_err(format!("Unsupported attribute type in provided list: {}", odd.get_type())))
 }
 
-// Numbers of NumPy are no `int`, but give one.
+// Numbers of NumPy are no `int`, but give one; a list of one number is that number.
 fn int(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if let Ok(list) = value.cast::<PyList>()
+        && list.len() == 1
+    {
+        return int(&list.get_item(0)?);
+    }
     value.extract::<i64>().or_else(|_| value.py().get_type::<PyInt>().call1((value,))?.extract())
 }
 

@@ -125,7 +125,12 @@ pub(crate) fn engine_model(object: &Bound<'_, PyAny>) -> PyResult<Arc<Model>> {
     if let Ok(model) = object.cast::<EngineModel>() {
         return Ok(model.get().0.clone());
     }
-    let wrong = |_| pyo3::exceptions::PyTypeError::new_err(format!("expected a Model, found {}", object.get_type()));
+    let wrong = |_| {
+        pyo3::exceptions::PyTypeError::new_err(format!(
+            "expected a Model, found {}. Please provide a valid openvino.Model instance.",
+            object.get_type()
+        ))
+    };
     let method = object.getattr("_engine").map_err(wrong)?;
     Ok(method.call0()?.cast_into::<EngineModel>()?.get().0.clone())
 }

@@ -4,8 +4,9 @@ use super::attrs;
 use super::fact::GraphFact;
 use super::op::GraphOp;
 use super::{engine_tensor, tensor_object};
+use crate::errors::raised;
 use carafe::prelude::{EvalCx, InferCx, Op};
-use carafe::{AttrValue, Body, Error, Fact, OpDecl, OpInfo, PortInfo};
+use carafe::{AttrValue, Body, Fact, OpDecl, OpInfo, PortInfo};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -30,8 +31,8 @@ impl Clone for PythonOp {
     }
 }
 
-// One declaration a type, kept for good: operations refer to it.
-fn info_of(name: &str, opset: &str) -> &'static OpInfo {
+/// One declaration a type, kept for good: operations refer to it.
+pub(crate) fn info_of(name: &str, opset: &str) -> &'static OpInfo {
     static KNOWN: OnceLock<Mutex<HashMap<(String, String), &'static OpInfo>>> = OnceLock::new();
     const ANY: &[PortInfo] = &[PortInfo { name: "inputs", optional: false, variadic: true }];
     let mut known = KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner());
@@ -56,10 +57,6 @@ fn helper<'py>(py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
     let module =
         MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("carafe._graph.custom")?.into_any().unbind()))?;
     module.bind(py).getattr(function)
-}
-
-fn raised(error: PyErr) -> Error {
-    Python::attach(|py| Error::invalid(format!("{}: {}", error.get_type(py), error.value(py))))
 }
 
 impl Op for PythonOp {
@@ -125,12 +122,12 @@ pub(super) fn python_op(
     attributes: &Bound<'_, PyDict>,
     evaluates: bool,
 ) -> PyResult<GraphOp> {
-    let mut list = Vec::new();
-    for (key, value) in attributes {
-        list.push((key.extract()?, attrs::guessed(&value)?));
-    }
-    let op = PythonOp { info: info_of(name, opset), node: Arc::new(node), attributes: list, evaluates };
+    let op = PythonOp { info: info_of(name, opset), node: Arc::new(node), attributes: listed(attributes)?, evaluates };
     Ok(GraphOp(Arc::new(op)))
+}
+
+fn listed(attributes: &Bound<'_, PyDict>) -> PyResult<Vec<(String, AttrValue)>> {
+    attributes.iter().map(|(key, value)| Ok((key.extract()?, attrs::guessed(&value)?))).collect()
 }
 
 /// The node behind such an operation.

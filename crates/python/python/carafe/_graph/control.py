@@ -54,10 +54,19 @@ class _WithBodies(Node):
                 raise RuntimeError(f"{self._kind} '{self.friendly_name}' has no {name}")
             listed = engine_inputs(inputs)
             iteration, condition = (i if i >= 0 else None for i in self._special)
+            if iteration is None and self._kind == "Loop":
+                iteration = self._unread(model, listed)
             if iteration is not None and all(p != iteration for _, p, _, _ in listed):
                 listed.append((None, iteration, None, None))
             parts.append((name, model._engine(), listed, engine_outputs(outputs), iteration, condition))
         return engine.GraphOp.with_bodies(self._kind, self._opset, parts)
+
+    # A parameter that nothing feeds and nothing reads may get anything: the iteration number.
+    @staticmethod
+    def _unread(model, listed):
+        fed = {parameter for _, parameter, _, _ in listed}
+        free = [i for i, p in enumerate(model.get_parameters()) if i not in fed and not p._targets(0)]
+        return free[0] if len(free) == 1 else None
 
     def _restore(self, entry):
         from .model import Model

@@ -71,6 +71,8 @@ def make_node(kind, opset, inputs, attributes, name=None):
     """A node of this type. Inputs are nodes, outputs or numbers; a node with several outputs stands for all of them."""
     from ..utils.types import as_node
 
+    # What stands where a name belongs and is no text is left alone, as programs of OpenVINO expect.
+    name = name if isinstance(name, str) else None
     op = engine.create_op(kind, opset, attributes)
     values = []
     for value in inputs:

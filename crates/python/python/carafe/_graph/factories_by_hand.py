@@ -1,5 +1,7 @@
 """Node factories whose inputs or attributes depend on the arguments."""
 
+import warnings
+
 import numpy as np
 
 from ..exceptions import UserInputError
@@ -25,7 +27,7 @@ def _of(opset, name=None):
 
 
 def _named(node, name):
-    if name is not None:
+    if isinstance(name, str):
         node.friendly_name = name
     return node
 
@@ -56,6 +58,7 @@ def _constant_v1(value, dtype=None, name=None):
 
 
 _of(1, "constant")(_constant_v1)
+_constant_v1.__name__ = "constant"
 
 _NARROW = {"u1", "u2", "u3", "i4", "u4", "u6", "nf4", "f4e2m1", "bf16", "f8e8m0", "f8e4m3", "f8e5m2"}
 
@@ -266,9 +269,23 @@ def roi_pooling(input, coords, output_roi=None, spatial_scale=None, method="max"
     if spatial_scale is None:
         raise AttributeError("The following arguments must be defined: `spatial_scale`!")
     roi = list(roi)
-    attributes = {"output_size": roi, "output_roi": roi, "spatial_scale": spatial_scale, "method": method}
-    attributes["pooled_h"], attributes["pooled_w"] = roi
-    return make_node("ROIPooling", "opset2", [input, coords], attributes, name)
+    attributes = {"spatial_scale": spatial_scale, "method": method, "pooled_h": roi[0], "pooled_w": roi[1]}
+    node = make_node("ROIPooling", "opset2", [input, coords], attributes, name)
+
+    def get_roi():
+        found = node.get_attributes()
+        return [found["pooled_h"], found["pooled_w"]]
+
+    def set_roi(sizes):
+        node.set_attribute("pooled_h", sizes[0])
+        node.set_attribute("pooled_w", sizes[1])
+
+    node.get_output_roi, node.set_output_roi = get_roi, set_roi
+    if output_size is not None:
+        text = "`output_size` is deprecated and will be removed in future. Please use only `output_roi`."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        node.get_output_size, node.set_output_size = get_roi, set_roi
+    return node
 
 
 def _seeds(global_seed, op_seed):
@@ -307,12 +324,32 @@ def segment_max(data, segment_ids, num_segments=None, fill_mode=None, name=None)
     return make_node("SegmentMax", "opset16", inputs, {"fill_mode": fill_mode}, name)
 
 
+@_of(15)
+def embedding_bag_offsets(
+    emb_table, indices, offsets, default_index=None, per_sample_weights=None, reduction="SUM", name=None
+):
+    """Sums or means of rows of a table, in bags that begin at offsets."""
+    from ..utils.types import as_node
+
+    indices = as_node(indices, name=name)
+    inputs = [emb_table, indices, offsets]
+    if default_index is not None:
+        inputs.append(default_index)
+    elif per_sample_weights is not None:
+        inputs.append(make_node("ConvertLike", "opset1", [Constant(np.array(-1, np.int32)), indices], {}))
+    if per_sample_weights is not None:
+        inputs.append(per_sample_weights)
+    return make_node("EmbeddingBagOffsets", "opset15", inputs, {"reduction": reduction}, name)
+
+
 # Variables.
 
 
 def _variable(variable_id, variable_type, variable_shape):
     from ..utils.types import get_element_type
 
+    if variable_type is not None and not isinstance(variable_type, (type, np.dtype, engine.Type, str)):
+        raise TypeError("The necessary overload for read_value was not found")
     info = VariableInfo(variable_id)
     if isinstance(variable_type, (engine.Type, str)):
         info.data_type = engine.Type(variable_type)

@@ -6,11 +6,11 @@ import itertools
 from . import engine
 from .clock import now, touch
 from .make import node_of
-from .names import add_outputs, find_output, reshape_wishes
+from .names import add_outputs, find_output, reshape_wishes, variable_wishes
 from .node import Node, take_ids
 from .ops import Parameter, Result
 from .ports import Output
-from .rt_info import RTMap, engine_info, map_of_tree, plain, port_info, tree_of, walk
+from .rt_info import OVAny, RTMap, engine_info, map_of_tree, plain, port_info, tree_of, walk
 from .variable import Variable
 
 _numbers = itertools.count()
@@ -28,10 +28,8 @@ class Model:
         if len(args) == 1 and not kwargs and isinstance(args[0], engine.EngineModel):
             self._adopt(args[0])
             return
-        self._results, self._sinks, self._parameters, self._variables = [], [], [], []
-        self._rt, self._friendly, self._expanded = RTMap(), None, True
-        if args or kwargs:
-            self._build(*_arguments(args, kwargs))
+        self._rt, self._expanded = RTMap(), True
+        self._build(*_arguments(args, kwargs))
 
     @classmethod
     def _of_engine(cls, native):
@@ -48,6 +46,15 @@ class Model:
 
     def _share(self, other):
         self.__dict__.update({k: v for k, v in other._open().__dict__.items() if k != "_number"})
+
+    @classmethod
+    def _of_nodes(cls, parameters, results, sinks, variables):
+        model = cls.__new__(cls)
+        model._number = next(_numbers)
+        model._native, model._synced, model._dead, model._expanded = None, -1, False, True
+        model._parameters, model._results, model._sinks, model._variables = parameters, results, sinks, variables
+        model._rt, model._friendly = RTMap(), None
+        return model
 
     def _build(self, results, sinks, parameters, variables, name):
         self._friendly = name or None
@@ -246,6 +253,8 @@ class Model:
 
     def get_sink_index(self, sink):
         """Position of a sink; -1 where it is none of the model."""
+        if not isinstance(sink, Node) and not hasattr(sink, "get_node"):
+            raise TypeError("Incorrect argument type. Sink node is expected as argument.")
         node = sink if isinstance(sink, Node) else sink.get_node()
         return _position(self._open()._sinks, lambda s: s is node)
 
@@ -350,17 +359,14 @@ class Model:
     def reshape(self, partial_shape=None, variables_shapes=None, *, partial_shapes=None):
         """Gives inputs new shapes; all others follow."""
         wanted = partial_shapes if partial_shapes is not None else partial_shape
-        shapes = reshape_wishes(self, wanted)
+        shapes, chosen = reshape_wishes(self, wanted), variable_wishes(self, variables_shapes)
         before = [(p, p._op, p._facts) for p in self._parameters]
         variables = {v: v.info for v in self._variables}
         try:
             for parameter, shape in shapes:
                 parameter.set_partial_shape(shape)
-            for variable_id, shape in (variables_shapes or {}).items():
-                variable = self.get_variable_by_id(variable_id)
-                if variable is None:
-                    raise RuntimeError(f"variable '{variable_id}' is not of this model")
-                variable.update_data_shape(engine.PartialShape(shape))
+            for variable, shape in chosen:
+                variable.update_data_shape(shape)
             self.validate_nodes_and_infer_types()
         except Exception:
             for parameter, op, facts in before:
@@ -388,17 +394,14 @@ class Model:
         for node in self.get_ordered_ops():
             copies[node] = copy = node._copy([(copies[source], port) for source, port in node._inputs])
             copy._copy_marks(node)
-        model = Model()
-        model._parameters = [copies[p] for p in self._parameters]
-        model._results = [copies[r] for r in self._results]
-        model._sinks = [copies[s] for s in self._sinks]
         shared = {}
         for node in copies.values():
             variable = getattr(node, "_variable", None)
             if variable is not None:
                 name = variable.info.variable_id
                 node._variable = shared.setdefault(name, Variable(variable.info))
-        model._variables = [shared.get(v.info.variable_id, v) for v in self._variables]
+        ends = ([copies[n] for n in nodes] for nodes in (self._parameters, self._results, self._sinks))
+        model = Model._of_nodes(*ends, [shared.get(v.info.variable_id, v) for v in self._variables])
         model._friendly, model._rt = self.friendly_name, RTMap(plain(self._rt))
         return model
 
@@ -406,7 +409,10 @@ class Model:
 
     def evaluate(self, output_tensors, input_tensors, evaluation_context=None):
         """Runs the model by the reference evaluation, into these tensors."""
-        results = self._engine().evaluate(list(input_tensors))
+        try:
+            results = self._engine().evaluate(list(input_tensors))
+        except RuntimeError as error:
+            raise RuntimeError(f"Cannot evaluate model! {error}") from None
         engine.fill(output_tensors, results)
         return True
 
@@ -417,7 +423,8 @@ class Model:
         if path is None:
             return self._rt
         try:
-            return walk(self._rt, [path] if isinstance(path, str) else path)
+            found = walk(self._rt, [path] if isinstance(path, str) else path)
+            return found if isinstance(found, OVAny) else OVAny(found)
         except (KeyError, TypeError, IndexError):
             raise RuntimeError("Cannot get runtime attribute. Path to runtime attribute is incorrect.") from None
 
@@ -496,7 +503,10 @@ def _arguments(args, kwargs):
     results = kwargs.get("results", kwargs.get("result"))
     if results is None:
         if not args:
-            raise TypeError("Model() needs results and parameters")
+            raise TypeError(
+                "Model() takes results and parameters. The following argument types are supported: results, sinks, "
+                "parameters, variables and a name"
+            )
         results = args.pop(0)
     if isinstance(results, (Node, Output)):
         results = [results]

@@ -27,7 +27,7 @@ def add_outputs(model, outputs):
     """Makes values outputs of a model. One that is already an output, and where nobody else reads it, stays that output."""
     wanted = outputs if isinstance(outputs, (list, set)) else [outputs]
     made = []
-    for entry in wanted:
+    for at, entry in enumerate(wanted):
         if isinstance(entry, str):
             port = _by_tensor_name(model, entry)
         elif isinstance(entry, tuple):
@@ -35,7 +35,8 @@ def add_outputs(model, outputs):
         elif isinstance(entry, Output):
             port = entry
         else:
-            raise TypeError(f"Incorrect type of a value to add as output: {type(entry)}.")
+            where = f" at index {at}" if wanted is outputs else ""
+            raise TypeError(f"Incorrect type of a value to add as output{where}.")
         made.append(_result_of(model, port))
     return made
 
@@ -61,7 +62,7 @@ def _by_tensor_name(model, name):
 
 def _by_node_name(model, name, port):
     for node in model.get_ordered_ops():
-        if node.friendly_name == name:
+        if node.friendly_name == name and port < node.get_output_size():
             return node.output(port)
     raise RuntimeError(f"Port {port} for operation with name {name} was not found.")
 
@@ -74,6 +75,19 @@ def reshape_wishes(model, wanted):
     if len(inputs) != 1:
         raise RuntimeError("reshape() with one shape must be called on a Model with exactly one parameter.")
     return [(inputs[0].get_node(), _shape(wanted))]
+
+
+def variable_wishes(model, wanted):
+    """Variables with their new shapes."""
+    found = []
+    for key, value in (wanted or {}).items():
+        if not isinstance(key, str):
+            raise TypeError(f"Incorrect key type {type(key)} to reshape a model, expected values as str.")
+        shape, variable = _shape(value), model.get_variable_by_id(key)
+        if variable is None:
+            raise RuntimeError(f"variable '{key}' is not of this model")
+        found.append((variable, shape))
+    return found
 
 
 def _parameter_of(model, key):

@@ -42,6 +42,7 @@ class Node:
         self._rt = None
         self._out_rt = {}
         self._in_rt = {}
+        self._said = {}
         self._users = {}
 
     def _attach(self):

@@ -5,30 +5,11 @@ import numpy as np
 from .._values import Shape, Strides
 from . import engine
 from .clock import touch
+from .layout import get_layout, set_layout
 from .node import Node
 from .ports import node_and_port
+from .type_info import DiscreteTypeInfo
 from .variable import Variable, VariableInfo
-
-
-def _layout(node):
-    from carafe import Layout
-
-    info = node.output(0).get_rt_info()
-    if "layout_0" in info:
-        return Layout(str(info["layout_0"].value["layout"]))
-    return Layout("...")
-
-
-def _set_layout(node, layout):
-    from .rt_info import RtAttribute
-
-    text = layout if isinstance(layout, str) else layout.to_string()
-    info = node.output(0).get_rt_info()
-    if text in ("", "[...]", "..."):
-        if "layout_0" in info:
-            del info["layout_0"]
-        return
-    info["layout_0"] = RtAttribute("layout", "0", [("layout", text)])
 
 
 class Parameter(Node):
@@ -39,6 +20,17 @@ class Parameter(Node):
             raise TypeError(f"Parameter takes a Type and a shape, found {type(element_type).__name__}")
         attributes = {"element_type": element_type, "shape": engine.PartialShape(shape)}
         super().__init__(engine.create_op("Parameter", "opset1", attributes))
+
+    # Symbols that a user gave dimensions stay; others get one of this node.
+    def _infer(self):
+        super()._infer()
+        declared = self.get_partial_shape()
+        if declared.is_dynamic and declared.rank.is_static and any(d.has_symbol() for d in declared):
+            found = self._facts[0].partial_shape
+            for axis, dim in enumerate(declared):
+                if dim.has_symbol():
+                    found[axis] = dim
+            self._facts = [engine.fact(self._facts[0].element_type, found)]
 
     def get_element_type(self):
         """Element type that a caller gives."""
@@ -58,11 +50,11 @@ class Parameter(Node):
 
     def get_layout(self):
         """What the axes mean."""
-        return _layout(self)
+        return get_layout(self.output(0))
 
     def set_layout(self, layout):
         """Says what the axes mean."""
-        _set_layout(self, layout)
+        set_layout(self.output(0), layout)
 
     element_type = property(get_element_type, set_element_type)
     partial_shape = property(get_partial_shape, set_partial_shape)
@@ -91,11 +83,11 @@ class Result(Node):
 
     def get_layout(self):
         """What the axes mean."""
-        return _layout(self)
+        return get_layout(self.output(0))
 
     def set_layout(self, layout):
         """Says what the axes mean."""
-        _set_layout(self, layout)
+        set_layout(self.output(0), layout)
 
     layout = property(get_layout, set_layout)
 
@@ -151,6 +143,10 @@ class Constant(Node):
         """The elements as an array, converted or copied on demand."""
         tensor = self._tensor()
         kind = self.get_element_type().get_type_name()
+        if kind == "bf16" and (dtype is None or np.dtype(dtype) == np.float16):
+            # NumPy has no such type: the bits are those of bf16.
+            bits = tensor.data.view(np.float16)
+            return np.array(bits) if copy else _read_only(bits)
         if dtype is not None and kind in _PACKED | {"bf16", "f8e4m3", "f8e5m2", "f8e8m0"}:
             wanted = engine.Type(dtype)
             convert = engine.create_op("Convert", "opset1", {"destination_type": wanted})
@@ -160,7 +156,7 @@ class Constant(Node):
         data = tensor.data
         if dtype is not None and data.dtype != np.dtype(dtype):
             return data.astype(dtype)
-        return np.array(data) if copy else data
+        return np.array(data) if copy else _read_only(data)
 
     def get_vector(self):
         """The elements in one row."""
@@ -189,6 +185,12 @@ class Constant(Node):
     tensor_view = property(get_tensor_view)
 
 
+def _read_only(array):
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def _copied(tensor):
     copy = engine.Tensor(tensor.element_type, Shape(tensor.shape))
     tensor.copy_to(copy)
@@ -200,6 +202,9 @@ def _from_array(array, shared):
         return engine.Tensor(array)
     if not shared:
         return engine.Tensor(np.array(array, order="C"))
+    if not array.flags.c_contiguous:
+        text = "SHARED MEMORY MODE FOR THIS CONSTANT IS NOT APPLICABLE! Passed numpy array must be C contiguous."
+        raise RuntimeError(text)
     return engine.Tensor(array, shared_memory=True)
 
 
@@ -220,10 +225,14 @@ def _from_values(element_type, shape, values):
     source = np.broadcast_to(source if len(values) != 1 else source[0], [count]).reshape(shape)
     dtype = np.dtype(element_type.to_dtype()) if kind not in _PACKED | {"bf16", "f8e4m3", "f8e5m2", "f8e8m0"} else None
     if dtype is not None:
-        return engine.Tensor(np.ascontiguousarray(source.astype(dtype)))
+        return engine.Tensor(np.array(source.astype(dtype), order="C"))
+    if kind == "nf4" and whole:
+        # Whole numbers are codes, not values.
+        codes = np.pad(source.reshape(-1).astype(np.uint8), (0, count % 2)).reshape(-1, 2)
+        return engine.Tensor(codes[:, 0] | (codes[:, 1] << 4), shape, element_type)
     source = source.astype(np.float32) if not whole else source
     convert = engine.create_op("Convert", "opset1", {"destination_type": element_type})
-    return convert.evaluate("", [engine.Tensor(np.ascontiguousarray(source))])[0]
+    return convert.evaluate("", [engine.Tensor(np.array(source, order="C"))])[0]
 
 
 def _fits(values, dtype):
@@ -233,6 +242,16 @@ def _fits(values, dtype):
 
 class _OfVariable(Node):
     _variable = None
+    _kind = ""
+
+    # Without arguments: a node that gets them later.
+    def _later(self, name):
+        self._start(name)
+        self._facts = [engine.unknown_fact()]
+
+    def get_type_info(self):
+        """Type of the operation and the opset that it is of."""
+        return DiscreteTypeInfo(self._kind, "opset6") if self._op is None else super().get_type_info()
 
     def get_variable_id(self):
         """Id of the variable."""
@@ -263,7 +282,12 @@ class _OfVariable(Node):
 class assign(_OfVariable):  # noqa: N801
     """Sets a variable."""
 
-    def __init__(self, new_value, variable=None, name="", *, variable_id=None):
+    _kind = "Assign"
+
+    def __init__(self, new_value=None, variable=None, name="", *, variable_id=None):
+        if new_value is None:
+            self._later(name)
+            return
         variable = variable if variable is not None else variable_id
         if isinstance(variable, str):
             variable = Variable(VariableInfo(variable))
@@ -275,8 +299,13 @@ class assign(_OfVariable):  # noqa: N801
 class read_value(_OfVariable):  # noqa: N801
     """Gives what a variable holds."""
 
+    _kind = "ReadValue"
+
     def __init__(self, *args, new_value=None, variable=None, name=""):
         args = list(args)
+        if not args and variable is None:
+            self._later(name)
+            return
         if args and isinstance(args[-1], str) and len(args) > 1:
             name = args.pop()
         if variable is None:

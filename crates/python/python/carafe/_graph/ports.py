@@ -24,8 +24,6 @@ def _named(names):
 class DescriptorTensor:
     """What a graph says of a value: names, element type and shape."""
 
-    __slots__ = ("_node", "_index")
-
     def __init__(self, node, index):
         self._node, self._index = node, index
 
@@ -64,6 +62,33 @@ class DescriptorTensor:
         """Runtime information of the tensor."""
         return self._node._output_rt(self._index)
 
+    def _said(self):
+        return self._node._said.setdefault(self._index, {})
+
+    def get_lower_value(self):
+        """Least elements, where somebody said them."""
+        return self._said().get("lower")
+
+    def set_lower_value(self, value):
+        """Says the least elements."""
+        self._said()["lower"] = value
+
+    def get_upper_value(self):
+        """Greatest elements, where somebody said them."""
+        return self._said().get("upper")
+
+    def set_upper_value(self, value):
+        """Says the greatest elements."""
+        self._said()["upper"] = value
+
+    def get_value_symbol(self):
+        """Symbols of the elements, where somebody said them."""
+        return list(self._said().get("symbols", []))
+
+    def set_value_symbol(self, value_symbol):
+        """Says the symbols of the elements."""
+        self._said()["symbols"] = list(value_symbol)
+
     def get_size(self):
         """Bytes of the tensor, when its shape is known."""
         count = 1
@@ -78,6 +103,9 @@ class DescriptorTensor:
     shape = property(get_shape)
     rt_info = property(get_rt_info)
     size = property(get_size)
+    lower_value = property(get_lower_value, set_lower_value)
+    upper_value = property(get_upper_value, set_upper_value)
+    value_symbol = property(get_value_symbol, set_value_symbol)
 
     def __repr__(self):
         return (
@@ -88,8 +116,6 @@ class DescriptorTensor:
 
 class Output:
     """One output of one node."""
-
-    __slots__ = ("_node", "_index", "__weakref__")
 
     def __init__(self, node, index=0):
         self._node, self._index = node, index
@@ -154,7 +180,9 @@ class Output:
         """Lets all readers of this value read another one; names and the friendly name go along."""
         node, index = node_and_port(replacement)
         for target in self._node._targets(self._index):
-            target._node._connect(target._index, node, index)
+            # The replacement may read the value itself; it goes on doing so.
+            if target._node is not node:
+                target._node._connect(target._index, node, index)
         if node is self._node and index == self._index:
             return
         names = self.get_names()
@@ -208,7 +236,7 @@ class Output:
         return Output(self._node, self._index)
 
     def __deepcopy__(self, memo):
-        raise TypeError("cannot deepcopy 'openvino.Output' object.")
+        raise TypeError("Cannot deepcopy 'openvino.Output' object.")
 
     def __repr__(self):
         return (

@@ -65,9 +65,9 @@ def quantized_weights(model):
         value = make_node("Convert", "opset1", [weights], {"destination_type": node.get_output_element_type(0)})
         value.friendly_name = f"{node.friendly_name}/convert"
         if np.any(np.abs(zero) > 1e-4):
-            value = make_node("Subtract", "opset1", [value, Constant(np.ascontiguousarray(zero))], {})
+            value = make_node("Subtract", "opset1", [value, Constant(np.array(zero, order="C"))], {})
             value.friendly_name = f"{node.friendly_name}/zero_point"
-        value = make_node("Multiply", "opset1", [value, Constant(np.ascontiguousarray(scale))], {})
+        value = make_node("Multiply", "opset1", [value, Constant(np.array(scale, order="C"))], {})
         value.friendly_name = f"{node.friendly_name}/fq_weights_scale"
         node.output(0).replace(value.output(0))
         changed = True

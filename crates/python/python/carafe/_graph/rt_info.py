@@ -1,5 +1,6 @@
 """Runtime information of nodes, ports and models as Python sees it: maps from names to values of any type."""
 
+import enum
 import json
 
 from .clock import touch
@@ -152,7 +153,7 @@ def _wrap(value):
         return value
     if isinstance(value, dict) and not isinstance(value, RtAttribute):
         return {key: _wrap(v) for key, v in value.items()}
-    return OVAny(value)
+    return OVAny(value.value if isinstance(value, enum.Enum) else value)
 
 
 def plain(value):
@@ -161,7 +162,7 @@ def plain(value):
         return plain(value.value)
     if isinstance(value, (RTMap, dict)) and not isinstance(value, RtAttribute):
         return {key: plain(v) for key, v in value.items()}
-    return value
+    return value.value if isinstance(value, enum.Enum) else value
 
 
 def text(value):

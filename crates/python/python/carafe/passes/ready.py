@@ -18,8 +18,10 @@ class Version(enum.IntEnum):
 class Serialize(ModelPass):
     """Writes the model to files."""
 
-    def __init__(self, path_to_xml, path_to_bin, version=None):
+    def __init__(self, path_to_xml, path_to_bin, version=None, **unknown):
         super().__init__()
+        if unknown:
+            raise TypeError(f"Serialize takes path_to_xml, path_to_bin and version. Invoked with: {sorted(unknown)}")
         if version is not None:
             version = getattr(version, "name", version)
             if version not in Version.__members__:

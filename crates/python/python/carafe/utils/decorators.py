@@ -54,15 +54,19 @@ def custom_preprocess_function(function):
     return wrapper
 
 
+def deprecation_warning(function_name, version="", message="", stacklevel=2):
+    """Warns that a function will go."""
+    text = f"{function_name} is deprecated{f' and will be removed in version {version}' if version else ''}"
+    warnings.warn(f"{text}. {message}" if message else text, DeprecationWarning, stacklevel=stacklevel)
+
+
 def deprecated(name=None, version="", message="", stacklevel=2):
     """Warns when a function is called that will go."""
 
     def decorator(function):
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
-            what = name if name is not None else function.__name__
-            text = f"{what} is deprecated{f' and will be removed in version {version}' if version else ''}. {message}"
-            warnings.warn(text, category=DeprecationWarning, stacklevel=stacklevel)
+            deprecation_warning(name if name is not None else function.__name__, version, message, stacklevel + 1)
             return function(*args, **kwargs)
 
         return wrapper

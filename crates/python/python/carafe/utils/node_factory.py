@@ -75,7 +75,7 @@ class NodeFactory:
                 info = getattr(written, "class_type_info", None)
                 self._written[info.name if info is not None else written.__name__] = written
             elif isinstance(entry, str) or hasattr(entry, "__fspath__"):
-                engine.load_library(entry)
+                raise NotImplementedError("NodeFactory.add_extension takes operations of Python, not libraries")
 
     @staticmethod
     def _arguments_as_outputs(arguments):

@@ -31,7 +31,7 @@ openvino_to_numpy_types_str_map = list(_KINDS)
 
 def get_element_type_str(data_type):
     """Name of the element type that a type of Python or NumPy is."""
-    if data_type in (int, float):
+    if data_type is int or data_type is float:
         name = "i32" if data_type is int else "f32"
         log.warning("%s of Python has no width: it is taken as %s", data_type.__name__, name)
         return name
@@ -78,6 +78,8 @@ def get_shape(data):
 def make_constant_node(value, dtype=None, *, name=None):
     """A constant of an array or a number, converted where a type is given."""
     array = get_ndarray(value)
+    if array.dtype == object:
+        raise ValueError(f"{type(value).__name__} is neither a number nor an array")
     if dtype is None:
         kind = get_element_type(array.dtype)
     else:
