@@ -25,7 +25,7 @@ impl Latency {
     /// Of latencies in any order, with a percentile of 1 to 100; zeros when there are none.
     pub fn of(latencies: &[Duration], percent: u32) -> Latency {
         let mut sorted = latencies.to_vec();
-        sorted.sort();
+        sorted.sort_unstable();
         let (Some(min), Some(max)) = (sorted.first(), sorted.last()) else {
             return Latency { percent, ..Latency::default() };
         };
@@ -63,7 +63,7 @@ pub struct Bar {
 /// longer, and ends there.
 pub fn histogram(latencies: &[Duration], bars: usize) -> Vec<Bar> {
     let mut sorted = latencies.to_vec();
-    sorted.sort();
+    sorted.sort_unstable();
     let (Some(&min), Some(&max), true) = (sorted.first(), sorted.last(), bars > 0) else { return vec![] };
     let width = ((percentile(&sorted, 99) - min) / bars.min(1 << 16) as u32).max(Duration::from_nanos(1));
     let mut all: Vec<Bar> =

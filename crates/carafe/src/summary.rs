@@ -41,7 +41,7 @@ pub fn summarize(model: &Model) -> Summary {
     count(model, &mut s);
     let older = carafe_graph::oldest(model).ok().flatten();
     count_opsets(older.as_ref().unwrap_or(model), &mut s.opsets);
-    s.variables.sort();
+    s.variables.sort_unstable();
     s.variables.dedup();
     s
 }

@@ -199,7 +199,7 @@ fn list_samples(folder: &Path, depth: usize, most: usize, to: &mut Vec<PathBuf>)
     let failed = |e: &std::io::Error| Error::io(format!("cannot read folder `{}`", folder.display()), e);
     let entries = std::fs::read_dir(folder).map_err(|e| failed(&e))?;
     let mut paths = entries.map(|e| Ok(e?.path())).collect::<std::io::Result<Vec<_>>>().map_err(|e| failed(&e))?;
-    paths.sort();
+    paths.sort_unstable();
     for path in paths {
         let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
         if to.len() >= most || hidden {

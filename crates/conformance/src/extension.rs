@@ -260,7 +260,7 @@ fn write_and_read(core: &Core, probe: &Probe, path: &Path) -> Result<Model, Stri
 // The largest probe that the device takes, with its inputs.
 fn taken<'p>(core: &Core, device: &str, probes: &'p [Probe]) -> Result<Option<(&'p Probe, Vec<Tensor>)>, String> {
     let mut by_size: Vec<&Probe> = probes.iter().collect();
-    by_size.sort_by_key(|p| std::cmp::Reverse(p.elements()));
+    carafe_graph::sort_by_key(&mut by_size, |p| std::cmp::Reverse(p.elements()));
     for probe in by_size {
         let query = core.query_model(&probe.model, device, &Properties::new()).map_err(|e| e.to_string())?;
         if query.unsupported.is_empty() {

@@ -128,7 +128,7 @@ pub(super) fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> St
             (within || (distance <= 1 + shorter / 4 && distance < shorter)).then_some((distance, name))
         })
         .collect();
-    found.sort();
+    found.sort_unstable();
     found.dedup();
     let like: Vec<String> = found.into_iter().take(3).map(|(_, n)| format!("`{n}`")).collect();
     if like.is_empty() { String::new() } else { format!(" (did you mean {}?)", like.join(" or ")) }

@@ -43,8 +43,8 @@ pub(crate) fn source(program: &Program, tensors: Vec<SourceTensor>, wanted: &[St
     let mut values: Values = tensors.iter().map(|t| (t.name.clone(), t.name.clone())).collect();
     let nodes = builder.block(0, &mut values)?;
     let Builder { mut inputs, mut outputs, counts, variables, .. } = builder;
-    inputs.sort_by_key(|(col, _)| *col);
-    outputs.sort_by_key(|(col, _)| *col);
+    carafe_graph::sort_by_key(&mut inputs, |(col, _)| *col);
+    carafe_graph::sort_by_key(&mut outputs, |(col, _)| *col);
     let types = counts.keys().filter_map(|name| Some((name.clone(), variables.get(name.as_str())?.ty.clone().ok()?)));
     let mut graph = SourceGraph {
         inputs: inputs.into_iter().map(|(_, v)| v).collect(),

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn numbers_in_keys_count() {
         let mut keys = ["input_10", "input_9", "a", "input_1b", "input"];
-        keys.sort_by(|a, b| natural(a).cmp(&natural(b)));
+        carafe_graph::sort_by(&mut keys, |a, b| natural(a).cmp(&natural(b)));
         assert_eq!(keys, ["a", "input", "input_1b", "input_9", "input_10"]);
     }
 }

@@ -243,7 +243,7 @@ fn code(answers: &Answers, paths: &Paths, values: &Values, out: &mut Project) ->
             modules.extend(answers.cpu.then(|| module("kernel", paths.kernel())));
             modules.push(module("op", paths.op()));
             modules.extend(answers.sources.iter().map(|s| module(s.framework.word(), paths.rule(s.framework))));
-            modules.sort_by_key(|m| m.split_once("mod ").map(|(_, n)| n.to_string()));
+            carafe_graph::sort_by_key(&mut modules, |m| m.split_once("mod ").map(|(_, n)| n.to_string()));
             let rules: Vec<String> = answers.sources.iter().map(|s| format!("{}::rule()", s.framework)).collect();
             let cl = devices(answers).into_iter().map(|d| {
                 let text = |ending: &str| format!("include_str!(\"{up}{}\")", paths.cl(d, ending));

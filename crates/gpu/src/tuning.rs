@@ -44,7 +44,7 @@ impl Choices {
         });
         own.insert(work.into(), choice.into());
         let mut lines: Vec<(&String, &String)> = own.iter().collect();
-        lines.sort();
+        lines.sort_unstable();
         let mut text = format!("{HEAD}\n");
         lines.iter().for_each(|(work, choice)| {
             let _ = writeln!(text, "{work}\t{choice}");

@@ -109,7 +109,7 @@ impl Registry {
     /// Every class once, by name and opset.
     pub fn all(&self) -> Vec<&OpFactory> {
         let mut v: Vec<&OpFactory> = self.by_name.values().flatten().collect();
-        v.sort_by_key(|f| (f.info.name, f.info.since, f.info.opset));
+        crate::sort::sort_by_key(&mut v, |f| (f.info.name, f.info.since, f.info.opset));
         v.dedup_by_key(|f| f.info as *const OpInfo);
         v
     }
@@ -122,7 +122,7 @@ impl Registry {
             .map(|f| (edit_distance(&wanted, &f.info.name.to_ascii_lowercase()), f.info.name))
             .filter(|(d, n)| *d <= 1 + n.len().min(wanted.len()) / 4)
             .collect();
-        found.sort();
+        found.sort_unstable();
         found.dedup();
         found.into_iter().take(3).map(|(_, n)| n).collect()
     }

@@ -160,7 +160,7 @@ pub fn compress_weights(model: &Model, options: &CompressOptions, progress: Prog
         .enumerate()
         .map(|(i, id)| (model.node(id).name().to_string(), i))
         .collect();
-    layers.sort_by_key(|row| order.get(&row.name).copied());
+    carafe_graph::sort_by_key(&mut layers, |row| order.get(&row.name).copied());
     // Nothing is folded: zero points stay as small as they are.
     run_passes(&mut model, &[&RemoveUnused, &NameUniquely], &mut Notes::default())?;
     Ok(CompressedWeights { model, layers, bytes })
@@ -252,7 +252,7 @@ fn choose(model: &Model, targets: &[Target], options: &CompressOptions, progress
         return Err(Error::usage(format!("no weights can be stored as {}: `{name}`: {why}", options.mode.name())));
     }
     // The least sensitive first, as far as the ratio goes.
-    open.sort_by(|a, b| a.1.total_cmp(&b.1));
+    carafe_graph::sort_by(&mut open, |a, b| a.1.total_cmp(&b.1));
     let total: usize = open.iter().map(|(i, _)| targets[*i].floats.len()).sum();
     let mut taken = 0;
     for (i, _) in open {

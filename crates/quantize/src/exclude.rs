@@ -39,7 +39,7 @@ pub(crate) fn exclude(
         effects.insert(layer, drop_of(&reports, Metric::Error)?);
     }
     let mut worst = candidates;
-    worst.sort_by(|a, b| effects[b].total_cmp(&effects[a]).then(a.cmp(b)));
+    carafe_graph::sort_by(&mut worst, |a, b| effects[b].total_cmp(&effects[a]).then(a.cmp(b)));
     // The smallest number that holds, if more layers in float never do harm.
     let (mut too_few, mut enough) = (0, worst.len());
     let mut held = None;

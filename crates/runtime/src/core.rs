@@ -490,7 +490,7 @@ fn with_neighbours(e: Error, path: Option<&Path>) -> Error {
     let names = files.map(|f| f.file_name().to_string_lossy().into_owned());
     let mut beside: Vec<String> =
         names.filter(|n| n.starts_with(&format!("{name}."))).map(|n| format!("`{n}`")).collect();
-    beside.sort();
+    beside.sort_unstable();
     match beside.is_empty() {
         true => e,
         false => Error::new(e.kind(), format!("{e}; beside it lie {}", beside[..beside.len().min(4)].join(", "))),

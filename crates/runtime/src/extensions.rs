@@ -111,7 +111,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Extension>> {
     let entries = std::fs::read_dir(folder).map_err(failed)?.collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
     let is_library = |p: &PathBuf| p.to_string_lossy().ends_with(std::env::consts::DLL_SUFFIX) && p.is_file();
     let mut paths: Vec<PathBuf> = entries.into_iter().map(|e| e.path()).filter(is_library).collect();
-    paths.sort();
+    paths.sort_unstable();
     let mut all = vec![];
     for path in &paths {
         all.extend(load_extension_if_one(path)?);

@@ -93,7 +93,7 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     if list.iter().any(|f| has_ending(f, &PICTURES)) {
         list.retain(|f| has_ending(f, &PICTURES));
     }
-    list.sort();
+    list.sort_unstable();
     match list.is_empty() {
         true => Err(Error::usage(format!("folder `{}` has no files", path.display()))),
         false => Ok(list),

@@ -90,7 +90,7 @@ fn shards(prefix: &Path) -> Vec<PathBuf> {
         parts.is_some_and(|(a, b)| number(a) && number(b))
     };
     let mut found: Vec<PathBuf> = files.filter(is_shard).collect();
-    found.sort();
+    found.sort_unstable();
     found
 }
 

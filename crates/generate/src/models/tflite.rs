@@ -132,7 +132,7 @@ const BOOL: u8 = 26 << 2 | WIDE;
 /// Attributes as a map.
 fn options(attrs: &[(String, Literal)]) -> Vec<u8> {
     let mut attrs: Vec<_> = attrs.iter().collect();
-    attrs.sort_by(|a, b| a.0.cmp(&b.0));
+    carafe_graph::sort_by(&mut attrs, |a, b| a.0.cmp(&b.0));
     let mut out = vec![];
     let keys: Vec<usize> = attrs
         .iter()

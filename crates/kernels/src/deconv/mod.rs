@@ -280,7 +280,7 @@ impl Job<'_> {
     /// Everything about a tile but the channels it works on.
     fn tile(&self, taps: Taps, input: *const f32, pixel: usize, c: usize) -> Tile {
         let stride = self.this.shape.stride[2];
-        let (add, add_stride) = self.epilogue.add();
+        let (adds, add_stride) = self.epilogue.adds();
         let bias = self.epilogue.bias();
         Tile {
             taps,
@@ -291,9 +291,8 @@ impl Job<'_> {
             out_step: stride * self.out_stride,
             out_channels: 0,
             bias: if bias.is_null() { bias } else { bias.wrapping_add(c) },
-            add: if add.is_null() { add } else { add.wrapping_add(pixel * add_stride + c) },
+            adds: adds.map(|add| if add.is_null() { add } else { add.wrapping_add(pixel * add_stride + c) }),
             add_step: stride * add_stride,
-            add_last: self.epilogue.add_last,
             quick: self.epilogue.quick,
         }
     }

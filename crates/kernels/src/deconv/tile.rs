@@ -35,9 +35,9 @@ pub(super) struct Tile {
     pub(super) out_channels: usize,
     /// Null where there is none.
     pub(super) bias: *const f32,
-    pub(super) add: *const f32,
+    /// Added before the function and behind it.
+    pub(super) adds: [*const f32; 2],
     pub(super) add_step: usize,
-    pub(super) add_last: bool,
     pub(super) quick: Quick,
 }
 
@@ -53,16 +53,16 @@ impl Tile {
                     sums[i] = sums[i] + bias;
                 });
             }
-            let is_added = !self.add.is_null();
-            if is_added && !self.add_last {
+            let [before, behind] = self.adds;
+            if !before.is_null() {
                 unroll!(i < M, 14, {
-                    sums[i] = sums[i] + L::load_masked(self.add.add(i * self.add_step + c), mask);
+                    sums[i] = sums[i] + L::load_masked(before.add(i * self.add_step + c), mask);
                 });
             }
             self.quick.apply(&mut sums);
-            if is_added && self.add_last {
+            if !behind.is_null() {
                 unroll!(i < M, 14, {
-                    sums[i] = sums[i] + L::load_masked(self.add.add(i * self.add_step + c), mask);
+                    sums[i] = sums[i] + L::load_masked(behind.add(i * self.add_step + c), mask);
                 });
             }
             unroll!(i < M, 14, {

@@ -327,7 +327,7 @@ impl<T: Number> Job<'_, T> {
 
     fn target(&self, row: usize, rows: usize, piece: &Piece, c: usize) -> Target<T> {
         let pixel = |i: usize| (row + i.min(rows - 1)) * self.this.out[2] + piece.x;
-        let (add, add_step) = self.epilogue.add();
+        let (adds, add_step) = self.epilogue.adds();
         Target {
             out: [0, 1].map(|i| self.out.as_ptr().wrapping_add((pixel(i) - self.first) * self.out_stride + c)),
             step: self.out_stride,
@@ -337,9 +337,9 @@ impl<T: Number> Job<'_, T> {
             } else {
                 self.epilogue.bias().wrapping_add(c)
             },
-            add: [0, 1].map(|i| if add.is_null() { add } else { add.wrapping_add(pixel(i) * add_step + c) }),
+            adds: adds
+                .map(|add| [0, 1].map(|i| if add.is_null() { add } else { add.wrapping_add(pixel(i) * add_step + c) })),
             add_step,
-            add_last: self.epilogue.add_last,
             quick: self.epilogue.quick,
             slow: self.epilogue.slow().map(|act| (self.this.isa, act)),
         }

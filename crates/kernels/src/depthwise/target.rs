@@ -14,10 +14,9 @@ pub(super) struct Target<T> {
     pub(super) columns: usize,
     /// One number a channel, or null.
     pub(super) bias: *const f32,
-    /// Added in registers, or null.
-    pub(super) add: [*const f32; 2],
+    /// Added to both rows in registers, before the function and behind it, or null.
+    pub(super) adds: [[*const f32; 2]; 2],
     pub(super) add_step: usize,
-    pub(super) add_last: bool,
     pub(super) quick: Quick,
     /// A function that takes more than a few instructions, in place of the quick one.
     pub(super) slow: Option<(Isa, Act)>,
@@ -117,16 +116,16 @@ impl<T: Number> Target<T> {
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let is_added = !self.add[t].is_null();
-            if is_added && !self.add_last {
+            let [before, behind] = self.adds;
+            if !before[t].is_null() {
                 unroll!(i < X, 8, {
-                    v[i] = v[i] + self.more::<L, CARE>(t, o + i, at[1], mask);
+                    v[i] = v[i] + self.more::<L, CARE>(before[t], o + i, at[1], mask);
                 });
             }
             self.quick.apply(&mut v);
-            if is_added && self.add_last {
+            if !behind[t].is_null() {
                 unroll!(i < X, 8, {
-                    v[i] = v[i] + self.more::<L, CARE>(t, o + i, at[1], mask);
+                    v[i] = v[i] + self.more::<L, CARE>(behind[t], o + i, at[1], mask);
                 });
             }
             unroll!(i < X, 8, {
@@ -136,15 +135,15 @@ impl<T: Number> Target<T> {
         }
     }
 
-    /// What is added to column `o` of row `t`, from `at` on.
+    /// What is added to column `o` of a row, from `at` on.
     ///
     /// # Safety
-    /// As [`Self::start`]; the column exists, and something is added.
+    /// As [`Self::start`]; the column exists.
     #[inline(always)]
-    unsafe fn more<L: Simd, const CARE: bool>(&self, t: usize, o: usize, at: usize, mask: L::Mask) -> L {
+    unsafe fn more<L: Simd, const CARE: bool>(&self, row: *const f32, o: usize, at: usize, mask: L::Mask) -> L {
         // SAFETY: the caller's promise.
         unsafe {
-            let at = self.add[t].add(o * self.add_step + at);
+            let at = row.add(o * self.add_step + at);
             if CARE { L::load_masked(at, mask) } else { L::load(at) }
         }
     }

@@ -153,12 +153,11 @@ impl<'a> SplitEpilogue<'a> {
         self.epilogue.bias.map_or(std::ptr::null(), |b| b.as_ptr())
     }
 
-    /// What is added in registers and its stride, or a null address.
-    pub(crate) fn add(&self) -> (*const f32, usize) {
-        match self.epilogue.add {
-            Some((add, stride)) if self.add_first || self.add_last => (add.as_ptr(), stride),
-            _ => (std::ptr::null(), 0),
-        }
+    /// What is added in registers before the function and behind it, null where nothing is, and its stride. Two addresses and
+    /// not one with a sign: then the compiler does not make a copy of the function for each case.
+    pub(crate) fn adds(&self) -> ([*const f32; 2], usize) {
+        let (add, stride) = self.epilogue.add.map_or((std::ptr::null(), 0), |(add, stride)| (add.as_ptr(), stride));
+        ([self.add_first, self.add_last].map(|is_there| if is_there { add } else { std::ptr::null() }), stride)
     }
 
     /// Whether [`Self::rest`] has anything to do.

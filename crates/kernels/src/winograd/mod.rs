@@ -243,7 +243,7 @@ impl Job<'_> {
             let width = this.panel_width(panel);
             let weights = &self.packed[c * MATRICES * ins..][..width * MATRICES * ins];
             matrices.multiply(&this.kernels.products, weights, width, m);
-            let (add, add_stride) = self.epilogue.add();
+            let (adds, add_stride) = self.epilogue.adds();
             let at = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(c) };
             let scatter = Scatter {
                 grid: this.grid,
@@ -255,9 +255,8 @@ impl Job<'_> {
                 out_stride: self.out_stride,
                 channels: (this.shape.out_channels - c).min(width),
                 bias: at(self.epilogue.bias()),
-                add: at(add),
+                adds: adds.map(at),
                 add_stride,
-                add_last: self.epilogue.add_last,
                 quick: self.epilogue.quick,
             };
             // SAFETY: output, bias and sum were checked at the door; the tiles and channels belong to this thread.

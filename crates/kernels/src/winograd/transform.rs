@@ -183,9 +183,8 @@ pub(super) struct Scatter {
     pub(super) channels: usize,
     /// At the first channel, or null.
     pub(super) bias: *const f32,
-    pub(super) add: *const f32,
+    pub(super) adds: [*const f32; 2],
     pub(super) add_stride: usize,
-    pub(super) add_last: bool,
     pub(super) quick: Quick,
 }
 
@@ -243,21 +242,21 @@ unsafe fn scatter<L: Simd, const TAIL: bool>(s: &Scatter, tile: usize, from: *co
                     row[j] = row[j] + bias;
                 });
                 macro_rules! add {
-                    () => {
+                    ($from:expr) => {
                         unroll!(j < TILE, 4, {
                             if x + j < width {
-                                let at = s.add.add((pixel + j) * s.add_stride + c);
+                                let at = $from.add((pixel + j) * s.add_stride + c);
                                 row[j] = row[j] + if TAIL { L::load_masked(at, mask) } else { L::load(at) };
                             }
                         });
                     };
                 }
-                if !s.add.is_null() && !s.add_last {
-                    add!();
+                if !s.adds[0].is_null() {
+                    add!(s.adds[0]);
                 }
                 s.quick.apply(&mut row);
-                if !s.add.is_null() && s.add_last {
-                    add!();
+                if !s.adds[1].is_null() {
+                    add!(s.adds[1]);
                 }
                 unroll!(j < TILE, 4, {
                     if x + j < width {

@@ -94,7 +94,7 @@ impl Compiled {
             }
             if self.in_turn {
                 let first = state.next;
-                usable.sort_by_key(|&m| (m + n - first % n) % n);
+                carafe_graph::sort_by_key(&mut usable, |&m| (m + n - first % n) % n);
             }
             let found = usable.into_iter().find(|&m| state.busy[m] < self.members[m].n_workers);
             if let Some(m) = found {

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_circle_is_found_and_a_chain_is_not() {
         let mut found = circles(6, &[(0, 1), (1, 2), (2, 1), (2, 3), (3, 4), (4, 1)]);
-        found.iter_mut().for_each(|c| c.sort());
+        found.iter_mut().for_each(|c| c.sort_unstable());
         assert_eq!(found, [[1, 2, 3, 4]]);
     }
 
