@@ -191,7 +191,7 @@ fn transposed_convolutions_whose_windows_touch_multiply_integers() {
             let y = add(&mut m, op, &[y, w]);
             let y = bias(&mut m, n, y, &[1, 10, 1, 1]);
             let y = add(&mut m, Relu, &[y]);
-            let y = rounded(&mut m, y, style, 0.02, zero / 2.0);
+            let y = rounded(&mut m, y, style, 0.02, (zero / 2.0_f32).floor());
             m.result("y", y).unwrap();
             let kernels = check(&m, &[n.tensor(&[2, 12, 7, 9])], 0.02);
             has_integers(&kernels, "deconv");

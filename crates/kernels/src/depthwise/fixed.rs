@@ -60,13 +60,13 @@ impl<T: Number, const K: usize, const S: usize, const R: usize, const X: usize> 
     }
 }
 
-/// The same address, of which the compiler does not know where it comes from. It would else keep those of all columns of all rows,
-/// more than there are registers.
+/// The same number, of which the compiler does not know where it comes from. It would else keep the addresses of all columns of all
+/// rows, more than there are registers.
 #[inline(always)]
-fn anew<T>(mut address: *const T) -> *const T {
+fn anew(mut offset: usize) -> usize {
     // SAFETY: there is no instruction.
-    unsafe { std::arch::asm!("/* {0} */", inout(reg) address, options(pure, nomem, nostack, preserves_flags)) };
-    address
+    unsafe { std::arch::asm!("/* {0} */", inout(reg) offset, options(pure, nomem, nostack, preserves_flags)) };
+    offset
 }
 
 /// The function for kernels of `k` by `k` with steps of `s`; `None` where there is none at this level.
@@ -112,7 +112,7 @@ unsafe fn block<
             ($rows:expr, $first:literal $second:literal) => {
                 for r in const { $rows } {
                     if !b.rows[r].is_null() {
-                        let from = anew(b.rows[r].wrapping_add(before[0] + c));
+                        let from = b.rows[r].wrapping_add(anew(before[0] + c));
                         row::<L, T, K, S, R, X, $first, $second, CARE>(b, from, r, w, &mut acc, mask, n);
                     }
                 }

@@ -89,7 +89,7 @@ unsafe fn columns<const W: usize, const ADD: usize, const ACT: usize>(task: &Tas
                 let first: __m512bh = std::mem::transmute(_mm512_loadu_ps(b));
                 let mut second = first;
                 if const { W > 1 } {
-                    second = std::mem::transmute(_mm512_loadu_ps(b.add(LANES)));
+                    second = std::mem::transmute::<__m512, __m512bh>(_mm512_loadu_ps(b.add(LANES)));
                 }
                 each_row!(I, {
                     let pair: __m512bh = std::mem::transmute(_mm512_set1_epi32(a.add(I * lda).read_unaligned()));
