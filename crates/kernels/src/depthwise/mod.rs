@@ -366,7 +366,7 @@ impl<T: Number> Job<'_, T> {
             weights: self.packed[c * self.this.taps()..].as_ptr(),
             channels,
             count: piece.count,
-            advance: [s.stride[2] * self.in_stride, self.out_stride, self.epilogue.add().1].map(|n| piece.columns * n),
+            advance: [s.stride[2] * self.in_stride, self.out_stride, self.epilogue.adds().1].map(|n| piece.columns * n),
             target: self.target(row, rows, piece, c),
         };
         // SAFETY: lengths were checked at the door; rows are null and columns masked where they leave the image; the

@@ -47,16 +47,7 @@ from carafe import _signatures, layout_helpers, preprocess, properties
 __version__ = get_version()
 
 # Modules that are only imported when somebody asks for them.
-_LATER = {
-    "op",
-    "passes",
-    "utils",
-    "exceptions",
-    "helpers",
-    "experimental",
-    "frontend",
-    *(f"opset{n}" for n in range(1, 18)),
-}
+_LATER = {"op", "passes", "utils", "exceptions", "helpers", "experimental", "frontend", *(f"opset{n}" for n in range(1, 18))}
 
 
 def __getattr__(name):
