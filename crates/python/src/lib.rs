@@ -4,6 +4,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 // Objects of Python print themselves by `__repr__`.
 #![allow(missing_debug_implementations)]
+// Methods have the names that programs of OpenVINO call.
+#![allow(clippy::inherent_to_string, clippy::wrong_self_convention)]
 
 mod async_queue;
 mod command;
