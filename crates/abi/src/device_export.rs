@@ -17,8 +17,8 @@ use carafe_device::{
     CancelFlag, CompiledModel, Device, InferRequest, NodeStatus, Port, Properties, PropertyInfo, PropertyKind,
 };
 use carafe_graph::{
-    AttrMap, AttrValue, Body, Error, EvalCx, Fact, InferCx, Model, NodeId, Op, OpDecl, OpFactory, OpInfo, PortInfo,
-    Registry, Result, Value,
+    AttrMap, AttrValue, Error, EvalCx, Fact, InferCx, Model, NodeId, Op, OpDecl, OpFactory, OpInfo, PortInfo, Registry,
+    Result, Value,
 };
 use carafe_tensor::{PartialShape, SharedBytes, Tensor};
 use std::any::Any;
@@ -412,12 +412,6 @@ impl OpDecl for EngineOp {
     }
     fn eq_op(&self, other: &dyn Op) -> bool {
         other.get::<EngineOp>().is_some_and(|o| std::ptr::eq(o.info, self.info) && o.attrs == self.attrs)
-    }
-    fn bodies(&self) -> Vec<(&'static str, &Body)> {
-        vec![]
-    }
-    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)> {
-        vec![]
     }
     fn clone_op(&self) -> Box<dyn Op> {
         Box::new(self.clone())

@@ -75,7 +75,7 @@ impl LoadError {
             LoadError::OtherAbi { .. } | LoadError::OtherArchitecture { .. } => ErrorKind::Unsupported,
             _ => ErrorKind::Invalid,
         };
-        Error::new(kind, self.to_string()).at(format!("library `{}`", path.display()))
+        Error::new(kind, self.to_string()).at(format!("library `{}`", path.display())).with_code(202)
     }
 }
 

@@ -8,8 +8,8 @@ use crate::library::Library;
 use crate::tables::*;
 use crate::text::{c_text, declared, forever, opt_c_text};
 use carafe_graph::{
-    Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Body, Elementwise, Error, EvalCx, Fact, InferCx, Op, OpDecl,
-    OpFactory, OpInfo, PortInfo, Result, TensorAttr,
+    Attr, AttrInfo, AttrKind, AttrMap, AttrValue, Elementwise, Error, EvalCx, Fact, InferCx, Op, OpDecl, OpFactory,
+    OpInfo, PortInfo, Result, TensorAttr,
 };
 use carafe_tensor::{ElementType, PartialShape};
 use std::any::Any;
@@ -372,12 +372,6 @@ impl OpDecl for ForeignOp {
     fn eq_op(&self, other: &dyn Op) -> bool {
         let other = other.get::<ForeignOp>();
         other.is_some_and(|o| std::ptr::eq(self.info(), o.info()) && self.attrs == o.attrs)
-    }
-    fn bodies(&self) -> Vec<(&'static str, &Body)> {
-        vec![]
-    }
-    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)> {
-        vec![]
     }
     fn clone_op(&self) -> Box<dyn Op> {
         Box::new(self.clone())

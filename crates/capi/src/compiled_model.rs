@@ -5,6 +5,7 @@ use crate::handles::{Handle, Object, hand_out};
 use crate::heap;
 use crate::infer_request::{RequestHandle, RequestObject};
 use crate::model::{ModelHandle, ModelObject};
+use crate::opencl::SharedQueue;
 use crate::pointers::{List, Out, Text};
 use crate::port::{Owner, PortHandle, Side, find, hand_out_port, only};
 use crate::properties::{Given, Property, shown};
@@ -22,6 +23,7 @@ pub struct CompiledObject {
     pub(crate) compiled: CompiledModel,
     core: Arc<CoreObject>,
     device: String,
+    queue: Option<Arc<SharedQueue>>,
 }
 
 impl Object for CompiledObject {
@@ -32,10 +34,14 @@ pub(crate) type CompiledHandle = Handle<CompiledObject>;
 
 impl CompiledObject {
     pub(crate) fn new(compiled: CompiledModel, core: Arc<CoreObject>, device: &str) -> CompiledObject {
-        CompiledObject { compiled, core, device: device.to_string() }
+        CompiledObject { compiled, core, device: device.to_string(), queue: None }
     }
-    pub(crate) fn device(&self) -> &str {
-        &self.device
+    /// The same for inferences that come after what the program enqueued there.
+    pub(crate) fn behind(self, queue: Option<Arc<SharedQueue>>) -> CompiledObject {
+        CompiledObject { queue, ..self }
+    }
+    pub(crate) fn queue(&self) -> Option<Arc<SharedQueue>> {
+        self.queue.clone()
     }
 }
 
@@ -109,13 +115,15 @@ pub extern "C" fn ov_compiled_model_create_infer_request(
 ) -> Status {
     guard(|| {
         infer_request.check("infer_request")?;
-        let request = RequestObject::new(&compiled_model.get("compiled_model")?.compiled);
+        let object = compiled_model.get("compiled_model")?;
+        let request = RequestObject::new(&object.compiled, object.queue());
         infer_request.set(hand_out(Arc::new(request)), "infer_request")
     })
 }
 
 fn set(compiled: CompiledHandle, given: &Given) -> Outcome<()> {
     let object = compiled.get("compiled_model")?;
+    given.without_handles()?;
     match given.texts.iter().next() {
         None => Ok(()),
         Some((key, _)) => Err(Failure::new(

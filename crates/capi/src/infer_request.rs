@@ -4,6 +4,7 @@
 use crate::core::OwnedList;
 use crate::handles::{Handle, Object, hand_out};
 use crate::heap;
+use crate::opencl::SharedQueue;
 use crate::pointers::{Out, Text};
 use crate::port::{Owner, PortHandle, PortObject, Side, find, only};
 use crate::status::{Failure, GENERAL_ERROR, Outcome, REQUEST_BUSY, RESULT_NOT_READY, Status, guard};
@@ -20,6 +21,8 @@ pub struct RequestObject {
     compiled: CompiledModel,
     tensors: Mutex<Tensors>,
     callback: Mutex<Option<Callback>>,
+    /// A queue of the program that its inferences come after.
+    queue: Option<Arc<SharedQueue>>,
 }
 
 impl Object for RequestObject {
@@ -64,7 +67,7 @@ pub struct Profile {
 }
 
 impl RequestObject {
-    pub(crate) fn new(compiled: &CompiledModel) -> RequestObject {
+    pub(crate) fn new(compiled: &CompiledModel, queue: Option<Arc<SharedQueue>>) -> RequestObject {
         let (inputs, outputs) = (compiled.inputs().len(), compiled.outputs().len());
         let tensors = Tensors {
             inputs: vec![None; inputs],
@@ -77,6 +80,7 @@ impl RequestObject {
             compiled: compiled.clone(),
             tensors: Mutex::new(tensors),
             callback: Mutex::new(None),
+            queue,
         }
     }
 
@@ -161,6 +165,9 @@ impl RequestObject {
     // Gives the request the tensors as they are now.
     fn bind(&self) -> Outcome<()> {
         self.ensure_idle()?;
+        if let Some(queue) = &self.queue {
+            queue.finish()?;
+        }
         let mut tensors = self.tensors();
         for index in 0..tensors.inputs.len() {
             let tensor = tensors.get(Side::Input, index, self.compiled.inputs())?.to_tensor()?;

@@ -26,6 +26,7 @@ mod infer_request;
 mod layout;
 mod log;
 mod model;
+mod opencl;
 mod partial_shape;
 mod pointers;
 mod port;

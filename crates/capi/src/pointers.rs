@@ -127,6 +127,10 @@ impl<T> Clone for List<T> {
 impl<T> Copy for List<T> {}
 
 impl<T: Copy> List<T> {
+    /// Of a word that stands where the API has an array.
+    pub(crate) fn of_word(word: *const c_void) -> List<T> {
+        List(word.cast(), PhantomData)
+    }
     /// The elements; null is allowed for none.
     pub(crate) fn get(&self, len: usize, what: &str) -> Outcome<&[T]> {
         if len == 0 {

@@ -23,23 +23,32 @@ pub(crate) const ENCRYPTION: &str = "CACHE_ENCRYPTION_CALLBACKS";
 /// Keys whose value is a handle of OpenCL or VA.
 const HANDLES: [&str; 5] = ["OCL_CONTEXT", "OCL_QUEUE", "VA_DEVICE", "MEM_HANDLE", "DEV_OBJECT_HANDLE"];
 
+/// Those of them that contexts and their tensors take.
+const TAKEN_HANDLES: [&str; 3] = ["OCL_CONTEXT", "OCL_QUEUE", "MEM_HANDLE"];
+
 /// Pairs of a call, after their values were looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     pub(crate) texts: Properties,
     /// Whether functions for encryption came with them.
     pub(crate) encrypts: bool,
+    /// Addresses of objects that the program shares.
+    pub(crate) handles: BTreeMap<String, usize>,
 }
 
 impl Given {
     fn add(&mut self, key: Text, value: *const c_void) -> Outcome<()> {
         let key = key.get("property key")?;
-        if HANDLES.contains(&key) {
-            let text = format!("property {key} shares an object of OpenCL, which no device here takes yet");
-            return Err(Failure::new(NOT_IMPLEMENTED, text));
-        }
         if value.is_null() {
             return Err(Failure::argument(format!("the value of property {key} is null")));
+        }
+        if TAKEN_HANDLES.contains(&key) {
+            self.handles.insert(key.to_string(), value.expose_provenance());
+            return Ok(());
+        }
+        if HANDLES.contains(&key) {
+            let text = format!("property {key} shares an object of VA, which no device here takes");
+            return Err(Failure::new(NOT_IMPLEMENTED, text));
         }
         if key == ENCRYPTION {
             self.encrypts = true;
@@ -47,6 +56,14 @@ impl Given {
             self.texts.set(key, Text::of_word(value).get("property value")?);
         }
         Ok(())
+    }
+
+    /// Fails where an object is shared with a call that has no use for it.
+    pub(crate) fn without_handles(&self) -> Outcome<()> {
+        match self.handles.keys().next() {
+            None => Ok(()),
+            Some(key) => Err(Failure::argument(format!("property {key} belongs to a context and its tensors"))),
+        }
     }
 
     /// Of an array of pairs.
@@ -159,6 +176,7 @@ fn check(key: &'static str, kind: PropertyKind, value: &str) -> Outcome<()> {
 
 /// Sets properties of a device, or of all with an empty name.
 pub(crate) fn set(core: &CoreObject, device: &str, given: &Given) -> Outcome<()> {
+    given.without_handles()?;
     if given.encrypts {
         core.kept().encrypted.push(device_of(device).to_string());
     }
@@ -263,6 +281,7 @@ pub(crate) fn for_compilation(core: &CoreObject, device: &str, given: &Given) ->
             return Err(Failure::new(GENERAL_ERROR, text.clone()));
         }
     }
+    given.without_handles()?;
     let mut left = Properties::new();
     for (key, value) in given.texts.iter() {
         match inert(device, key).filter(|_| known(core, device, key).is_ok_and(|k| k.is_none())) {

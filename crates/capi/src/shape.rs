@@ -3,6 +3,7 @@
 use crate::heap;
 use crate::pointers::{List, Out};
 use crate::status::{Failure, Outcome, Status, guard};
+use crate::variadic::Words;
 
 /// `ov_shape_t`.
 #[repr(C)]
@@ -33,6 +34,10 @@ pub(crate) fn checked_rank(rank: i64, what: &str) -> Outcome<usize> {
 }
 
 impl Shape {
+    /// Of two words of a call: the struct fits into registers.
+    pub(crate) fn of_words(words: &mut Words) -> Shape {
+        Shape { rank: words.next() as i64, dims: List::of_word(words.pointer()) }
+    }
     /// The sizes; a rank of 0 is a scalar.
     pub(crate) fn sizes(&self, what: &str) -> Outcome<Vec<usize>> {
         let dims = self.dims.get(checked_rank(self.rank, what)?, what)?;

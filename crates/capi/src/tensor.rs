@@ -4,8 +4,9 @@
 use crate::element_type::{ElementNumber, from_number, to_number};
 use crate::handles::{Handle, Object, hand_out};
 use crate::pointers::{List, Out, Text};
+use crate::remote_context::Params;
 use crate::shape::{OwnedShape, Shape};
-use crate::status::{Failure, Outcome, Status, guard};
+use crate::status::{Failure, NOT_IMPLEMENTED, Outcome, Status, guard};
 use crate::strings::{CxxStrings, STRING_BYTES};
 use carafe::{ElementType, SharedBytes, Tensor, memory};
 use std::alloc;
@@ -34,6 +35,16 @@ enum Data {
     Bytes(Arc<Buffer>),
     /// As many as the shape says.
     Strings(CxxStrings),
+    /// Memory of a device.
+    Remote(Remote),
+}
+
+#[derive(Debug)]
+struct Remote {
+    /// Of the type and shape of the content.
+    tensor: Tensor,
+    device: String,
+    params: Params,
 }
 
 /// Memory that C writes into through a bare pointer: our own, or the program's.
@@ -112,6 +123,20 @@ impl TensorObject {
         Ok(TensorObject(Mutex::new(Content { ty, shape: shape.to_vec(), data })))
     }
 
+    /// A tensor in the memory of a device, with what describes it.
+    pub(crate) fn remote(tensor: Tensor, device: String, params: Params) -> TensorObject {
+        let (ty, shape) = (tensor.element_type(), tensor.shape().to_vec());
+        TensorObject(Mutex::new(Content { ty, shape, data: Data::Remote(Remote { tensor, device, params }) }))
+    }
+
+    /// The device and the description of one in memory of a device.
+    pub(crate) fn on_device(&self) -> Option<(String, Params)> {
+        match &self.content().data {
+            Data::Remote(remote) => Some((remote.device.clone(), remote.params.clone())),
+            Data::Bytes(_) | Data::Strings(_) => None,
+        }
+    }
+
     pub(crate) fn element_type(&self) -> ElementType {
         self.content().ty
     }
@@ -125,6 +150,7 @@ impl TensorObject {
         let content = self.content();
         match &content.data {
             Data::Strings(texts) => Ok(Tensor::from_strings(&content.shape, texts.texts())?),
+            Data::Remote(remote) => Ok(remote.tensor.clone()),
             Data::Bytes(buffer) => {
                 let (_, len) = size_of_tensor(content.ty, &content.shape)?;
                 let store = SharedBytes::from_owner(buffer.clone());
@@ -139,6 +165,7 @@ impl TensorObject {
         let (_, len) = size_of_tensor(content.ty, &content.shape)?;
         match &content.data {
             Data::Strings(_) => Err(Failure::argument("weights are bytes, found texts")),
+            Data::Remote(remote) => Ok(SharedBytes::from(remote.tensor.to_host()?.bytes())),
             Data::Bytes(buffer) => {
                 let all = SharedBytes::from_owner(buffer.clone());
                 all.part(0..len).ok_or_else(|| Failure::argument("the tensor is smaller than its shape says"))
@@ -149,7 +176,11 @@ impl TensorObject {
     /// The memory, lent to an inference that writes its output there; `None` for texts.
     pub(crate) fn to_target(&self) -> Outcome<Option<Tensor>> {
         let content = self.content();
-        let Data::Bytes(buffer) = &content.data else { return Ok(None) };
+        let buffer = match &content.data {
+            Data::Bytes(buffer) => buffer,
+            Data::Remote(remote) => return Ok(Some(remote.tensor.clone())),
+            Data::Strings(_) => return Ok(None),
+        };
         let (_, len) = size_of_tensor(content.ty, &content.shape)?;
         // SAFETY: the memory has so many bytes and lives as long as the buffer, which the store keeps. Between the start
         // and the end of an inference the program leaves the memory of an output alone: the API asks that of it.
@@ -171,6 +202,22 @@ impl TensorObject {
             content.shape = result.shape().to_vec();
             return Ok(());
         }
+        if let Data::Remote(remote) = &mut content.data {
+            let written_here = remote.tensor.storage_ptr() == result.storage_ptr();
+            if written_here && remote.tensor.shape() == result.shape() {
+                return Ok(());
+            }
+            if remote.tensor.element_type() != result.element_type() {
+                let (is, found) = (remote.tensor.element_type(), result.element_type());
+                return Err(Failure::argument(format!("a tensor of {is} on a device cannot take {found}")));
+            }
+            content.set_shape(result.shape())?;
+            if let (Data::Remote(remote), false) = (&mut content.data, written_here) {
+                let count = result.len();
+                remote.tensor.copy_elements(0, &result.to_host()?, 0, count)?;
+            }
+            return Ok(());
+        }
         content.ty = result.element_type();
         content.set_shape(result.shape())?;
         if let Data::Bytes(buffer) = &content.data {
@@ -187,6 +234,11 @@ impl Content {
     fn set_shape(&mut self, shape: &[usize]) -> Outcome<()> {
         let (count, bytes) = size_of_tensor(self.ty, shape)?;
         match &mut self.data {
+            Data::Remote(remote) => {
+                let memory = remote.tensor.remote_memory().cloned();
+                let lost = || Failure::argument("the tensor is on no device any more");
+                remote.tensor = Tensor::remote(self.ty, shape, memory.ok_or_else(lost)?)?;
+            }
             Data::Bytes(buffer) if self.ty != ElementType::String => {
                 if bytes > buffer.len {
                     if buffer.layout.is_none() {
@@ -204,7 +256,7 @@ impl Content {
             data if self.ty == ElementType::String => {
                 let mut texts = match data {
                     Data::Strings(old) => old.texts(),
-                    Data::Bytes(_) => vec![],
+                    Data::Bytes(_) | Data::Remote(_) => vec![],
                 };
                 memory::ensure_memory(bytes)?;
                 texts.resize(count, String::new());
@@ -350,6 +402,10 @@ pub extern "C" fn ov_tensor_data(tensor: TensorHandle, data: Out<*mut c_void>) -
         let start = match &mut object.content().data {
             Data::Bytes(buffer) => buffer.start.as_ptr().cast(),
             Data::Strings(texts) => texts.as_ptr(),
+            Data::Remote(remote) => {
+                let text = format!("the tensor lies in the memory of {}, which has no address here", remote.device);
+                return Err(Failure::new(NOT_IMPLEMENTED, text));
+            }
         };
         data.set(start, "data")
     })

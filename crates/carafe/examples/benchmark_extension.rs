@@ -3,7 +3,7 @@
 //!     cargo run --release --example benchmark_extension [MODEL LIBRARY SECONDS]
 
 use carafe::prelude::*;
-use carafe::{Model, OpFactory, Properties};
+use carafe::{Error, Model, OpFactory, Properties};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ pub(crate) fn main() -> Result<()> {
         _ => {
             core.add_ops([OpFactory::of::<ShiftedSquare>()]);
             let mut model = Model::new("square");
-            let x = model.parameter("x", ElementType::F32, PartialShape::from(&[1usize, 3, 32, 32][..]))?;
+            let x = model.parameter("x", ElementType::F32, PartialShape::of(&[1, 3, 32, 32]))?;
             let y = model.add("y", ShiftedSquare { shift: 2.0 }, &[x])?;
             model.result("result", y.into())?;
             (model, 0.05)
@@ -49,7 +49,13 @@ pub(crate) fn main() -> Result<()> {
     };
     let compiled = core.compile_model(&model, "CPU", &Properties::new().with("PERFORMANCE_HINT", "LATENCY"))?;
     let request = compiled.create_infer_request();
-    // The first waits for everything that is made once. Inputs are zeros.
+    // Zeros for every input.
+    for (i, port) in compiled.inputs().iter().enumerate() {
+        let open = || Error::usage(format!("input `{}` has open sizes: reshape the model first", port.name));
+        let shape = port.shape.to_static().ok_or_else(open)?;
+        request.set_input(i, Tensor::zeros(port.ty, &shape)?)?;
+    }
+    // The first inference makes everything that is made once.
     request.infer(())?;
     let (begin, mut times) = (Instant::now(), Vec::new());
     while begin.elapsed() < Duration::from_secs_f64(limit) {

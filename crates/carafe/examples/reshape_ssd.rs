@@ -16,9 +16,8 @@ pub(crate) fn main() -> Result<()> {
 
     let core = carafe::core();
     let mut model = core.read_model(file)?;
-    let input = model.parameter_name(model.parameters()[0]);
     let shape = [1, 3, size, size];
-    model.reshape(&HashMap::from([(input, PartialShape::from(&shape[..]))]))?;
+    model.reshape(&HashMap::from([(0, PartialShape::of(&shape))]))?; // its first input
     let compiled = core.compile_model(&model, "CPU", &Properties::new())?;
 
     // A gray ramp; a program of yours reads a picture with `carafe::preprocess::image_tensor`.

@@ -67,8 +67,8 @@ pub use carafe_device::{Mutability, PropertyInfo, PropertyKind};
 pub use carafe_runtime::{CACHE_PROPERTIES, CacheEntry, CacheStore, EntryInfo, Removed, parse_size};
 // Tensors.
 pub use carafe_tensor::{
-    Dim, Element, ElementType, Number, PackedSequence, PartialShape, RemoteMemory, SharedBytes, Symbol, Tensor, TensorError,
-    bf16, bytes_of_text, f16, files, memory, pack_sequence, text_of_bytes, unpack_sequence,
+    Dim, Element, ElementType, Number, PackedSequence, PartialShape, RemoteMemory, SharedBytes, Symbol, Tensor,
+    TensorError, bf16, bytes_of_text, f16, files, memory, pack_sequence, text_of_bytes, unpack_sequence,
 };
 // Models.
 pub use carafe_graph::{

@@ -1,6 +1,7 @@
 //! Every option once: parsing, `--help`, completions and the man page come from these definitions.
 
 use crate::bench_args::BenchArgs;
+use crate::c_api_args::CApiArgs;
 use crate::extension_args::{ExplainArgs, ExtensionArgs, ExtgenArgs, PluginArgs};
 use crate::operations_args::OperationsArgs;
 use crate::quantize_args::{CompressWeightsArgs, QuantizeArgs};
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Operations(OperationsArgs),
     Conformance(ConformanceArgs),
     Cache(CacheArgs),
+    CApi(CApiArgs),
     Extension(ExtensionArgs),
     Extgen(Box<ExtgenArgs>),
     Plugin(PluginArgs),

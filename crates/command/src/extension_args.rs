@@ -110,7 +110,7 @@ pub(crate) struct ExtensionNewArgs {
     /// The outputs have other shapes than input 0; implies --whole
     #[arg(long)]
     pub changes_shape: bool,
-    /// rust, c or cpp
+    /// rust, c, cpp or python
     #[arg(long, value_name = "LANGUAGE")]
     pub language: Option<String>,
     /// crate, or extgen for the folders user_mo_extensions and user_ie_extensions

@@ -5,6 +5,7 @@
 
 mod args;
 mod bench_args;
+mod c_api_args;
 mod calibration;
 mod commands;
 mod explain;

@@ -3,6 +3,7 @@
 //! what must come out.
 
 mod cases;
+mod memory;
 mod probe;
 
 pub use cases::{ModelCase, read_cases};
@@ -11,6 +12,7 @@ use crate::compare::{Tolerance, compare};
 use crate::guard::caught;
 use carafe::{
     AttrMap, AttrValue, Core, ElementType, ErrorKind, Extension, Model, OpFactory, PartialShape, Properties, Tensor,
+    properties as names,
 };
 use carafe_graph::{AttrKind, OpRef};
 use probe::{Probe, Values};
@@ -36,9 +38,6 @@ pub struct Check {
     pub check: &'static str,
     pub outcome: Outcome,
 }
-
-/// Rounds of the checks for threads and memory.
-const ROUNDS: usize = 60;
 
 /// Puts every operation of an extension, and the cases of its project, through all checks on these devices.
 pub fn check(
@@ -74,11 +73,12 @@ pub fn check(
         }
         add(name, "-", "shapes", settle(shapes(&probes)));
         add(name, "-", "round trip", settle(round_trip(core, &probes)));
+        add(name, "-", "memory", settle(memory::of_operation(factory, &probes)));
         for device in devices {
             add(name, device, "kernel", settle(kernel(core, device, &probes, Values::Random)));
             add(name, device, "edge values", settle(kernel(core, device, &probes, Values::Edge)));
             add(name, device, "threads", settle(threads(core, device, &probes)));
-            add(name, device, "memory", settle(memory(core, device, &probes)));
+            add(name, device, "memory", settle(memory::of_device(core, device, &probes)));
         }
     }
     all
@@ -159,14 +159,14 @@ fn kernel(core: &Core, device: &str, probes: &[Probe], values: Values) -> Result
             continue;
         }
         // A kernel may refuse a type once it sees it.
-        match core.compile_model(&probe.model, device, &Properties::new()) {
+        let compiled = match core.compile_model(&probe.model, device, &Properties::new()) {
             Err(e) if e.kind() == ErrorKind::Unsupported => {
                 refused = Some(e.to_string());
                 continue;
             }
             Err(e) => return Err(format!("{}: {e}", probe.title())),
-            Ok(_) => {}
-        }
+            Ok(compiled) => compiled,
+        };
         // The numbers of f16 end earlier.
         let inputs = probe.inputs(values, is_half(device))?;
         let wanted = probe.eval(&inputs).map_err(|e| format!("{}: `eval`: {e}", probe.title()))?;
@@ -178,7 +178,7 @@ fn kernel(core: &Core, device: &str, probes: &[Probe], values: Values) -> Result
         ran += 1;
         if values == Values::Random {
             let mut rows = core.explain(&probe.model);
-            core.explain_query(&mut rows, device, &query);
+            core.explain_compiled(&mut rows, device, &compiled, &[]);
             let used = rows.iter().find(|r| r.name == probe::NODE).and_then(|r| r.kernel.clone());
             kernels.extend(used.filter(|k| !kernels.contains(k)));
         }
@@ -272,22 +272,35 @@ fn taken<'p>(core: &Core, device: &str, probes: &'p [Probe]) -> Result<Option<(&
 
 const NOT_TAKEN: &str = "the device does not take it";
 
+// Requests at once, each with values of its own: what one writes into the memory of another shows.
 fn threads(core: &Core, device: &str, probes: &[Probe]) -> Result<Said, String> {
-    let Some((probe, inputs)) = taken(core, device, probes)? else { return Ok(Said::Skipped(NOT_TAKEN.into())) };
+    const THREADS: usize = 8;
+    const ROUNDS: usize = 60;
+    let Some((probe, _)) = taken(core, device, probes)? else { return Ok(Said::Skipped(NOT_TAKEN.into())) };
     if probe.op().info().random || probe.op().info().stateful {
         return Ok(Said::Skipped("two evaluations may differ".into()));
     }
-    let compiled = core.compile_model(&probe.model, device, &Properties::new()).map_err(|e| e.to_string())?;
-    let n = compiled.outputs().len();
-    let wanted = infer(&compiled.create_infer_request(), &inputs, n)?;
-    const THREADS: usize = 8;
+    // Requests of one stream stand in a queue.
+    let found = core.device(device).map_err(|e| e.to_string())?;
+    let streams = found.properties().iter().any(|p| p.name == names::NUM_STREAMS);
+    let properties = if streams { Properties::new().with(names::NUM_STREAMS, THREADS) } else { Properties::new() };
+    let compiled = core.compile_model(&probe.model, device, &properties).map_err(|e| e.to_string())?;
+    let (n, compiled) = (compiled.outputs().len(), &compiled);
+    let first = compiled.create_infer_request();
+    let mut work = vec![];
+    for thread in 0..THREADS {
+        let inputs = probe.inputs(Values::Seeded(thread as u64), is_half(device))?;
+        let wanted = infer(&first, &inputs, n)?;
+        work.push((inputs, wanted));
+    }
     let failed = std::thread::scope(|scope| {
-        let all: Vec<_> = (0..THREADS)
-            .map(|_| {
-                scope.spawn(|| {
+        let all: Vec<_> = work
+            .iter()
+            .map(|(inputs, wanted)| {
+                scope.spawn(move || {
                     let request = compiled.create_infer_request();
-                    for _ in 0..ROUNDS / 4 {
-                        let found = infer(&request, &inputs, n)?;
+                    for _ in 0..ROUNDS {
+                        let found = infer(&request, inputs, n)?;
                         for (w, f) in wanted.iter().zip(&found) {
                             compare(w, f, Tolerance::EXACT)?;
                         }
@@ -300,34 +313,6 @@ fn threads(core: &Core, device: &str, probes: &[Probe]) -> Result<Said, String> 
     });
     match failed {
         Some(e) => Err(format!("{THREADS} requests at once: {e}")),
-        None => Ok(Said::Passed(format!("{THREADS} requests at once, {} times each", ROUNDS / 4))),
+        None => Ok(Said::Passed(format!("{THREADS} requests at once, {ROUNDS} times each"))),
     }
-}
-
-fn memory(core: &Core, device: &str, probes: &[Probe]) -> Result<Said, String> {
-    let Some((probe, inputs)) = taken(core, device, probes)? else { return Ok(Said::Skipped(NOT_TAKEN.into())) };
-    let round = |n: usize| (0..n).try_for_each(|_| run(core, &probe.model, device, &inputs).map(|_| ()));
-    // Caches and arenas fill in the first rounds.
-    round(ROUNDS)?;
-    let Some(before) = resident() else { return Ok(Said::Skipped("this system does not tell its memory".into())) };
-    round(ROUNDS)?;
-    let middle = resident().unwrap_or(before);
-    round(ROUNDS)?;
-    let after = resident().unwrap_or(middle);
-    // A leak grows in both halves, by at least part of a tensor each round.
-    let least = (ROUNDS * probe.elements() * 2) as u64;
-    let (first, second) = (middle.saturating_sub(before), after.saturating_sub(middle));
-    match first > least && second > least {
-        true => {
-            Err(format!("{ROUNDS} compilations and inferences of {} leave {} KiB behind", probe.title(), second / 1024))
-        }
-        false => Ok(Said::Passed(format!("{} compilations and inferences", 3 * ROUNDS))),
-    }
-}
-
-// Bytes of this process in memory.
-fn resident() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
-    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
 }

@@ -385,7 +385,8 @@ pub(super) fn set_batch(model: &mut Model, batch: i64, layouts: &Layouts) -> Res
         let name = model.parameter_name(id);
         let Some(old) = model.node(id).op().get::<Parameter>().cloned() else { continue };
         let Some(rank) = old.shape.rank() else {
-            return Err(Error::usage(format!("the rank of input `{name}` is not known; use --input_shape")));
+            let text = format!("the rank of input `{name}` is not known; use --input_shape");
+            return Err(Error::usage(text).with_code(16));
         };
         let axis = match layouts.axis(model, id, "N")? {
             Some(axis) => axis,

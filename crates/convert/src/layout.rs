@@ -193,9 +193,8 @@ fn order(entry: &Entry, rank: Option<usize>) -> Result<Option<Vec<usize>>> {
         return Ok(None);
     }
     let Some(rank) = rank else {
-        return Err(Error::usage(
-            "the rank is not known, so axes cannot be reordered; give the shape with --input_shape",
-        ));
+        let text = "the rank is not known, so axes cannot be reordered; give the shape with --input_shape";
+        return Err(Error::usage(text).with_code(16));
     };
     source.order_to(target, rank)
 }

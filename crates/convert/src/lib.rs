@@ -151,7 +151,8 @@ fn exclude(options: &ConversionOptions) -> Result<()> {
         options.mean_file.is_some(),
         options.mean_values.is_some(),
         "--mean_file and --mean_values both say the mean; give one of them",
-    )?;
+    )
+    .map_err(|e| e.with_code(17))?;
     both(
         options.mean_file.is_none(),
         options.mean_file_offsets.is_some(),
@@ -161,7 +162,8 @@ fn exclude(options: &ConversionOptions) -> Result<()> {
         options.scale.is_some(),
         options.scale_values.is_some(),
         "--scale and --scale_values both divide the inputs; give one of them",
-    )?;
+    )
+    .map_err(|e| e.with_code(17))?;
     both(
         options.layout.is_some(),
         options.source_layout.is_some() || options.target_layout.is_some(),

@@ -5,7 +5,9 @@
 use super::config::{ConfigPass, ReplacementFile};
 use super::{ConversionOptions, apply, inputs, run_reshapable, transform};
 use carafe_frontend::{Explained, Log, ReadRequest, describe};
-use carafe_graph::{Constant, Error, Model, Notes, Pass, PassChoice, Phase, Result, ResultOp, Value, run_passes};
+use carafe_graph::{
+    Constant, Error, ErrorKind, Model, Notes, Pass, PassChoice, Phase, Result, ResultOp, Value, run_passes,
+};
 use carafe_passes::{COMMON, CompressToFp16, FUSE, SpellOut, TIDY};
 use carafe_runtime::{Core, NodeExplained};
 use std::path::Path;
@@ -199,7 +201,7 @@ fn place(path: &Path) -> String {
 fn read_config(core: &Core, path: &Path) -> Result<ReplacementFile> {
     let read = || {
         let text = carafe_tensor::files::read_text(path).map_err(|e| Error::io("cannot read", &e))?;
-        let file = ReplacementFile::parse(&text)?;
+        let file = ReplacementFile::parse(&text).map_err(|e| e.with_code(65))?;
         for library in file.libraries() {
             core.add_extension(library)?;
         }
@@ -253,12 +255,15 @@ pub fn emit_up_to(model: &Model, output: &Path, opset: Option<u32>, log: &Log<'_
     }
     if let Some(folder) = output.parent().filter(|p| !p.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)
-            .map_err(|e| Error::io(format!("cannot create folder `{}`", folder.display()), &e))?;
+            .map_err(|e| Error::io(format!("cannot create folder `{}`", folder.display()), &e).with_code(22))?;
     }
     let options = carafe_ir::WriteOptions {
         runtime_version: Some(concat!("carafe ", env!("CARGO_PKG_VERSION")).to_string()),
         versions: opset.map_or(carafe_ir::Versions::Oldest, carafe_ir::Versions::UpTo),
         ..carafe_ir::WriteOptions::default()
     };
-    carafe_ir::write_file(model, output, &options).map_err(|e| e.at(format!("output `{}`", output.display())))
+    carafe_ir::write_file(model, output, &options).map_err(|e| {
+        let e = e.at(format!("output `{}`", output.display()));
+        if e.kind() == ErrorKind::Io { e.with_code(22) } else { e }
+    })
 }

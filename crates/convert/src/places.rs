@@ -82,7 +82,7 @@ fn no_port(model: &Model, node: NodeId, side: &str, port: usize, n: usize) -> Er
         1 => "only 0".to_string(),
         n => format!("0 to {}", n - 1),
     };
-    Error::not_found(format!("{} has no {side} port {port}; it has {range}", model.node(node).location()))
+    Error::not_found(format!("{} has no {side} port {port}; it has {range}", model.node(node).location())).with_code(26)
 }
 
 fn unknown(model: &Model, text: &str) -> Error {
@@ -99,6 +99,7 @@ fn unknown(model: &Model, text: &str) -> Error {
         some_of(&inputs),
         some_of(&outputs)
     ))
+    .with_code(26)
 }
 
 /// An input of the model by the name in `--input`, a tensor name or the name of its node.
@@ -111,7 +112,8 @@ pub(super) fn find_input(model: &Model, inputs: &[super::NamedInput], name: &str
     }
     let names: Vec<String> = model.parameters().iter().map(|&p| model.parameter_name(p)).collect();
     let like = near(name, names.iter().map(String::as_str));
-    Err(Error::not_found(format!("the model has no input `{name}`{like}; it has: {}", some_of(&names))))
+    let text = format!("the model has no input `{name}`{like}; it has: {}", some_of(&names));
+    Err(Error::not_found(text).with_code(26))
 }
 
 /// ` (did you mean a or b?)` when some names look like the wanted one, or contain it.

@@ -35,7 +35,7 @@ pub(super) fn apply(
         steps_of(&mut plan, id).mean = Some(mean);
     }
     if let Some(file) = &options.mean_file {
-        let (id, mean) = mean_image(model, file, options).map_err(|e| e.at("option `--mean_file`"))?;
+        let (id, mean) = mean_image(model, file, options).map_err(|e| e.at("option `--mean_file`").with_code(4))?;
         steps_of(&mut plan, id).mean_image = Some(mean);
     }
     for (id, scale) in read(&options.scale_values, "option `--scale_values`")? {
@@ -276,6 +276,7 @@ fn along(
         return Ok(Tensor::from_f64(ty, &[], &[*one])?);
     }
     let axis = axis_of(values.len())?;
-    let rank = rank.ok_or_else(|| Error::usage("the rank is not known; give the shape with --input_shape"))?;
+    let rank =
+        rank.ok_or_else(|| Error::usage("the rank is not known; give the shape with --input_shape").with_code(16))?;
     along_axis(values, ty, rank, axis)
 }

@@ -4,11 +4,10 @@
 use crate::compiled::Compiled;
 use crate::properties::{GROUP, MODE, PRECISION, precision, rounded_group};
 use crate::weights::{Exported, Weights};
-use carafe_device::{
-    BlobHeader, Kernel, PartsReader, PartsWriter, Port, Properties, read_blob, use_kernels, write_blob,
-};
+use carafe_device::{BlobHeader, Kernel, PartsReader, PartsWriter, Properties, read_blob, use_kernels, write_blob};
 use carafe_graph::{Error, Notes, Registry, Result};
 use carafe_kernels::Isa;
+use carafe_plan::{put_model, take_model};
 use carafe_tensor::SharedBytes;
 use std::io::Write;
 use std::sync::Arc;
@@ -16,13 +15,10 @@ use std::sync::Arc;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) fn export(compiled: &Compiled, to: &mut dyn Write) -> Result<()> {
-    let (xml, weights) = carafe_ir::write_to(&compiled.planner.model, &carafe_ir::WriteOptions::transfer())?;
     let mut parts = PartsWriter::default();
     // Packed forms of another level of instructions are of no use, so the level is part of the file.
     parts.put(Isa::best().name().as_bytes());
-    parts.put(xml.as_bytes());
-    parts.put(&weights);
-    parts.put_names(compiled.inputs.iter().chain(&compiled.outputs));
+    put_model(&mut parts, &compiled.planner.model, &compiled.inputs, &compiled.outputs)?;
     let mut all = compiled.planner.backend.weights.exported(&compiled.planner.model);
     all.retain(|e| !e.constants.iter().any(|name| name.contains('\n')));
     parts.put(&(all.len() as u64).to_le_bytes());
@@ -45,12 +41,7 @@ pub(crate) fn import(
     let (_, payload) = read_blob(blob.as_slice(), crate::NAME, VERSION)?;
     let mut reader = PartsReader::new(blob, payload);
     let isa = reader.text()?;
-    let xml = reader.text()?;
-    let weights = reader.take()?;
-    let options = carafe_ir::ReadOptions { old_api: false, ..Default::default() };
-    let mut model = carafe_ir::read(&xml, weights, registry, &options)?;
-    let (mut inputs, mut outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
-    reader.names(inputs.iter_mut().chain(&mut outputs))?;
+    let (mut model, inputs, outputs) = take_model(&mut reader, registry)?;
     let count = reader.take()?;
     let count = count.as_slice().try_into().map(u64::from_le_bytes);
     let count = count.map_err(|_| Error::invalid("the exported model is cut short"))?;

@@ -4,7 +4,7 @@
 use crate::attributes;
 use crate::expression::{Expression, Number};
 use crate::xml::{Element, Location};
-use carafe_graph::{AttrMap, AttrValue, Body, Error, Fact, InferCx, Op, OpDecl, OpFactory, OpInfo, PortInfo, Result};
+use carafe_graph::{AttrMap, AttrValue, Error, Fact, InferCx, Op, OpDecl, OpFactory, OpInfo, PortInfo, Result};
 use carafe_tensor::{Dim, ElementType, PartialShape};
 use std::any::Any;
 use std::borrow::Cow;
@@ -313,12 +313,6 @@ impl OpDecl for DeclaredOp {
     fn eq_op(&self, other: &dyn Op) -> bool {
         let same = |o: &DeclaredOp| self.class.declaration == o.class.declaration && self.attrs == o.attrs;
         other.get::<DeclaredOp>().is_some_and(same)
-    }
-    fn bodies(&self) -> Vec<(&'static str, &Body)> {
-        vec![]
-    }
-    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)> {
-        vec![]
     }
     fn clone_op(&self) -> Box<dyn Op> {
         Box::new(self.clone())

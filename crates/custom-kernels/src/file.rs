@@ -68,6 +68,22 @@ impl KernelFile {
         KernelFile { name: name.into(), text: text.into(), sources: Sources::Single(source.into()) }
     }
 
+    /// The same with all sources that it names in memory, to be carried elsewhere.
+    pub fn self_contained(&self) -> Result<KernelFile> {
+        let mut sources = BTreeMap::new();
+        for name in crate::xml::source_names(self)? {
+            let text = self.source(&name)?.text;
+            sources.insert(name, text);
+        }
+        Ok(KernelFile { name: self.name.clone(), text: self.text.clone(), sources: Sources::Memory(sources) })
+    }
+
+    /// The sources that are in memory, by name.
+    pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        let list = if let Sources::Memory(all) = &self.sources { Some(all) } else { None };
+        list.into_iter().flatten().map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
     pub(crate) fn source(&self, name: &str) -> Result<SourceText> {
         let (shown, bytes) = match &self.sources {
             Sources::Single(text) => (name.to_string(), text.clone().into_bytes()),
@@ -188,6 +204,18 @@ mod tests {
         assert!(file.source("none.cl").unwrap_err().to_string().contains("cannot open kernel file `"));
         assert!(file.source("k.bin").unwrap_err().to_string().contains("compiled for a Myriad stick"));
         std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_file_takes_its_sources_along() {
+        let text = "<CustomLayer><Kernel><Source filename='a.cl'/></Kernel></CustomLayer><Source filename='b.cl'/>";
+        let given = [("a.cl", "// a"), ("b.cl", "// b"), ("c.cl", "// c")].map(|(n, t)| (n.to_string(), t.to_string()));
+        let file = KernelFile::from_memory("m.xml", text, given).self_contained().unwrap();
+        assert_eq!(file.sources().collect::<Vec<_>>(), [("a.cl", "// a"), ("b.cl", "// b")]);
+        let missing = KernelFile::from_memory("m.xml", text, []).self_contained();
+        assert!(missing.unwrap_err().to_string().contains("there is no source `a.cl` in memory"));
+        let single = KernelFile::with_source("m.xml", text, "// one").self_contained().unwrap();
+        assert_eq!(single.sources().collect::<Vec<_>>(), [("a.cl", "// one"), ("b.cl", "// one")]);
     }
 
     #[test]

@@ -89,6 +89,14 @@ impl<'f> Reading<'f> {
     }
 }
 
+/// The files that `Source` elements name, wherever they stand.
+pub(crate) fn source_names(file: &KernelFile) -> Result<Vec<String>> {
+    let reading = Reading::new(file, Mode::Compatible)?;
+    let document = reading.parse()?;
+    let sources = document.descendants().filter(|n| n.has_tag_name("Source"));
+    Ok(sources.filter_map(|n| n.attribute("filename")).map(str::to_string).collect())
+}
+
 // The text inside of one element, without declarations; or where it is refused, and why.
 fn wrap(text: &str) -> Result<String, (usize, String)> {
     if text.len() > MOST_BYTES {

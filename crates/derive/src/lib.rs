@@ -238,6 +238,16 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
     let bodies: Vec<_> = fields.iter().filter(|f| is_body(&f.field.ty)).collect();
     let body_names: Vec<&String> = bodies.iter().map(|f| &f.name).collect();
     let body_ids: Vec<_> = bodies.iter().map(|f| &f.field.ident).collect();
+    let all_bodies = (!bodies.is_empty()).then(|| {
+        quote! {
+            fn bodies(&self) -> ::std::vec::Vec<(&'static str, &carafe_graph::Body)> {
+                vec![#((#body_names, &self.#body_ids)),*]
+            }
+            fn bodies_mut(&mut self) -> ::std::vec::Vec<(&'static str, &mut carafe_graph::Body)> {
+                vec![#((#body_names, &mut self.#body_ids)),*]
+            }
+        }
+    });
     let make = if unit { quote!(#ident) } else { quote!(#ident { #(#reads),* }) };
 
     Ok(quote! {
@@ -256,12 +266,7 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
                     None => false,
                 }
             }
-            fn bodies(&self) -> ::std::vec::Vec<(&'static str, &carafe_graph::Body)> {
-                vec![#((#body_names, &self.#body_ids)),*]
-            }
-            fn bodies_mut(&mut self) -> ::std::vec::Vec<(&'static str, &mut carafe_graph::Body)> {
-                vec![#((#body_names, &mut self.#body_ids)),*]
-            }
+            #all_bodies
             fn clone_op(&self) -> ::std::boxed::Box<dyn carafe_graph::Op> {
                 ::std::boxed::Box::new(::std::clone::Clone::clone(self))
             }

@@ -3,16 +3,12 @@
 //! device that plans memory asks once more with its layouts and the work that follows ([`KernelOp::choose`]) and runs the kernel
 //! as a step; evaluated, it runs between plain tensors.
 
+use crate::around::Around;
 use crate::kernel::{EpilogueOp, Kernel, Site};
 use crate::kernel_choice::{Asked, ChosenKernel, ask};
 use crate::kernel_layout::Layout;
-use carafe_graph::{
-    AttrValue, Body, EvalCx, Fact, InferCx, Model, NodeId, Notes, Op, OpDecl, OpInfo, OpRef, OrderCx, Reordered,
-    Result, RowsCx,
-};
+use carafe_graph::{EvalCx, Fact, Model, NodeId, Notes, Op, OpRef, Result};
 use carafe_tensor::{PartialShape, Tensor};
-use std::any::Any;
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Runtime information of a node that a kernel should run and cannot: why.
@@ -252,11 +248,11 @@ pub fn tell_kernel_troubles(model: &mut Model) {
     troubles.into_iter().for_each(|(id, trouble)| set_trouble(model, id, trouble));
 }
 
-impl Op for KernelOp {
-    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
-        self.inner.infer(cx)
+impl Around for KernelOp {
+    fn inner(&self) -> &OpRef {
+        &self.inner
     }
-    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
+    fn evaluate(&self, cx: &mut EvalCx<'_>) -> Result<()> {
         let Some(chosen) = self.answer(cx) else { return self.inner.eval(cx) };
         let inputs: Vec<Tensor> = (0..cx.n_inputs()).map(|i| cx.input(i).clone()).collect();
         let facts: Vec<Fact> = (0..cx.n_outputs()).map(|i| cx.out_fact(i).clone()).collect();
@@ -265,57 +261,13 @@ impl Op for KernelOp {
         }
         Ok(())
     }
-    fn has_eval(&self) -> bool {
+    fn evaluates(&self) -> bool {
         true
     }
-    fn keeps_zero(&self) -> bool {
-        self.inner.keeps_zero()
-    }
-    fn needs_own_type(&self) -> bool {
-        self.inner.needs_own_type()
-    }
-    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
-        self.inner.keeps_rows(cx)
-    }
-    // The kernel was chosen for inputs as they are.
-    fn reorder(&self, _: &OrderCx<'_>) -> Option<Reordered> {
-        None
-    }
-    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
-        self.inner.macs(inputs, outputs)
+    fn is_same(&self, other: &KernelOp) -> bool {
+        let names = |op: &KernelOp| op.kernels.iter().map(|k| k.name().to_string()).collect::<Vec<_>>();
+        names(self) == names(other) && self.kernel() == other.kernel()
     }
 }
 
-impl OpDecl for KernelOp {
-    fn info(&self) -> &'static OpInfo {
-        self.inner.info()
-    }
-    fn attrs(&self) -> Vec<(Cow<'static, str>, AttrValue)> {
-        self.inner.attrs()
-    }
-    fn type_name(&self) -> &str {
-        self.inner.type_name()
-    }
-    fn opset(&self) -> &str {
-        self.inner.opset()
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn eq_op(&self, other: &dyn Op) -> bool {
-        let same = |o: &KernelOp| {
-            let names = |op: &KernelOp| op.kernels.iter().map(|k| k.name().to_string()).collect::<Vec<_>>();
-            names(self) == names(o) && self.kernel() == o.kernel() && self.inner.eq_op(&*o.inner)
-        };
-        other.get::<KernelOp>().is_some_and(same)
-    }
-    fn bodies(&self) -> Vec<(&'static str, &Body)> {
-        self.inner.bodies()
-    }
-    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)> {
-        vec![]
-    }
-    fn clone_op(&self) -> Box<dyn Op> {
-        Box::new(self.clone())
-    }
-}
+crate::op_around!(KernelOp);

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod around;
 mod async_request;
 mod blob;
 mod blob_parts;
@@ -19,6 +20,7 @@ mod property;
 mod remote;
 mod runnable;
 
+pub use around::Around;
 pub use async_request::{
     AsyncInferQueue, AsyncInferRequest, Executor, Executors, Finished, RequestHandle, Task, async_request,
 };
@@ -35,6 +37,9 @@ pub use port::{Port, PortKey};
 pub use property::{Mutability, Properties, PropertyInfo, PropertyKind};
 pub use remote::{RemoteContext, Shared};
 pub use runnable::query_runnable;
+
+#[doc(hidden)]
+pub use carafe_graph as graph;
 
 use carafe_graph::{Model, OpFactory, Registry, Result};
 use carafe_tensor::{SharedBytes, Tensor};

@@ -87,12 +87,12 @@ impl Dialect for CaffeDialect {
         let training = nodes.iter().filter(|n| input::is_training(&n.op_type));
         let training: Vec<(&str, &str)> = training.map(|n| (n.label(), n.op_type.as_str())).collect();
         if !training.is_empty() {
-            return input::training_error(&training);
+            return input::training_error(&training).with_code(79);
         }
         let hint = "a layer that shall go into the IR as it is may also be listed in a CustomLayersMapping.xml (-k)";
         let python = match nodes.iter().any(|n| n.op_type == "Python") {
             true => {
-                "; a Python layer needs `python_param { module: \"m\" layer: \"C\" }`, and an extension a rule for `m.C`"
+                "; a Python layer needs `python_param { module: \"m\" layer: \"C\" }`, and an extension a rule for `m.C` (`carafe explain E0087`)"
             }
             false => "",
         };
@@ -100,7 +100,7 @@ impl Dialect for CaffeDialect {
     }
     fn check_node(&self, node: &SourceNode, origin: Option<&Origin<'_>>, log: &Log<'_>) -> Result<()> {
         let layer = self.layer(node);
-        undeclared::judge(&layer, &self.schema, origin, log)?;
+        undeclared::judge(&layer, &self.schema, origin, log).map_err(|e| e.with_code(1))?;
         self.guessed(&layer, log);
         Ok(())
     }

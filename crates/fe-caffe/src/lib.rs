@@ -167,7 +167,8 @@ fn read_net(request: &ReadRequest<'_>, schema: &Schema) -> Result<Net> {
                 "{e}; a .caffemodel often holds weights alone: give its .prototxt with --input_proto, or put it beside \
                  the model under the same name"
             ),
-        ),
+        )
+        .with_code(103),
     });
     let mut net = read.map_err(|e| topology.at(e))?;
     let location = weights.as_ref().unwrap_or(&topology);
@@ -211,10 +212,10 @@ fn not_utf8(bytes: &[u8], at: usize) -> Error {
 fn parse(bytes: &SharedBytes, schema: &Schema) -> Result<Decoded> {
     if looks_like_text(bytes) {
         let text = std::str::from_utf8(bytes.as_slice()).map_err(|e| not_utf8(bytes.as_slice(), e.valid_up_to()))?;
-        let tree = carafe_textproto::parse_text(text).map_err(|e| Error::invalid(e.to_string()))?;
+        let tree = carafe_textproto::parse_text(text).map_err(|e| Error::invalid(e.to_string()).with_code(11))?;
         return Ok(Decoded { tree, ..Decoded::default() });
     }
-    binary::decode(bytes, schema).map_err(|e| e.at("not a valid caffemodel"))
+    binary::decode(bytes, schema).map_err(|e| e.at("not a valid caffemodel").with_code(103))
 }
 
 // Gives layers the blobs of the first layer of their name, and those that they share.

@@ -17,7 +17,7 @@ pub(crate) fn told(e: Error, layer: &Layer, schema: &Schema) -> Error {
     }
     match all.is_empty() {
         true => e,
-        false => Error::new(e.kind(), format!("{}; {}", e, all.join("; "))),
+        false => Error::new(e.kind(), format!("{}; {}", e, all.join("; "))).with_code(1),
     }
 }
 

@@ -150,9 +150,10 @@ pub(crate) fn misplaced(at: Position, message: impl Into<String>) -> Error {
 fn no_layers(tree: &Message) -> Error {
     let solver = ["net", "train_net", "test_net", "base_lr", "lr_policy", "max_iter", "solver_mode"];
     if let Some(f) = tree.fields.iter().find(|f| solver.contains(&f.name.as_str())) {
-        return Error::invalid(format!("this is a solver (it has `{}`), not a net; give the file of the net", f.name));
+        return Error::invalid(format!("this is a solver (it has `{}`), not a net; give the file of the net", f.name))
+            .with_code(7);
     }
-    Error::invalid("the net has no layers: there is neither `layer` nor `layers` in it")
+    Error::invalid("the net has no layers: there is neither `layer` nor `layers` in it").with_code(7)
 }
 
 fn strings(m: &Message, name: &str) -> Result<Vec<String>> {

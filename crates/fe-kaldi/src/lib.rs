@@ -71,7 +71,7 @@ impl Format for Kaldi {
     }
     fn decode(&self, request: &ReadRequest<'_>) -> Result<Source> {
         let bytes = request.model.map()?;
-        let mut net = read(bytes.as_slice())?;
+        let mut net = read(bytes.as_slice()).map_err(|e| e.with_code(89))?;
         match request.option("counts") {
             Some("") => {
                 let priors = net.priors.as_ref().ok_or_else(|| {

@@ -41,7 +41,7 @@ impl Format for Mxnet {
         // Symbols of every version are brought up to date as they are read.
         request.flag("legacy_mxnet_model")?;
         request.flag("enable_ssd_gluoncv")?;
-        let parts = parts::open(request)?;
+        let parts = parts::open(request).map_err(|e| e.with_code(48))?;
         Ok(Source::Graph(Box::new(graph::of_parts(parts, request)?), Box::new(MxnetDialect)))
     }
     fn rules(&self) -> &RuleSet {

@@ -63,7 +63,7 @@ impl Format for TensorFlow {
     }
     fn decode(&self, request: &ReadRequest<'_>) -> Result<Source> {
         let user = RULES.with_user(self.framework(), request.rules, request.fallback);
-        container::decode(request, &|op| user.is_user("", op))
+        container::decode(request, &|op| user.is_user("", op)).map_err(|e| e.with_code(42))
     }
     fn framework(&self) -> &'static str {
         "tensorflow"

@@ -84,6 +84,8 @@ pub use format::{Format, Source, read, read_decoded};
 #[cfg(feature = "ops")]
 pub use item::pack;
 #[cfg(feature = "read")]
+pub use missing::generator;
+#[cfg(feature = "read")]
 pub use near::{is_near, nearest};
 #[cfg(feature = "read")]
 pub use options::{FormatOptions, Log, Progress};

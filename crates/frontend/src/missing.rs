@@ -8,6 +8,15 @@ use carafe_graph::{Error, Registry, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// The command that writes an extension with an operation that a model needs; `op_type` chooses one of several.
+pub fn generator(model: &Path, op_type: Option<&str>) -> String {
+    let path = model.display().to_string();
+    let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/\\._-:".contains(c));
+    let path = if is_plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) };
+    let which = op_type.map(|t| format!(" --op {t}")).unwrap_or_default();
+    format!("carafe extension new --from-model {path}{which}")
+}
+
 /// Operations without a rule, with the nodes that use them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Missing {
@@ -32,12 +41,8 @@ impl Missing {
     }
     // The command that writes a library with the first of them.
     fn generator(&self, model: Option<&Path>) -> Option<String> {
-        let path = model?.display().to_string();
-        let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/\\._-:".contains(c));
-        let path = if is_plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) };
         let (_, op_type, _) = self.found.keys().next()?;
-        let which = if self.found.len() > 1 { format!(" --op {op_type}") } else { String::new() };
-        Some(format!("carafe extension new --from-model {path}{which}"))
+        Some(generator(model?, (self.found.len() > 1).then_some(op_type)))
     }
     /// One error for all of them: counts, node names, which half is missing, near names, what to do.
     pub(crate) fn check(

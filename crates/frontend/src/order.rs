@@ -70,7 +70,8 @@ pub(crate) fn in_order(graph: &SourceGraph, nodes: &[SourceNode]) -> Result<Vec<
                 1 => {
                     let start = stack.iter().position(|(n, _, _)| *n == child).unwrap_or(0);
                     let all: Vec<&str> = stack[start..].iter().take(8).map(|(n, _, _)| nodes[*n].label()).collect();
-                    return Err(Error::invalid(format!("the graph has a cycle through `{}`", all.join("`, `"))));
+                    let text = format!("the graph has a cycle through `{}`", all.join("`, `"));
+                    return Err(Error::invalid(text).with_code(97));
                 }
                 _ => {}
             }

@@ -76,73 +76,103 @@ impl Answers {
     }
     /// Refuses what cannot become code that compiles.
     pub fn check(&self) -> Result<()> {
-        let bad = |what: String| Err(Error::usage(what));
-        if self.name.trim().is_empty() || !self.name.chars().any(|c| c.is_ascii_alphanumeric()) {
-            return bad(format!("`{}` is no name of an operation: it needs a letter or a digit", self.name));
+        match self.fault() {
+            Some(fault) => Err(Error::usage(fault.what)),
+            None => Ok(()),
         }
-        plain("name", &self.name)?;
-        plain("opset", &self.opset)?;
+    }
+    /// The first thing that cannot become code that compiles.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.sound().err()
+    }
+    fn sound(&self) -> Result<(), Fault> {
+        if self.name.trim().is_empty() || !self.name.chars().any(|c| c.is_ascii_alphanumeric()) {
+            let what = format!("`{}` is no name of an operation: it needs a letter or a digit", self.name);
+            return Err(Fault::new("name", what));
+        }
+        plain("name", "name", &self.name)?;
+        plain("opset", "opset", &self.opset)?;
         if self.doc.contains(['"', '\\', '\n', '\r']) || self.doc.contains("*/") || self.doc.contains("%{") {
-            return bad(format!("description `{}`: it is one line without quotes", self.doc.escape_debug()));
+            let what = format!("description `{}`: it is one line without quotes", self.doc.escape_debug());
+            return Err(Fault::new("doc", what));
         }
         if self.opset.is_empty() || self.opset.contains(|c: char| c.is_whitespace() || c == ':') {
-            return bad(format!("`{}` is no name of an opset", self.opset));
+            return Err(Fault::new("opset", format!("`{}` is no name of an opset", self.opset)));
         }
         let mut seen = BTreeSet::new();
-        for a in &self.attributes {
-            plain("attribute", &a.name)?;
+        for (i, a) in self.attributes.iter().enumerate() {
+            let at = format!("attributes[{i}]");
             if !seen.insert(field(&a.name)) {
-                return bad(format!("two attributes would be the field `{}`", field(&a.name)));
+                return Err(Fault::new(at, format!("two attributes would be the field `{}`", field(&a.name))));
             }
-            a.check()?;
+            a.sound(&at)?;
         }
         for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
             if ports.is_empty() {
-                return bad(format!("an operation has at least one {what}"));
+                return Err(Fault::new(format!("{what}s"), format!("an operation has at least one {what}")));
             }
             let mut seen = BTreeSet::new();
-            for port in ports {
+            for (i, port) in ports.iter().enumerate() {
+                let at = format!("{what}s[{i}]");
                 if port.is_empty() || !port.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-                    return bad(format!("`{port}` is no name of an {what}: letters, digits and `_` are"));
+                    let text = format!("`{port}` is no name of an {what}: letters, digits and `_` are");
+                    return Err(Fault::new(at, text));
                 }
                 if !seen.insert(port) {
-                    return bad(format!("two {what}s are named `{port}`"));
+                    return Err(Fault::new(at, format!("two {what}s are named `{port}`")));
                 }
             }
         }
         if self.elementwise && (self.inputs.len(), self.outputs.len()) != (1, 1) {
-            return bad(format!(
+            let what = format!(
                 "an elementwise operation has one input and one output, `{}` has {} and {}; say that it is not elementwise",
                 self.name,
                 self.inputs.len(),
                 self.outputs.len()
-            ));
+            );
+            return Err(Fault::new("elementwise", what));
         }
         if self.elementwise && self.shape != ShapeRule::Same {
-            return bad(format!(
-                "an elementwise operation keeps the shape of its input, `{}` is to change it",
-                self.name
-            ));
+            let what =
+                format!("an elementwise operation keeps the shape of its input, `{}` is to change it", self.name);
+            return Err(Fault::new("shape", what));
         }
-        for s in &self.sources {
-            plain("type", &s.op_type)?;
-            plain("domain", s.domain.as_deref().unwrap_or_default())?;
+        for (i, s) in self.sources.iter().enumerate() {
+            let at = format!("frameworks[{i}]");
+            plain(&format!("{at}.type"), "type", &s.op_type)?;
+            plain(&format!("{at}.domain"), "domain", s.domain.as_deref().unwrap_or_default())?;
             if s.op_type.is_empty() || s.op_type.contains(char::is_whitespace) {
-                return bad(format!("`{}` is no type of {}", s.op_type, s.framework));
+                let what = format!("`{}` is no type of {}", s.op_type, s.framework);
+                return Err(Fault::new(format!("{at}.type"), what));
             }
             if s.framework == Framework::Kaldi && self.outputs.len() > 1 {
-                return bad(format!("a component of Kaldi has one output, `{}` has {}", self.name, self.outputs.len()));
+                let what = format!("a component of Kaldi has one output, `{}` has {}", self.name, self.outputs.len());
+                return Err(Fault::new(at, what));
             }
         }
         Ok(())
     }
 }
 
+/// An answer that cannot be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fault {
+    /// Where it stands in a configuration, without the `$.` in front.
+    pub at: String,
+    pub what: String,
+}
+
+impl Fault {
+    fn new(at: impl Into<String>, what: impl Into<String>) -> Fault {
+        Fault { at: at.into(), what: what.into() }
+    }
+}
+
 // Names and texts end up in string literals of three languages, in XML and in JSON.
-fn plain(what: &str, text: &str) -> Result<()> {
+fn plain(at: &str, what: &str, text: &str) -> Result<(), Fault> {
     match text.chars().find(|c| c.is_control() || "\"\\<>&%*".contains(*c)) {
         Some(c) => {
-            Err(Error::usage(format!("{what} `{}`: `{}` cannot stand in it", text.escape_debug(), c.escape_debug())))
+            Err(Fault::new(at, format!("{what} `{}`: `{}` cannot stand in it", text.escape_debug(), c.escape_debug())))
         }
         None => Ok(()),
     }
@@ -241,25 +271,26 @@ impl Attribute {
         };
         Ok(Attribute { name: name.into(), source, kind, default, internal: false })
     }
-    fn check(&self) -> Result<()> {
+    fn sound(&self, at: &str) -> Result<(), Fault> {
+        let name = format!("{at}.name");
+        plain(&name, "attribute", &self.name)?;
         if self.name.is_empty() || self.name.contains(char::is_whitespace) {
-            return Err(Error::usage(format!("`{}` is no name of an attribute", self.name)));
+            return Err(Fault::new(name, format!("`{}` is no name of an attribute", self.name)));
         }
-        plain("attribute", self.source.as_deref().unwrap_or_default())?;
+        plain(&format!("{at}.source"), "attribute", self.source.as_deref().unwrap_or_default())?;
+        let default = format!("{at}.default");
         match &self.default {
-            Some(value) if value.kind() != self.kind => Err(Error::usage(format!(
-                "attribute `{}` is {}, its default `{value}` is {}",
-                self.name,
-                self.kind,
-                value.kind()
-            ))),
-            Some(Literal::Str(s)) => plain("default", s),
-            Some(Literal::Strs(v)) => v.iter().try_for_each(|s| plain("default", s)),
+            Some(value) if value.kind() != self.kind => Err(Fault::new(
+                default,
+                format!("attribute `{}` is {}, its default `{value}` is {}", self.name, self.kind, value.kind()),
+            )),
+            Some(Literal::Str(s)) => plain(&default, "default", s),
+            Some(Literal::Strs(v)) => v.iter().try_for_each(|s| plain(&default, "default", s)),
             Some(Literal::Float(x)) if !x.is_finite() => {
-                Err(Error::usage(format!("attribute `{}`: a default must be finite", self.name)))
+                Err(Fault::new(default, format!("attribute `{}`: a default must be finite", self.name)))
             }
             None if self.internal => {
-                Err(Error::usage(format!("attribute `{}` is internal and needs a default", self.name)))
+                Err(Fault::new(at, format!("attribute `{}` is internal and needs a default", self.name)))
             }
             _ => Ok(()),
         }
@@ -442,6 +473,7 @@ choice! {
     Rust = "rust" | "rs",
     C = "c",
     Cpp = "cpp" | "c++" | "cxx",
+    Python = "python" | "py",
 }
 
 choice! {

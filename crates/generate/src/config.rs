@@ -75,7 +75,15 @@ pub fn from_json(text: &str, answers: &mut Answers) -> Result<()> {
         Some(v) => v.as_bool().ok_or_else(|| kind(v, "$.elementwise", "true or false"))?,
         None => (answers.inputs.len(), answers.outputs.len()) == (1, 1) && answers.shape.word() == "same",
     };
-    Ok(())
+    // What the file leaves out may still come from elsewhere: a name for one.
+    let named =
+        Answers { name: if answers.name.is_empty() { "X".into() } else { answers.name.clone() }, ..answers.clone() };
+    match named.fault() {
+        Some(fault) if map.contains_key(fault.at.split(['.', '[']).next().unwrap_or_default()) => {
+            Err(wrong(&format!("$.{}", fault.at), fault.what))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The configuration that gives these answers.
@@ -253,6 +261,17 @@ mod tests {
             (r#"{"attributes": ["a:int", {"name": "b"}]}"#, "$.attributes[1]: `type` is missing"),
             (r#"{"frameworks": [{"type": "X"}]}"#, "$.frameworks[0]: `framework` is missing"),
             (r#"{"kernels": ["npu"]}"#, "$.kernels[0]: `npu` is no device"),
+            (r#"{"inputs": []}"#, "$.inputs: an operation has at least one input"),
+            (r#"{"outputs": ["a", "b c"]}"#, "$.outputs[1]: `b c` is no name of an output"),
+            (r#"{"inputs": ["a", "b"], "elementwise": true}"#, "$.elementwise: an elementwise operation has one input"),
+            (r#"{"shape": "custom", "elementwise": true}"#, "$.shape: an elementwise operation keeps the shape"),
+            (r#"{"attributes": ["a:int", "a:float"]}"#, "$.attributes[1]: two attributes would be the field `a`"),
+            (r#"{"attributes": [{"name": "a\"", "type": "int"}]}"#, "$.attributes[0].name: attribute `a\\\"`"),
+            (
+                r#"{"frameworks": ["onnx", {"framework": "caffe", "type": "a b"}]}"#,
+                "$.frameworks[1].type: `a b` is no type",
+            ),
+            (r#"{"opset": "a b"}"#, "$.opset: `a b` is no name of an opset"),
         ] {
             let e = from_json(text, &mut Answers::new("X")).unwrap_err().to_string();
             assert!(e.contains(wanted), "{text}: {e}");

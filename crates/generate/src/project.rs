@@ -39,15 +39,26 @@ pub fn library_name(crate_name: &str) -> String {
 /// The project for some answers; `sdk` is the repository of Carafe, where that is known.
 pub fn extension(answers: &Answers, sdk: Option<&Path>) -> Result<Project> {
     answers.check()?;
+    let is_python = answers.language == Language::Python;
+    if is_python {
+        language::python::check(answers)?;
+    }
     let paths = Paths::of(answers);
     let fragments = language::fragments(answers);
     let values = common(answers, &paths, &fragments, sdk);
     let mut out = Project { files: vec![], notes: notes(answers) };
-    code(answers, &paths, &values, &mut out)?;
-    kernels(answers, &paths, &values, &mut out)?;
-    out.add("README.md", values.fill(include_str!("../templates/common/README.md.in"))?);
-    out.add(".github/workflows/extension.yml", values.fill(include_str!("../templates/common/ci.yml.in"))?);
-    out.add(".gitignore", values.fill(include_str!("../templates/common/gitignore.in"))?);
+    if is_python {
+        language::python::write(answers, &values, &mut out)?;
+    } else {
+        code(answers, &paths, &values, &mut out)?;
+        if let (Language::Rust, Some(_)) = (answers.language, sdk) {
+            out.add(".cargo/config.toml", values.fill(include_str!("../templates/rust/config.toml.in"))?);
+        }
+        kernels(answers, &paths, &values, &mut out)?;
+        out.add("README.md", values.fill(include_str!("../templates/common/README.md.in"))?);
+        out.add(".github/workflows/extension.yml", values.fill(include_str!("../templates/common/ci.yml.in"))?);
+        out.add(".gitignore", values.fill(include_str!("../templates/common/gitignore.in"))?);
+    }
     let mut cases = vec![];
     for model in models::all(answers) {
         let path = format!("tests/models/{}", model.name);
@@ -79,6 +90,7 @@ impl Paths {
             Language::Rust => ("rs", "rs"),
             Language::C => ("h", "c"),
             Language::Cpp => ("hpp", "cpp"),
+            Language::Python => ("py", "py"),
         };
         Paths { layout: answers.layout, file: answers.file_name(), ending, main_ending }
     }
@@ -91,6 +103,7 @@ impl Paths {
     }
     fn op(&self) -> String {
         match self.layout {
+            _ if self.ending == "py" => "extension.py".into(),
             Layout::Crate => format!("src/op.{}", self.ending),
             Layout::Extgen => format!("user_mo_extensions/ops/{}.{}", self.file, self.ending),
         }
@@ -142,6 +155,7 @@ fn common(answers: &Answers, paths: &Paths, fragments: &Fragments, sdk: Option<&
         Language::Rust => "Rust",
         Language::C => "C",
         Language::Cpp => "C++",
+        Language::Python => "Python",
     };
     let library = match answers.language {
         Language::Rust => format!("target/debug/{}", library_name(&crate_name)),
@@ -216,7 +230,7 @@ fn attribute_rows(answers: &Answers) -> String {
 
 // Everything that is compiled.
 fn code(answers: &Answers, paths: &Paths, values: &Values, out: &mut Project) -> Result<()> {
-    let templates = language::templates(answers.language);
+    let Some(templates) = language::templates(answers.language) else { return Ok(()) };
     let embedded = |device: &str, ending: &str| format!("{}_{device}_{ending}", answers.file_name());
     let up = if answers.layout == Layout::Crate { "../" } else { "" };
     let main = match answers.language {
@@ -237,7 +251,7 @@ fn code(answers: &Answers, paths: &Paths, values: &Values, out: &mut Project) ->
             });
             values.clone().text("modules", lines(modules)).text("rules", rules.join(", ")).text("cl_kernels", lines(cl))
         }
-        Language::C | Language::Cpp => {
+        Language::C | Language::Cpp | Language::Python => {
             let is_c = answers.language == Language::C;
             let file = answers.file_name();
             let mut includes = vec![format!("#include \"{}\"", paths.op())];

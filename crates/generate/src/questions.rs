@@ -149,7 +149,7 @@ impl Question {
             Question::Elementwise => "Does it work element by element".into(),
             Question::Shape => "Does it change the shape of input 0".into(),
             Question::Kernels => "Devices to write kernels for, with commas".into(),
-            Question::Language => "Language (rust, c, cpp)".into(),
+            Question::Language => "Language (rust, c, cpp, python)".into(),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::properties::{self, PRECISION, RECORDS, Settings, metric, precision, t
 use crate::remote::ClContext;
 use crate::streams::{Stream, streams};
 use crate::weights::Weights;
+use carafe_custom_kernels::KernelFile;
 use carafe_device::{CompiledModel, InferRequest, Mutability, Port, Properties, RemoteContext};
 use carafe_graph::{Error, FrameworkNode, Model, Notes, Result, run_passes};
 use carafe_plan::{Planner, Prepared, Request, SHAPED, Streams, annotate};
@@ -29,6 +30,8 @@ pub(crate) struct Compiled {
     pub(crate) settings: Settings,
     pub(crate) streams: Arc<Streams<Arc<Stream>>>,
     pub(crate) properties: Properties,
+    /// Where kernels of users are from.
+    pub(crate) kernels: Vec<KernelFile>,
 }
 
 /// The passes that a model goes through.
@@ -57,7 +60,12 @@ impl Compiled {
         let (inputs, outputs) = (Port::inputs_of(&model), Port::outputs_of(&model));
         custom.apply(&mut model)?;
         prepare(&mut model)?;
-        Compiled::of(kind, found, model, inputs, outputs, settings, properties)
+        Ok(Compiled::of(kind, found, model, inputs, outputs, settings, properties)?.with_kernels(custom))
+    }
+
+    pub(crate) fn with_kernels(mut self, custom: &CustomKernels) -> Compiled {
+        self.kernels = custom.files().to_vec();
+        self
     }
 
     /// Of a model that went through the passes.
@@ -78,7 +86,8 @@ impl Compiled {
         let backend = Gpu { machine, weights, half: settings.half, dry: false, folder, records };
         let planner = Arc::new(Planner::new(model, backend));
         planner.prepare()?;
-        Ok(Compiled { kind, found, planner, inputs, outputs, settings, streams, properties: properties.clone() })
+        let (properties, kernels) = (properties.clone(), vec![]);
+        Ok(Compiled { kind, found, planner, inputs, outputs, settings, streams, properties, kernels })
     }
 
     /// Bytes that inferences take, a word and a number each.

@@ -117,6 +117,6 @@ impl Device for GpuDevice {
         registry: &Registry,
         properties: &Properties,
     ) -> Result<Arc<dyn CompiledModel>> {
-        Ok(Arc::new(blob::import(self.kind, &blob, registry, properties, &self.custom(properties)?)?))
+        Ok(Arc::new(blob::import(self.kind, &blob, registry, properties, self.custom(properties)?)?))
     }
 }

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// What every program begins with: types, loads and stores, functions of one number.
 const COMMON: &str = include_str!("../kernels/common.cl");
 
-/// Words for the compiler. What the arguments of kernels are is checked when they are set.
-const OPTIONS: &str = "-cl-std=CL1.2 -cl-kernel-arg-info";
+/// Words for the compiler. What the arguments of kernels are is checked when they are set. Some drivers print how many warnings there are.
+const OPTIONS: &str = "-cl-std=CL1.2 -cl-kernel-arg-info -w";
 
 /// A file of `kernels/`.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ use crate::compiled::prepare;
 use crate::custom::{CustomKernels, CustomOp};
 use crate::machine::Machine;
 use crate::properties::{self, Settings};
+use crate::steps::MOST_ELEMENTS;
 use crate::weights::Weights;
 use carafe_device::{Properties, Query, Unsupported};
 use carafe_graph::{
@@ -116,6 +117,9 @@ impl Asked {
                 true => return Ok(None),
                 false => "there is no kernel for it with these types, shapes and attributes".to_string(),
             };
+            if let Some(count) = most_elements(&alone).filter(|n| *n > MOST_ELEMENTS) {
+                reason = format!("its kernels count up to {MOST_ELEMENTS} elements of a tensor, one has {count}");
+            }
             let open = |v: &Value| !model.fact(*v).shape.is_static();
             if !model.node(id).inputs().iter().any(open) {
                 break;
@@ -148,6 +152,12 @@ impl Asked {
             Gpu { machine: self.machine.clone(), weights, half: self.half, dry: true, folder: None, records: false };
         lower(model, &backend).is_ok_and(|p| p.steps.iter().all(|s| !matches!(s.action, Action::Eval(_))))
     }
+}
+
+// Elements of the largest tensor.
+fn most_elements(model: &Model) -> Option<usize> {
+    let facts = model.nodes().flat_map(|(_, node)| node.outputs().iter().map(|o| &o.fact));
+    facts.filter_map(|fact| fact.shape.elements()).max()
 }
 
 // A model of one node with numbers that decide over shapes, axes and bounds set to some that may fit: plans are made for their values.

@@ -26,7 +26,7 @@ pub struct InferCx<'a> {
 /// Infers one operation: checks the number of inputs, calls `infer`, follows values, and puts the node into errors.
 /// `exact` says that an evaluation with these very inputs comes next, so bodies need not be looked into.
 pub fn infer_op(name: &str, id: NodeId, op: &dyn Op, inputs: &[&Fact], exact: bool) -> Result<Vec<Fact>> {
-    infer_inner(id, op, inputs, exact).map_err(|e| e.at(position_of(name, op)))
+    infer_inner(id, op, inputs, exact).map_err(|e| e.at(position_of(name, op)).with_code(37))
 }
 
 fn infer_inner(id: NodeId, op: &dyn Op, inputs: &[&Fact], exact: bool) -> Result<Vec<Fact>> {

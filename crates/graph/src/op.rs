@@ -12,14 +12,14 @@ use crate::version::{Version, VersionCx};
 use carafe_tensor::ElementType;
 use std::any::Any;
 use std::borrow::Cow;
-use std::fmt::Debug;
+use std::fmt;
 use std::sync::Arc;
 
 /// An operation: a plain struct of attributes with two functions, and answers to what passes and devices ask.
 ///
 /// An answer that is the same for all nodes of a class is a word of `#[op(...)]` and a field of [`OpInfo`]. Where it depends
 /// on attributes or inputs the operation answers itself, by one of the provided methods; the defaults go by the words.
-pub trait Op: OpDecl + Any + Debug + Send + Sync {
+pub trait Op: OpDecl + Any + Send + Sync {
     /// Types and shapes of the outputs, from partial or exact inputs. Also the place where a bad node is refused.
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<()>;
 
@@ -100,11 +100,26 @@ pub trait OpDecl {
     /// Whether type and attributes are the same.
     fn eq_op(&self, other: &dyn Op) -> bool;
     /// Bodies (sub-graphs) by attribute name.
-    fn bodies(&self) -> Vec<(&'static str, &Body)>;
+    fn bodies(&self) -> Vec<(&'static str, &Body)> {
+        Vec::new()
+    }
     /// The same, for writing.
-    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)>;
+    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)> {
+        Vec::new()
+    }
     /// A copy.
     fn clone_op(&self) -> Box<dyn Op>;
+}
+
+/// Any operation is shown by what it declares, so that no program carries code for each of them.
+impl fmt::Debug for dyn Op + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct(self.type_name());
+        for (name, value) in self.attrs() {
+            shown.field(&name, &value);
+        }
+        shown.finish()
+    }
 }
 
 /// The constructing half of a declaration.

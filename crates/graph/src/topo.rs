@@ -83,7 +83,8 @@ fn visit(
             1 => {
                 let start = stack.iter().position(|(n, _, _)| *n == child).unwrap_or(0);
                 let names: Vec<&str> = stack[start..].iter().take(8).map(|(n, _, _)| model.node(*n).name()).collect();
-                return Err(Error::invalid(format!("the graph has a cycle through `{}`", names.join("`, `"))));
+                let text = format!("the graph has a cycle through `{}`", names.join("`, `"));
+                return Err(Error::invalid(text).with_code(97));
             }
             _ => {}
         }

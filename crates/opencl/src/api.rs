@@ -34,6 +34,7 @@ pub(crate) mod num {
     pub(crate) const DEVICE_HOST_UNIFIED_MEMORY: u32 = 0x1035;
     pub(crate) const DEVICE_PLATFORM: u32 = 0x1031;
     pub(crate) const CONTEXT_DEVICES: u32 = 0x1081;
+    pub(crate) const QUEUE_CONTEXT: u32 = 0x1090;
     pub(crate) const QUEUE_PROFILING_ENABLE: u64 = 1 << 1;
     pub(crate) const MEM_READ_WRITE: u64 = 1;
     pub(crate) const MEM_SIZE: u32 = 0x1102;
@@ -82,6 +83,8 @@ functions! {
     create_context =
         "clCreateContext"(*const isize, u32, *const Handle, Callback, *mut c_void, *mut i32) -> Handle;
     retain_context = "clRetainContext"(Handle) -> i32;
+    retain_queue = "clRetainCommandQueue"(Handle) -> i32;
+    queue_info = "clGetCommandQueueInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     release_context = "clReleaseContext"(Handle) -> i32;
     context_info = "clGetContextInfo"(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     create_queue = "clCreateCommandQueue"(Handle, Handle, u64, *mut i32) -> Handle;

@@ -151,7 +151,14 @@ mod tests {
         let shared = unsafe { Buffer::from_raw(&ours, memory.raw()) }.unwrap();
         assert_eq!((ours.device.info.name.as_str(), shared.len()), (theirs.device.info.name.as_str(), 4));
         Queue::new(&ours, false).unwrap().write(&shared, 0, &[1, 2, 3, 4]).unwrap();
-        drop((shared, ours));
+        let queue = Queue::new(&theirs, false).unwrap();
+        // SAFETY: the queue is alive.
+        let own = unsafe { Queue::from_raw(&ours, queue.raw()) }.unwrap();
+        own.finish().unwrap();
+        // SAFETY: the queue is alive.
+        let other = unsafe { Queue::from_raw(&context(), queue.raw()) };
+        assert!(other.unwrap_err().to_string().contains("another OpenCL context"));
+        drop((shared, own, ours));
         assert_eq!(bytes(&Queue::new(&theirs, false).unwrap(), &memory), [1, 2, 3, 4]);
         // SAFETY: the buffer is alive.
         let foreign = unsafe { Buffer::from_raw(&context(), memory.raw()) };

@@ -75,6 +75,25 @@ impl Queue {
         Ok(Queue { handle, context: context.clone(), profiled, lent: Mutex::default() })
     }
 
+    /// A queue that somebody else made, by the address of its `cl_command_queue`, which is then shared with them.
+    ///
+    /// # Safety
+    ///
+    /// The address is that of a `cl_command_queue` which is alive.
+    pub unsafe fn from_raw(context: &Arc<Context>, queue: usize) -> Result<Queue> {
+        let api = context.api();
+        let raw = queue as *mut c_void;
+        // SAFETY: the caller vouches for the handle, and `info` gives room for as many bytes as it says.
+        let ask = |len, to, used| unsafe { (api.queue_info)(raw, num::QUEUE_CONTEXT, len, to, used) };
+        if number(&info("clGetCommandQueueInfo", ask)?) as usize != context.handle.raw as usize {
+            return Err(Error::Misuse("the queue belongs to another OpenCL context".into()));
+        }
+        // SAFETY: the caller vouches for the handle.
+        check("clRetainCommandQueue", unsafe { (api.retain_queue)(raw) })?;
+        let handle = Owned::new(raw, api.release_queue);
+        Ok(Queue { handle, context: context.clone(), profiled: false, lent: Mutex::default() })
+    }
+
     /// The context it belongs to.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
@@ -104,7 +123,8 @@ impl Queue {
         }
     }
 
-    /// Copies bytes of the host into a buffer and waits for it.
+    /// Copies bytes of the host into a buffer and waits until they are there, for commands of every queue: a write that blocks
+    /// promises only that the bytes were read.
     pub fn write(&self, to: &Buffer, start: usize, bytes: &[u8]) -> Result<()> {
         self.own(to, start, bytes.len())?;
         if bytes.is_empty() {
@@ -113,7 +133,8 @@ impl Queue {
         const WAIT: u32 = 1;
         // SAFETY: the range lies in the buffer, and the bytes are there until the call returns, which is when they are read.
         let code = unsafe { self.enqueue_write(to, WAIT, start, bytes) };
-        check("clEnqueueWriteBuffer", code)
+        check("clEnqueueWriteBuffer", code)?;
+        self.finish()
     }
 
     /// Copies bytes of the host into a buffer some time before the next command runs. They are kept until [`Queue::finish`].

@@ -10,13 +10,13 @@ use crate::strided::{Operand, Parts, RowStrides};
 use carafe_graph::{Op, Result};
 use carafe_tensor::{ElementType, RemoteMemory, Tensor};
 use std::any::Any;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A kernel bound to the sizes of one unit.
-pub trait Step<B: Backend>: Debug + Send + Sync {
+pub trait Step<B: Backend>: Send + Sync {
     /// The name in reports, such as `conv_winograd_3x3`.
     fn kernel(&self) -> String;
     /// Whether reports write the precision into that name; not where somebody else gave it.
@@ -47,13 +47,25 @@ pub trait Step<B: Backend>: Debug + Send + Sync {
     fn run(&self, io: &mut B::Io<'_>) -> Result<()>;
 }
 
+impl<B: Backend> Debug for dyn Step<B> + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Step({})", self.kernel())
+    }
+}
+
 /// A kernel whose results have shapes that only the run knows. It has no planned memory: it makes the tensors of its results,
 /// as an evaluation does.
-pub trait DynamicOutput<B: Backend>: Debug + Send + Sync {
+pub trait DynamicOutput<B: Backend>: Send + Sync {
     /// The name in reports.
     fn kernel(&self) -> &'static str;
     /// The results for these inputs.
     fn run(&self, exec: &B::Exec, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
+}
+
+impl<B: Backend> Debug for dyn DynamicOutput<B> + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DynamicOutput({})", self.kernel())
+    }
 }
 
 /// Inputs that a kernel reads with their axes in another order, so that a transpose before it costs nothing.
@@ -245,7 +257,7 @@ pub struct StepRun<'a, B: Backend> {
 }
 
 impl<B: Backend> Debug for StepRun<'_, B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "StepRun({})", self.step.location)
     }
 }

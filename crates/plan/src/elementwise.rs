@@ -1,6 +1,7 @@
 //! Which operations work element by element, and as what.
 
 use crate::lower::draft::Val;
+use crate::{ElementwiseOp, Port};
 use carafe_graph::Op;
 use carafe_ops::activation as act;
 use carafe_ops::arithmetic::{self as arith, AutoBroadcast};
@@ -152,6 +153,25 @@ impl Elt {
 pub(crate) fn operand_fits(v: &Val, ty: ElementType, shape: &[usize], column_axis: usize) -> bool {
     let Some(own) = &v.shape else { return false };
     v.ty == ty && (own == shape || is_scalar(own) || is_column_vector(own, shape, column_axis))
+}
+
+/// Names of operations for reports.
+pub fn names(ops: &[ElementwiseOp]) -> String {
+    let word = |p: &ElementwiseOp| {
+        let text = match p.elt {
+            Elt::Act(a) => format!("{a:?}"),
+            Elt::Unary(u) => format!("{u:?}"),
+            Elt::Binary(b) => format!("{b:?}"),
+            Elt::Quantize(_) | Elt::RoundTrip(_) => "quantize".into(),
+        };
+        text.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
+    };
+    ops.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The shape of a port with ones in front.
+pub fn aligned(port: &Port, rank: usize) -> Vec<usize> {
+    std::iter::repeat_n(1, rank.saturating_sub(port.rank())).chain(port.shape.iter().copied()).collect()
 }
 
 /// Whether a shape has one element.

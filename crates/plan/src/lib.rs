@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod backend;
+mod blob;
 mod bodies;
 mod compressed;
 pub mod elementwise;
@@ -26,10 +27,13 @@ pub mod settled;
 mod site;
 mod streams;
 mod strided;
+mod views;
+pub mod windows;
 
 pub use backend::{
     Backend, DynamicOutput, Fusing, Host, Known, Memory, MemoryKind, Step, StepRun, TransposedReads, model_precision,
 };
+pub use blob::{put_model, take_model};
 pub use bodies::Bodies;
 pub use compressed::Compressed;
 pub use epilogue::{ElementwiseOp, Source};
@@ -46,3 +50,5 @@ pub use run::{RunCx, RunMemory, cancelled, run};
 pub use site::{Built, Port, Site, Work};
 pub use streams::{Lease, Streams};
 pub use strided::{Operand, Parts, RowStrides, Rows};
+pub use views::{Strided, View, common_layout, kept_layout, roll_shifts, slice_of};
+pub use windows::{WindowAttrs, Windows};

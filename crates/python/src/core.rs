@@ -29,17 +29,17 @@ fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<SharedBytes> {
     Ok(bytes.cast::<PyBytes>()?.as_bytes().into())
 }
 
-enum Source {
+pub(crate) enum Source {
     File(PathBuf),
     Bytes(SharedBytes),
 }
 
 impl Source {
-    fn of(object: &Bound<'_, PyAny>) -> PyResult<Source> {
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         let is_bytes = object.is_instance_of::<PyBytes>() || object.is_instance_of::<Tensor>();
         if is_bytes { bytes_of(object).map(Source::Bytes) } else { Ok(Source::File(object.extract()?)) }
     }
-    fn content(&self) -> Content<'_> {
+    pub(crate) fn content(&self) -> Content<'_> {
         match self {
             Source::File(path) => Content::File(path),
             Source::Bytes(bytes) => Content::Bytes(bytes),

@@ -10,6 +10,7 @@ mod command;
 mod compiled_model;
 mod core;
 mod errors;
+mod extension;
 mod graph;
 mod infer_request;
 mod inputs;
@@ -36,6 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     port::register(module)?;
     graph::register(module)?;
     core::register(module)?;
+    extension::register(module)?;
     compiled_model::register(module)?;
     infer_request::register(module)?;
     async_queue::register(module)?;

@@ -202,6 +202,7 @@ impl Core {
                 Error::unsupported(
                     "the folder holds no model; one of TensorFlow holds `saved_model.pb`, one of Paddle `__model__`",
                 )
+                .with_code(15)
             });
         }
         let head = model.head(HEAD_BYTES).map_err(|e| with_neighbours(e, model.path()))?;
@@ -213,7 +214,7 @@ impl Core {
         by_content.or_else(|| state.formats.iter().find(by_name)).cloned().ok_or_else(|| {
             let known: Vec<&str> = state.formats.iter().map(|f| f.name()).collect();
             let what = if model.path().is_some() { "the file is" } else { "the bytes are" };
-            Error::unsupported(format!("{what} of no known format; known: {}", known.join(", ")))
+            Error::unsupported(format!("{what} of no known format; known: {}", known.join(", "))).with_code(15)
         })
     }
 

@@ -1,6 +1,6 @@
 //! Tables with semicolons between their cells.
 
-use super::{CounterReport, Report, milliseconds, status};
+use super::{CounterReport, Report, milliseconds, share, status};
 use crate::counters::total;
 use carafe::NodeProfile;
 use std::fmt::Write;
@@ -45,6 +45,22 @@ impl Report {
         }
         Some(out)
     }
+
+    /// Times of nodes in this order, with the share of each; commas stand between cells here, as benchmark_app has it.
+    pub fn sorted_csv(rows: &[NodeProfile]) -> String {
+        let mut out = "layerName,execStatus,layerType,execType,realTime (ms),cpuTime (ms),proportion (%)\n".to_string();
+        let (real, cpu) = total(rows);
+        let cell =
+            |text: &str| if text.contains(',') { format!("\"{}\"", text.replace('"', "\"\"")) } else { cell(text) };
+        for p in rows {
+            let (name, kind, kernel) = (cell(&p.name), cell(&p.type_name), cell(&p.kernel));
+            let (t, c) = (milliseconds(p.real_time), milliseconds(p.cpu_time));
+            let _ = writeln!(out, "{name},{},{kind},{kernel},{t:.3},{c:.3},{}", status(p.status), share(p, real));
+        }
+        let _ = writeln!(out, "\nTotal time: {:.2} milliseconds", milliseconds(real));
+        let _ = writeln!(out, "Total CPU time: {:.2} milliseconds", milliseconds(cpu));
+        out
+    }
 }
 
 fn row(p: &NodeProfile) -> String {
@@ -79,6 +95,12 @@ mod tests {
             "Command line parameters\n-m;m.xml\n\nConfiguration setup\ntopology;m\n\nExecution results\n"
         ));
         assert!(text.ends_with("throughput;500.00\n\n"), "{text}");
+    }
+
+    #[test]
+    fn sorted_times_have_shares() {
+        let text = Report::sorted_csv(&report().measurement.last[0]);
+        assert!(text.contains(",Status.EXECUTED,T,k,1.500,1.400,100.00%\n\nTotal time: 1.50 milliseconds\n"), "{text}");
     }
 
     #[test]

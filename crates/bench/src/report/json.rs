@@ -1,6 +1,7 @@
 //! One JSON object.
 
-use super::{CounterReport, Report, status};
+use super::{CounterReport, Report, milliseconds, share, status};
+use crate::counters::total;
 use crate::latency::{Latency, histogram};
 use carafe::NodeProfile;
 use serde_json::{Map, Value, json};
@@ -9,9 +10,6 @@ use std::time::Duration;
 impl Report {
     /// Everything as numbers: times in milliseconds.
     pub fn to_json(&self) -> Value {
-        let texts = |rows: &[(String, String)]| -> Map<String, Value> {
-            rows.iter().map(|(k, v)| (k.clone(), json!(v))).collect()
-        };
         let m = &self.measurement;
         let stages: Map<String, Value> = self.stages.iter().map(|(k, v)| (k.clone(), ms(*v))).collect();
         let bars = histogram(&m.latencies, 32);
@@ -42,20 +40,59 @@ impl Report {
         all
     }
 
-    /// Times of nodes; `None` when the kind of report has none or none were taken.
+    /// The file that benchmark_app writes with `-json_stats`: three groups of texts.
+    pub fn stats_json(&self) -> Value {
+        json!({
+            "cmd_options": texts(&self.command),
+            "configuration_setup": texts(&self.setup),
+            "execution_results": texts(&self.results()),
+        })
+    }
+
+    /// Times of nodes, as benchmark_app writes them; `None` when the kind of report has none or none were taken.
     pub fn counters_json(&self, kind: CounterReport) -> Option<Value> {
-        let table = |rows: &[NodeProfile]| rows.iter().map(node).collect::<Value>();
         let m = &self.measurement;
         match kind {
             CounterReport::None => None,
             _ if m.last.iter().all(Vec::is_empty) => None,
-            CounterReport::Average => Some(json!({"report_type": "average", "nodes": table(&m.counters.average())})),
+            CounterReport::Average => {
+                Some(json!({"report_type": "average", "avg_performance": table(&m.counters.average(), false)}))
+            }
             CounterReport::Detailed => {
-                let requests: Vec<Value> = m.last.iter().map(|rows| table(rows)).collect();
-                Some(json!({"report_type": "detailed", "requests": requests}))
+                let requests: Vec<Value> = m.last.iter().map(|rows| table(rows, false)).collect();
+                Some(json!({"report_type": "detailed", "detailed_performance": requests}))
             }
         }
     }
+
+    /// Times of nodes in this order, with the share of each.
+    pub fn sorted_json(rows: &[NodeProfile]) -> Value {
+        json!({"report_type": "sorted", "avg_performance": table(rows, true)})
+    }
+}
+
+fn texts(rows: &[(String, String)]) -> Map<String, Value> {
+    rows.iter().map(|(k, v)| (k.clone(), json!(v))).collect()
+}
+
+// Nodes and totals under the names of benchmark_app, numbers as texts.
+fn table(rows: &[NodeProfile], shares: bool) -> Value {
+    let (real, cpu) = total(rows);
+    let ms = |d: Duration| format!("{:.3}", milliseconds(d));
+    let nodes: Vec<Value> = rows
+        .iter()
+        .map(|p| {
+            let mut row = json!({
+                "name": p.name, "node_type": p.type_name, "status": status(p.status), "real_time": ms(p.real_time),
+                "cpu_time": ms(p.cpu_time), "exec_type": p.kernel,
+            });
+            if shares {
+                row["%"] = json!(share(p, real));
+            }
+            row
+        })
+        .collect();
+    json!({"nodes": nodes, "total_real_time": ms(real), "total_cpu_time": ms(cpu)})
 }
 
 // Nanoseconds are what clocks give: more digits are noise.
@@ -94,6 +131,23 @@ mod tests {
         assert_eq!(all["latency_ms"]["percentile_90"], 3.0);
         assert_eq!(all["throughput"], 500.0);
         assert_eq!(all["nodes"][0]["real_ms"], 1.5);
-        assert_eq!(report().counters_json(CounterReport::Detailed).unwrap()["requests"][0][0]["status"], "EXECUTED");
+    }
+
+    #[test]
+    fn files_have_the_names_of_benchmark_app() {
+        let stats = report().stats_json();
+        assert_eq!(stats["cmd_options"]["-m"], "m.xml");
+        assert_eq!(stats["configuration_setup"]["topology"], "m");
+        assert_eq!(stats["execution_results"]["throughput"], "500.00");
+        let detailed = report().counters_json(CounterReport::Detailed).unwrap();
+        assert_eq!(detailed["detailed_performance"][0]["nodes"][0]["status"], "Status.EXECUTED");
+        let average = report().counters_json(CounterReport::Average).unwrap();
+        assert_eq!(average["avg_performance"]["nodes"][0]["real_time"], "1.500");
+        assert_eq!(average["avg_performance"]["total_cpu_time"], "1.400");
+        let sorted = Report::sorted_json(&report().measurement.last[0]);
+        assert_eq!(
+            (&sorted["report_type"], &sorted["avg_performance"]["nodes"][0]["%"]),
+            (&json!("sorted"), &json!("100.00%"))
+        );
     }
 }

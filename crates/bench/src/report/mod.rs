@@ -7,7 +7,7 @@ mod json;
 
 use crate::latency::Latency;
 use crate::measure::Measurement;
-use carafe::NodeStatus;
+use carafe::{NodeProfile, NodeStatus};
 use std::time::Duration;
 
 /// Which tables of times are written.
@@ -73,6 +73,11 @@ fn milliseconds(d: Duration) -> f64 {
     d.as_secs_f64() * 1e3
 }
 
+// What a node takes of the whole.
+fn share(p: &NodeProfile, total: Duration) -> String {
+    format!("{:.2}%", 100.0 * p.real_time.as_secs_f64() / total.as_secs_f64().max(1e-12))
+}
+
 fn status(s: NodeStatus) -> &'static str {
     match s {
         NodeStatus::NotRun => "Status.NOT_RUN",
@@ -84,7 +89,6 @@ fn status(s: NodeStatus) -> &'static str {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
-    use carafe::NodeProfile;
 
     /// A small run whose only node has an unfriendly name.
     pub(crate) fn report() -> Report {

@@ -1,8 +1,9 @@
 //! The library as a C program sees it: programs are compiled against our headers, linked with what cargo built, and run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
@@ -34,7 +35,7 @@ fn build(compiler: &str, standard: &str, source: &str, program: &str) -> PathBuf
         .arg(&out)
         .arg(root().join(source))
         .arg(format!("-I{}", root().join("crates/capi/include").display()))
-        .args([&format!("-L{}", folder().display()), "-lopenvino_c", "-lpthread", "-lm"])
+        .args([&format!("-L{}", folder().display()), "-lopenvino_c", "-lpthread", "-ldl", "-lm"])
         .output()
         .expect("a compiler");
     assert!(done.status.success(), "{source}: {}", String::from_utf8_lossy(&done.stderr));
@@ -53,17 +54,27 @@ fn digits() -> String {
     root().join("demo/digits/digits.xml").display().to_string()
 }
 
-fn check(name: &str) {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| build("cc", "-std=gnu11", "crates/capi/tests/c/checks.c", "checks"));
-    run(program, &[name, &digits()]);
+fn check(program: &str, name: &str) {
+    static PROGRAMS: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let source = format!("crates/capi/tests/c/{program}.c");
+    let mut programs = PROGRAMS.lock().expect("no build has panicked");
+    let built = programs.entry(program.to_string()).or_insert_with(|| build("cc", "-std=gnu11", &source, program));
+    let built = built.clone();
+    drop(programs);
+    run(&built, &[name, &digits()]);
 }
 
 macro_rules! checks {
-    ($($name:ident)*) => { $(#[test] fn $name() { check(stringify!($name)); })* };
+    ($program:literal: $($name:ident)*) => { $(#[test] fn $name() { check($program, stringify!($name)); })* };
 }
 
-checks! {
+// These need an OpenCL device (apt-get install pocl-opencl-icd).
+checks! { "remote":
+    input_and_output_stay_on_the_device a_context_a_queue_and_buffers_of_the_program_are_shared
+    what_cannot_be_shared_is_named
+}
+
+checks! { "checks":
     an_output_handle_sees_every_inference output_goes_to_memory_of_the_program a_callback_runs_at_the_end
     waiting_for_nothing_is_not_ready profiling_tells_times_of_nodes a_model_is_reshaped_and_its_ports_follow
     an_open_batch_gives_outputs_of_its_size properties_come_as_arguments_and_as_arrays wrong_properties_are_errors

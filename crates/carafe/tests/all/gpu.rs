@@ -2,6 +2,7 @@
 //! PoCL.
 
 use carafe::{ElementType, Properties, Tensor};
+use std::path::{Path, PathBuf};
 
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../demo/digits/digits.xml");
 
@@ -115,6 +116,81 @@ fn a_transformer_block_gives_the_same_on_every_device_of_opencl() {
 #[test]
 fn an_lstm_gives_the_same_on_every_device_of_opencl() {
     same_everywhere("lstm", &[vec![("x", noise(&[7, 2, 12], 2))], vec![("x", noise(&[3, 2, 12], 3))]]);
+}
+
+// Largest distance of two lists, of the largest number.
+fn distance(found: &Tensor, wanted: &Tensor) -> f64 {
+    assert_eq!(found.shape(), wanted.shape());
+    let (found, wanted) = (found.to_vec::<f64>().unwrap(), wanted.to_vec::<f64>().unwrap());
+    let scale = wanted.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
+    found.iter().zip(&*wanted).fold(0.0, |m, (a, b)| m.max((a - b).abs() / scale))
+}
+
+#[test]
+fn networks_of_keras_give_on_gpu_what_tensorflow_gave() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fe-tensorflow/tests/data/control");
+    let files = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
+    let is_network = |f: &PathBuf| {
+        let name = f.file_stem().unwrap_or_default().to_string_lossy();
+        f.extension().is_some_and(|e| e == "pb") && name.starts_with("keras-") && !name.ends_with("-lowered")
+    };
+    let files: Vec<PathBuf> = files.filter(is_network).collect();
+    assert!(files.len() >= 12, "{files:?}");
+    let core = carafe::core();
+    for path in &files {
+        let arrays = carafe_npy::read_npz(&std::fs::read(path.with_extension("npz")).unwrap()).unwrap();
+        let named = |mark: &'static str| arrays.iter().filter_map(move |(n, t)| Some((n.strip_prefix(mark)?, t)));
+        let model = core.read_model(path).unwrap();
+        for (device, precision, bound) in [("GPU", "f32", 1e-4), ("GPU", "f16", 2e-2), ("HETERO:GPU,CPU", "f32", 1e-4)]
+        {
+            let properties = Properties::new().with("INFERENCE_PRECISION_HINT", precision);
+            let request = core.compile_model(&model, device, &properties).unwrap().create_infer_request();
+            for (name, tensor) in named("i.") {
+                // An input that has no effect is gone.
+                let Some(index) = model.find_parameter(name) else { continue };
+                request.set_input(index, tensor.clone()).unwrap();
+            }
+            request.infer(()).unwrap();
+            for (name, wanted) in named("o.") {
+                let found = request.output(model.find_result(name).unwrap()).unwrap();
+                let far = distance(&found, wanted);
+                assert!(far <= bound, "{} on {device} in {precision}: `{name}` is off by {far}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_gpu_has_no_kernel_for_is_denied_and_goes_to_cpu() {
+    let text = r#"<ir_version: 8, opset_import: ["": 17]>
+        net (float[1,6,4] boxes, float[1,2,6] scores) => (int64[N,3] picked, float[1,2,6] likely) {
+            most = Constant <value = int64[1] {3}> ()
+            overlap = Constant <value = float[1] {0.5}> ()
+            corners = Relu (boxes)
+            likely = Sigmoid (scores)
+            picked = NonMaxSuppression (corners, likely, most, overlap)
+        }"#;
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("picked.onnxtxt");
+    std::fs::write(&file, text).unwrap();
+    let core = carafe::core();
+    let model = core.read_model(&file).unwrap();
+    let query = core.query_model(&model, "GPU", &Properties::new()).unwrap();
+    let denied: Vec<&str> = query.unsupported.iter().map(|u| u.type_name.as_str()).collect();
+    assert_eq!(denied, ["NonMaxSuppression"]);
+    let corners = (0..6).flat_map(|i| [i as f32, 0.0, i as f32 + 4.0, 3.0]).collect::<Vec<f32>>();
+    let inputs = [("boxes", Tensor::from_vec(&[1, 6, 4], corners).unwrap()), ("scores", noise(&[1, 2, 6], 5))];
+    let run = |device: &str| {
+        let compiled = core.compile_model(&model, device, &Properties::new()).unwrap();
+        let outputs = compiled.create_infer_request().infer(&inputs[..]).unwrap();
+        (compiled, outputs["picked"].clone())
+    };
+    let wanted = run("TEMPLATE").1;
+    // GPU alone evaluates it on the host.
+    assert!(run("GPU").1.content_eq(&wanted));
+    let (compiled, found) = run("HETERO:GPU,CPU");
+    assert!(found.content_eq(&wanted));
+    let report = compiled.property("HETERO_REPORT").unwrap();
+    assert!(report.contains("GPU") && report.contains("CPU"), "{report}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod pruning;
 mod replacement;
 mod sequences;
 mod silence;
+mod six_lines;
 mod targets;
 mod tf_detection;
 mod unread_attributes;

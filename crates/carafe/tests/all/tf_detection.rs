@@ -43,6 +43,28 @@ fn a_detector_with_loops_gives_what_tensorflow_gives() {
     }
 }
 
+#[test]
+fn a_detector_with_loops_gives_the_same_on_gpu() {
+    let (model, core) = (converted(None), carafe::core());
+    let exact = carafe::Properties::new().with("INFERENCE_PRECISION_HINT", "f32");
+    for device in ["GPU", "HETERO:GPU,CPU"] {
+        let request = core.compile_model(&model, device, &exact).unwrap().create_infer_request();
+        for prefix in ["", "small."] {
+            request.set_input(0, array(&format!("i.{prefix}image_tensor"))).unwrap();
+            request.infer(()).unwrap();
+            for (i, &r) in model.results().iter().enumerate() {
+                let wanted = numbers(&array(&format!("o.{prefix}{}", model.result_name(r))));
+                let found = numbers(&request.output(i).unwrap());
+                assert_eq!(found.len(), wanted.len());
+                assert!(
+                    found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-4),
+                    "{device}: {found:?}, wanted {wanted:?}"
+                );
+            }
+        }
+    }
+}
+
 const CONFIG: &str = r#"[
     {
         "custom_attributes": {

@@ -32,6 +32,8 @@ fn one_dash_and_two_dashes_mean_the_same() {
     for options in [["-hint", "latency", "-niter", "3"], ["--perf_hint", "latency", "--number_iterations", "3"]] {
         assert!(bench(&options).contains("(Start inference synchronously, limits: 3 iterations)"));
     }
+    let long = ["--path_to_model", MODEL, "--target_device", "CPU", "--number_iterations", "3", "--api_type", "sync"];
+    assert!(ok(&[&["bench"], &long[..]].concat()).contains("limits: 3 iterations"));
     let positional = ok(&["bench", MODEL, "-niter=4", "-api=sync", "-d", "CPU"]);
     assert!(positional.contains("Start inference synchronously, limits: 4 iterations"), "{positional}");
 }
@@ -48,12 +50,23 @@ fn reports_are_csv_json_and_a_page() {
     let counters = read("benchmark_average_counters_report.csv");
     assert!(counters.starts_with("layerName;execStatus;layerType;execType;realTime (ms);cpuTime (ms)\n"), "{counters}");
     assert!(counters.contains(";Status.EXECUTED;MatMul;gemm_"), "{counters}");
-    assert!(read("page.html").contains("Times of nodes") && read("graph.xml").contains("<net "));
+    assert!(read("page.html").contains("Times of nodes") && read("graph.xml").contains("execTimeMcs"));
 
     bench(&[&common[..], &["-report_type", "detailed_counters", "-json_stats", "-dump_config", &config]].concat());
     let json: serde_json::Value = serde_json::from_str(&read("benchmark_report.json")).unwrap();
-    assert_eq!((json["iterations"].as_u64(), json["setup"]["target device"].as_str()), (Some(4), Some("CPU")));
-    assert!(read("benchmark_detailed_counters_report.json").contains("\"EXECUTED\""));
+    assert_eq!(json["cmd_options"]["-niter"], "4");
+    assert_eq!(json["configuration_setup"]["target device"], "CPU");
+    assert_eq!(json["execution_results"]["total number of iterations"], "4");
+    let json: serde_json::Value = serde_json::from_str(&read("benchmark_detailed_counters_report.json")).unwrap();
+    let node = &json["detailed_performance"][0]["nodes"][0];
+    for key in ["name", "node_type", "status", "real_time", "cpu_time", "exec_type"] {
+        assert!(node[key].is_string(), "{key}: {node}");
+    }
+    bench(&[&common[..], &["-report_type", "no_counters", "-pcsort", "sort"]].concat());
+    let sorted = read("benchmark_sorted_report.csv");
+    assert!(sorted.starts_with("layerName,execStatus,layerType,execType,realTime (ms),cpuTime (ms),proportion (%)\n"));
+    bench(&[&common[..], &["-report_type", "no_counters", "-pcsort", "simple_sort", "-json_stats"]].concat());
+    assert!(read("benchmark_sorted_report.json").contains("\"report_type\": \"sorted\""));
     assert!(read("config.json").contains("\"PERFORMANCE_HINT\": \"THROUGHPUT\""));
 }
 

@@ -40,6 +40,9 @@ fn every_attribute_framework_and_kernel_works_in_c_and_cpp() {
         generate("Acme", &dir, &words);
         let said = ok(&["extension", "test", dir.to_str().unwrap()]);
         assert!(said.contains(" 0 failed, 0 skipped"), "{said}");
+        for (device, kernel) in [("CPU", "by acme"), ("GPU", "by custom acme"), ("VPU", "by custom acme")] {
+            assert!(row(&said, device, "kernel").contains(kernel), "{device}: {said}");
+        }
         for model in ["xml", "onnxtxt", "pbtxt", "tflite", "prototxt", "nnet", "pdmodel"] {
             assert!(said.contains(&format!("acme.{model} ")), "{said}");
         }
@@ -74,6 +77,67 @@ fn a_kernel_that_differs_fails_its_row() {
     assert_eq!(done.status.code(), Some(1), "{said}");
     let failed = |check: &str| said.lines().any(|l| l.contains(&format!("CPU     {check}")) && l.contains("FAILED"));
     assert!(failed("kernel") && failed("cases"), "{said}");
+}
+
+/// The rows of `carafe extension test` after an edit of the operation, which is in C.
+fn tested_with(name: &str, from: &str, to: &str) -> String {
+    let dir = folder(&format!("extension-{name}"));
+    generate("Acme", &dir, &["--language", "c"]);
+    let file = dir.join("src/op.h");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains(from), "{text}");
+    std::fs::write(&file, text.replace(from, to)).unwrap();
+    String::from_utf8(carafe(&["extension", "test", dir.to_str().unwrap()]).stdout).unwrap()
+}
+
+fn row<'t>(table: &'t str, device: &str, check: &str) -> &'t str {
+    let is_it = |l: &&str| l.contains(&format!(" {device} ")) && l.contains(&format!(" {check} "));
+    table.lines().find(is_it).unwrap_or_else(|| panic!("no row {device} {check} in {table}"))
+}
+
+#[test]
+fn an_instance_that_is_not_freed_fails_the_row_of_memory() {
+    let said = tested_with("leak-instance", "    free(op);", "    (void)op;");
+    assert!(row(&said, "-", "memory").contains("FAILED  20000 instances that were made and released leave"), "{said}");
+}
+
+#[test]
+fn memory_that_an_evaluation_keeps_fails_the_rows_of_memory() {
+    let part = "    for (size_t i = begin; i < end; i++)";
+    let leak = format!("    static void *volatile kept;\n    kept = malloc(256);\n{part}");
+    let said = tested_with("leak-eval", part, &leak);
+    assert!(row(&said, "-", "memory").contains("FAILED  2000 evaluations leave"), "{said}");
+    assert!(row(&said, "CPU", "memory").contains("FAILED  2000 inferences of"), "{said}");
+}
+
+#[test]
+fn requests_that_share_a_buffer_fail_the_row_of_threads() {
+    let part = "    for (size_t i = begin; i < end; i++) y[i] = acme_apply(op, x[i]);";
+    let shared = "    static float scratch[65536];\n\
+                  \x20   for (size_t i = begin; i < end; i++) scratch[i % 65536] = acme_apply(op, x[i]);\n\
+                  \x20   for (size_t i = begin; i < end; i++) y[i] = scratch[i % 65536];";
+    let said = tested_with("race", part, shared);
+    assert!(row(&said, "CPU", "threads").contains("FAILED  8 requests at once"), "{said}");
+}
+
+#[test]
+fn a_project_that_was_moved_is_built_anew() {
+    let dir = folder("extension-moved");
+    let (before, after) = (dir.join("before"), dir.join("after"));
+    generate("Acme", &before, &["--language", "c"]);
+    ok(&["extension", "build", before.to_str().unwrap()]);
+    std::fs::rename(&before, &after).unwrap();
+    assert!(ok(&["extension", "build", after.to_str().unwrap()]).contains("after/build/libacme.so"));
+}
+
+#[test]
+fn an_ir_with_an_unknown_layer_names_the_command_that_writes_it() {
+    let dir = folder("extension-ir");
+    generate("Acme", &dir, &["--language", "c"]);
+    let model = dir.join("tests/models/acme.xml");
+    let error = fails(&["run", model.to_str().unwrap()], 1);
+    let command = format!("`carafe extension new --from-model {}` writes one", model.display());
+    assert!(error.contains(&command) && error.contains("carafe explain E0201"), "{error}");
 }
 
 #[test]
@@ -149,6 +213,14 @@ fn a_crate_in_rust_passes_its_tests() {
     let done = test.env("CARGO_TARGET_DIR", repo().join("target/generated")).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && said.contains(" 0 failed, 0 skipped"), "{said}");
+    let library = repo().join("target/generated/debug/libacme.so");
+    let bytes = std::fs::metadata(&library).unwrap().len();
+    assert!(bytes < 5_000_000, "{} has {bytes} bytes", library.display());
+    // Plain cargo finds Carafe too.
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["test", "--quiet", "--offline"]).current_dir(&dir);
+    let done = cargo.env("CARGO_TARGET_DIR", repo().join("target/generated")).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Tests of the command as a process, in one binary: linking costs more than running.
 
+mod api_pages;
 mod bench;
+mod c_api;
 mod cache;
 mod caffe;
 mod commands;
@@ -9,6 +11,7 @@ mod convert_options;
 mod crash;
 mod explain;
 mod extension;
+mod faq;
 mod isolate;
 mod kaldi;
 mod limits;

@@ -389,7 +389,7 @@ fn write_files(args: &BenchArgs, compiled: &CompiledModel, report: &Report, tell
             std::fs::create_dir_all(dir)
                 .map_err(|e| Error::io(format!("cannot make folder `{}`", dir.display()), &e))?;
         }
-        convert::emit(&compiled.runtime_model(), file, &Log::default())?;
+        convert::emit(&timed(compiled.runtime_model(), &report.measurement.counters.average()), file, &Log::default())?;
         tell.info(format!("Execution graph is stored to {}", file.display()))?;
     }
     if let Some(kind) = args.report_type {
@@ -404,8 +404,18 @@ fn write_files(args: &BenchArgs, compiled: &CompiledModel, report: &Report, tell
             write(&file, &text)?;
             tell.info(format!("Performance counters report is stored to {}", file.display()))?;
         }
+        if let (Some(sort), Some(last)) = (args.pcsort, report.measurement.last.last().filter(|p| !p.is_empty())) {
+            let rows = sorted(last, sort);
+            let file = folder.join(format!("benchmark_sorted_report.{ending}"));
+            let text = match is_json {
+                true => format!("{:#}\n", Report::sorted_json(&rows)),
+                false => Report::sorted_csv(&rows),
+            };
+            write(&file, &text)?;
+            tell.info(format!("Sorted performance counters report is stored to {}", file.display()))?;
+        }
         let file = folder.join(format!("benchmark_report.{ending}"));
-        write(&file, &if is_json { format!("{:#}\n", report.to_json()) } else { report.to_csv() })?;
+        write(&file, &if is_json { format!("{:#}\n", report.stats_json()) } else { report.to_csv() })?;
         tell.info(format!("Statistics report is stored to {}", file.display()))?;
     }
     if let Some(file) = &args.html {
@@ -413,6 +423,31 @@ fn write_files(args: &BenchArgs, compiled: &CompiledModel, report: &Report, tell
         tell.info(format!("HTML report is stored to {}", file.display()))?;
     }
     Ok(())
+}
+
+// The graph with the mean time of each node, `execTimeMcs`, where times were taken.
+fn timed(mut graph: Model, times: &[NodeProfile]) -> Model {
+    for p in times {
+        let Some(id) = graph.find_node(&p.name) else { continue };
+        let time = match p.status {
+            NodeStatus::Executed => p.real_time.as_micros().to_string(),
+            _ => "not_executed".to_string(),
+        };
+        graph.rt_info_mut(id).set("execTimeMcs", "0", vec![("value".into(), time)]);
+    }
+    graph
+}
+
+// The longest first, or as they ran; `simple_sort` leaves out what did not run.
+fn sorted(profile: &[NodeProfile], sort: CounterSort) -> Vec<NodeProfile> {
+    let mut rows = profile.to_vec();
+    if sort != CounterSort::NoSort {
+        rows.sort_by_key(|p| std::cmp::Reverse(p.real_time));
+    }
+    if sort == CounterSort::SimpleSort {
+        rows.retain(|p| p.status == NodeStatus::Executed);
+    }
+    rows
 }
 
 fn tell_counters(args: &BenchArgs, report: &Report, tell: &Teller) -> Result<()> {
@@ -424,14 +459,8 @@ fn tell_counters(args: &BenchArgs, report: &Report, tell: &Teller) -> Result<()>
         return tell.warn(format!("{} gives no times of nodes", args.device));
     }
     for (i, profile) in report.measurement.last.iter().enumerate() {
-        let mut rows: Vec<NodeProfile> = profile.clone();
+        let rows = args.pcsort.map_or_else(|| profile.clone(), |sort| sorted(profile, sort));
         let word = if args.pcsort.is_some() { " sorted" } else { "" };
-        if matches!(args.pcsort, Some(CounterSort::Sort | CounterSort::SimpleSort)) {
-            rows.sort_by_key(|p| std::cmp::Reverse(p.real_time));
-        }
-        if args.pcsort == Some(CounterSort::SimpleSort) {
-            rows.retain(|p| p.status == NodeStatus::Executed);
-        }
         tell.info(format!("Performance counts{word} for {i}-th infer request"))?;
         tell.raw(&counters(&rows, args.pcsort.is_some()))?;
     }

@@ -98,6 +98,12 @@ fn library_of(metadata: &serde_json::Value) -> Option<String> {
 
 fn cmake(dir: &Path, sdk: &Path, release: bool) -> Result<PathBuf> {
     let out = dir.join("build");
+    // A project that was moved or copied is configured anew.
+    let cache = out.join("CMakeCache.txt");
+    let home = format!("CMAKE_HOME_DIRECTORY:INTERNAL={}", dir.display());
+    if std::fs::read_to_string(&cache).is_ok_and(|text| !text.lines().any(|line| line == home)) {
+        std::fs::remove_file(&cache).map_err(|e| Error::io(format!("cannot remove `{}`", cache.display()), &e))?;
+    }
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(dir).arg("-B").arg(&out).arg(format!("-DCMAKE_PREFIX_PATH={}", sdk.display()));
     if release {

@@ -11,6 +11,9 @@ use std::time::{Duration, SystemTime};
 
 /// Builds and tests; false when a check failed.
 pub(crate) fn run(args: &TestArgs) -> Result<bool> {
+    if args.library.is_none() && args.build.dir.join("extension.py").is_file() {
+        return python(&args.build.dir);
+    }
     let library = match &args.library {
         Some(library) => library.clone(),
         None => build::run(&args.build)?,
@@ -42,6 +45,14 @@ pub(crate) fn run(args: &TestArgs) -> Result<bool> {
         checks.push(Check { subject: "-".into(), device, check: "device", outcome: Outcome::Skipped(why) });
     }
     report(&checks, &library, args.json)
+}
+
+// A project in Python has nothing to build, and its tests are Python's.
+fn python(dir: &Path) -> Result<bool> {
+    let program = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
+    let ran = std::process::Command::new(&program).args(["-m", "pytest", "-q"]).current_dir(dir).status();
+    let ran = ran.map_err(|e| Error::io(format!("cannot run `{}`; PYTHON names another", program.display()), &e))?;
+    Ok(ran.success())
 }
 
 fn loaded(core: &Core, library: &Path) -> Result<Extension> {

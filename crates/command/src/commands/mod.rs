@@ -5,6 +5,7 @@ mod bench_config;
 mod bench_inputs;
 mod bench_text;
 mod build;
+mod c_api;
 mod cache;
 mod compress_weights;
 mod conformance;
@@ -55,6 +56,7 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
         Command::Extgen(args) => return extension::extgen(args).map(|()| true),
         Command::Plugin(args) => return extension::plugin(&args.action).map(|()| true),
         Command::Explain(args) => return explain::run(args).map(|()| true),
+        Command::CApi(args) => return c_api::run(args).map(|()| true),
         _ => {}
     }
     let core = core_of(&added)?;
@@ -72,7 +74,9 @@ pub(crate) fn run(cli: Cli) -> Result<bool> {
         Command::Operations(args) => operations::run(&core, &args),
         Command::Cache(args) => cache::run(&args),
         // Answered above.
-        Command::Extension(_) | Command::Extgen(_) | Command::Plugin(_) | Command::Explain(_) => Ok(()),
+        Command::Extension(_) | Command::Extgen(_) | Command::Plugin(_) | Command::Explain(_) | Command::CApi(_) => {
+            Ok(())
+        }
         Command::Completions(args) => manuals::completions(&args),
         Command::Man(args) => manuals::man(&args),
     };

@@ -95,6 +95,7 @@ impl ModelCase {
             compare(&wanted, &t, Tolerance { rtol: tolerance, atol: tolerance })
                 .map_err(|e| format!("output {i}: {e}"))?;
         }
-        Ok(Outcome::Passed(format!("{} outputs", found.len())))
+        let s = if found.len() == 1 { "" } else { "s" };
+        Ok(Outcome::Passed(format!("{} output{s}", found.len())))
     }
 }

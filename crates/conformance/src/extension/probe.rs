@@ -11,6 +11,8 @@ pub(super) const NODE: &str = "node";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values {
     Random,
+    /// Others for each number.
+    Seeded(u64),
     /// NaN, infinities, both zeros, the smallest and the largest numbers.
     Edge,
 }
@@ -83,9 +85,16 @@ impl Probe {
     pub(super) fn inputs(&self, values: Values, half: bool) -> Result<Vec<Tensor>, String> {
         let n = self.elements();
         let tensor = |port: usize| {
+            let seed = match values {
+                Values::Seeded(seed) => 1000 * (seed + 1),
+                _ => 0,
+            } + port as u64
+                + 1;
             let data: Vec<f64> = match (values, self.ty.is_float()) {
-                (Values::Random, true) => (0..n).map(|i| wave_float(port as u64 + 1, i as u64)).collect(),
-                (Values::Random, false) => (0..n).map(|i| (wave_int(port as u64 + 1, i as u64) % 2) as f64).collect(),
+                (Values::Random | Values::Seeded(_), true) => (0..n).map(|i| wave_float(seed, i as u64)).collect(),
+                (Values::Random | Values::Seeded(_), false) => {
+                    (0..n).map(|i| (wave_int(seed, i as u64) % 2) as f64).collect()
+                }
                 (Values::Edge, true) => edges(self.ty, half).into_iter().cycle().skip(port).take(n).collect(),
                 (Values::Edge, false) => [0.0, 1.0].into_iter().cycle().take(n).collect(),
             };

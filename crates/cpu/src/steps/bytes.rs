@@ -1,7 +1,7 @@
 //! Elementwise work, means and products of numbers that are stored as bytes: floats while they are near, bytes in memory. A function of one
 //! number on a grid is a table of 256 bytes.
 
-use super::elements::{aligned, common_layout, fits_channels_last, names, program};
+use super::elements::{common_layout, fits_channels_last, program};
 use super::epilogue::StepEpilogue;
 use super::matmul::{Places, end_of_two, places};
 use super::quantized::quantizer_of;
@@ -12,6 +12,7 @@ use carafe_kernels::reduce::{MOST_PIXELS, mean_bytes};
 use carafe_kernels::{BytesMatMul, LONGEST_INTEGER_SUM, Numbers, Quantizer, map_bytes, map_bytes_in_place};
 use carafe_ops::linear::MatMul;
 use carafe_ops::reduce::ReduceMean;
+use carafe_plan::elementwise::{aligned, names};
 use carafe_plan::{Form, Grid, Layout};
 use carafe_tensor::ElementType;
 

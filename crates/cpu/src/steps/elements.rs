@@ -3,7 +3,7 @@
 use super::{Built, Cpu, Io, Port, Site, Step};
 use carafe_graph::Result;
 use carafe_kernels::eltwise::{Arg, Broadcast, Elements, EltOp, Instr, Program, Quantize, Steps};
-use carafe_plan::elementwise::{Act, Binary, Elt, Unary};
+use carafe_plan::elementwise::{Act, Binary, Elt, Unary, aligned, names};
 use carafe_plan::{ElementwiseOp, Form, Layout, Operand, RowStrides, Source};
 use carafe_tensor::ElementType;
 use std::sync::Arc;
@@ -99,24 +99,6 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let name = format!("elementwise[{}]", names(site.epilogue));
     let output = typed(to_half, layout);
     Ok(Some(Built::step(Group { elements, name, out, inputs, brains: (halves, to_half) }, reads, output)))
-}
-
-pub(super) fn names(post: &[ElementwiseOp]) -> String {
-    let word = |p: &ElementwiseOp| {
-        let text = match p.elt {
-            Elt::Act(a) => format!("{a:?}"),
-            Elt::Unary(u) => format!("{u:?}"),
-            Elt::Binary(b) => format!("{b:?}"),
-            Elt::Quantize(_) | Elt::RoundTrip(_) => "quantize".into(),
-        };
-        text.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
-    };
-    post.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-// The shape with ones in front.
-pub(super) fn aligned(port: &Port, rank: usize) -> Vec<usize> {
-    std::iter::repeat_n(1, rank.saturating_sub(port.rank())).chain(port.shape.iter().copied()).collect()
 }
 
 // Whether an operand can be read with the channels last: it has all axes, or its bytes lie the same either way.

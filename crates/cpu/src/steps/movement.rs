@@ -1,12 +1,12 @@
 //! Operations that put arrays together, take them apart, widen or shift them, in the layout in which their data lies.
 
-use super::strided_views::{axes_of, size_of, sliced};
+use super::strided_views::{for_kernels, size_of};
 use super::{Built, Cpu, Io, Port, Site, Step, Work};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::movement::{self as kernels, RowPiece, StridedCopy};
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::movement::{Concat, Pad, Roll, SliceScatter, Split, VariadicSplit};
-use carafe_plan::{Layout, Operand, Parts, RowStrides};
+use carafe_plan::{Layout, Operand, Parts, RowStrides, View, common_layout, roll_shifts, slice_of};
 use std::sync::Arc;
 
 /// Outputs of a split at most.
@@ -30,19 +30,6 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     } else {
         None
     })
-}
-
-/// The layout in which most bytes of these inputs lie.
-pub(super) fn common_layout<'a>(inputs: impl Iterator<Item = &'a Port>) -> Layout {
-    let decided = inputs.filter(|p| p.constant.is_none() && !Layout::PLAIN.same_for(Layout::CHANNELS_LAST, &p.shape));
-    let (mut plain, mut last) = (0, 0);
-    for port in decided {
-        match port.layout {
-            Layout::CHANNELS_LAST => last += port.len(),
-            _ => plain += port.len(),
-        }
-    }
-    if last > 0 && last >= plain { Layout::CHANNELS_LAST } else { Layout::PLAIN }
 }
 
 /// One number an axis, in the order in which the axes lie.
@@ -216,14 +203,7 @@ impl Step<Cpu> for Rolled {
 
 fn roll(site: &Site<'_>) -> Option<Built> {
     let from = &site.inputs[0];
-    let (shifts, axes) = (site.inputs[1].ints()?, site.inputs[2].ints()?);
-    let mut total = vec![0i64; from.rank()];
-    for (i, &axis) in axes.iter().enumerate() {
-        let axis = normalize_axis(axis, from.rank()).ok()?;
-        let shift = if shifts.len() == 1 { shifts[0] } else { *shifts.get(i)? };
-        let n = from.shape[axis] as i64;
-        total[axis] = (total[axis] + shift.rem_euclid(n)) % n;
-    }
+    let total: Vec<i64> = roll_shifts(&site.inputs)?.into_iter().map(|n| n as i64).collect();
     let layout = from.layout;
     let roll = kernels::Roll::new(&layout.dims(&from.shape), &in_memory(layout, &total), size_of(from));
     Some(Built::step(Rolled(roll), vec![(0, layout)], layout))
@@ -253,8 +233,8 @@ fn slice_scatter(site: &Site<'_>) -> Option<Built> {
         return None;
     }
     let layout = data.layout;
-    let position = sliced(site, axes_of(data), 2, &updates.shape)?;
-    let from = axes_of(&Port { layout, ..updates.clone() });
+    let position = for_kernels(slice_of(&site.inputs, View::of(data), 2, &updates.shape)?);
+    let from = for_kernels(View::of(&Port { layout, ..updates.clone() }));
     let step = Overlaid {
         data: StridedCopy::of(&kernels::View::whole(&[data.len()]), size_of(data)),
         updates: StridedCopy::between(&from, &position, size_of(data)),

@@ -14,7 +14,8 @@ use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropD
 use carafe_ops::pooling as pool;
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{AxisPlan, Interpolate, Mode, plan_axis};
-use carafe_plan::{Grid, Layout, Operand, RowStrides};
+use carafe_plan::windows::{attribute, three};
+use carafe_plan::{Grid, Layout, Operand, RowStrides, Windows};
 use carafe_tensor::ElementType;
 use std::sync::Arc;
 
@@ -38,20 +39,6 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 }
 
 const LAST: Layout = Layout::CHANNELS_LAST;
-
-/// The last sizes of a shape as depth, height, width.
-fn three(sizes: &[usize]) -> Option<[usize; 3]> {
-    let ahead = 3usize.checked_sub(sizes.len())?;
-    Some(std::array::from_fn(|i| if i < ahead { 1 } else { sizes[i - ahead] }))
-}
-
-/// The same of an attribute, whose missing values are neutral.
-fn attribute(list: &[i64], n: usize, neutral: i64) -> Option<[usize; 3]> {
-    let values = (0..n).map(|i| usize::try_from(list.get(i).copied().unwrap_or(neutral)).ok());
-    let values: Vec<usize> = values.collect::<Option<_>>()?;
-    let ahead = 3 - n;
-    Some(std::array::from_fn(|i| if i < ahead { neutral as usize } else { values[i - ahead] }))
-}
 
 #[derive(Clone, Debug)]
 struct PoolStep {
@@ -122,57 +109,13 @@ impl Step<Cpu> for BytesPoolStep {
     }
 }
 
-struct Window<'a> {
-    kernel: &'a [i64],
-    strides: &'a [i64],
-    dilations: &'a [i64],
-    begin: &'a [i64],
-    end: &'a [i64],
-    auto_pad: PadType,
-}
-
 fn pooled(site: &Site<'_>) -> Option<Built> {
-    let op = site.op;
-    macro_rules! window {
-        ($p:expr) => {
-            Window {
-                kernel: &$p.kernel,
-                strides: &$p.strides,
-                dilations: &$p.dilations,
-                begin: &$p.pads_begin,
-                end: &$p.pads_end,
-                auto_pad: $p.auto_pad,
-            }
-        };
-    }
-    let (window, exclude) = if let Some(p) = op.get::<pool::MaxPool>() {
-        (window!(p), None)
-    } else {
-        let p = op.get::<pool::AvgPool>()?;
-        (window!(p), Some(p.exclude_pad))
-    };
+    let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
+    let (windows, exclude) = Windows::of_pool(site.op, data, out)?;
     if !site.epilogue.is_empty() {
         return None;
     }
-    let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
-    let n = data.len() - 2;
-    let (kernel, stride) = (attribute(window.kernel, n, 1)?, attribute(window.strides, n, 1)?);
-    let dilation = attribute(window.dilations, n, 1)?;
-    let (in_spatial, out_spatial) = (three(&data[2..])?, three(&out[2..])?);
-    let mut pad_begin = [0; 3];
-    let mut padded = false;
-    for i in 0..3 {
-        let reach = (out_spatial[i].checked_sub(1)?) * stride[i] + (kernel[i].checked_sub(1)?) * dilation[i] + 1;
-        let same = reach.saturating_sub(in_spatial[i]);
-        let (begin, end) = match window.auto_pad {
-            PadType::Valid => (0, 0),
-            PadType::SameUpper => (same / 2, same - same / 2),
-            PadType::SameLower => (same - same / 2, same / 2),
-            PadType::Explicit => (attribute(window.begin, n, 0)?[i], attribute(window.end, n, 0)?[i]),
-        };
-        pad_begin[i] = begin;
-        padded |= begin + end > 0;
-    }
+    let Windows { input: in_spatial, output: out_spatial, kernel, stride, dilation, pad_begin, padded } = windows;
     let kind = match exclude {
         None => PoolKind::Max,
         Some(exclude) if exclude || !padded => PoolKind::Mean,

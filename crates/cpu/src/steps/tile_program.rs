@@ -1,10 +1,10 @@
 //! The part of an epilogue that kernels do not do in registers: a program that runs over finished rectangles of the result.
 
-use super::elements::{names, program};
+use super::elements::program;
 use super::{Io, Site};
 use carafe_kernels::Act;
 use carafe_kernels::eltwise::{Program, TileInput, TileProgram};
-use carafe_plan::elementwise::is_column_vector;
+use carafe_plan::elementwise::{is_column_vector, names};
 use carafe_plan::{ElementwiseOp, Layout, RowStrides, Source};
 use std::ops::Range;
 

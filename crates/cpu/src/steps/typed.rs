@@ -1,7 +1,6 @@
 //! Elementwise operations that no group of floats takes: on integers, booleans and doubles, comparisons, choices, and shapes
 //! that meet in another way than numpy's. One operation a step.
 
-use super::movement::common_layout;
 use super::strided_views::size_of;
 use super::types::{is_number, with_type};
 use super::{Built, Cpu, Io, Port, Site, Step};
@@ -11,7 +10,7 @@ use carafe_kernels::eltwise::typed::{self as kernels, Arithmetic, Comparison, Lo
 use carafe_ops::arithmetic::{self as arith, Meeting};
 use carafe_ops::indexing::Select;
 use carafe_ops::{compare, logic};
-use carafe_plan::Layout;
+use carafe_plan::{Layout, common_layout};
 use carafe_tensor::{ElementType, strides};
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {

@@ -22,6 +22,9 @@ use carafe_graph::Result;
 /// Memory of one work group on the chip, in bytes.
 pub const ON_CHIP_BYTES: usize = 100 * 1024;
 
+/// Cores of the chip.
+pub const SHAVES: usize = 16;
+
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VpuFile {

@@ -2,7 +2,7 @@
 //! so do `stage` and `max-shaves`; in the flat one (before, and still in the documentation) they belong to the `CustomLayer`, and a
 //! layer of several stages is several elements with `stage="0"`, `stage="1"` and so on.
 
-use super::{Binding, BindingValue, Condition, DimSource, VpuFile, VpuKernel, VpuLayer};
+use super::{Binding, BindingValue, Condition, DimSource, SHAVES, VpuFile, VpuKernel, VpuLayer};
 use crate::declared::Declaration;
 use crate::expression::{Expression, shorten};
 use crate::file::{KernelFile, Mode};
@@ -142,7 +142,13 @@ fn flat(layer: Element<'_>, kernels: &[Element<'_>]) -> Result<(Vec<VpuKernel>, 
 }
 
 fn max_shaves(element: Element<'_>) -> Result<usize> {
-    if element.get("max-shaves").is_some() { element.index("max-shaves") } else { Ok(0) }
+    if element.get("max-shaves").is_none() {
+        return Ok(0);
+    }
+    match element.index("max-shaves")? {
+        n if n <= SHAVES => Ok(n),
+        n => Err(element.fail_at("max-shaves", &format!("the chip has {SHAVES} cores, found {n}"))),
+    }
 }
 
 fn read_kernel(

@@ -3,6 +3,7 @@
 mod c;
 mod cpp;
 mod opencl;
+pub(crate) mod python;
 mod rust;
 
 pub(crate) use opencl::opencl_values;
@@ -29,11 +30,13 @@ macro_rules! templates {
     };
 }
 
-pub(crate) fn templates(language: Language) -> Templates {
+/// `None` where there is no library to be compiled.
+pub(crate) fn templates(language: Language) -> Option<Templates> {
     match language {
-        Language::Rust => templates!("rust", "lib.rs", "rs"),
-        Language::C => templates!("c", "extension.c", "h"),
-        Language::Cpp => templates!("cpp", "extension.cpp", "hpp"),
+        Language::Rust => Some(templates!("rust", "lib.rs", "rs")),
+        Language::C => Some(templates!("c", "extension.c", "h")),
+        Language::Cpp => Some(templates!("cpp", "extension.cpp", "hpp")),
+        Language::Python => None,
     }
 }
 
@@ -72,6 +75,7 @@ pub(crate) fn fragments(answers: &Answers) -> Fragments {
         Language::Rust => rust::fragments(answers),
         Language::C => c::fragments(answers),
         Language::Cpp => cpp::fragments(answers),
+        Language::Python => Fragments::default(),
     }
 }
 

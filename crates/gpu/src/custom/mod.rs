@@ -26,6 +26,8 @@ pub(crate) const VPU_LAYERS: [&str; 2] = ["MYRIAD_CUSTOM_LAYERS", "VPU_CUSTOM_LA
 pub(crate) struct CustomKernels {
     gpu: GpuLayers,
     vpu: VpuLayers,
+    /// Where they are from, with their sources, in order; an exported model takes them along.
+    files: Vec<KernelFile>,
 }
 
 impl CustomKernels {
@@ -40,6 +42,26 @@ impl CustomKernels {
             all.add(kind, &KernelFile::open(&path)?)?;
         }
         Ok(all)
+    }
+
+    /// These, and those of an exported model for operations that they are not for.
+    pub(crate) fn over(self, kind: Kind, exported: &[KernelFile]) -> Result<CustomKernels> {
+        let mut all = CustomKernels::default();
+        for file in exported.iter().filter(|file| !self.files.contains(file)) {
+            all.add(kind, file)?;
+        }
+        all.gpu.add(self.gpu.iter().cloned());
+        // Layers of one name are tried in their order.
+        let mut vpu = self.vpu;
+        let older: Vec<_> = all.vpu.iter().filter(|l| vpu.candidates(&l.name).next().is_none()).cloned().collect();
+        vpu.add(older);
+        all.files.extend(self.files);
+        Ok(CustomKernels { vpu, ..all })
+    }
+
+    /// The files that they are from.
+    pub(crate) fn files(&self) -> &[KernelFile] {
+        &self.files
     }
 
     fn add(&mut self, kind: Kind, file: &KernelFile) -> Result<()> {
@@ -58,6 +80,7 @@ impl CustomKernels {
         for text in &warnings {
             report(Level::Warning, text);
         }
+        self.files.push(file.self_contained()?);
         Ok(())
     }
 
@@ -74,7 +97,7 @@ impl CustomKernels {
             return String::new();
         }
         let mut hash = Hash128::default();
-        hash.bytes(format!("{self:?}").as_bytes());
+        hash.bytes(format!("{:?} {:?}", self.gpu, self.vpu).as_bytes());
         format!("{:032x}", hash.finish())
     }
 

@@ -2,11 +2,8 @@
 
 use carafe_custom_kernels::gpu::GpuLayer;
 use carafe_custom_kernels::vpu::VpuLayer;
-use carafe_graph::{
-    AttrValue, Body, EvalCx, Fact, InferCx, Op, OpDecl, OpInfo, OpRef, OrderCx, Reordered, Result, RowsCx,
-};
-use std::any::Any;
-use std::borrow::Cow;
+use carafe_device::Around;
+use carafe_graph::OpRef;
 use std::sync::Arc;
 
 /// The kernel of a node.
@@ -35,68 +32,17 @@ impl std::fmt::Debug for CustomOp {
     }
 }
 
-impl Op for CustomOp {
-    fn infer(&self, cx: &mut InferCx<'_>) -> Result<()> {
-        self.inner.infer(cx)
+impl Around for CustomOp {
+    fn inner(&self) -> &OpRef {
+        &self.inner
     }
-    fn eval(&self, cx: &mut EvalCx<'_>) -> Result<()> {
-        self.inner.eval(cx)
-    }
-    fn has_eval(&self) -> bool {
-        self.inner.has_eval()
-    }
-    fn keeps_zero(&self) -> bool {
-        self.inner.keeps_zero()
-    }
-    fn needs_own_type(&self) -> bool {
-        self.inner.needs_own_type()
-    }
-    fn keeps_rows(&self, cx: &RowsCx<'_>) -> Result<(), String> {
-        self.inner.keeps_rows(cx)
-    }
-    // The kernel is for inputs as they are.
-    fn reorder(&self, _: &OrderCx<'_>) -> Option<Reordered> {
-        None
-    }
-    fn macs(&self, inputs: &[&Fact], outputs: &[&Fact]) -> Option<u64> {
-        self.inner.macs(inputs, outputs)
+    fn is_same(&self, other: &CustomOp) -> bool {
+        match (&self.layer, &other.layer) {
+            (Layer::Gpu(a), Layer::Gpu(b)) => a == b,
+            (Layer::Vpu(a), Layer::Vpu(b)) => a == b,
+            _ => false,
+        }
     }
 }
 
-impl OpDecl for CustomOp {
-    fn info(&self) -> &'static OpInfo {
-        self.inner.info()
-    }
-    fn attrs(&self) -> Vec<(Cow<'static, str>, AttrValue)> {
-        self.inner.attrs()
-    }
-    fn type_name(&self) -> &str {
-        self.inner.type_name()
-    }
-    fn opset(&self) -> &str {
-        self.inner.opset()
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn eq_op(&self, other: &dyn Op) -> bool {
-        let same = |o: &CustomOp| {
-            let layers = match (&self.layer, &o.layer) {
-                (Layer::Gpu(a), Layer::Gpu(b)) => a == b,
-                (Layer::Vpu(a), Layer::Vpu(b)) => a == b,
-                _ => false,
-            };
-            layers && self.inner.eq_op(&*o.inner)
-        };
-        other.get::<CustomOp>().is_some_and(same)
-    }
-    fn bodies(&self) -> Vec<(&'static str, &Body)> {
-        self.inner.bodies()
-    }
-    fn bodies_mut(&mut self) -> Vec<(&'static str, &mut Body)> {
-        vec![]
-    }
-    fn clone_op(&self) -> Box<dyn Op> {
-        Box::new(self.clone())
-    }
-}
+carafe_device::op_around!(CustomOp);

@@ -4,14 +4,14 @@
 use super::ending::{Ending, bytes_of};
 use super::movement::size_of;
 use super::product::{Image, Left, Product, Right};
-use super::view::{View, copy};
+use super::view::copy;
 use super::{Built, Port, Site};
 use crate::launch::{Arg, Launches};
 use crate::machine::ALIGNMENT;
 use carafe_graph::{Op, Result};
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData};
-use carafe_plan::Layout;
+use carafe_plan::{Layout, View};
 use carafe_tensor::Tensor;
 
 /// Images of at most this many channels are convolved as they lie.

@@ -5,7 +5,7 @@ use super::{Built, Port, Site, types};
 use crate::backend::BuildCx;
 use crate::launch::Launches;
 use carafe_graph::{Error, Result};
-use carafe_plan::elementwise::{Act, Binary, Elt, Unary};
+use carafe_plan::elementwise::{Act, Binary, Elt, Unary, aligned, names};
 use carafe_plan::{ElementwiseOp, Form, Layout, Source};
 use carafe_tensor::{ElementType, strides};
 use std::fmt::Write;
@@ -151,25 +151,6 @@ fn integer(elt: Elt, ty: ElementType, a: &str, b: &str) -> Option<String> {
         Elt::Unary(Unary::Sign) => format!("({own})(({a} > 0) - ({a} < 0))"),
         _ => return None,
     })
-}
-
-/// Names of operations for reports.
-pub(crate) fn names(post: &[ElementwiseOp]) -> String {
-    let word = |p: &ElementwiseOp| {
-        let text = match p.elt {
-            Elt::Act(a) => format!("{a:?}"),
-            Elt::Unary(u) => format!("{u:?}"),
-            Elt::Binary(b) => format!("{b:?}"),
-            Elt::Quantize(_) | Elt::RoundTrip(_) => "quantize".into(),
-        };
-        text.split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
-    };
-    post.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// The shape of a port with ones in front.
-pub(crate) fn aligned(port: &Port, rank: usize) -> Vec<usize> {
-    std::iter::repeat_n(1, rank.saturating_sub(port.rank())).chain(port.shape.iter().copied()).collect()
 }
 
 // Whether an operand can be read with the channels last: it has all axes, or its bytes lie the same either way.

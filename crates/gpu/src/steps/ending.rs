@@ -4,7 +4,7 @@ use super::{Site, elementwise};
 use crate::backend::BuildCx;
 use crate::launch::Arg;
 use carafe_graph::Result;
-use carafe_plan::elementwise::{is_column_vector, is_scalar};
+use carafe_plan::elementwise::{is_column_vector, is_scalar, names};
 use carafe_plan::{Form, Layout};
 use carafe_tensor::{ElementType, Hash128, Tensor, f16};
 use std::fmt::Write;
@@ -42,7 +42,7 @@ impl Ending {
         }
         let (cx, shape) = (site.cx, &site.outputs[0].shape);
         let chain = elementwise::chain(site.epilogue, Some("v"), &site.inputs);
-        let (mut parameters, mut names, mut body) = (String::new(), String::new(), String::new());
+        let (mut parameters, mut passed, mut body) = (String::new(), String::new(), String::new());
         let mut args = vec![];
         for (at, &i) in chain.reads.iter().enumerate() {
             let port = &site.inputs[i];
@@ -67,16 +67,16 @@ impl Ending {
                     let _ = writeln!(body, "    const float x{at} = LOAD(e{at}, {index});");
                 }
             }
-            let _ = write!(names, ", e{at}");
+            let _ = write!(passed, ", e{at}");
         }
         for (at, &number) in chain.numbers.iter().enumerate() {
             let _ = write!(parameters, ", const float c{at}");
-            let _ = write!(names, ", c{at}");
+            let _ = write!(passed, ", c{at}");
             args.push(number.into());
         }
         let _ = writeln!(body, "{}    return {};", chain.body, chain.result);
-        let name = format!("+{}", elementwise::names(site.epilogue).replace(' ', "+"));
-        Ok(Some(Ending { source: source(&parameters, &names, &body), args, name }))
+        let name = format!("+{}", names(site.epilogue).replace(' ', "+"));
+        Ok(Some(Ending { source: source(&parameters, &passed, &body), args, name }))
     }
 }
 

@@ -2,7 +2,7 @@
 //! told to the host, which refuses it.
 
 use super::movement::size_of;
-use super::view::{View, copy};
+use super::view::copy;
 use super::{Built, Site, types};
 use crate::launch::{Arg, Launch, Launches};
 use crate::machine::ALIGNMENT;
@@ -13,7 +13,7 @@ use carafe_ops::indexing::{
     Gather, GatherElements, GatherND, GatherNDV5, OneHot, Reduction, ScatterElementsUpdate, ScatterNDUpdate,
     ScatterUpdate,
 };
-use carafe_plan::Layout;
+use carafe_plan::{Layout, View};
 use carafe_tensor::{ElementType, strides};
 
 const SOURCE: Source = source!("indexing.cl");

@@ -1,11 +1,15 @@
 //! Steps: the glue between an operation and its kernels. One file a family; `BUILDERS` lists them and is asked in order. A
 //! builder looks at a node with known shapes and answers with launches and the forms it reads and writes, or declines.
 
+mod adaptive_pool;
 mod attention;
 mod conv;
 mod custom;
+mod deformable;
 pub(crate) mod elementwise;
 mod ending;
+mod gather_tree;
+mod grid_sample;
 mod indexing;
 mod interpolate;
 mod matmul;
@@ -16,13 +20,16 @@ mod pool;
 mod product;
 mod recurrent;
 mod reduce;
+mod regions;
 mod rope;
 mod search;
+mod sorted;
 mod strided_views;
 mod tiles;
 mod typed;
 pub(crate) mod types;
 pub(crate) mod view;
+mod yolo;
 
 use crate::backend::Gpu;
 use carafe_graph::Result;
@@ -33,6 +40,9 @@ pub(crate) use carafe_plan::Port;
 pub(crate) type Site<'a> = carafe_plan::Site<'a, Gpu>;
 /// The answer of a builder.
 pub(crate) type Built = carafe_plan::Built<Gpu>;
+
+/// Elements of a tensor that kernels count, but for groups of elementwise operations.
+pub(crate) const MOST_ELEMENTS: usize = i32::MAX as usize;
 
 type Builder = fn(&Site<'_>) -> Result<Option<Built>>;
 
@@ -55,6 +65,13 @@ pub(crate) const BUILDERS: &[Builder] = &[
     interpolate::build,
     recurrent::build,
     rope::build,
+    adaptive_pool::build,
+    deformable::build,
+    gather_tree::build,
+    grid_sample::build,
+    regions::build,
+    sorted::build,
+    yolo::build,
 ];
 
 /// Those that read or write in another order of axes (`Site::orders`, `Site::out_order`).
@@ -67,7 +84,7 @@ pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         return Ok(None);
     }
     // Kernels count in 32 bits; groups of elementwise operations see to that themselves.
-    let large = |p: &Port| p.len() > i32::MAX as usize;
+    let large = |p: &Port| p.len() > MOST_ELEMENTS;
     if !site.group && site.inputs.iter().chain(&site.outputs).any(large) {
         return Ok(None);
     }

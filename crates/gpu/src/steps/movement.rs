@@ -1,13 +1,13 @@
 //! Joining, cutting, reshaping and putting into another order.
 
-use super::view::{View, copy};
+use super::view::copy;
 use super::{Built, Port, Site, types};
 use crate::backend::{BuildCx, Gpu, or_failed};
 use crate::launch::{Arg, Launch, Launches};
 use crate::machine::ALIGNMENT;
 use carafe_graph::{Result, normalize_axis};
 use carafe_ops::movement::{Concat, Reshape, Split, Squeeze, Transpose, Unsqueeze, VariadicSplit};
-use carafe_plan::{Layout, Parts, Step, Work};
+use carafe_plan::{Layout, Parts, Step, View, Work, common_layout};
 use carafe_tensor::ElementType;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -80,19 +80,6 @@ fn order(site: &Site<'_>, rank: usize) -> Option<Vec<usize>> {
         o => o.iter().map(|&a| usize::try_from(a).ok().filter(|a| *a < rank)).collect::<Option<_>>()?,
     };
     (order.len() == rank).then_some(order)
-}
-
-/// The layout in which most bytes of these inputs lie.
-pub(super) fn common_layout<'a>(inputs: impl Iterator<Item = &'a Port>) -> Layout {
-    let decided = inputs.filter(|p| p.constant.is_none() && !Layout::PLAIN.same_for(Layout::CHANNELS_LAST, &p.shape));
-    let (mut plain, mut last) = (0, 0);
-    for port in decided {
-        match port.layout {
-            Layout::CHANNELS_LAST => last += port.len(),
-            _ => plain += port.len(),
-        }
-    }
-    if last > 0 && last >= plain { Layout::CHANNELS_LAST } else { Layout::PLAIN }
 }
 
 /// A step that puts a value into another layout.

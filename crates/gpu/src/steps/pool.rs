@@ -4,34 +4,10 @@ use super::{Built, Site};
 use crate::launch::{Arg, Launch, Launches};
 use crate::programs::source;
 use carafe_graph::{Result, normalize_axis};
-use carafe_ops::convolution::window::PadType;
-use carafe_ops::pooling as ops;
-use carafe_plan::{Form, Layout};
+use carafe_ops::pooling::MaxPool;
+use carafe_plan::windows::three;
+use carafe_plan::{Form, Layout, Windows};
 use carafe_tensor::ElementType;
-
-/// What all pools have.
-struct Window<'a> {
-    kernel: &'a [i64],
-    strides: &'a [i64],
-    dilations: &'a [i64],
-    begin: &'a [i64],
-    end: &'a [i64],
-    auto_pad: PadType,
-}
-
-/// The last sizes of a shape as depth, height, width.
-fn three(sizes: &[usize]) -> Option<[usize; 3]> {
-    let ahead = 3usize.checked_sub(sizes.len())?;
-    Some(std::array::from_fn(|i| if i < ahead { 1 } else { sizes[i - ahead] }))
-}
-
-// The same of an attribute, whose missing values are neutral.
-fn attribute(list: &[i64], n: usize, neutral: i64) -> Option<[usize; 3]> {
-    let values = (0..n).map(|i| usize::try_from(list.get(i).copied().unwrap_or(neutral)).ok());
-    let values: Vec<usize> = values.collect::<Option<_>>()?;
-    let ahead = 3 - n;
-    Some(std::array::from_fn(|i| if i < ahead { neutral as usize } else { values[i - ahead] }))
-}
 
 /// Strides of images, planes, lines and points, and of channels, of a value that lies in a layout.
 pub(super) fn steps(shape: &[usize], layout: Layout) -> Option<([usize; 4], usize)> {
@@ -49,36 +25,25 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if !fits || !site.inputs[0].is_f32() {
         return Ok(None);
     }
-    macro_rules! window {
-        ($p:expr) => {
-            Window {
-                kernel: &$p.kernel,
-                strides: &$p.strides,
-                dilations: &$p.dilations,
-                begin: &$p.pads_begin,
-                end: &$p.pads_end,
-                auto_pad: $p.auto_pad,
-            }
-        };
+    let (data, out) = (&site.inputs[0].shape, &site.outputs[0].shape);
+    if data.contains(&0) || out.contains(&0) {
+        return Ok(None);
     }
-    if let Some(p) = site.op.get::<ops::MaxPool>() {
-        return pooled(site, &window!(p), None, Some(p.axis));
-    }
-    match site.op.get::<ops::AvgPool>() {
-        Some(p) => pooled(site, &window!(p), Some(p.exclude_pad), None),
+    match Windows::of_pool(site.op, data, out) {
+        Some((windows, exclude)) => pooled(site, &windows, exclude),
         None => Ok(None),
     }
 }
 
-fn pooled(site: &Site<'_>, window: &Window<'_>, exclude: Option<bool>, axis: Option<i64>) -> Result<Option<Built>> {
+fn pooled(site: &Site<'_>, windows: &Windows, exclude: Option<bool>) -> Result<Option<Built>> {
     let cx = site.cx;
     let (data, out) = (&site.inputs[0], &site.outputs[0]);
     let places = site.wanted.iter().skip(1).any(|w| *w);
     let layout = if places { Layout::PLAIN } else { data.layout };
-    let Some((numbers, padded)) = numbers(&data.shape, &out.shape, window, layout) else { return Ok(None) };
+    let Some(numbers) = numbers(&data.shape, &out.shape, windows, layout) else { return Ok(None) };
     let mut macros = vec![
         ("MAX", usize::from(exclude.is_none()).to_string()),
-        ("ALL", usize::from(exclude == Some(false) && padded).to_string()),
+        ("ALL", usize::from(exclude == Some(false) && windows.padded).to_string()),
         ("PLACES", usize::from(places).to_string()),
     ];
     let rows = out.len() / out.shape[1];
@@ -91,7 +56,8 @@ fn pooled(site: &Site<'_>, window: &Window<'_>, exclude: Option<bool>, axis: Opt
             ElementType::I64 => "long",
             _ => return Ok(None),
         };
-        let Some(axis) = axis.and_then(|a| normalize_axis(a, data.rank()).ok()) else { return Ok(None) };
+        let axis = site.op.get::<MaxPool>().and_then(|p| normalize_axis(p.axis, data.rank()).ok());
+        let Some(axis) = axis else { return Ok(None) };
         let counted: usize = data.shape[axis..].iter().product();
         macros.push(("INDEX", index.into()));
         args.extend([Arg::Write(1), counted.into()]);
@@ -104,34 +70,14 @@ fn pooled(site: &Site<'_>, window: &Window<'_>, exclude: Option<bool>, axis: Opt
     Ok(Some(Launches::new(name, vec![launch]).built([(0, cx.form(data, layout))], outputs)))
 }
 
-// The numbers of the kernel's arguments, and whether there is padding.
-fn numbers(data: &[usize], out: &[usize], window: &Window<'_>, layout: Layout) -> Option<(Vec<usize>, bool)> {
-    if data.contains(&0) || out.contains(&0) {
-        return None;
-    }
-    let n = data.len() - 2;
-    let (kernel, stride) = (attribute(window.kernel, n, 1)?, attribute(window.strides, n, 1)?);
-    let dilation = attribute(window.dilations, n, 1)?;
-    let (from, to) = (three(&data[2..])?, three(&out[2..])?);
-    let (mut begin, mut padded) = ([0; 3], false);
-    for i in 0..3 {
-        let reach = (to[i] - 1) * stride[i] + (kernel[i].checked_sub(1)?) * dilation[i] + 1;
-        let same = reach.saturating_sub(from[i]);
-        let (first, last) = match window.auto_pad {
-            PadType::Valid => (0, 0),
-            PadType::SameUpper => (same / 2, same - same / 2),
-            PadType::SameLower => (same - same / 2, same / 2),
-            PadType::Explicit => (attribute(window.begin, n, 0)?[i], attribute(window.end, n, 0)?[i]),
-        };
-        begin[i] = first;
-        padded |= first + last > 0;
-    }
+// The numbers of the kernel's arguments.
+fn numbers(data: &[usize], out: &[usize], windows: &Windows, layout: Layout) -> Option<Vec<usize>> {
     let (far, channel) = steps(data, layout)?;
     let (far_out, channel_out) = steps(out, layout)?;
-    let mut all: Vec<usize> = [from, to, stride, begin].concat();
+    let mut all: Vec<usize> = [windows.input, windows.output, windows.stride, windows.pad_begin].concat();
     all.extend(far);
-    all.extend([kernel, dilation].concat());
+    all.extend([windows.kernel, windows.dilation].concat());
     all.extend([channel, channel_out]);
     all.extend(far_out);
-    Some((all, padded))
+    Some(all)
 }

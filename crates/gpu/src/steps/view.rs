@@ -1,80 +1,11 @@
-//! Views of arrays: axes with a stride each, forward or backward, and the copy from one view to another. Most operations that
-//! move elements are one such copy.
+//! The copy from one view of an array to another. Most operations that move elements are one such copy.
 
 use super::types;
 use crate::backend::BuildCx;
 use crate::launch::{Arg, Launch};
 use carafe_graph::Result;
-use carafe_plan::Port;
-use carafe_tensor::strides;
+use carafe_plan::View;
 use std::fmt::Write;
-
-/// Elements of an array, in the order of some axes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct View {
-    /// The element at index 0 of every axis.
-    pub(crate) start: usize,
-    pub(crate) dims: Vec<usize>,
-    pub(crate) strides: Vec<isize>,
-}
-
-impl View {
-    /// All of a dense array.
-    pub(crate) fn whole(dims: &[usize]) -> View {
-        View { start: 0, dims: dims.to_vec(), strides: strides(dims).into_iter().map(|s| s as isize).collect() }
-    }
-    /// A value as the model sees it, over its memory.
-    pub(crate) fn of(port: &Port) -> View {
-        let rank = port.rank();
-        let positions: Vec<usize> = (0..rank).map(|a| port.layout.axis(a, rank)).collect();
-        View::whole(&port.layout.dims(&port.shape)).permuted(&positions)
-    }
-    pub(crate) fn rank(&self) -> usize {
-        self.dims.len()
-    }
-    pub(crate) fn len(&self) -> usize {
-        self.dims.iter().product()
-    }
-    /// Axis `order[i]` becomes axis `i`.
-    pub(crate) fn permuted(&self, order: &[usize]) -> View {
-        let dims = order.iter().map(|&a| self.dims[a]).collect();
-        View { start: self.start, dims, strides: order.iter().map(|&a| self.strides[a]).collect() }
-    }
-    /// `len` elements of an axis from `first` on, each `step` behind the one before.
-    pub(crate) fn sliced(mut self, axis: usize, first: usize, step: isize, len: usize) -> View {
-        self.start = self.start.wrapping_add_signed(first as isize * self.strides[axis]);
-        self.strides[axis] *= step;
-        self.dims[axis] = len;
-        self
-    }
-    /// An axis backward.
-    pub(crate) fn reversed(self, axis: usize) -> View {
-        let n = self.dims[axis];
-        self.sliced(axis, n - 1, -1, n)
-    }
-    /// An axis as several, the outermost first.
-    pub(crate) fn split(mut self, axis: usize, parts: &[usize]) -> View {
-        let stride = self.strides[axis];
-        let own = strides(parts).into_iter().map(|s| s as isize * stride);
-        self.strides.splice(axis..=axis, own);
-        self.dims.splice(axis..=axis, parts.iter().copied());
-        self
-    }
-    /// Repeated along axes that it does not have or where it is 1 long; its own axes become these.
-    pub(crate) fn stretched(&self, dims: &[usize], axes: &[usize]) -> View {
-        let mut strides = vec![0; dims.len()];
-        for (own, &axis) in axes.iter().enumerate() {
-            strides[axis] = if self.dims[own] == 1 { 0 } else { self.strides[own] };
-        }
-        View { start: self.start, dims: dims.to_vec(), strides }
-    }
-    /// Whether it is all of a dense array, in order.
-    pub(crate) fn is_whole(&self) -> bool {
-        let whole = View::whole(&self.dims);
-        self.start == 0
-            && self.dims.iter().zip(self.strides.iter().zip(&whole.strides)).all(|(&n, (a, b))| n == 1 || a == b)
-    }
-}
 
 // Axes of both that can be one, and those of one element left out.
 fn joined(from: &View, to: &View) -> (Vec<usize>, Vec<isize>, Vec<isize>) {
@@ -135,12 +66,6 @@ pub(crate) fn copy(cx: &BuildCx, from: &View, to: &View, size: usize, read: Arg,
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slice_backward_begins_at_its_last_element() {
-        let view = View::whole(&[2, 4]).sliced(1, 3, -2, 2);
-        assert_eq!((view.start, view.strides, view.dims), (3, vec![4, -2], vec![2, 2]));
-    }
 
     #[test]
     fn axes_that_move_together_are_one() {

@@ -305,6 +305,61 @@ fn several_files_in_a_folder_with_a_blank_are_read() {
 }
 
 #[test]
+fn an_exported_model_takes_its_kernels_along() {
+    let [gpu, _] = devices();
+    let with = |file: &str| Properties::new().with("CONFIG_FILE", example(&format!("gpu/{file}")));
+    let mut known = registry();
+    known.add_all(gpu.declared_ops(&with("leaky_relu_declared")).unwrap());
+    // Nothing but the file knows the operation.
+    let case = Case::new(&known, ("LeakyReLU", "extension"), &[("alpha", "0.5")], &[&[2, 3]], &[]);
+    let mut blob = vec![];
+    gpu.compile(&case.model, &with("leaky_relu_declared")).unwrap().export(&mut blob).unwrap();
+    let properties = Properties::new().with("PERF_COUNT", true);
+    let imported = gpu.import(blob.clone().into(), &registry(), &properties).unwrap();
+    let mut request = imported.clone().create_request();
+    request.set_input(0, case.inputs[0].clone()).unwrap();
+    request.infer().unwrap();
+    assert!(request.profile().iter().any(|p| p.kernel.starts_with("custom ")), "{:?}", request.profile());
+    let wanted: Vec<f32> = case.inputs[0].as_slice::<f32>().unwrap().iter().map(|x| x.max(0.5 * x)).collect();
+    close(request.output(0).unwrap().as_slice::<f32>().unwrap(), &wanted, 1e-6, "imported");
+    // What is imported is exported with them again.
+    let mut again = vec![];
+    imported.export(&mut again).unwrap();
+    assert_eq!(blob, again);
+}
+
+#[test]
+fn a_kernel_that_is_given_now_stands_before_the_exported_one() {
+    let [gpu, _] = devices();
+    let writes = |n: u32| {
+        let source =
+            format!("__kernel void k(__global const float *x, __global float *y) {{ y[get_global_id(0)] = {n}.0f; }}");
+        gpu_kernel(BOTH, "", &source)
+    };
+    gpu.set_cl_kernels(&[writes(7)]);
+    let case = Case::new(&registry(), ("ReLU", "opset1"), &[], &[&[1, 2, 2, 3]], &[]);
+    let mut blob = vec![];
+    gpu.compile(&case.model, &Properties::new()).unwrap().export(&mut blob).unwrap();
+    let first = |kernels: &[ClKernel]| {
+        gpu.set_cl_kernels(kernels);
+        let imported = gpu.import(blob.clone().into(), &registry(), &Properties::new()).unwrap();
+        let mut request = imported.create_request();
+        request.set_input(0, case.inputs[0].clone()).unwrap();
+        request.infer().unwrap();
+        request.output(0).unwrap().as_slice::<f32>().unwrap()[0]
+    };
+    assert_eq!((first(&[]), first(&[writes(8)])), (7.0, 8.0));
+}
+
+#[test]
+fn a_group_larger_than_the_device_has_is_told_with_the_kernel() {
+    let source = "__kernel void k(__global const float *x, __global float *y) { y[0] = 1.0f; }";
+    let sizes = "<WorkSizes global='1048576' local='1048576'/>";
+    let e = relu(0, &[gpu_kernel(BOTH, sizes, source)]).unwrap_err();
+    assert!(e.contains("kernel `k`") && e.contains("CL_INVALID_WORK_GROUP_SIZE"), "{e}");
+}
+
+#[test]
 fn local_data_beyond_the_chip_is_refused() {
     let xml = "<CustomLayer name='ReLU' type='MVCL' version='1'><Kernel entry='k'><Source filename='k.cl'/><Parameters>
         <Tensor arg-name='src' type='input' port-index='0'/><Tensor arg-name='dst' type='output' port-index='0'/>

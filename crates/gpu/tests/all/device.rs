@@ -227,6 +227,21 @@ fn a_query_takes_what_has_kernels() {
 }
 
 #[test]
+fn more_elements_than_kernels_count_are_left_to_others() {
+    let (gpu, mut m) = (gpu(), Model::new("large"));
+    let x = m.parameter("x", ElementType::U8, PartialShape::of(&[3, 1 << 30])).unwrap();
+    let order = m.constant("order", Tensor::from_vec(&[2], vec![1i64, 0]).unwrap()).unwrap();
+    let y = m.add("y", Transpose, &[x, order]).unwrap();
+    m.result("out", y.into()).unwrap();
+    m.infer().unwrap();
+    let query = gpu.query(&m, &Properties::new()).unwrap();
+    let reason = query.unsupported.iter().find(|u| u.name == "y").map(|u| u.reason.clone()).unwrap_or_default();
+    assert!(reason.contains("3221225472"), "{reason}");
+    // Alone it leaves the node to the host.
+    gpu.compile(&m, &Properties::new()).unwrap();
+}
+
+#[test]
 fn bounds_that_only_a_run_knows_are_part_of_the_plan() {
     let mut m = Model::new("slice");
     let x = input(&mut m, "x", &[2, 6]);

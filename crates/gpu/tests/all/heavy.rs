@@ -35,34 +35,37 @@ fn noise(shape: &[usize], seed: u32) -> Tensor {
 }
 
 /// A model under construction, with the tensors for its inputs.
-struct Net {
-    model: Model,
+pub(crate) struct Net {
+    pub(crate) model: Model,
     inputs: Vec<Tensor>,
 }
 
 impl Net {
-    fn new() -> Net {
+    pub(crate) fn new() -> Net {
         Net { model: Model::new("net"), inputs: vec![] }
     }
-    fn input(&mut self, shape: &[usize]) -> Value {
+    pub(crate) fn input(&mut self, shape: &[usize]) -> Value {
         let name = format!("x{}", self.inputs.len());
         self.inputs.push(noise(shape, 7 + self.inputs.len() as u32));
         self.model.parameter(&name, ElementType::F32, PartialShape::of(shape)).unwrap()
     }
-    fn weights(&mut self, shape: &[usize]) -> Value {
+    pub(crate) fn weights(&mut self, shape: &[usize]) -> Value {
         let n = self.model.nodes().count();
         self.model.constant(&format!("w{n}"), noise(shape, 100 + n as u32)).unwrap()
     }
-    fn ints(&mut self, numbers: &[i64]) -> Value {
+    pub(crate) fn constant(&mut self, tensor: Tensor) -> Value {
         let n = self.model.nodes().count();
-        self.model.constant(&format!("i{n}"), Tensor::from_slice(&[numbers.len()], numbers).unwrap()).unwrap()
+        self.model.constant(&format!("i{n}"), tensor).unwrap()
     }
-    fn op(&mut self, op: impl Op + 'static, inputs: &[Value]) -> Value {
+    pub(crate) fn ints(&mut self, numbers: &[i64]) -> Value {
+        self.constant(Tensor::from_slice(&[numbers.len()], numbers).unwrap())
+    }
+    pub(crate) fn op(&mut self, op: impl Op + 'static, inputs: &[Value]) -> Value {
         let n = self.model.nodes().count();
         self.model.add(format!("n{n}"), op, inputs).unwrap().into()
     }
     /// Runs it in both precisions; a kernel of this name must have done it.
-    fn check(self, kernel: &str, outputs: &[Value]) {
+    pub(crate) fn check(self, kernel: &str, outputs: &[Value]) {
         let Net { mut model, inputs } = self;
         outputs.iter().enumerate().for_each(|(i, v)| {
             model.result(&format!("y{i}"), *v).unwrap();
@@ -205,7 +208,7 @@ fn convolutions_with_computed_filters() {
     net.check("conv", &[y]);
 }
 
-fn conv(strides: &[i64], pads: &[i64], dilations: &[i64]) -> Convolution {
+pub(crate) fn conv(strides: &[i64], pads: &[i64], dilations: &[i64]) -> Convolution {
     let [strides, pads, dilations] = [strides, pads, dilations].map(<[i64]>::to_vec);
     Convolution { strides, pads_begin: pads.clone(), pads_end: pads, dilations, auto_pad: PadType::Explicit }
 }

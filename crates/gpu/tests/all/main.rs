@@ -3,4 +3,5 @@
 mod custom;
 mod device;
 mod heavy;
+mod places;
 mod remote;

@@ -2,8 +2,10 @@
 
 use super::info::Needed;
 use crate::xml::shorten;
+use carafe_frontend::generator;
 use carafe_graph::{Constant, Error, NEWEST_OPSET, OpFactory, OpNew, Parameter, Registry, ResultOp};
 use std::collections::HashMap;
+use std::path::Path;
 
 /// What a layer is.
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +94,8 @@ impl Problems {
         self.list
     }
 
-    /// All of them in one message, with the extensions that the model says it needs.
-    pub(crate) fn check(&self, needed: &[Needed], loaded: &[String]) -> Result<(), Error> {
+    /// All of them in one message, with the extensions that the model says it needs, and the command that writes one.
+    pub(crate) fn check(&self, needed: &[Needed], loaded: &[String], path: Option<&Path>) -> Result<(), Error> {
         if self.list.is_empty() {
             return Ok(());
         }
@@ -115,7 +117,12 @@ impl Problems {
             some.collect::<Vec<_>>().join(", ")
         };
         let (missing, there) = (words(false), words(true));
-        Err(Error::unsupported(match (missing.is_empty(), there.is_empty()) {
+        let write = path.map(|path| {
+            let one_of_several = (self.list.len() > 1).then(|| shorten(&self.list[0].type_name));
+            format!("; `{}` writes one", generator(path, one_of_several.as_deref()))
+        });
+        let write = write.unwrap_or_default();
+        let error = Error::unsupported(match (missing.is_empty(), there.is_empty()) {
             (false, _) => format!(
                 "{head}: {list}{more}; the model was made with the extension {missing}: add it with `Core::add_extension` or `--extension` first"
             ),
@@ -123,9 +130,10 @@ impl Problems {
                 "{head}: {list}{more}; the model was made with the extension {there}, which is loaded and does not have {them}: is that another version of it?"
             ),
             (true, true) => format!(
-                "{head}: {list}{more}; register {them} with `Core::add_ops`, or load a library with {them} by `Core::add_extension` or `--extension`"
+                "{head}: {list}{more}; register {them} with `Core::add_ops`, or load a library with {them} by `Core::add_extension` or `--extension`{write}"
             ),
-        }))
+        });
+        Err(error.with_code(201))
     }
 }
 

@@ -71,14 +71,14 @@ pub fn read_file(path: &Path, registry: &Registry, options: &ReadOptions) -> Res
     let read = || {
         let text = read_text(path)?;
         let (weights, missing) = map_weights(path, options)?;
-        read_model(&text, &Store::Whole(weights), missing, registry, options)
+        read_model(&text, &Store::Whole(weights), missing, registry, options, Some(path))
     };
     read().map_err(|e| e.at(format!("model `{}`", path.display())))
 }
 
 /// Reads a model from its text and its weights.
 pub fn read(xml: &str, weights: SharedBytes, registry: &Registry, options: &ReadOptions) -> Result<Model> {
-    read_model(xml, &Store::Whole(weights), None, registry, options)
+    read_model(xml, &Store::Whole(weights), None, registry, options, None)
 }
 
 /// Reads a model from its text and its weights in pieces, as `write_parts` gives them: pairs of a place and the bytes
@@ -90,7 +90,7 @@ pub fn read_parts(
     options: &ReadOptions,
 ) -> Result<Model> {
     carafe_graph::sort_by_key(&mut parts, |(offset, _)| *offset);
-    read_model(xml, &Store::Parts(parts), None, registry, options)
+    read_model(xml, &Store::Parts(parts), None, registry, options, None)
 }
 
 /// The types of a model that no operation of the registry provides.
@@ -135,6 +135,7 @@ fn read_model(
     missing_weights: Option<PathBuf>,
     registry: &Registry,
     options: &ReadOptions,
+    path: Option<&Path>,
 ) -> Result<Model> {
     let document = xml::parse(text)?;
     let (root, version) = check_root(document.root_element())?;
@@ -145,7 +146,7 @@ fn read_model(
         None => info::of_old_net(root),
     };
     if !options.keep_unknown {
-        reader.problems.check(&info::needed_extensions(&rt_info), &options.loaded)?;
+        reader.problems.check(&info::needed_extensions(&rt_info), &options.loaded, path)?;
     }
     let mut model = build::model(&reader, &net)?;
     model.name = root.attribute("name").unwrap_or("").to_string();

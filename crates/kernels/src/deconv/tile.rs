@@ -42,22 +42,32 @@ pub(super) struct Tile {
 }
 
 impl Tile {
-    /// Finishes and stores a vector of pixel `i` at channel `c`.
+    /// Finishes and stores a vector of each pixel at channel `c`.
     #[inline(always)]
-    pub(super) unsafe fn put<L: Simd>(&self, i: usize, c: usize, v: L, mask: L::Mask) {
+    pub(super) unsafe fn put<L: Simd, const M: usize>(&self, c: usize, mut sums: [L; M], mask: L::Mask) {
         // SAFETY: the tile describes memory that is there.
         unsafe {
-            let mut v = v;
             if !self.bias.is_null() {
-                v = v + L::load_masked(self.bias.add(c), mask);
+                let bias = L::load_masked(self.bias.add(c), mask);
+                unroll!(i < M, 14, {
+                    sums[i] = sums[i] + bias;
+                });
             }
-            if self.add.is_null() {
-                v = self.quick.apply(v);
-            } else {
-                let more = L::load_masked(self.add.add(i * self.add_step + c), mask);
-                v = if self.add_last { self.quick.apply(v) + more } else { self.quick.apply(v + more) };
+            let is_added = !self.add.is_null();
+            if is_added && !self.add_last {
+                unroll!(i < M, 14, {
+                    sums[i] = sums[i] + L::load_masked(self.add.add(i * self.add_step + c), mask);
+                });
             }
-            v.store_masked(self.out.add(i * self.out_step + c), mask);
+            self.quick.apply(&mut sums);
+            if is_added && self.add_last {
+                unroll!(i < M, 14, {
+                    sums[i] = sums[i] + L::load_masked(self.add.add(i * self.add_step + c), mask);
+                });
+            }
+            unroll!(i < M, 14, {
+                sums[i].store_masked(self.out.add(i * self.out_step + c), mask);
+            });
         }
     }
 }
@@ -102,7 +112,9 @@ impl<const M: usize, const V: usize> Kernel for Pixels<M, V> {
             }
             unroll!(v < V, [0 1] {
                 let mask = L::first(t.out_channels - (v * L::N).min(t.out_channels));
-                unroll!(i < M, 14, { t.put(i, v * L::N, acc[i][v], mask); });
+                let mut sums = [L::splat(0.0); M];
+                unroll!(i < M, 14, { sums[i] = acc[i][v]; });
+                t.put(v * L::N, sums, mask);
             });
         }
     }
@@ -141,7 +153,7 @@ impl Kernel for EachChannel {
                     let element = (d.k * t.taps.kernel[1] + h.k) * t.taps.kernel[2] + w.k;
                     acc = x.mul_add(L::load_masked(t.weights.add(element * t.out_channels + c), mask), acc);
                 }
-                t.put(0, c, acc, mask);
+                t.put(c, [acc], mask);
             }
             c += L::N;
         }

@@ -87,11 +87,6 @@ unsafe fn span<L: Simd, T: Number, const CARE: bool>(s: &Span<T>, c: usize, w: *
                 }
             }
         }
-        s.target.slowly(&mut acc);
-        unroll!(o < COLUMNS, 8, {
-            if !CARE || o < s.target.columns {
-                s.target.put::<L, CARE>(0, o, c, acc[o], mask, n);
-            }
-        });
+        s.target.put::<L, CARE, 1, COLUMNS>(c, [acc], mask, n);
     }
 }

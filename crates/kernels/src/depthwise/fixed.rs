@@ -107,14 +107,7 @@ unsafe fn block<
             rows!(S..K, true true);
             rows!(K..K + S, false true);
         }
-        unroll!(t < R, [0 1] { b.target.slowly(&mut acc[t]); });
-        unroll!(t < R, [0 1] {
-            unroll!(o < X, 8, {
-                if const { !CARE } || o < b.target.columns {
-                    b.target.put::<L, CARE>(t, o, c, acc[t][o], mask, n);
-                }
-            });
-        });
+        b.target.put::<L, CARE, R, X>(c, acc, mask, n);
     }
 }
 

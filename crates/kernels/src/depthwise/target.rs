@@ -1,7 +1,7 @@
 //! Where a block of output pixels goes and what is done to it on the way.
 
 use crate::epilogue::Quick;
-use crate::simd::{Number, Simd};
+use crate::simd::{Number, Simd, unroll};
 use crate::vmath::act::act_raw;
 use crate::{Act, Isa};
 
@@ -54,7 +54,7 @@ impl<T: Number> Target<T> {
     /// # Safety
     /// The processor has the instructions of `L`.
     #[inline(always)]
-    pub(super) unsafe fn slowly<L: Simd, const N: usize>(&self, sums: &mut [L; N]) {
+    unsafe fn slowly<L: Simd, const N: usize>(&self, sums: &mut [L; N]) {
         let Some((isa, act)) = self.slow else { return };
         let mut buffer = Sums([[0.0; MOST_LANES]; N]);
         let at = buffer.0.as_mut_ptr().cast::<f32>();
@@ -70,32 +70,82 @@ impl<T: Number> Target<T> {
         }
     }
 
-    /// Finishes and stores column `o` of row `t`; only the first `n` lanes, which the mask says too, where that is fewer.
+    /// Finishes and stores the sums of a block, those of row `t` in `sums[t]`: without `CARE` all of them, else the columns that
+    /// exist, with the first `n` lanes, which the mask says too.
     ///
     /// # Safety
-    /// As [`Self::start`]; the column exists.
+    /// As [`Self::start`].
     #[inline(always)]
-    pub(super) unsafe fn put<L: Simd, const CARE: bool>(
+    pub(super) unsafe fn put<L: Simd, const CARE: bool, const R: usize, const X: usize>(
         &self,
-        t: usize,
-        o: usize,
         c: usize,
-        v: L,
+        mut sums: [[L; X]; R],
         mask: L::Mask,
         n: usize,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let mut v = v;
-            if self.add[t].is_null() {
-                v = self.quick.apply(v);
+            unroll!(t < R, [0 1] { self.slowly(&mut sums[t]); });
+            if CARE {
+                // Edges are few: a copy of their sums goes through memory, so that the code for a column is there once.
+                let mut copy = [[L::splat(0.0); X]; R];
+                unroll!(t < R, [0 1] { unroll!(o < X, 8, { copy[t][o] = sums[t][o]; }); });
+                for (t, row) in copy.iter().enumerate() {
+                    for (o, &sum) in row.iter().enumerate().take(self.columns) {
+                        self.put_columns::<L, CARE, 1>(t, o, c, [sum], mask, n);
+                    }
+                }
             } else {
-                let at = self.add[t].add(o * self.add_step + c);
-                let more = if CARE { L::load_masked(at, mask) } else { L::load(at) };
-                v = if self.add_last { self.quick.apply(v) + more } else { self.quick.apply(v + more) };
+                unroll!(t < R, [0 1] { self.put_columns::<L, CARE, X>(t, 0, c, sums[t], mask, n); });
             }
-            let to = self.out[t].add(o * self.step + c);
-            if CARE && n < L::N { T::store_first(v, to, mask, n) } else { T::store(v, to) }
+        }
+    }
+
+    /// Finishes and stores columns of row `t`, from `o` on.
+    ///
+    /// # Safety
+    /// As [`Self::start`]; the columns exist.
+    #[inline(always)]
+    unsafe fn put_columns<L: Simd, const CARE: bool, const X: usize>(
+        &self,
+        t: usize,
+        o: usize,
+        c: usize,
+        mut v: [L; X],
+        mask: L::Mask,
+        n: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let is_added = !self.add[t].is_null();
+            if is_added && !self.add_last {
+                unroll!(i < X, 8, {
+                    v[i] = v[i] + self.more::<L, CARE>(t, o + i, c, mask);
+                });
+            }
+            self.quick.apply(&mut v);
+            if is_added && self.add_last {
+                unroll!(i < X, 8, {
+                    v[i] = v[i] + self.more::<L, CARE>(t, o + i, c, mask);
+                });
+            }
+            unroll!(i < X, 8, {
+                let to = self.out[t].add((o + i) * self.step + c);
+                if CARE && n < L::N { T::store_first(v[i], to, mask, n) } else { T::store(v[i], to) }
+            });
+        }
+    }
+
+    /// What is added to column `o` of row `t`.
+    ///
+    /// # Safety
+    /// As [`Self::start`]; the column exists, and something is added.
+    #[inline(always)]
+    unsafe fn more<L: Simd, const CARE: bool>(&self, t: usize, o: usize, c: usize, mask: L::Mask) -> L {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let at = self.add[t].add(o * self.add_step + c);
+            if CARE { L::load_masked(at, mask) } else { L::load(at) }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How the spatial kernels apply an [`Epilogue`]: bias, sums and the cheap functions in registers, everything else on the
 //! finished rows.
 
-use crate::simd::Simd;
+use crate::simd::{Simd, unroll};
 use crate::vmath::act_in_place;
 use crate::{Act, Epilogue, Isa, SharedMut, Tile};
 
@@ -75,23 +75,49 @@ impl Quick {
         }
     }
 
-    /// The function of a vector.
+    /// The function of several vectors. It is looked up once for all of them: code for each kind behind each vector would be
+    /// larger than all else in a kernel.
     #[inline(always)]
-    pub(crate) fn apply<S: Simd>(&self, x: S) -> S {
+    pub(crate) fn apply<S: Simd, const N: usize>(&self, xs: &mut [S; N]) {
+        const { assert!(N <= 14, "as many as are unrolled") };
+        let zero = S::splat(0.0);
         match self.kind {
-            Kind::None => x,
-            Kind::Relu => S::splat(0.0).max(x),
-            Kind::Clamp => S::splat(self.high).min(S::splat(self.low).max(x)),
-            Kind::Leaky => {
-                let zero = S::splat(0.0);
-                zero.min(x).mul_add(S::splat(self.a), zero.max(x))
+            Kind::None => {}
+            Kind::Relu => {
+                unroll!(i < N, 14, {
+                    xs[i] = zero.max(xs[i]);
+                });
             }
-            Kind::Hard | Kind::Gate => {
-                let t = x.mul_add(S::splat(self.a), S::splat(self.b));
-                let t = S::splat(self.high).min(S::splat(self.low).max(t)) * S::splat(self.c);
-                if self.kind == Kind::Gate { t.mul_add(x, S::splat(self.d)) } else { t + S::splat(self.d) }
+            Kind::Clamp => {
+                let (low, high) = (S::splat(self.low), S::splat(self.high));
+                unroll!(i < N, 14, {
+                    xs[i] = high.min(low.max(xs[i]));
+                });
+            }
+            Kind::Leaky => {
+                let a = S::splat(self.a);
+                unroll!(i < N, 14, {
+                    xs[i] = zero.min(xs[i]).mul_add(a, zero.max(xs[i]));
+                });
+            }
+            Kind::Hard => {
+                unroll!(i < N, 14, {
+                    xs[i] = self.hard(xs[i]) + S::splat(self.d);
+                });
+            }
+            Kind::Gate => {
+                unroll!(i < N, 14, {
+                    xs[i] = self.hard(xs[i]).mul_add(xs[i], S::splat(self.d));
+                });
             }
         }
+    }
+
+    /// `clamp(a * x + b, low, high) * c`.
+    #[inline(always)]
+    fn hard<S: Simd>(&self, x: S) -> S {
+        let t = x.mul_add(S::splat(self.a), S::splat(self.b));
+        S::splat(self.high).min(S::splat(self.low).max(t)) * S::splat(self.c)
     }
 }
 

@@ -237,20 +237,32 @@ unsafe fn scatter<L: Simd, const TAIL: bool>(s: &Scatter, tile: usize, from: *co
         });
         unroll!(i < TILE, 4, {
             if y + i < height {
-                let d = backward(mid[i]);
+                let mut row = backward(mid[i]);
                 let pixel = (image * height + y + i) * width + x;
                 unroll!(j < TILE, 4, {
+                    row[j] = row[j] + bias;
+                });
+                macro_rules! add {
+                    () => {
+                        unroll!(j < TILE, 4, {
+                            if x + j < width {
+                                let at = s.add.add((pixel + j) * s.add_stride + c);
+                                row[j] = row[j] + if TAIL { L::load_masked(at, mask) } else { L::load(at) };
+                            }
+                        });
+                    };
+                }
+                if !s.add.is_null() && !s.add_last {
+                    add!();
+                }
+                s.quick.apply(&mut row);
+                if !s.add.is_null() && s.add_last {
+                    add!();
+                }
+                unroll!(j < TILE, 4, {
                     if x + j < width {
-                        let mut v = d[j] + bias;
-                        if s.add.is_null() {
-                            v = s.quick.apply(v);
-                        } else {
-                            let at = s.add.add((pixel + j) * s.add_stride + c);
-                            let more = if TAIL { L::load_masked(at, mask) } else { L::load(at) };
-                            v = if s.add_last { s.quick.apply(v) + more } else { s.quick.apply(v + more) };
-                        }
                         let to = s.out.add((pixel + j) * s.out_stride + c);
-                        if TAIL { v.store_masked(to, mask) } else { v.store(to) }
+                        if TAIL { row[j].store_masked(to, mask) } else { row[j].store(to) }
                     }
                 });
             }

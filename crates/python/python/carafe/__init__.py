@@ -34,8 +34,8 @@ from carafe._native import (
     get_version,
 )
 from carafe._ovdict import OVDict
+from carafe._extensions import Extension, OpExtension
 from carafe._graph.custom import AttributeVisitor, Op
-from carafe._graph.extension import Extension, OpExtension
 from carafe._graph.model import Model
 from carafe._graph.node import Node
 from carafe._graph.ports import DescriptorTensor, Input, Output
@@ -47,7 +47,7 @@ from carafe import _signatures, layout_helpers, preprocess, properties
 __version__ = get_version()
 
 # Modules that are only imported when somebody asks for them.
-_LATER = {"op", "passes", "utils", "exceptions", "helpers", "experimental", *(f"opset{n}" for n in range(1, 18))}
+_LATER = {"op", "passes", "utils", "exceptions", "helpers", "experimental", "frontend", *(f"opset{n}" for n in range(1, 18))}
 
 
 def __getattr__(name):

@@ -4,7 +4,7 @@ import io
 import os
 import re
 
-from carafe import _native
+from carafe import _extensions, _native
 from carafe._native import Dimension, PartialShape, Tensor
 from carafe._property_values import decode, pairs, text_of
 
@@ -185,10 +185,7 @@ class Core(_native._Core):
             for one in given:
                 self.add_extension(one)
             return
-        from carafe._graph.extension import add_extension
-
-        if not add_extension(self, given):
-            raise TypeError(f"incompatible function arguments: {given!r} is no extension")
+        _extensions.add(self, given)
 
     def set_property(self, *arguments, device_name=None, properties=None, property=None):
         """Sets properties of a device, or of all devices where none is named."""

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString};
 
 /// The value as Python has it: numbers, texts and lists; types by their names, open shapes as `PartialShape`.
-pub(super) fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         AttrValue::Text(text) | AttrValue::Str(text) => PyString::new(py, text).into_any(),
         AttrValue::Bool(b) => PyBool::new(py, *b).to_owned().into_any(),
@@ -63,7 +63,7 @@ fn of_kind(kind: AttrKind, value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
 }
 
 /// The value for an attribute that nobody declared, by what it is.
-pub(super) fn guessed(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
+pub(crate) fn guessed(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     if value.is_instance_of::<PyBool>() {
         return Ok(AttrValue::Bool(value.is_truthy()?));
     }

@@ -4,9 +4,9 @@ use super::attrs;
 use super::fact::GraphFact;
 use super::op::GraphOp;
 use super::{engine_tensor, tensor_object};
-use crate::core::Core;
+use crate::errors::raised;
 use carafe::prelude::{EvalCx, InferCx, Op};
-use carafe::{AttrValue, Body, Error, Fact, OpDecl, OpFactory, OpInfo, PortInfo};
+use carafe::{AttrValue, Body, Fact, OpDecl, OpInfo, PortInfo};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -31,8 +31,8 @@ impl Clone for PythonOp {
     }
 }
 
-// One declaration a type, kept for good: operations refer to it.
-fn info_of(name: &str, opset: &str) -> &'static OpInfo {
+/// One declaration a type, kept for good: operations refer to it.
+pub(crate) fn info_of(name: &str, opset: &str) -> &'static OpInfo {
     static KNOWN: OnceLock<Mutex<HashMap<(String, String), &'static OpInfo>>> = OnceLock::new();
     const ANY: &[PortInfo] = &[PortInfo { name: "inputs", optional: false, variadic: true }];
     let mut known = KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner());
@@ -57,10 +57,6 @@ fn helper<'py>(py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
     let module =
         MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("carafe._graph.custom")?.into_any().unbind()))?;
     module.bind(py).getattr(function)
-}
-
-fn raised(error: PyErr) -> Error {
-    Python::attach(|py| Error::invalid(format!("{}: {}", error.get_type(py), error.value(py))))
 }
 
 impl Op for PythonOp {
@@ -128,28 +124,6 @@ pub(super) fn python_op(
 ) -> PyResult<GraphOp> {
     let op = PythonOp { info: info_of(name, opset), node: Arc::new(node), attributes: listed(attributes)?, evaluates };
     Ok(GraphOp(Arc::new(op)))
-}
-
-/// Lets a core make operations of a class of Python out of files.
-#[pyfunction]
-pub(super) fn add_python_op(core: &Core, class: Py<PyAny>, name: &str, opset: &str) {
-    let info = info_of(name, opset);
-    let class = Arc::new(class);
-    let factory = OpFactory::from_fn(info, move |attributes| {
-        let made: PyResult<PythonOp> = Python::attach(|py| {
-            let found = PyDict::new(py);
-            for (key, value) in attributes.iter() {
-                found.set_item(key, attrs::to_python(py, value)?)?;
-            }
-            let module = py.import("carafe._graph.extension")?;
-            let node = module.getattr("make")?.call1((class.bind(py), found))?;
-            let shown = node.call_method0("get_attributes")?.cast_into::<PyDict>()?;
-            let evaluates = helper(py, "is_written")?.call1((&node,))?.is_truthy()?;
-            Ok(PythonOp { info, node: Arc::new(node.unbind()), attributes: listed(&shown)?, evaluates })
-        });
-        Ok(Arc::new(made.map_err(raised)?))
-    });
-    core.core.add_ops([factory]);
 }
 
 fn listed(attributes: &Bound<'_, PyDict>) -> PyResult<Vec<(String, AttrValue)>> {

@@ -1,4 +1,5 @@
-/* Memory of a device. No device shares its own yet: what makes a context answers NOT_IMPLEMENTED. */
+/* Memory of a device. GPU makes contexts and takes those of OpenCL, their queues and buffers; other devices, images and VA
+ * answer NOT_IMPLEMENTED. */
 #pragma once
 
 #include "openvino/c/gpu/gpu_plugin_properties.h"

@@ -84,6 +84,16 @@ fn the_flat_schema_is_read_where_it_may_be() {
 }
 
 #[test]
+fn more_cores_than_the_chip_has_are_refused() {
+    let with = |n: &str| layer(&kernel(&format!("max-shaves='{n}'"), PARAMETERS, SIZES));
+    assert_eq!(compatible(&with("16")).layers[0].stages[0].max_shaves, 16);
+    let e = error(&with("17"));
+    assert!(e.contains("<Kernel> attribute `max-shaves`: the chip has 16 cores, found 17"), "{e}");
+    assert!(error(&with("-1")).contains("expected an index from 0 on"));
+    assert!(error(&with("4x")).contains("max-shaves"));
+}
+
+#[test]
 fn stages_are_complete() {
     let two = |a: &str, b: &str| error(&layer(&(kernel(a, PARAMETERS, SIZES) + &kernel(b, PARAMETERS, SIZES))));
     assert!(two("", "stage='1'").contains("attribute `stage` is required where a layer has several kernels"));

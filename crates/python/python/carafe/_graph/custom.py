@@ -28,6 +28,8 @@ class Op(Node):
             inputs = list(inputs) or None
             if inputs is not None and len(inputs) == 1 and isinstance(inputs[0], list):
                 inputs = inputs[0]
+        if isinstance(inputs, (Node, Output)):
+            inputs = [inputs]
         if inputs is not None:
             self.set_arguments(inputs)
             self.constructor_validate_and_infer_types()
@@ -90,12 +92,7 @@ class Op(Node):
 
     def _engine_op(self):
         info = self.get_type_info()
-        return engine.python_op(self, info.name, info.version_id, self.get_attributes(), is_written(self))
-
-
-def is_written(node):
-    """Whether the class of a node writes `evaluate`."""
-    return type(node).evaluate is not Op.evaluate
+        return engine.python_op(self, info.name, info.version_id, self.get_attributes(), type(self).evaluate is not Op.evaluate)
 
 
 def of_python_node(written, inputs):

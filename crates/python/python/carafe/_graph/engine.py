@@ -8,7 +8,6 @@ from carafe._native import (
     PartialShape,
     Tensor,
     Type,
-    add_python_op,
     python_op,
     run_pass,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "PartialShape",
     "Tensor",
     "Type",
-    "add_python_op",
     "create_op",
     "fact",
     "fill",

@@ -1,0 +1,5 @@
+"""Extensions for PaddlePaddle alone."""
+
+from carafe.frontend._extensions import for_format
+
+ConversionExtension, OpExtension = for_format("paddle")
