@@ -87,3 +87,18 @@ def test_times_of_nodes_come_with_the_property(core, relu, image):
     request.infer(image)
     assert any(node.status == ov.ProfilingInfo.Status.EXECUTED for node in request.profiling_info)
     assert request.latency > 0
+
+
+def test_a_batch_of_tensors_is_read_anew_by_every_inference(core, compiled, image):
+    request = compiled.create_infer_request()
+    rows = [ov.Tensor(row[None].copy()) for row in image]
+    request.set_input_tensors(rows)
+    with pytest.raises(RuntimeError, match="batched"):
+        request.get_tensor("data")
+    for step in range(2):
+        rows[1].data[:] = step
+        np.testing.assert_array_equal(request.infer()[0], [np.maximum(image[0], 0), [step] * 3])
+    request.set_input_tensor(ov.Tensor(image + 1))
+    request.start_async()
+    request.wait()
+    np.testing.assert_array_equal(request.get_tensor(request.model_outputs[0]).data, np.maximum(image + 1, 0))
