@@ -1,5 +1,7 @@
 """Inference: forms of inputs, results, shared memory."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,8 @@ def test_a_batch_of_tensors_is_read_anew_by_every_inference(core, compiled, imag
     request.start_async()
     request.wait()
     np.testing.assert_array_equal(request.get_tensor(request.model_outputs[0]).data, np.maximum(image + 1, 0))
+
+
+def test_ports_are_not_copied(compiled):
+    with pytest.raises(TypeError, match="Cannot deepcopy 'openvino.ConstOutput' object."):
+        copy.deepcopy(compiled.output(0))

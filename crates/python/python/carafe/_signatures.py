@@ -1,7 +1,7 @@
 """Methods of native classes whose signatures programs look at."""
 
 from carafe._batches import gather
-from carafe._native import CompiledModel, InferRequest
+from carafe._native import CompiledModel, ConstOutput, Dimension, InferRequest
 
 _call = CompiledModel.__call__
 _infer = InferRequest.infer
@@ -25,6 +25,18 @@ def start_async(self, inputs=None, userdata=None, share_inputs=False):
     return _start_async(self, inputs, userdata, share_inputs)
 
 
+def __deepcopy__(self, memo):
+    """Ports are not copied."""
+    raise TypeError("Cannot deepcopy 'openvino.ConstOutput' object.")
+
+
+def __repr__(self):
+    """The dimension with the name of its class."""
+    return f"<Dimension: {self}>"
+
+
 CompiledModel.__call__ = __call__
 InferRequest.infer = infer
 InferRequest.start_async = start_async
+ConstOutput.__deepcopy__ = __deepcopy__
+Dimension.__repr__ = __repr__

@@ -429,7 +429,7 @@ class Model:
         self.__dict__ = {"_dead": True, "_number": self._number}
 
     def __getattr__(self, name):
-        raise AttributeError(f"'Model' object has no attribute '{name}' or attribute is no longer accessible.")
+        raise AttributeError(f"'openvino._pyopenvino.Model' object has no attribute '{name}' or attribute is no longer accessible.")
 
     def __repr__(self):
         inputs, outputs = (",\n".join(f"<Const{repr(o)[1:]}" for o in ports) for ports in (self.inputs, self.outputs))
