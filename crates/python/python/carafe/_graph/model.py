@@ -108,10 +108,15 @@ class Model:
         return self._native
 
     # Takes over what a pass of the engine made; nodes that are still there keep their identity by name.
-    def _take(self, native):
-        take_over(self, native)
+    def _take(self, native, ends=False):
+        take_over(self, native, ends)
         touch()
         self._native, self._synced = native, now()
+
+    # Becomes what the engine made of it; one that nobody looked into stays unopened.
+    def _become(self, native):
+        self._take(native, True) if self._expanded else self._adopt(native)
+        return self
 
     # Names.
 
