@@ -185,3 +185,9 @@ def test_what_a_model_does_not_have_is_told_as_in_openvino():
     model, _, _ = relu_model()
     with pytest.raises(AttributeError, match="'openvino._pyopenvino.Model' object has no attribute 'nothing'"):
         model.nothing
+
+
+def test_a_node_is_no_key_for_reshape():
+    model, data, _ = relu_model()
+    with pytest.raises(TypeError, match="Incorrect key type <class 'openvino._pyopenvino.op.Parameter'>"):
+        model.reshape({data: [1, 3]})
