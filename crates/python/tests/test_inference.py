@@ -109,3 +109,13 @@ def test_a_batch_of_tensors_is_read_anew_by_every_inference(core, compiled, imag
 def test_ports_are_not_copied(compiled):
     with pytest.raises(TypeError, match="Cannot deepcopy 'openvino.ConstOutput' object."):
         copy.deepcopy(compiled.output(0))
+
+
+def test_inputs_may_be_prepared_before_the_call(compiled, image):
+    from carafe.utils.data_helpers import _data_dispatch
+
+    request = compiled.create_infer_request()
+    assert np.shares_memory(_data_dispatch(request, image, True).data, image)
+    assert _data_dispatch(request, [image.astype(np.float64)], True)[0].element_type == ov.Type.f32
+    assert _data_dispatch(request, {"data": image}, False) == {}
+    np.testing.assert_array_equal(request.get_input_tensor().data, image)
