@@ -191,3 +191,14 @@ def test_a_node_is_no_key_for_reshape():
     model, data, _ = relu_model()
     with pytest.raises(TypeError, match="Incorrect key type <class 'openvino._pyopenvino.op.Parameter'>"):
         model.reshape({data: [1, 3]})
+
+
+def test_a_postponed_constant_is_made_each_time_and_not_kept(tmp_path):
+    from carafe.utils import make_postponed_constant
+
+    made = []
+    late = make_postponed_constant(ov.Type.f32, ov.Shape([2]), lambda: made.append(1) or ov.Tensor(np.ones(2, np.float32)))
+    model = ov.Model([ops.relu(late)], [])
+    for times in (1, 2):
+        ov.save_model(model, tmp_path / "late.xml")
+        assert len(made) == times

@@ -99,12 +99,14 @@ class Model:
         return self
 
     def _engine(self):
-        """The model as the engine has it; made anew only after an edit."""
+        """The model as the engine has it; made anew only after an edit, or where constants are to be made each time."""
         if self._dead:
             raise AttributeError("the model is no longer accessible")
         if self._native is None or (self._expanded and self._synced != now()):
-            self._native = to_engine(self)
-            self._synced = now()
+            native = to_engine(self)
+            if any(node._postponed for node in self.get_ordered_ops()):
+                return native
+            self._native, self._synced = native, now()
         return self._native
 
     # Takes over what a pass of the engine made; nodes that are still there keep their identity by name.

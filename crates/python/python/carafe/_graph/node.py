@@ -234,6 +234,7 @@ class Node:
         touch()
 
     _is_result = False
+    _postponed = False
 
     # Runtime information.
 

@@ -10,6 +10,8 @@ from .._values import Shape
 class PostponedConstant(Op):
     """Stands for a constant that a function makes when the model goes to the engine."""
 
+    _postponed = True
+
     def __init__(self, element_type, shape, maker, name=None):
         super().__init__(self)
         self.get_rt_info()["postponed_constant"] = True
