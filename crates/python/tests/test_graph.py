@@ -202,3 +202,8 @@ def test_a_postponed_constant_is_made_each_time_and_not_kept(tmp_path):
     for times in (1, 2):
         ov.save_model(model, tmp_path / "late.xml")
         assert len(made) == times
+
+
+def test_shapes_that_do_not_broadcast_are_told_as_in_openvino():
+    with pytest.raises(RuntimeError, match=r"Argument shapes are inconsistent: .*\[2\] and \[3\]"):
+        ops.add(np.ones(2, np.float32), np.ones(3, np.float32))
