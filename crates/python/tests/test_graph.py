@@ -170,3 +170,40 @@ def test_a_node_evaluates_by_itself():
     result = ov.Tensor(np.zeros((1, 2), np.float32))
     assert relu.evaluate([result], [ov.Tensor(np.array([[-1, 3]], np.float32))])
     assert result.data.tolist() == [[0, 3]]
+
+
+def test_a_postponed_constant_takes_the_announced_shape(core):
+    from carafe.utils import make_postponed_constant
+
+    data = ops.parameter([1, 4], np.float32)
+    late = make_postponed_constant(ov.Type.f32, ov.Shape([1, 4]), lambda: ov.Tensor(np.ones((2, 2), np.float32)))
+    compiled = core.compile_model(ov.Model([ops.add(data, late)], [data]), "CPU")
+    np.testing.assert_array_equal(compiled(np.zeros((1, 4), np.float32))[0], np.ones((1, 4)))
+
+
+def test_what_a_model_does_not_have_is_told_as_in_openvino():
+    model, _, _ = relu_model()
+    with pytest.raises(AttributeError, match="'openvino._pyopenvino.Model' object has no attribute 'nothing'"):
+        model.nothing
+
+
+def test_a_node_is_no_key_for_reshape():
+    model, data, _ = relu_model()
+    with pytest.raises(TypeError, match="Incorrect key type <class 'openvino._pyopenvino.op.Parameter'>"):
+        model.reshape({data: [1, 3]})
+
+
+def test_a_postponed_constant_is_made_each_time_and_not_kept(tmp_path):
+    from carafe.utils import make_postponed_constant
+
+    made = []
+    late = make_postponed_constant(ov.Type.f32, ov.Shape([2]), lambda: made.append(1) or ov.Tensor(np.ones(2, np.float32)))
+    model = ov.Model([ops.relu(late)], [])
+    for times in (1, 2):
+        ov.save_model(model, tmp_path / "late.xml")
+        assert len(made) == times
+
+
+def test_shapes_that_do_not_broadcast_are_told_as_in_openvino():
+    with pytest.raises(RuntimeError, match=r"Argument shapes are inconsistent: .*\[2\] and \[3\]"):
+        ops.add(np.ones(2, np.float32), np.ones(3, np.float32))

@@ -1,5 +1,7 @@
 """Inference: forms of inputs, results, shared memory."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -87,3 +89,33 @@ def test_times_of_nodes_come_with_the_property(core, relu, image):
     request.infer(image)
     assert any(node.status == ov.ProfilingInfo.Status.EXECUTED for node in request.profiling_info)
     assert request.latency > 0
+
+
+def test_a_batch_of_tensors_is_read_anew_by_every_inference(core, compiled, image):
+    request = compiled.create_infer_request()
+    rows = [ov.Tensor(row[None].copy()) for row in image]
+    request.set_input_tensors(rows)
+    with pytest.raises(RuntimeError, match="batched"):
+        request.get_tensor("data")
+    for step in range(2):
+        rows[1].data[:] = step
+        np.testing.assert_array_equal(request.infer()[0], [np.maximum(image[0], 0), [step] * 3])
+    request.set_input_tensor(ov.Tensor(image + 1))
+    request.start_async()
+    request.wait()
+    np.testing.assert_array_equal(request.get_tensor(request.model_outputs[0]).data, np.maximum(image + 1, 0))
+
+
+def test_ports_are_not_copied(compiled):
+    with pytest.raises(TypeError, match="Cannot deepcopy 'openvino.ConstOutput' object."):
+        copy.deepcopy(compiled.output(0))
+
+
+def test_inputs_may_be_prepared_before_the_call(compiled, image):
+    from carafe.utils.data_helpers import _data_dispatch
+
+    request = compiled.create_infer_request()
+    assert np.shares_memory(_data_dispatch(request, image, True).data, image)
+    assert _data_dispatch(request, [image.astype(np.float64)], True)[0].element_type == ov.Type.f32
+    assert _data_dispatch(request, {"data": image}, False) == {}
+    np.testing.assert_array_equal(request.get_input_tensor().data, image)

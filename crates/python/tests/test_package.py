@@ -37,3 +37,11 @@ def test_blocks_of_the_page_run(tmp_path, monkeypatch):
     space = {}
     for block in blocks:
         exec(compile(block, str(page), "exec"), space)
+
+
+def test_there_is_no_cmake_of_openvino():
+    assert carafe.utils.get_cmake_path() == ""
+
+
+def test_modules_that_come_later_are_there():
+    assert all(getattr(carafe, name) for name in carafe._LATER)

@@ -1,9 +1,11 @@
 """Methods of native classes whose signatures programs look at."""
 
-from carafe._native import CompiledModel, InferRequest
+from carafe._batches import gather
+from carafe._native import CompiledModel, ConstOutput, Dimension, InferRequest
 
 _call = CompiledModel.__call__
 _infer = InferRequest.infer
+_start_async = InferRequest.start_async
 
 
 def __call__(self, inputs=None, share_inputs=True, share_outputs=False, *, decode_strings=True):
@@ -13,8 +15,28 @@ def __call__(self, inputs=None, share_inputs=True, share_outputs=False, *, decod
 
 def infer(self, inputs=None, share_inputs=False, share_outputs=False, *, decode_strings=True):
     """Infers and waits for the end."""
+    gather(self)
     return _infer(self, inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+
+
+def start_async(self, inputs=None, userdata=None, share_inputs=False):
+    """Starts an inference in the background."""
+    gather(self)
+    return _start_async(self, inputs, userdata, share_inputs)
+
+
+def __deepcopy__(self, memo):
+    """Ports are not copied."""
+    raise TypeError("Cannot deepcopy 'openvino.ConstOutput' object.")
+
+
+def __repr__(self):
+    """The dimension with the name of its class."""
+    return f"<Dimension: {self}>"
 
 
 CompiledModel.__call__ = __call__
 InferRequest.infer = infer
+InferRequest.start_async = start_async
+ConstOutput.__deepcopy__ = __deepcopy__
+Dimension.__repr__ = __repr__

@@ -1,5 +1,8 @@
 """Steps between what a program has and what a model takes."""
 
+import re as _re
+
+from carafe import _native
 from carafe._enums import enumeration as _enumeration
 from carafe._native import (
     InputInfo,
@@ -10,7 +13,6 @@ from carafe._native import (
     OutputTensorInfo,
     PostProcessSteps,
     PreProcessSteps,
-    PrePostProcessor,
 )
 
 ResizeAlgorithm = _enumeration(
@@ -41,6 +43,31 @@ ColorFormat = _enumeration(
     __name__,
 )
 PaddingMode = _enumeration("PaddingMode", {"CONSTANT": 0, "EDGE": 1, "REFLECT": 2, "SYMMETRIC": 3}, __name__)
+
+# Failures of the engine in the words that programs look for.
+_WORDS = [
+    (r"colours cannot be converted from (\w+) to (\w+)", r"color format '\1' is not convertible to '\2'"),
+    (r"pads are given for (\d+) axes, the data has (\d+)", r"the length \1 of pads mismatches with rank of input \2"),
+]
+
+
+class PrePostProcessor(_native.PrePostProcessor):
+    """Adds steps before the inputs and behind the outputs of a model."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def build(self):
+        """The model with everything in it; it is the one that was given."""
+        try:
+            built = super().build()
+        except RuntimeError as error:
+            text = str(error)
+            for ours, theirs in _WORDS:
+                text = _re.sub(ours, theirs, text)
+            raise RuntimeError(text) from None
+        return self._model._become(built._engine())
+
 
 __all__ = [
     "ColorFormat",

@@ -1,7 +1,7 @@
 """Models between the engine and the free graph."""
 
 from . import engine
-from .make import node_of
+from .make import mark, node_of
 from .node import take_ids
 from .rt_info import engine_info, tree_of
 
@@ -20,14 +20,17 @@ def expand(model, native):
     model._variables = list(shared.values())
 
 
-def take_over(model, native):
-    """Makes the nodes of what a pass made of a model; those that are still there by name and type stay the same objects."""
+def take_over(model, native, ends=False):
+    """Makes the nodes of what a pass made of a model; those that are still there by name and type stay the same objects.
+    With `ends`, inputs and outputs take names and runtime information over too."""
     old = {node.friendly_name: node for node in model.get_ordered_ops()}
     nodes = {}
     for entry in native.nodes(take_ids(len(native))):
         node = old.get(entry.name)
         if node is not None and node._same_as(entry):
             node._refresh(entry, nodes)
+            if ends and entry.op.type_name in ("Parameter", "Result"):
+                mark(node, entry)
         else:
             node = node_of(entry, nodes)
         nodes[entry.id] = node

@@ -99,19 +99,26 @@ class Model:
         return self
 
     def _engine(self):
-        """The model as the engine has it; made anew only after an edit."""
+        """The model as the engine has it; made anew only after an edit, or where constants are to be made each time."""
         if self._dead:
             raise AttributeError("the model is no longer accessible")
         if self._native is None or (self._expanded and self._synced != now()):
-            self._native = to_engine(self)
-            self._synced = now()
+            native = to_engine(self)
+            if any(node._postponed for node in self.get_ordered_ops()):
+                return native
+            self._native, self._synced = native, now()
         return self._native
 
     # Takes over what a pass of the engine made; nodes that are still there keep their identity by name.
-    def _take(self, native):
-        take_over(self, native)
+    def _take(self, native, ends=False):
+        take_over(self, native, ends)
         touch()
         self._native, self._synced = native, now()
+
+    # Becomes what the engine made of it; one that nobody looked into stays unopened.
+    def _become(self, native):
+        self._take(native, True) if self._expanded else self._adopt(native)
+        return self
 
     # Names.
 
@@ -429,7 +436,7 @@ class Model:
         self.__dict__ = {"_dead": True, "_number": self._number}
 
     def __getattr__(self, name):
-        raise AttributeError(f"'Model' object has no attribute '{name}' or attribute is no longer accessible.")
+        raise AttributeError(f"'openvino._pyopenvino.Model' object has no attribute '{name}' or attribute is no longer accessible.")
 
     def __repr__(self):
         inputs, outputs = (",\n".join(f"<Const{repr(o)[1:]}" for o in ports) for ports in (self.inputs, self.outputs))

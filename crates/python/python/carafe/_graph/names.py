@@ -1,6 +1,7 @@
 """How inputs, outputs and inner values of a model are found, and what a call of `reshape` means."""
 
 from . import engine
+from .node import Node
 from .ops import Parameter, Result
 from .ports import Output
 
@@ -95,7 +96,8 @@ def _parameter_of(model, key):
         return model.input(key).get_node()
     if hasattr(key, "get_node") and isinstance(key.get_node(), Parameter):
         return key.get_node()
-    raise TypeError(f"Incorrect key type {type(key)} to reshape a model, expected keys as openvino.Output, int or str.")
+    kind = f"<class 'openvino._pyopenvino.op.{type(key).__name__}'>" if isinstance(key, Node) else type(key)
+    raise TypeError(f"Incorrect key type {kind} to reshape a model, expected keys as openvino.Output, int or str.")
 
 
 def _shape(value):

@@ -59,7 +59,12 @@ class Node:
 
     def _infer(self):
         facts = [node._facts[port] for node, port in self._inputs]
-        self._facts = self._op.infer(self.friendly_name, self._id, facts)
+        try:
+            self._facts = self._op.infer(self.friendly_name, self._id, facts)
+        except RuntimeError as error:
+            if "do not broadcast" not in str(error):
+                raise
+            raise RuntimeError(f"Argument shapes are inconsistent: {error}") from None
 
     def _targets(self, port):
         targets, dead = [], []
@@ -234,6 +239,7 @@ class Node:
         touch()
 
     _is_result = False
+    _postponed = False
 
     # Runtime information.
 

@@ -1,6 +1,7 @@
-"""Results of inferences and tensors of files, where programs of OpenVINO look for them."""
+"""Results of inferences, inputs as tensors and tensors of files, where programs of OpenVINO look for them."""
 
 from carafe._core import tensor_from_file
+from carafe._dispatch import data_dispatch as _data_dispatch
 from carafe._ovdict import OVDict
 
-__all__ = ["OVDict", "tensor_from_file"]
+__all__ = ["OVDict", "_data_dispatch", "tensor_from_file"]

@@ -1,11 +1,16 @@
 """Constants that are made when they are needed."""
 
+import math
+
 from .._graph import engine
 from .._graph.custom import Op
+from .._values import Shape
 
 
 class PostponedConstant(Op):
     """Stands for a constant that a function makes when the model goes to the engine."""
+
+    _postponed = True
 
     def __init__(self, element_type, shape, maker, name=None):
         super().__init__(self)
@@ -34,11 +39,13 @@ class PostponedConstant(Op):
 
     def _engine_op(self):
         tensor = self._maker()
-        if tensor.element_type != self._kind or list(tensor.shape) != list(self._shape):
+        if tensor.element_type != self._kind or tensor.size != math.prod(self._shape):
             raise RuntimeError(
                 f"postponed constant '{self.friendly_name}' was announced as {self._kind} {list(self._shape)}, "
                 f"its maker gave {tensor.element_type} {list(tensor.shape)}"
             )
+        if list(tensor.shape) != list(self._shape):
+            tensor = engine.Tensor(tensor.data, Shape(self._shape), self._kind)
         return engine.GraphOp.constant(tensor)
 
 
