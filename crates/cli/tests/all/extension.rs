@@ -113,8 +113,11 @@ fn memory_that_an_evaluation_keeps_fails_the_rows_of_memory() {
 #[test]
 fn requests_that_share_a_buffer_fail_the_row_of_threads() {
     let part = "    for (size_t i = begin; i < end; i++) y[i] = acme_apply(op, x[i]);";
+    // The others get their turn while the buffer is full.
     let shared = "    static float scratch[65536];\n\
+                  \x20   int sched_yield(void);\n\
                   \x20   for (size_t i = begin; i < end; i++) scratch[i % 65536] = acme_apply(op, x[i]);\n\
+                  \x20   sched_yield();\n\
                   \x20   for (size_t i = begin; i < end; i++) y[i] = scratch[i % 65536];";
     let said = tested_with("race", part, shared);
     assert!(row(&said, "CPU", "threads").contains("FAILED  8 requests at once"), "{said}");
