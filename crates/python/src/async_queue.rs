@@ -174,7 +174,10 @@ impl AsyncInferQueue {
         self.0.wait(py, 1)?;
         self.0.raise()?;
         let first = self.0.state().idle.front().copied();
-        first.ok_or_else(|| failure("another thread has taken the idle request"))
+        let id = first.ok_or_else(|| failure("another thread has taken the idle request"))?;
+        // Its callback has run; what is left is the thread's way back. An error was heard of at the end.
+        let _ = py.detach(|| self.0.requests[id].request.wait());
+        Ok(id)
     }
     /// Waits until all requests are idle.
     fn wait_all(&self, py: Python<'_>) -> PyResult<()> {
