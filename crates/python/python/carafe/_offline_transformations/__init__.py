@@ -28,7 +28,8 @@ def apply_make_stateful_transformation(model, param_res_names=None, *, pairs_to_
 
 
 def apply_pruning_transformation(model):
-    """Nothing is marked for pruning in models of this engine."""
+    """Removes channels that a tool has marked; this engine cannot."""
+    raise NotImplementedError("apply_pruning_transformation: channels that are marked for pruning cannot be removed")
 
 
 def apply_fused_names_cleanup(model):
