@@ -16,6 +16,11 @@
 // What C sees is public, though no Rust can see it.
 #![allow(unreachable_pub, clippy::missing_safety_doc)]
 
+#[cfg(all(panic = "abort", not(test)))]
+compile_error!(
+    "a panic must not end the program that loads this library: build it with `--profile library`, not `--release`"
+);
+
 mod common;
 mod compiled_model;
 mod core;

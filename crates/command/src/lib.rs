@@ -26,6 +26,12 @@ use std::process::ExitCode;
 
 /// Does what the arguments of the process ask for.
 pub fn main() -> ExitCode {
+    if cfg!(panic = "abort") {
+        std::panic::set_hook(Box::new(|panic| {
+            eprintln!("carafe: this is a fault of Carafe itself, please report it: {panic}");
+            std::process::exit(1);
+        }));
+    }
     ExitCode::from(run(std::env::args_os()))
 }
 

@@ -18,7 +18,8 @@ pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let usual = take_hook();
         set_hook(Box::new(move |info| {
             let noted = LAST.with(|l| l.borrow_mut().as_mut().map(|last| *last = info.to_string())).is_some();
-            if !noted {
+            // Where nobody comes back from a panic, this is the only chance to tell of it.
+            if !noted || cfg!(panic = "abort") {
                 usual(info);
             }
         }));

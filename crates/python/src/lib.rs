@@ -7,6 +7,11 @@
 // Methods have the names of OpenVINO's API.
 #![allow(clippy::inherent_to_string, clippy::wrong_self_convention)]
 
+#[cfg(all(panic = "abort", not(test)))]
+compile_error!(
+    "a panic must not end the program that loads this library: build it with `--profile library`, not `--release`"
+);
+
 mod async_queue;
 mod command;
 mod compiled_model;

@@ -105,12 +105,12 @@ fn find() -> Result<PathBuf> {
     // The Python package sets it before it calls the command.
     let package = std::env::var_os("CARAFE_PACKAGE").map(PathBuf::from);
     let mut folders: Vec<PathBuf> = package.map(|p| p.join("lib")).into_iter().collect();
-    folders.extend(beside.flat_map(|folder| [folder.to_path_buf(), folder.join("../lib")]));
+    folders.extend(beside.flat_map(|folder| [folder.to_path_buf(), folder.join("../lib"), folder.join("../library")]));
     let found = folders.iter().map(|f| f.join(LIBRARY)).find(|p| p.is_file());
     found.ok_or_else(|| {
         let tried = folders.iter().map(|f| format!("`{}`", f.display())).collect::<Vec<_>>().join(", ");
         Error::not_found(format!(
-            "no {LIBRARY} in {tried}; build it with `cargo build --release -p carafe-capi`, or name it with --library FILE"
+            "no {LIBRARY} in {tried}; build it with `cargo build --profile library -p carafe-capi`, or name it with --library FILE"
         ))
     })
 }

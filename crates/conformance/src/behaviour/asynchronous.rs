@@ -1,7 +1,7 @@
 //! One asynchronous request: start, wait, callback, cancel. What needs a request that still runs is tried with ever larger
 //! inputs; a device that is quicker than all of them is not asked.
 
-use super::bench::{Bench, Outcome, Stop, refused, row, same};
+use super::bench::{Bench, Outcome, Stop, panics_can_be_caught, refused, row, same};
 use super::{ensure, suite};
 use carafe::{ErrorKind, InferRequest, Model, Result, Tensor};
 use std::panic::resume_unwind;
@@ -167,6 +167,7 @@ fn the_callback_may_start_the_next_inference(b: &Bench) -> Outcome {
 }
 
 fn a_panic_in_the_callback_is_the_error_of_wait(b: &Bench) -> Outcome {
+    panics_can_be_caught()?;
     let r = request(b, &b.plain())?;
     // Without the usual print, for this one is wanted.
     r.set_callback(|_, _| resume_unwind(Box::new("on purpose".to_string())))?;

@@ -26,6 +26,12 @@ pub(crate) enum Stop {
 
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 
+/// For checks that panic on purpose: a program that stops at panics leaves them out.
+pub(crate) fn panics_can_be_caught() -> Outcome {
+    let why = "this program stops at a panic; the tests of a project run this check";
+    if cfg!(panic = "unwind") { Ok(()) } else { Err(Stop::Skipped(why.into())) }
+}
+
 impl From<Error> for Stop {
     fn from(e: Error) -> Stop {
         Stop::Failed(e.to_string())

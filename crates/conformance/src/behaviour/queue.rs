@@ -1,6 +1,6 @@
 //! Many inferences on a few requests.
 
-use super::bench::{Bench, Outcome, Stop, refused, row, same};
+use super::bench::{Bench, Outcome, Stop, panics_can_be_caught, refused, row, same};
 use super::{ensure, suite};
 use carafe::{AsyncInferQueue, ErrorKind, Tensor};
 use std::panic::resume_unwind;
@@ -80,6 +80,7 @@ fn errors_are_kept_for_the_end(b: &Bench) -> Outcome {
 }
 
 fn a_panic_in_the_callback_is_told_at_the_end(b: &Bench) -> Outcome {
+    panics_can_be_caught()?;
     let queue = AsyncInferQueue::new(&b.compile(&b.plain())?, 2)?;
     queue.set_callback(|_, job: usize| {
         if job == 1 {
