@@ -3,7 +3,7 @@
 
 use crate::names::{camel, snake};
 use crate::project::Project;
-use crate::template::Values;
+use crate::template::{Values, packed};
 use carafe_graph::{Error, Result};
 use std::path::Path;
 
@@ -22,14 +22,8 @@ pub struct PluginAnswers {
     pub language: PluginLanguage,
 }
 
-const TEMPLATE: [(&str, &str); 3] = [
-    ("compiled.rs", include_str!("../../template/src/compiled.rs")),
-    ("properties.rs", include_str!("../../template/src/properties.rs")),
-    ("request.rs", include_str!("../../template/src/request.rs")),
-];
-const DEVICE: &str = include_str!("../../template/src/lib.rs");
-const IN_C: &str = include_str!("../../../examples/template-plugin-c/plugin.c");
-const CMAKE: &str = include_str!("../../../examples/template-plugin-c/CMakeLists.txt");
+/// Files of the device TEMPLATE that are taken over as they are.
+const TEMPLATE: [&str; 3] = ["compiled.rs", "properties.rs", "request.rs"];
 
 /// The project of a plugin; `sdk` is the repository of Carafe, where that is known.
 pub fn plugin(answers: &PluginAnswers, sdk: Option<&Path>) -> Result<Project> {
@@ -59,14 +53,15 @@ pub fn plugin(answers: &PluginAnswers, sdk: Option<&Path>) -> Result<Project> {
                 let text = text.replace("TemplateDevice", &format!("{}Device", camel(&name.to_ascii_lowercase())));
                 text.replace("TEMPLATE", name)
             };
-            out.add("Cargo.toml", values.fill(include_str!("../templates/plugin-rust/Cargo.toml.in"))?);
-            out.add("src/lib.rs", values.fill(include_str!("../templates/plugin-rust/lib.rs.in"))?);
-            let device = renamed(DEVICE)
+            out.add("Cargo.toml", values.fill(packed("templates/plugin-rust/Cargo.toml.in"))?);
+            out.add("src/lib.rs", values.fill(packed("templates/plugin-rust/lib.rs.in"))?);
+            let device = renamed(packed("from/template/lib.rs"))
                 .replace("#![forbid(unsafe_code)]\n\nmod compiled;\nmod properties;\nmod request;\n\n", "");
             let device =
                 device.replace("use compiled::Compiled;", "use crate::compiled::Compiled;\nuse crate::properties;");
             out.add("src/device.rs", device);
-            for (path, text) in TEMPLATE {
+            for path in TEMPLATE {
+                let text = packed(&format!("from/template/{path}"));
                 let text = renamed(text)
                     .replace("crate::NAME", "crate::device::NAME")
                     .replace("crate::LAYOUTS", "crate::device::LAYOUTS");
@@ -74,21 +69,24 @@ pub fn plugin(answers: &PluginAnswers, sdk: Option<&Path>) -> Result<Project> {
                 out.add(&format!("src/{path}"), text);
             }
             if sdk.is_some() {
-                out.add(".cargo/config.toml", values.fill(include_str!("../templates/plugin-rust/config.toml.in"))?);
+                out.add(".cargo/config.toml", values.fill(packed("templates/plugin-rust/config.toml.in"))?);
             }
         }
         PluginLanguage::C => {
-            let text = IN_C
+            let text = packed("from/template-plugin-c/plugin.c")
                 .replace("libtemplate_plugin_c", &format!("lib{file}"))
                 .replace("-d C ", &format!("-d {name} "))
                 .replace("--plugin C=", &format!("--plugin {name}="))
                 .replace("device->name = \"C\"", &format!("device->name = \"{name}\""))
                 .replace("write_text(write, sink, \"C\")", &format!("write_text(write, sink, \"{name}\")"));
             out.add("plugin.c", text);
-            out.add("CMakeLists.txt", CMAKE.replace("template_plugin_c", &file));
+            out.add(
+                "CMakeLists.txt",
+                packed("from/template-plugin-c/CMakeLists.txt").replace("template_plugin_c", &file),
+            );
         }
     }
-    out.add("README.md", values.fill(include_str!("../templates/plugin-rust/README.md.in"))?);
+    out.add("README.md", values.fill(packed("templates/plugin-rust/README.md.in"))?);
     out.add(".gitignore", "/target\n/build\n/.cargo/config.toml\n".into());
     out.notes.push("1. carafe extension build {dir}".into());
     out.notes

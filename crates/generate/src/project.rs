@@ -4,7 +4,7 @@
 use crate::answers::{Answers, Framework, Language, Layout, ShapeRule};
 use crate::language::{self, Fragments};
 use crate::models;
-use crate::template::Values;
+use crate::template::{Values, packed};
 use crate::write::MANIFEST;
 use crate::{camel, to_json};
 use carafe_graph::Result;
@@ -52,12 +52,12 @@ pub fn extension(answers: &Answers, sdk: Option<&Path>) -> Result<Project> {
     } else {
         code(answers, &paths, &values, &mut out)?;
         if let (Language::Rust, Some(_)) = (answers.language, sdk) {
-            out.add(".cargo/config.toml", values.fill(include_str!("../templates/rust/config.toml.in"))?);
+            out.add(".cargo/config.toml", values.fill(packed("templates/rust/config.toml.in"))?);
         }
         kernels(answers, &paths, &values, &mut out)?;
-        out.add("README.md", values.fill(include_str!("../templates/common/README.md.in"))?);
-        out.add(".github/workflows/extension.yml", values.fill(include_str!("../templates/common/ci.yml.in"))?);
-        out.add(".gitignore", values.fill(include_str!("../templates/common/gitignore.in"))?);
+        out.add("README.md", values.fill(packed("templates/common/README.md.in"))?);
+        out.add(".github/workflows/extension.yml", values.fill(packed("templates/common/ci.yml.in"))?);
+        out.add(".gitignore", values.fill(packed("templates/common/gitignore.in"))?);
     }
     let mut cases = vec![];
     for model in models::all(answers) {
@@ -283,12 +283,12 @@ fn code(answers: &Answers, paths: &Paths, values: &Values, out: &mut Project) ->
                 .text("register_rules", lines(rules))
                 .text("register_cl", lines(cl))
                 .text("embeds", lines(embeds));
-            out.add("CMakeLists.txt", values.fill(include_str!("../templates/c/CMakeLists.txt.in"))?);
+            out.add("CMakeLists.txt", values.fill(packed("templates/c/CMakeLists.txt.in"))?);
             values
         }
     };
     if answers.language == Language::Rust {
-        out.add("Cargo.toml", values.fill(include_str!("../templates/rust/Cargo.toml.in"))?);
+        out.add("Cargo.toml", values.fill(packed("templates/rust/Cargo.toml.in"))?);
     }
     out.add(&paths.main(), main.fill(templates.main)?);
     out.add(&paths.op(), values.fill(templates.op)?);
@@ -308,8 +308,8 @@ fn kernels(answers: &Answers, paths: &Paths, values: &Values, out: &mut Project)
         let cl = paths.cl(device, "cl");
         let values = values.clone().text("cl_file", cl.rsplit('/').next().unwrap_or_default());
         let (source, xml) = match device {
-            "gpu" => (include_str!("../templates/kernels/gpu.cl.in"), include_str!("../templates/kernels/gpu.xml.in")),
-            _ => (include_str!("../templates/kernels/vpu.cl.in"), include_str!("../templates/kernels/vpu.xml.in")),
+            "gpu" => (packed("templates/kernels/gpu.cl.in"), packed("templates/kernels/gpu.xml.in")),
+            _ => (packed("templates/kernels/vpu.cl.in"), packed("templates/kernels/vpu.xml.in")),
         };
         out.add(&cl, values.fill(source)?);
         out.add(&paths.cl(device, "xml"), values.fill(xml)?);

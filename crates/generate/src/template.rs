@@ -3,7 +3,15 @@
 //! a block that does not end, is a mistake in the template and an error.
 
 use carafe_graph::{Error, Result};
+use carafe_packed::Files;
 use std::collections::BTreeMap;
+
+static FILES: Files = Files::new(include_bytes!(concat!(env!("OUT_DIR"), "/templates.deflate")));
+
+/// The text of a file that `build.rs` packed.
+pub(crate) fn packed(name: &str) -> &'static str {
+    FILES.text(name)
+}
 
 /// What the names of a template stand for.
 #[derive(Clone, Debug, Default)]

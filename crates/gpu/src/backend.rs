@@ -49,7 +49,7 @@ pub(crate) struct BuildCx {
 impl BuildCx {
     /// A kernel of a file of `kernels/`, with these macros. Programs are the fewer, the more sizes are arguments.
     pub(crate) fn kernel(&self, source: &Source, name: &str, macros: &[(&str, String)]) -> Result<Arc<KernelCode>> {
-        self.generated(source.name, source.text, name, macros)
+        self.generated(source.0, source.text(), name, macros)
     }
 
     /// A kernel of source that was made up; `what` names it in errors.

@@ -2,7 +2,7 @@
 //! that programs are built once and compiled models share memory.
 
 use crate::error::told;
-use crate::programs::Programs;
+use crate::programs::{Programs, text_of};
 use crate::tuning::Choices;
 use carafe_graph::{Error, Result};
 use carafe_opencl::{Buffer, Context, Device, DeviceInfo, DeviceKind, Queue};
@@ -60,7 +60,7 @@ impl Machine {
     /// Whether copies to local memory can run ahead, and tensor cores multiply f16: NVIDIA devices since compute capability 8.0, by
     /// inline PTX. What the driver builds is there.
     pub(crate) fn copies_ahead(&self) -> bool {
-        let probe = include_str!("../kernels/ahead.cl");
+        let probe = text_of("ahead.cl");
         let built = || self.programs.program(probe, "-cl-std=CL1.2", None).is_ok();
         *self.ahead.get_or_init(|| self.info().vendor.contains("NVIDIA") && built())
     }

@@ -4,32 +4,34 @@
 use crate::error::told;
 use carafe_graph::{Error, Result};
 use carafe_opencl::{Context, Kernel, Program};
+use carafe_packed::Files;
 use carafe_tensor::{Hash128, files};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What every program begins with: types, loads and stores, functions of one number.
-const COMMON: &str = include_str!("../kernels/common.cl");
+const COMMON: &str = "common.cl";
+
+static FILES: Files = Files::new(include_bytes!(concat!(env!("OUT_DIR"), "/kernels.deflate")));
+
+/// The text of a file of `kernels/`.
+pub(crate) fn text_of(name: &str) -> &'static str {
+    FILES.text(&format!("kernels/{name}"))
+}
 
 /// Words for the compiler. What the arguments of kernels are is checked when they are set. Some drivers print how many warnings there are.
 const OPTIONS: &str = "-cl-std=CL1.2 -cl-kernel-arg-info -w";
 
-/// A file of `kernels/`.
+/// A file of `kernels/`, by its name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source {
-    /// The name of the file, for errors.
-    pub(crate) name: &'static str,
-    pub(crate) text: &'static str,
-}
+pub(crate) struct Source(pub(crate) &'static str);
 
-/// The file of `kernels/` of this name.
-macro_rules! source {
-    ($name:literal) => {
-        $crate::programs::Source { name: $name, text: include_str!(concat!("../../kernels/", $name)) }
-    };
+impl Source {
+    pub(crate) fn text(self) -> &'static str {
+        text_of(self.0)
+    }
 }
-pub(crate) use source;
 
 /// A kernel of a built program, from which each request makes one with arguments of its own.
 #[derive(Debug)]
@@ -80,7 +82,7 @@ impl Programs {
         name: &str,
         folder: Option<&Path>,
     ) -> Result<Arc<KernelCode>> {
-        let whole = format!("{defined}{COMMON}\n#line 1 \"{what}\"\n{source}");
+        let whole = format!("{defined}{}\n#line 1 \"{what}\"\n{source}", text_of(COMMON));
         let program = self.program(&whole, OPTIONS, folder).map_err(|e| e.at(format!("kernel `{name}` of {what}")))?;
         Ok(Arc::new(KernelCode { program: Some(program), name: name.to_string() }))
     }

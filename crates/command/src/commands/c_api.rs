@@ -3,6 +3,7 @@
 use super::print;
 use crate::c_api_args::{CApiAction, CApiArgs, CApiInstallArgs};
 use carafe::{Error, Result, files};
+use carafe_packed::Files;
 use std::path::{Path, PathBuf};
 
 /// The release whose API the library has.
@@ -11,39 +12,17 @@ const OWN: &str = "2641";
 const FIRST: u32 = 2510;
 const LIBRARY: &str = "libopenvino_c.so";
 
-macro_rules! package {
-    ($($place:literal = $file:literal;)*) => {
-        &[$(($place, include_str!(concat!("../../../capi/", $file)))),*]
-    };
-}
+static FILES: Files = Files::new(include_bytes!(concat!(env!("OUT_DIR"), "/c_api.deflate")));
 
-/// Text files: where they go, and what is in them.
-const FILES: &[(&str, &str)] = package! {
-    "include/carafe/carafe_runtime.hpp" = "include/carafe/carafe_runtime.hpp";
-    "include/openvino/c/auto/properties.h" = "include/openvino/c/auto/properties.h";
-    "include/openvino/c/deprecated.h" = "include/openvino/c/deprecated.h";
-    "include/openvino/c/gpu/gpu_plugin_properties.h" = "include/openvino/c/gpu/gpu_plugin_properties.h";
-    "include/openvino/c/openvino.h" = "include/openvino/c/openvino.h";
-    "include/openvino/c/ov_common.h" = "include/openvino/c/ov_common.h";
-    "include/openvino/c/ov_compiled_model.h" = "include/openvino/c/ov_compiled_model.h";
-    "include/openvino/c/ov_core.h" = "include/openvino/c/ov_core.h";
-    "include/openvino/c/ov_dimension.h" = "include/openvino/c/ov_dimension.h";
-    "include/openvino/c/ov_infer_request.h" = "include/openvino/c/ov_infer_request.h";
-    "include/openvino/c/ov_layout.h" = "include/openvino/c/ov_layout.h";
-    "include/openvino/c/ov_model.h" = "include/openvino/c/ov_model.h";
-    "include/openvino/c/ov_node.h" = "include/openvino/c/ov_node.h";
-    "include/openvino/c/ov_partial_shape.h" = "include/openvino/c/ov_partial_shape.h";
-    "include/openvino/c/ov_prepostprocess.h" = "include/openvino/c/ov_prepostprocess.h";
-    "include/openvino/c/ov_property.h" = "include/openvino/c/ov_property.h";
-    "include/openvino/c/ov_rank.h" = "include/openvino/c/ov_rank.h";
-    "include/openvino/c/ov_remote_context.h" = "include/openvino/c/ov_remote_context.h";
-    "include/openvino/c/ov_shape.h" = "include/openvino/c/ov_shape.h";
-    "include/openvino/c/ov_tensor.h" = "include/openvino/c/ov_tensor.h";
-    "include/openvino/c/ov_util.h" = "include/openvino/c/ov_util.h";
-    "lib/cmake/openvino/OpenVINOConfig.cmake" = "package/OpenVINOConfig.cmake";
-    "lib/cmake/openvino/OpenVINOConfigVersion.cmake" = "package/OpenVINOConfigVersion.cmake";
-    "lib/pkgconfig/openvino.pc" = "package/openvino.pc.in";
-};
+/// Where a packed file is installed.
+fn place(name: &str) -> String {
+    let name = name.trim_start_matches("c-api/");
+    match name.strip_prefix("package/") {
+        Some(file) if file.ends_with(".cmake") => format!("lib/cmake/openvino/{file}"),
+        Some(file) => format!("lib/pkgconfig/{}", file.trim_end_matches(".in")),
+        None => name.to_string(),
+    }
+}
 
 pub(crate) fn run(args: &CApiArgs) -> Result<()> {
     match &args.action {
@@ -70,8 +49,8 @@ fn install(args: &CApiInstallArgs) -> Result<()> {
     let bytes = files::map(&library).map_err(|e| io("cannot read", &library, &e))?;
     let name = format!("{LIBRARY}.{OWN}");
     write(&format!("lib/{name}"), bytes.as_slice())?;
-    for (place, text) in FILES {
-        write(place, text.replace("@PREFIX@", &prefix).as_bytes())?;
+    for (name, _) in FILES.all() {
+        write(&place(name), FILES.text(name).replace("@PREFIX@", &prefix).as_bytes())?;
     }
     // For programs that look for one.
     write("lib/plugins.xml", b"<ie><plugins/></ie>\n")?;

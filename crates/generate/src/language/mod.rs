@@ -9,7 +9,7 @@ mod rust;
 pub(crate) use opencl::opencl_values;
 
 use crate::answers::{Answers, Attribute, Framework, Kind, Language, Source};
-use crate::template::Values;
+use crate::template::{Values, packed};
 
 /// The templates of the parts.
 pub(crate) struct Templates {
@@ -22,10 +22,10 @@ pub(crate) struct Templates {
 macro_rules! templates {
     ($folder:literal, $main:literal, $ending:literal) => {
         Templates {
-            main: include_str!(concat!("../../templates/", $folder, "/", $main, ".in")),
-            op: include_str!(concat!("../../templates/", $folder, "/op.", $ending, ".in")),
-            kernel: include_str!(concat!("../../templates/", $folder, "/kernel.", $ending, ".in")),
-            rule: include_str!(concat!("../../templates/", $folder, "/rule.", $ending, ".in")),
+            main: packed(concat!("templates/", $folder, "/", $main, ".in")),
+            op: packed(concat!("templates/", $folder, "/op.", $ending, ".in")),
+            kernel: packed(concat!("templates/", $folder, "/kernel.", $ending, ".in")),
+            rule: packed(concat!("templates/", $folder, "/rule.", $ending, ".in")),
         }
     };
 }

@@ -4,7 +4,7 @@ use super::readable;
 use crate::answers::{Answers, Attribute, Literal, Source};
 use crate::camel;
 use crate::project::Project;
-use crate::template::Values;
+use crate::template::{Values, packed};
 use carafe_graph::{Error, Result};
 
 /// What only libraries can have is refused.
@@ -47,10 +47,10 @@ pub(crate) fn write(answers: &Answers, values: &Values, out: &mut Project) -> Re
         .text("defaults", defaults.collect::<Vec<_>>().join(", "))
         .text("rules", rules.join("\n\n"))
         .text("extensions", extensions.join(", "));
-    out.add("extension.py", values.fill(include_str!("../../templates/python/extension.py.in"))?);
-    out.add("tests/test_extension.py", values.fill(include_str!("../../templates/python/test_extension.py.in"))?);
-    out.add("README.md", values.fill(include_str!("../../templates/python/README.md.in"))?);
-    out.add(".github/workflows/extension.yml", values.fill(include_str!("../../templates/python/ci.yml.in"))?);
+    out.add("extension.py", values.fill(packed("templates/python/extension.py.in"))?);
+    out.add("tests/test_extension.py", values.fill(packed("templates/python/test_extension.py.in"))?);
+    out.add("README.md", values.fill(packed("templates/python/README.md.in"))?);
+    out.add(".github/workflows/extension.yml", values.fill(packed("templates/python/ci.yml.in"))?);
     out.add(".gitignore", "__pycache__/\n.pytest_cache/\n".into());
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::pool::{ints, steps};
 use super::{Built, Site};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::pooling::{AdaptiveAvgPool, AdaptiveMaxPool};
 use carafe_plan::windows::three;
@@ -38,7 +38,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         args.push(Arg::Write(1));
         outputs.push(Layout::PLAIN.into());
     }
-    let kernel = cx.kernel(&source!("adaptive_pool.cl"), "adaptive_pool", &macros)?;
+    let kernel = cx.kernel(&Source("adaptive_pool.cl"), "adaptive_pool", &macros)?;
     let launch = Launch::plane(&kernel, args, [columns, rows, 1], cx.group());
     let name = if largest { "adaptive_pool_max" } else { "adaptive_pool_mean" };
     Ok(Some(Launches::new(name, vec![launch]).built([(0, cx.form(data, layout))], outputs)))

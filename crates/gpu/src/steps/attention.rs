@@ -2,7 +2,7 @@
 
 use super::{Built, Site};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::linear::ScaledDotProductAttention;
 use carafe_plan::Layout;
@@ -116,7 +116,7 @@ impl Sizes {
         let mut macros: Vec<(&str, String)> = numbers.map(|(name, n)| (name, n.to_string())).to_vec();
         macros.push(("MASK_TYPE", if kind == 2 { "uchar" } else { "DATA" }.into()));
         macros.push(("MASK_LOAD", "LOAD".into()));
-        let kernel = cx.kernel(&source!("attention.cl"), "attention", &macros)?;
+        let kernel = cx.kernel(&Source("attention.cl"), "attention", &macros)?;
         let mut reads: Vec<_> = (0..3).map(|i| (i, cx.form(&site.inputs[i], Layout::PLAIN))).collect();
         let mut args: Vec<Arg> = (0..3).map(Arg::Read).collect();
         args.push(Arg::Write(0));

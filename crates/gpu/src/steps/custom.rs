@@ -6,7 +6,7 @@ use crate::backend::BuildCx;
 use crate::custom::{CustomOp, Layer, attrs_of, port_name};
 use crate::launch::{Arg, Launch, Launches};
 use crate::machine::ALIGNMENT;
-use crate::programs::{Source, source};
+use crate::programs::Source;
 use carafe_custom_kernels::gpu::{CallArgument, GpuLayer};
 use carafe_custom_kernels::vpu::{self, Binding, BindingValue, BoundStage, StageArgument, VpuLayer};
 use carafe_custom_kernels::{Format, NodeView, PortView, TensorLayout, parameters};
@@ -15,7 +15,7 @@ use carafe_plan::{Form, Layout};
 use carafe_tensor::{ElementType, f16};
 use std::collections::BTreeMap;
 
-const PERMUTE: Source = source!("custom_permute.cl");
+const PERMUTE: Source = Source("custom_permute.cl");
 
 /// The step of a node that has a kernel of a user.
 pub(crate) fn build(site: &Site<'_>) -> Result<Option<Built>> {

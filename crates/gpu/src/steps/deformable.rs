@@ -6,7 +6,7 @@ use super::product::{Left, Product, Right};
 use super::{Built, Port, Site};
 use crate::launch::{Arg, Launch, Launches};
 use crate::machine::ALIGNMENT;
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::convolution::DeformableConvolution;
 use carafe_plan::{Layout, WindowAttrs, Windows};
@@ -38,7 +38,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let masked = inputs.len() > 3;
     let macros = [("FADES", op.bilinear_interpolation_pad), ("MASKED", masked)];
     let kernel =
-        cx.kernel(&source!("deformable.cl"), "deformed", &macros.map(|(n, is)| (n, usize::from(is).to_string())))?;
+        cx.kernel(&Source("deformable.cl"), "deformed", &macros.map(|(n, is)| (n, usize::from(is).to_string())))?;
     let mut args = vec![Arg::Read(0), Arg::Read(1), Arg::Read(if masked { 3 } else { 0 }), columns.clone()];
     args.extend([count, channels, channels / op.deformable_group as usize].map(Arg::from));
     let two = |list: [usize; 3]| [list[1], list[2]];

@@ -2,7 +2,7 @@
 
 use super::{Built, Site, types};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::indexing::GatherTree;
 use carafe_plan::Layout;
@@ -16,7 +16,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let [time, batch, beams] = ids.shape[..] else { return Ok(None) };
     let known = matches!(ids.ty, ElementType::F32 | ElementType::I32 | ElementType::I64);
     let Some(number) = types::stored(ids.ty).filter(|_| known && !ids.shape.contains(&0)) else { return Ok(None) };
-    let kernel = cx.kernel(&source!("gather_tree.cl"), "gather_tree", &[("N", number.into())])?;
+    let kernel = cx.kernel(&Source("gather_tree.cl"), "gather_tree", &[("N", number.into())])?;
     let mut args: Vec<Arg> = (0..4).map(Arg::Read).collect();
     args.push(Arg::Write(0));
     args.extend([batch * beams, time, beams].map(Arg::from));

@@ -2,7 +2,7 @@
 
 use super::{Built, Site};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::resize::GridSample;
 use carafe_ops::resize::grid_sample::{PaddingMode, SampleMode};
@@ -27,7 +27,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         PaddingMode::Reflection => 2,
     };
     let macros = [("MODE", mode), ("PADDING", padding), ("ALIGN", i32::from(op.align_corners))];
-    let kernel = cx.kernel(&source!("grid_sample.cl"), "grid_sample", &macros.map(|(n, v)| (n, v.to_string())))?;
+    let kernel = cx.kernel(&Source("grid_sample.cl"), "grid_sample", &macros.map(|(n, v)| (n, v.to_string())))?;
     let sizes = [out.len(), data.shape[1], data.shape[2], data.shape[3], out.shape[2] * out.shape[3]];
     let args = [Arg::Read(0), Arg::Read(1), Arg::Write(0)].into_iter().chain(sizes.map(Arg::from)).collect();
     let step = Launches::new("grid_sample", vec![Launch::flat(&kernel, args, out.len(), cx.group())]);

@@ -6,7 +6,7 @@ use super::view::copy;
 use super::{Built, Site, types};
 use crate::launch::{Arg, Launch, Launches};
 use crate::machine::ALIGNMENT;
-use crate::programs::{Source, source};
+use crate::programs::Source;
 use carafe_graph::{Result, normalize_axis};
 use carafe_ops::indexing::one_hot::NegativeIndices;
 use carafe_ops::indexing::{
@@ -16,7 +16,7 @@ use carafe_ops::indexing::{
 use carafe_plan::{Layout, View};
 use carafe_tensor::{ElementType, strides};
 
-const SOURCE: Source = source!("indexing.cl");
+const SOURCE: Source = Source("indexing.cl");
 
 /// Where kernels tell of an index that is outside of its axis.
 const FAULTS: [Arg; 2] = [Arg::Faults, Arg::Step];

@@ -3,7 +3,7 @@
 use super::pool::{ints, steps};
 use super::{Built, Site};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::{Result, normalize_axis};
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{AxisPlan, Interpolate, Mode, plan_axis};
@@ -34,7 +34,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let places: Vec<i32> = tables.iter().flat_map(|t| &t.places).copied().collect();
     let weights: Vec<i32> = tables.iter().flat_map(|t| &t.weights).map(|w| w.to_bits() as i32).collect();
     let last = usize::from(layout == Layout::CHANNELS_LAST);
-    let kernel = cx.kernel(&source!("resize.cl"), "resize", &[("LAST", last.to_string())])?;
+    let kernel = cx.kernel(&Source("resize.cl"), "resize", &[("LAST", last.to_string())])?;
     let mut args = vec![Arg::Read(0), Arg::Write(0), out.len().into()];
     args.extend([ints(&dims), ints(&far), ints(&to), ints(&taps)]);
     args.extend([channel, channel_to, channels].map(Arg::from));

@@ -3,7 +3,7 @@
 use super::ending::{Ending, bytes_of};
 use super::{Built, Port, Site};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::{Result, normalize_axis};
 use carafe_opencl::DeviceKind;
 use carafe_ops::activation as act;
@@ -208,8 +208,8 @@ fn launch(
         ("COLUMNS_INSIDE", usize::from(inside)),
     ];
     let macros = numbers.map(|(name, value)| (name, value.to_string()));
-    let file = source!("fold.cl");
-    let kernel = cx.generated(file.name, &format!("{}{}", ending.source, file.text), "fold", &macros)?;
+    let file = Source("fold.cl");
+    let kernel = cx.generated(file.0, &format!("{}{}", ending.source, file.text()), "fold", &macros)?;
     let mut args = vec![Arg::Read(0), Arg::Write(0), rows.count().into(), rows.length().into()];
     args.extend(rows.numbers().map(Arg::from));
     args.extend([Arg::Float(eps), column_step.into(), columns.max(1).into()]);
@@ -247,7 +247,7 @@ fn groups(site: &Site<'_>, op: &norm::GroupNormalization) -> Result<Option<Built
 fn lrn(site: &Site<'_>, op: &norm::Lrn) -> Result<Built> {
     let (x, cx) = (&site.inputs[0], site.cx);
     let reach = usize::try_from((op.size - 1) / 2).unwrap_or(0).min(x.shape[1]);
-    let kernel = cx.kernel(&source!("lrn.cl"), "lrn", &[])?;
+    let kernel = cx.kernel(&Source("lrn.cl"), "lrn", &[])?;
     let mut args = vec![Arg::Read(0), Arg::Write(0), x.len().into(), column_step(x, x.layout, 1).into()];
     args.extend([x.shape[1].into(), reach.into(), Arg::Float(op.alpha / op.size as f32)]);
     args.extend([op.beta, op.bias].map(Arg::Float));

@@ -2,7 +2,7 @@
 
 use super::{Built, Site};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::{Result, normalize_axis};
 use carafe_ops::pooling::MaxPool;
 use carafe_plan::windows::three;
@@ -63,7 +63,7 @@ fn pooled(site: &Site<'_>, windows: &Windows, exclude: Option<bool>) -> Result<O
         args.extend([Arg::Write(1), counted.into()]);
         outputs.push(Layout::PLAIN.into());
     }
-    let kernel = cx.kernel(&source!("pool.cl"), "pool", &macros)?;
+    let kernel = cx.kernel(&Source("pool.cl"), "pool", &macros)?;
     // Next to each other are channels, or points of a line; the latter are what the second axis counts.
     let launch = Launch::plane(&kernel, args, [out.shape[1], rows, 1], cx.group());
     let name = if exclude.is_none() { "pool_max" } else { "pool_mean" };

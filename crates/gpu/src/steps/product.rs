@@ -5,15 +5,16 @@ use super::tiles::{Method, Tile, Way, ranked};
 use crate::backend::BuildCx;
 use crate::launch::{Arg, Launch};
 use crate::machine::ALIGNMENT;
+use crate::programs::Source;
 use crate::tuning;
 use carafe_graph::Result;
 
-const ROWS: &str = include_str!("../../kernels/rows.cl");
-const READS: &str = include_str!("../../kernels/reads.cl");
-const GEMM: &str = include_str!("../../kernels/gemm.cl");
-const GEMM_MMA: &str = include_str!("../../kernels/gemm_mma.cl");
-const GEMM_JOIN: &str = include_str!("../../kernels/gemm_join.cl");
-const DEPTHWISE: &str = include_str!("../../kernels/depthwise.cl");
+const ROWS: Source = Source("rows.cl");
+const READS: Source = Source("reads.cl");
+const GEMM: Source = Source("gemm.cl");
+const GEMM_MMA: Source = Source("gemm_mma.cl");
+const GEMM_JOIN: Source = Source("gemm_join.cl");
+const DEPTHWISE: Source = Source("depthwise.cl");
 
 /// How the left operand lies.
 #[derive(Clone, Debug)]
@@ -184,7 +185,7 @@ impl Product {
         let global = [self.columns.div_ceil(tile.n) * items, self.rows.div_ceil(tile.m), batch * splits];
         let mut launches = vec![Launch { kernel, args, global, local: Some([items, 1, 1]) }];
         if splits > 1 {
-            let source = format!("{}{GEMM_JOIN}", ending.source);
+            let source = format!("{}{}", ending.source, GEMM_JOIN.text());
             let kernel = cx.generated("gemm_join.cl", &source, "gemm_join", &[])?;
             let mut args = vec![parts(), c];
             args.extend([self.rows, self.columns, self.out_stride, splits].map(Arg::from));
@@ -241,7 +242,7 @@ impl Product {
         ]
         .map(|(name, value)| (name, value.to_string()));
         let body = if tensor { GEMM_MMA } else { GEMM };
-        let source = format!("{}{ROWS}{READS}{body}", ending.source);
+        let source = [&ending.source, ROWS.text(), READS.text(), body.text()].concat();
         cx.generated(if tensor { "gemm_mma.cl" } else { "gemm.cl" }, &source, "gemm", &macros)
     }
 
@@ -278,7 +279,7 @@ impl Image {
         ending: &Ending,
     ) -> Result<Launch> {
         let macros = [("A_FORM", "2".to_string()), ("BACKWARD", usize::from(self.backward).to_string())];
-        let source = format!("{}{ROWS}{DEPTHWISE}", ending.source);
+        let source = [&ending.source, ROWS.text(), DEPTHWISE.text()].concat();
         let kernel = cx.generated("depthwise.cl", &source, "depthwise", &macros)?;
         let mut args = operands.to_vec();
         args.extend([rows, columns, self.taps.len(), multiple].map(Arg::from));

@@ -6,7 +6,7 @@ use super::product::{Left, Product, Right};
 use super::{Built, Port, Site};
 use crate::launch::{Arg, Launch, Launches};
 use crate::machine::ALIGNMENT;
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::{Op, Result};
 use carafe_ops::recurrent as ops;
 use carafe_plan::Layout;
@@ -217,8 +217,8 @@ impl Fit<'_> {
         let work = product.launches_from(cx, operands, &Ending::none(), space.0)?;
         let workspace = space.0 + work.workspace;
 
-        let file = source!("recurrent.cl");
-        let text = format!("{functions}{}", file.text);
+        let file = Source("recurrent.cl");
+        let text = format!("{functions}{}", file.text());
         let kernel = |name: &str, stage: usize| {
             let kind = match form.kind {
                 Kind::Rnn => 0,
@@ -236,7 +236,7 @@ impl Fit<'_> {
                 ("SEQUENCE", flags[0]),
                 ("ATTENTION", flags[1]),
             ];
-            cx.generated(file.name, &text, name, &macros.map(|(name, n)| (name, n.to_string())))
+            cx.generated(file.0, &text, name, &macros.map(|(name, n)| (name, n.to_string())))
         };
         let sizes = super::pool::ints(&[batch, time, hidden, directions]);
         let lengths = table(cx, "lengths", &self.lengths)?;

@@ -3,13 +3,13 @@
 use super::indexing::limits;
 use super::{Built, Port, Site, types};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::{Source, source};
+use crate::programs::Source;
 use carafe_graph::{Op, Result, normalize_axis};
 use carafe_ops::reduce;
 use carafe_plan::Layout;
 use carafe_tensor::ElementType;
 
-const SOURCE: Source = source!("reduce.cl");
+const SOURCE: Source = Source("reduce.cl");
 
 /// Elements of one result from which a group is worth it.
 const MANY: usize = 128;

@@ -3,7 +3,7 @@
 
 use super::{Built, Site};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::{Source, source};
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::detection::psroi_pooling::PsRoiMode;
 use carafe_ops::detection::roi_align::AlignedMode;
@@ -12,7 +12,7 @@ use carafe_ops::detection::{PSROIPooling, PoolMode, ROIAlign, ROIPooling};
 use carafe_plan::{Form, Layout};
 use carafe_tensor::ElementType;
 
-const SOURCE: Source = source!("regions.cl");
+const SOURCE: Source = Source("regions.cl");
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let fits = !site.group && site.epilogue.is_empty() && site.inputs.len() >= 2;

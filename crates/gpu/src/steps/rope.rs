@@ -2,7 +2,7 @@
 
 use super::{Built, Port, Site};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::carafe::RotaryEmbedding;
 use carafe_plan::Layout;
@@ -33,7 +33,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         ("FULL_COS", is_full(op, &site.inputs[1])),
         ("FULL_SIN", is_full(op, &site.inputs[2])),
     ];
-    let kernel = cx.kernel(&source!("rope.cl"), "rope", &macros)?;
+    let kernel = cx.kernel(&Source("rope.cl"), "rope", &macros)?;
     let mut args = vec![Arg::Read(0), Arg::Read(1), Arg::Read(2), Arg::Write(0)];
     args.extend([out.len().into(), width.into(), op.rotated.into(), numbers(sizes)]);
     args.extend(site.inputs[..3].iter().map(row));

@@ -4,7 +4,7 @@ use super::movement::size_of;
 use super::reduce::{element_macros, group};
 use super::{Built, Port, Site, types};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::{Source, source};
+use crate::programs::Source;
 use carafe_graph::{Result, normalize_axis};
 use carafe_ops::movement::pad::PadMode;
 use carafe_ops::movement::{Pad, ReverseSequence};
@@ -13,8 +13,8 @@ use carafe_ops::search::{CumSum, TopK};
 use carafe_plan::Layout;
 use carafe_tensor::{ElementType, strides};
 
-const SEARCH: Source = source!("search.cl");
-const PAD: Source = source!("pad.cl");
+const SEARCH: Source = Source("search.cl");
+const PAD: Source = Source("pad.cl");
 
 /// Elements that are put into the order of their places one by one.
 const FEW: usize = 256;

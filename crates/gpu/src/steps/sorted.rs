@@ -2,7 +2,7 @@
 
 use super::{Built, Site, types};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::source;
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::search::{Bucketize, SearchSorted};
 use carafe_plan::Layout;
@@ -30,7 +30,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let n = rows.shape.last().copied().unwrap_or(0);
     let per_row = if rows.rank() == 1 { list.len() } else { list.shape.last().copied().unwrap_or(1) };
     let macros = [("N", number), ("I", index), ("BEFORE", if behind { "<=" } else { "<" })];
-    let kernel = cx.kernel(&source!("sorted.cl"), "sorted_places", &macros.map(|(name, v)| (name, v.to_string())))?;
+    let kernel = cx.kernel(&Source("sorted.cl"), "sorted_places", &macros.map(|(name, v)| (name, v.to_string())))?;
     let sizes = [out.len(), n, per_row.max(1)];
     let args = [Arg::Read(0), Arg::Read(1), Arg::Write(0)].into_iter().chain(sizes.map(Arg::from)).collect();
     let step = Launches::new("sorted_places", vec![Launch::flat(&kernel, args, out.len(), cx.group())]);

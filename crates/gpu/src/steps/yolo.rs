@@ -3,12 +3,12 @@
 use super::movement::size_of;
 use super::{Built, Site, types};
 use crate::launch::{Arg, Launch, Launches};
-use crate::programs::{Source, source};
+use crate::programs::Source;
 use carafe_graph::Result;
 use carafe_ops::detection::{RegionYolo, ReorgYolo};
 use carafe_plan::Layout;
 
-const SOURCE: Source = source!("yolo.cl");
+const SOURCE: Source = Source("yolo.cl");
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group || !site.epilogue.is_empty() || site.inputs.is_empty() || site.inputs[0].rank() != 4 {

@@ -1,0 +1,7 @@
+//! Packs the kernels in OpenCL C, so that they are part of the program.
+
+use carafe_packed::{Folder, pack};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    pack("kernels.deflate", &[Folder { name: "kernels", else_at: "", ends: &["cl"] }])
+}
