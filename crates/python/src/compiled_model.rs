@@ -6,6 +6,7 @@ use crate::model;
 use crate::port::{ConstOutput, Side};
 use crate::process::Here;
 use crate::properties;
+use crate::results::OVDict;
 use carafe::{ElementType, PortKey};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -153,7 +154,7 @@ impl CompiledModel {
         share_inputs: bool,
         share_outputs: bool,
         decode_strings: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<OVDict> {
         let request = self.take()?;
         let results = infer_request::infer(py, &request, inputs, share_inputs, share_outputs, decode_strings);
         self.give(request);
@@ -167,11 +168,7 @@ impl CompiledModel {
     }
     /// Infers with a request of its own.
     #[pyo3(signature = (inputs=None))]
-    fn infer_new_request<'py>(
-        &self,
-        py: Python<'py>,
-        inputs: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn infer_new_request<'py>(&self, py: Python<'py>, inputs: Option<&Bound<'py, PyAny>>) -> PyResult<OVDict> {
         infer_request::infer(py, &Request::new(&self.compiled, None)?, inputs, false, false, true)
     }
     fn create_infer_request(&self) -> PyResult<InferRequest> {

@@ -24,6 +24,7 @@ from carafe._native import (
     Dimension,
     InferRequest,
     Layout,
+    OVDict,
     PartialShape,
     ProfilingInfo,
     RemoteContext,
@@ -33,7 +34,6 @@ from carafe._native import (
     VariableState,
     get_version,
 )
-from carafe._ovdict import OVDict
 from carafe._extensions import Extension, OpExtension
 from carafe._graph.custom import AttributeVisitor, Op
 from carafe._graph.model import Model
