@@ -369,7 +369,7 @@ impl Request {
             }
             let names = |side| self.ports(side).iter().map(|p| p.name.clone()).collect::<Vec<_>>().join(", ");
             return Err(failure(format!(
-                "Port for tensor name {name} was not found: inputs are {}; outputs are {}",
+                "Port for tensor name {name} was not found. Check the name: inputs are {}; outputs are {}",
                 names(Side::Input),
                 names(Side::Output)
             )));
@@ -536,9 +536,9 @@ impl InferRequest {
         };
         format!("<InferRequest:\ninputs[{}\n]\noutputs[{}\n]>", list(Side::Input), list(Side::Output))
     }
-    /// Infers and waits for the end.
-    #[pyo3(signature = (inputs=None, share_inputs=false, share_outputs=false, *, decode_strings=true))]
-    fn infer<'py>(
+    /// Infers and waits for the end. `infer` in `_signatures.py` is this.
+    #[pyo3(signature = (inputs, share_inputs, share_outputs, decode_strings, /))]
+    fn _infer<'py>(
         &self,
         py: Python<'py>,
         inputs: Option<&Bound<'py, PyAny>>,

@@ -100,6 +100,20 @@ impl OVDict {
         }
         Err(PyTypeError::new_err(format!("Unknown key type: {}", key.get_type())))
     }
+    fn __setitem__(&self, _key: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err("'OVDict' object does not support item assignment"))
+    }
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err("'OVDict' object does not support item deletion"))
+    }
+    fn __copy__(&self, py: Python<'_>) -> PyResult<OVDict> {
+        self.dict(py).cloned().map(OVDict::of_dict)
+    }
+    // Arrays could be copied, their keys cannot: ports say so.
+    fn __deepcopy__<'py>(&self, py: Python<'py>, memo: &Bound<'py, PyAny>) -> PyResult<OVDict> {
+        let copied = py.import("copy")?.call_method1("deepcopy", (self.dict(py)?, memo))?;
+        Ok(OVDict::of_dict(copied.cast_into::<PyDict>()?))
+    }
     fn __contains__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<bool> {
         match self.__getitem__(py, key) {
             Ok(_) => Ok(true),

@@ -728,7 +728,7 @@ fn construct<'py>(args: &Bound<'py, PyTuple>, first: &Bound<'py, PyAny>, given: 
         return over_port(&array, ty, &shape);
     }
     // A picture of PIL, and whatever else is an array.
-    if first.hasattr("__array__")? {
+    if first.hasattr("__array__")? || first.hasattr("__array_interface__")? {
         return of_array(&numpy.asarray(first)?, false);
     }
     if first.hasattr("__dlpack__")? {

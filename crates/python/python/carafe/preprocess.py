@@ -47,6 +47,7 @@ PaddingMode = _enumeration("PaddingMode", {"CONSTANT": 0, "EDGE": 1, "REFLECT": 
 # Failures of the engine in the words that programs look for.
 _WORDS = [
     (r"colours cannot be converted from (\w+) to (\w+)", r"color format '\1' is not convertible to '\2'"),
+    (r"the steps make (\[.*?\]), the model takes (\[.*\])", r"resulting shape \1 is not aligned with original parameter's shape: \2"),
     (r"pads are given for (\d+) axes, the data has (\d+)", r"the length \1 of pads mismatches with rank of input \2"),
 ]
 

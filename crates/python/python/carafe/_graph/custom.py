@@ -7,6 +7,11 @@ from .ports import Output
 from .type_info import DiscreteTypeInfo
 
 
+def _is_plain_array(value):
+    """Whether a value is an array of numbers that a list of attributes can hold."""
+    return getattr(getattr(value, "dtype", None), "kind", "") in tuple("biuf") and hasattr(value, "tolist")
+
+
 class AttributeVisitor:
     """Collects the attributes that an operation shows."""
 
@@ -16,6 +21,8 @@ class AttributeVisitor:
     def on_attributes(self, attributes):
         """Shows attributes by name."""
         if attributes:
+            # As in OpenVINO, the operation then has lists too.
+            attributes.update({name: value.tolist() for name, value in attributes.items() if _is_plain_array(value)})
             self.attributes.update(attributes)
 
 
