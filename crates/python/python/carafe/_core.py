@@ -4,8 +4,7 @@ import io
 import os
 import re
 
-from carafe import _extensions, _native
-from carafe._graph.rt_info import as_files_have_it
+from carafe import _native
 from carafe._native import Dimension, PartialShape, Tensor
 from carafe._property_values import decode, pairs, text_of
 
@@ -210,6 +209,8 @@ class Core(_native._Core):
             for one in given:
                 self.add_extension(one)
             return
+        from carafe import _extensions
+
         _extensions.add(self, given)
 
     def set_property(self, *arguments, device_name=None, properties=None, property=None):
@@ -289,9 +290,15 @@ def _new_file(path):
     return path
 
 
+def _as_files_have_it(model):
+    from carafe._graph.rt_info import as_files_have_it
+
+    return as_files_have_it(model)
+
+
 def save_model(model, output_model, compress_to_fp16=True):
     """Writes a model as `.xml` and `.bin`, weights as f16 unless that is turned off."""
-    with as_files_have_it(model):
+    with _as_files_have_it(model):
         _native._save(model, _new_file(output_model), bool(compress_to_fp16), True)
 
 
@@ -302,10 +309,10 @@ def serialize(model, xml_path, bin_path="", version="UNSPECIFIED"):
     xml_path, bin_path = _new_file(xml_path), _new_file(bin_path) if bin_path else ""
     usual = os.path.splitext(xml_path)[0] + ".bin"
     if version != "IR_V10" and (not bin_path or os.path.abspath(bin_path) == os.path.abspath(usual)):
-        with as_files_have_it(model):
+        with _as_files_have_it(model):
             _native._save(model, xml_path, False)
         return
-    with as_files_have_it(model):
+    with _as_files_have_it(model):
         xml, weights = _native._to_ir(model)
     bin_path = bin_path or usual
     if version == "IR_V10":

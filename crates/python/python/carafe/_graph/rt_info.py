@@ -2,7 +2,6 @@
 
 import contextlib
 import enum
-import json
 
 from .clock import touch
 
@@ -229,6 +228,8 @@ def walk(items, path):
 
 def dumps(value):
     """A value as JSON text, for printing."""
+    import json
+
     return json.dumps(plain(value), default=str)
 
 
