@@ -148,6 +148,7 @@ impl Request {
 
     /// Binds memory of elements that lie one behind the other to an input, for one inference.
     pub(crate) fn lend(&self, index: usize, memory: Memory, ty: ElementType, shape: Vec<usize>) -> PyResult<()> {
+        self.ensure_idle()?;
         let memory = Arc::new(memory);
         let len = memory.len();
         let tensor = carafe::Tensor::view(ty, &shape, &memory.to_bytes(len)?, 0, len).or_raise()?;

@@ -29,6 +29,9 @@ class AttributeVisitor:
 class Op(Node):
     """An operation of one's own: a subclass says types and shapes, and may evaluate."""
 
+    # Why the operation cannot be written to a file.
+    _unwritable = None
+
     def __init__(self, py_obj=None, inputs=None):
         self._start()
         if isinstance(inputs, tuple):
@@ -99,7 +102,13 @@ class Op(Node):
 
     def _engine_op(self):
         info = self.get_type_info()
-        return engine.python_op(self, info.name, info.version_id, self.get_attributes(), type(self).evaluate is not Op.evaluate)
+        make = lambda shown: engine.python_op(self, info.name, info.version_id, shown, type(self).evaluate is not Op.evaluate)  # noqa: E731
+        try:
+            made, self._unwritable = make(self.get_attributes()), None
+        except TypeError as error:
+            # It runs all the same: only files need attributes.
+            made, self._unwritable = make({}), error
+        return made
 
 
 def of_python_node(written, inputs):

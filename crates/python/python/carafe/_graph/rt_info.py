@@ -235,8 +235,14 @@ def dumps(value):
 
 @contextlib.contextmanager
 def as_files_have_it(model):
-    """Marks nodes that a program asked to keep their precision as files do, for as long as the model is written."""
+    """Marks nodes that a program asked to keep their precision as files do, for as long as the model is written. An operation
+    whose attributes files cannot keep is an error."""
     nodes = model.get_ordered_ops() if getattr(model, "_expanded", False) else []
+    for node in nodes:
+        if hasattr(node, "_unwritable") and not node._postponed:
+            node._engine_op()
+            if node._unwritable is not None:
+                raise node._unwritable
     marked = [node for node in nodes if node._rt and "precise_0" in node._rt and _KEEPS not in node._rt]
     for node in marked:
         node.get_rt_info()[_KEEPS] = RtAttribute("DisablePrecisionConversion", "0", [])
