@@ -13,8 +13,15 @@ const LOOK: Duration = Duration::from_millis(20);
 /// All streams of a compiled model.
 #[derive(Debug)]
 pub struct Streams<S> {
-    free: Mutex<Vec<S>>,
+    state: Mutex<State<S>>,
     freed: Condvar,
+}
+
+#[derive(Debug)]
+struct State<S> {
+    free: Vec<S>,
+    /// How many requests wait: waking nobody would still be a call of the system.
+    waiting: usize,
 }
 
 /// A stream while an inference has it.
@@ -27,20 +34,22 @@ pub struct Lease<S> {
 impl<S> Streams<S> {
     /// These streams, all free.
     pub fn new(streams: Vec<S>) -> Arc<Streams<S>> {
-        Arc::new(Streams { free: Mutex::new(streams), freed: Condvar::new() })
+        Arc::new(Streams { state: Mutex::new(State { free: streams, waiting: 0 }), freed: Condvar::new() })
     }
     /// Waits for a free stream, or for the request to be cancelled.
     pub fn lease(self: &Arc<Self>, cancel: &AtomicBool) -> Result<Lease<S>> {
-        let mut free = self.free.lock().unwrap_or_else(|e| e.into_inner());
+        let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
         loop {
-            if let Some(stream) = free.pop() {
+            if let Some(stream) = state.free.pop() {
                 return Ok(Lease { stream: Some(stream), home: self.clone() });
             }
             if cancel.load(Ordering::Relaxed) {
                 return Err(cancelled());
             }
+            state.waiting += 1;
             // Nobody rings when a request is cancelled, so it looks now and then.
-            free = self.freed.wait_timeout(free, LOOK).unwrap_or_else(|e| e.into_inner()).0;
+            state = self.freed.wait_timeout(state, LOOK).unwrap_or_else(|e| e.into_inner()).0;
+            state.waiting -= 1;
         }
     }
 }
@@ -55,8 +64,11 @@ impl<S> Lease<S> {
 impl<S> Drop for Lease<S> {
     fn drop(&mut self) {
         if let Some(stream) = self.stream.take() {
-            self.home.free.lock().unwrap_or_else(|e| e.into_inner()).push(stream);
-            self.home.freed.notify_one();
+            let mut state = self.home.state.lock().unwrap_or_else(|e| e.into_inner());
+            state.free.push(stream);
+            if state.waiting > 0 {
+                self.home.freed.notify_one();
+            }
         }
     }
 }

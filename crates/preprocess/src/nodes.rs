@@ -1,10 +1,10 @@
 //! The nodes that preprocessing is made of, for whoever edits a model at another place than its borders.
 
 use carafe_graph::{Model, Result, Use, Value};
-use carafe_ops::arithmetic::{Divide, Subtract};
+use carafe_ops::arithmetic::{Divide, Multiply, Subtract};
 use carafe_ops::convert::Convert;
 use carafe_ops::indexing::Gather;
-use carafe_ops::movement::Transpose;
+use carafe_ops::movement::{Slice, Transpose};
 use carafe_tensor::{ElementType, Tensor};
 
 /// Lets these readers read another value.
@@ -21,9 +21,18 @@ pub fn transpose(model: &mut Model, name: &str, v: Value, order: &[usize]) -> Re
     Ok(model.add(name, Transpose, &[v, order])?.into())
 }
 
-/// Swaps the first and the last of three channels on an axis.
+/// Puts the channels on an axis into the opposite order.
 pub fn reverse_channels(model: &mut Model, name: &str, v: Value, axis: usize) -> Result<Value> {
-    let indices = model.constant(&format!("{name}/indices"), Tensor::from_slice(&[3], &[2i64, 1, 0])?)?;
+    let Some(channels) = model.fact(v).shape.dim(axis).get() else {
+        let mut list = |what: &str, n: i64| -> Result<Value> {
+            model.constant(&format!("{name}/{what}"), Tensor::from_slice(&[1], &[n])?)
+        };
+        let (begin, end) = (list("begin", -1)?, list("end", i64::MIN)?);
+        let (step, axis) = (list("step", -1)?, list("axis", axis as i64)?);
+        return Ok(model.add(name, Slice, &[v, begin, end, step, axis])?.into());
+    };
+    let indices: Vec<i64> = (0..channels).rev().collect();
+    let indices = model.constant(&format!("{name}/indices"), Tensor::from_slice(&[indices.len()], &indices)?)?;
     let axis = model.constant(&format!("{name}/axis"), Tensor::scalar(axis as i64))?;
     Ok(model.add(name, Gather { batch_dims: 0 }, &[v, indices, axis])?.into())
 }
@@ -38,6 +47,12 @@ pub fn subtract(model: &mut Model, name: &str, v: Value, mean: Tensor) -> Result
 pub fn divide(model: &mut Model, name: &str, v: Value, scale: Tensor) -> Result<Value> {
     let scale = model.constant(&format!("{name}/values"), scale)?;
     Ok(model.add(name, Divide::default(), &[v, scale])?.into())
+}
+
+/// Multiplies by a constant that broadcasts to the value.
+pub fn multiply(model: &mut Model, name: &str, v: Value, factor: Tensor) -> Result<Value> {
+    let factor = model.constant(&format!("{name}/values"), factor)?;
+    Ok(model.add(name, Multiply::default(), &[v, factor])?.into())
 }
 
 /// Converts to another element type.

@@ -2,7 +2,7 @@
 
 use crate::layout::Layout;
 use crate::nodes::redirect;
-use crate::steps::{ColorFormat, Custom, PaddingMode, ResizeAlgorithm, State, Step, dims_before, reordered};
+use crate::steps::{ColorFormat, Custom, PaddingMode, ResizeAlgorithm, State, Step, described, dims_before, reordered};
 use carafe_device::{Port, PortKey};
 use carafe_graph::{Error, Model, NodeId, Parameter, Result, Value};
 use carafe_tensor::{Dim, ElementType, PartialShape};
@@ -91,16 +91,38 @@ impl PrePostProcessor {
     pub fn build(self) -> Result<Model> {
         let mut model = self.model;
         let (parameters, results) = (model.parameters().to_vec(), model.results().to_vec());
-        for (info, id) in self.inputs.into_iter().zip(parameters) {
+        for (info, id) in self.inputs.iter().zip(parameters) {
             let location = format!("preprocessing of input `{}`", model.parameter_name(id));
-            info.apply(&mut model, id).map_err(|e| e.at(location))?;
+            info.apply(&mut model, id, None).map_err(|e| e.at(location))?;
         }
-        for (info, id) in self.outputs.into_iter().zip(results) {
+        for (info, id) in self.outputs.iter().zip(results) {
             let location = format!("postprocessing of output `{}`", model.result_name(id));
-            info.apply(&mut model, id).map_err(|e| e.at(location))?;
+            info.apply(&mut model, id, None).map_err(|e| e.at(location))?;
         }
         model.infer()?;
         Ok(model)
+    }
+}
+
+/// Every input and output that something is done with: its tensor on both sides, and each step with what goes in and comes out. A
+/// step that cannot be done ends the text with the error.
+impl fmt::Display for PrePostProcessor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut model = self.model.clone();
+        let (parameters, results) = (model.parameters().to_vec(), model.results().to_vec());
+        let mut text = String::new();
+        let inputs = self.inputs.iter().zip(parameters);
+        let mut done = Ok(());
+        for (info, id) in inputs.filter(|(info, _)| !info.is_untouched() || info.model.layout.is_some()) {
+            text.push_str(&format!("Input \"{}\":\n", model.parameter_name(id)));
+            done = done.and_then(|()| info.apply(&mut model, id, Some(&mut text)));
+        }
+        for (info, id) in self.outputs.iter().zip(results).filter(|(info, _)| !info.is_untouched()) {
+            text.push_str(&format!("Output \"{}\":\n", model.result_name(id)));
+            done = done.and_then(|()| info.apply(&mut model, id, Some(&mut text)));
+        }
+        f.write_str(&text)?;
+        done.map_or_else(|e| writeln!(f, "    {e}"), |()| Ok(()))
     }
 }
 
@@ -121,20 +143,21 @@ impl InputInfo {
     fn is_untouched(&self) -> bool {
         let t = &self.tensor;
         let plain = t.ty.is_none() && t.layout.is_none() && t.shape.is_none() && t.spatial.is_none();
-        plain && self.steps.0.is_empty() && t.color.planes() == 1
+        plain && self.steps.0.is_empty() && t.color == ColorFormat::Undefined
     }
 
-    fn apply(self, model: &mut Model, id: NodeId) -> Result<()> {
+    fn apply(&self, model: &mut Model, id: NodeId, text: Option<&mut String>) -> Result<()> {
         let v = Value::from(id);
         let inside = self.model.layout.clone().map_or_else(|| Layout::of(model, v), |l| Ok(Some(l)))?;
-        if self.is_untouched() {
+        if self.is_untouched() && text.is_none() {
             inside.iter().for_each(|l| l.note(model, v));
             return Ok(());
         }
         let old = model.node(id).op().get::<Parameter>().cloned().ok_or_else(|| Error::usage("it is no Parameter"))?;
         let rank = old.shape.rank();
-        let yuv = self.tensor.color.is_yuv().then(|| "NHWC".parse::<Layout>()).transpose()?;
-        let outside = self.tensor.layout.clone().or(yuv).or_else(|| inside.clone());
+        let picture = self.tensor.color.is_channels_last() && rank.is_none_or(|n| n == 4);
+        let channels_last = picture.then(|| "NHWC".parse::<Layout>()).transpose()?;
+        let outside = self.tensor.layout.clone().or(channels_last).or_else(|| inside.clone());
         let shape = match &self.tensor.shape {
             Some(shape) => shape.clone(),
             None => self.shape(&old.shape, inside.as_ref(), outside.as_ref())?,
@@ -152,17 +175,36 @@ impl InputInfo {
                 vec![]
             }
         };
-        let mut state = State { value: v, layout: outside.clone(), color, target, prefix, planes };
-        for step in self.steps.0 {
+        let (target_type, trace) = (Some(old.element_type), text.is_some().then(String::new));
+        let mut state = State { value: v, layout: outside.clone(), color, target, prefix, planes, target_type, trace };
+        let head = state.trace.as_ref().map(|_| {
+            let user = described(model, state.planes.first().copied().unwrap_or(v), outside.as_ref(), color);
+            let taken = inside.as_ref().map_or("<no layout>".to_string(), Layout::to_string);
+            let (shape, ty) = (&old.shape, old.element_type);
+            format!("    User's input tensor: {user}\n    Model's expected tensor: [{shape}], {taken}, {ty}\n")
+        });
+        for step in &self.steps.0 {
             state.run(model, step)?;
-        }
-        if let Some(inside) = &inside {
-            state.convert_layout(model, inside)?;
         }
         if !state.planes.is_empty() {
             return Err(Error::usage(format!("the model takes no {color:?}; convert the colours")));
         }
-        state.convert_type(model, old.element_type)?;
+        let explicit = state.trace.as_mut().map(std::mem::take);
+        let mut implicit = Vec::new();
+        if let Some(inside) = inside.as_ref().filter(|l| state.layout.as_ref() != Some(l)) {
+            implicit.push(Step::Layout(inside.clone()));
+        }
+        if model.fact(state.value).ty != old.element_type {
+            implicit.push(Step::Type(old.element_type));
+        }
+        for step in &implicit {
+            state.run(model, step)?;
+        }
+        if let (Some(text), Some(head), Some(explicit), Some(trace)) = (text, head, explicit, &state.trace) {
+            text.push_str(&head);
+            list_steps(text, "Pre-processing steps", self.steps.0.len(), &explicit);
+            list_steps(text, "Implicit pre-processing steps", implicit.len(), trace);
+        }
         let made = model.fact(state.value).shape.clone();
         if !made.compatible(&old.shape) {
             return Err(Error::usage(format!("the steps make [{made}], the model takes [{}]", old.shape)));
@@ -238,6 +280,12 @@ impl InputInfo {
             let (before, after) = (layouts[i].as_ref(), layouts[i + 1].as_ref());
             dims = dims_before(step, &dims, (colors[i], colors[i + 1]), before, after)?;
         }
+        let channels = self.tensor.color.channels();
+        if let (Some(channels), Some(layout)) = (channels, outside)
+            && let Some(c) = layout.axis("C", rank)?
+        {
+            dims[c] = Dim::known(channels);
+        }
         if let Some(spatial) = self.tensor.spatial {
             let none = || Error::usage("height and width of the tensor are set, but not its layout");
             let layout = outside.ok_or_else(none)?;
@@ -267,23 +315,44 @@ impl OutputInfo {
         &mut self.tensor
     }
 
-    fn apply(self, model: &mut Model, id: NodeId) -> Result<()> {
+    fn is_untouched(&self) -> bool {
+        self.steps.0.is_empty() && self.tensor.ty.is_none() && self.tensor.layout.is_none()
+    }
+
+    fn apply(&self, model: &mut Model, id: NodeId, text: Option<&mut String>) -> Result<()> {
         let v = model.result_value(id);
-        let inside = self.model.layout.map_or_else(|| Layout::of(model, v), |l| Ok(Some(l)))?;
+        let inside = self.model.layout.clone().map_or_else(|| Layout::of(model, v), |l| Ok(Some(l)))?;
         let name = model.result_name(id);
         let (color, prefix) = (ColorFormat::Undefined, name.clone());
-        let mut state = State { value: v, layout: inside, color, target: None, prefix, planes: vec![] };
-        for step in self.steps.0 {
+        let (target_type, trace) = (self.tensor.ty, text.is_some().then(String::new));
+        let head = format!("    Model's data tensor: {}\n", described(model, v, inside.as_ref(), color));
+        let mut state =
+            State { value: v, layout: inside, color, target: None, prefix, planes: vec![], target_type, trace };
+        for step in &self.steps.0 {
             state.run(model, step)?;
         }
+        let explicit = state.trace.as_mut().map(std::mem::take);
+        let mut implicit = Vec::new();
         if let Some(layout) = &self.tensor.layout {
             if state.layout.is_none() {
                 return Err(Error::usage(format!("the layout before {layout} is not known; set that of the model")));
             }
-            state.convert_layout(model, layout)?;
+            if state.layout.as_ref() != Some(layout) {
+                implicit.push(Step::Layout(layout.clone()));
+            }
         }
-        if let Some(ty) = self.tensor.ty {
-            state.convert_type(model, ty)?;
+        if let Some(ty) = self.tensor.ty.filter(|ty| *ty != model.fact(state.value).ty) {
+            implicit.push(Step::Type(ty));
+        }
+        for step in &implicit {
+            state.run(model, step)?;
+        }
+        if let (Some(text), Some(explicit), Some(trace)) = (text, explicit, &state.trace) {
+            text.push_str(&head);
+            list_steps(text, "Post-processing steps", self.steps.0.len(), &explicit);
+            list_steps(text, "Post-processing implicit steps", implicit.len(), trace);
+            let user = described(model, state.value, state.layout.as_ref(), color);
+            text.push_str(&format!("    User's output tensor: {user}\n"));
         }
         if state.value != v {
             // The output keeps its name; the tensor inside is another one now.
@@ -297,6 +366,12 @@ impl OutputInfo {
         }
         state.layout.iter().for_each(|l| l.note(model, state.value));
         Ok(())
+    }
+}
+
+fn list_steps(text: &mut String, title: &str, count: usize, steps: &str) {
+    if count > 0 {
+        text.push_str(&format!("    {title} ({count}):\n{steps}"));
     }
 }
 
@@ -370,6 +445,10 @@ macro_rules! common_steps {
             pub fn convert_element_type(&mut self, ty: ElementType) -> &mut Self {
                 self.push(Step::Type(ty))
             }
+            /// Converts to the type on the other side: that of the model's input, or that which the program gets.
+            pub fn convert_to_target_type(&mut self) -> &mut Self {
+                self.push(Step::TargetType)
+            }
             /// Puts the axes into another order; the layout before must be known.
             pub fn convert_layout(&mut self, layout: Layout) -> &mut Self {
                 self.push(Step::Layout(layout))
@@ -382,12 +461,12 @@ macro_rules! common_steps {
             pub fn clamp(&mut self, min: f64, max: f64) -> &mut Self {
                 self.push(Step::Clamp(min, max))
             }
-            /// Nodes of your own: gets the model and the value so far, gives the new value.
+            /// Nodes of your own: gets the model and the value so far, gives the new value. Printing the processor calls it too.
             pub fn custom(
                 &mut self,
-                make: impl FnOnce(&mut Model, Value) -> Result<Value> + Send + 'static,
+                make: impl Fn(&mut Model, Value) -> Result<Value> + Send + Sync + 'static,
             ) -> &mut Self {
-                let make: Custom = Box::new(make);
+                let make: Custom = Arc::new(make);
                 self.push(Step::Custom(make))
             }
         }
@@ -407,7 +486,7 @@ impl PreProcessSteps {
     pub fn convert_color(&mut self, to: ColorFormat) -> &mut Self {
         self.push(Step::Color(to))
     }
-    /// Swaps the first and the last of three channels.
+    /// Puts the channels into the opposite order.
     pub fn reverse_channels(&mut self) -> &mut Self {
         self.push(Step::ReverseChannels)
     }
@@ -419,11 +498,11 @@ impl PreProcessSteps {
     pub fn resize_to(&mut self, algorithm: ResizeAlgorithm, height: usize, width: usize) -> &mut Self {
         self.push(Step::Resize(algorithm, Some((height, width))))
     }
-    /// Keeps elements `begin[i]..end[i]` of every axis; negative numbers count from its end.
+    /// Keeps elements `begin[i]..end[i]` of every axis; negative numbers count from its end. Set the shape of the tensor too.
     pub fn crop(&mut self, begin: impl Into<Vec<i64>>, end: impl Into<Vec<i64>>) -> &mut Self {
         self.push(Step::Crop(begin.into(), end.into()))
     }
-    /// Adds elements before and after every axis.
+    /// Adds elements before and after every axis. Set the shape of the tensor too.
     pub fn pad(
         &mut self,
         begin: impl Into<Vec<i64>>,

@@ -2,7 +2,7 @@
 //! knows the layout and the colours that it is given, and what shape must come in for a shape to come out.
 
 use crate::layout::Layout;
-use crate::nodes::{along_axis, convert, divide, reverse_channels, subtract, transpose};
+use crate::nodes::{along_axis, convert, multiply, reverse_channels, subtract, transpose};
 use carafe_graph::{Error, Model, Result, Value};
 use carafe_ops::activation::Clamp;
 use carafe_ops::arithmetic::Multiply;
@@ -13,6 +13,8 @@ use carafe_ops::reduce::ReduceSum;
 use carafe_ops::resize::interpolate::ShapeCalculation;
 use carafe_ops::resize::{Coordinates, Interpolate, Mode, NearestMode};
 use carafe_tensor::{Dim, ElementType, Tensor};
+use std::fmt::{self, Display};
+use std::sync::Arc;
 
 /// How a picture is resized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +67,34 @@ impl ColorFormat {
         }
     }
 
-    /// Whether brightness and chroma lie apart; such pictures are always channels last.
-    pub(crate) fn is_yuv(self) -> bool {
-        use ColorFormat::{I420SinglePlane, I420ThreePlanes, Nv12SinglePlane, Nv12TwoPlanes};
-        matches!(self, Nv12SinglePlane | Nv12TwoPlanes | I420SinglePlane | I420ThreePlanes)
+    /// Whether a picture in these colours is channels last unless another layout is set.
+    pub(crate) fn is_channels_last(self) -> bool {
+        !matches!(self, ColorFormat::Undefined | ColorFormat::Gray)
+    }
+
+    /// How many channels a tensor has in these colours, where they say it and all lie in one tensor.
+    pub(crate) fn channels(self) -> Option<i64> {
+        match self {
+            ColorFormat::Rgb | ColorFormat::Bgr => Some(3),
+            ColorFormat::Rgbx | ColorFormat::Bgrx => Some(4),
+            _ => None,
+        }
+    }
+
+    // As OpenVINO prints it.
+    fn name(self) -> &'static str {
+        match self {
+            ColorFormat::Undefined => "Unknown",
+            ColorFormat::Rgb => "RGB",
+            ColorFormat::Bgr => "BGR",
+            ColorFormat::Gray => "GRAY",
+            ColorFormat::Nv12SinglePlane => "NV12 (single plane)",
+            ColorFormat::I420SinglePlane => "I420 (single plane)",
+            ColorFormat::Nv12TwoPlanes => "NV12 (multi-plane)",
+            ColorFormat::I420ThreePlanes => "I420 (multi-plane)",
+            ColorFormat::Rgbx => "RGBX",
+            ColorFormat::Bgrx => "BGRX",
+        }
     }
 }
 
@@ -86,10 +112,13 @@ pub enum PaddingMode {
 }
 
 /// Makes nodes of the user's own behind a value and returns the new value.
-pub(crate) type Custom = Box<dyn FnOnce(&mut Model, Value) -> Result<Value> + Send>;
+pub(crate) type Custom = Arc<dyn Fn(&mut Model, Value) -> Result<Value> + Send + Sync>;
 
+#[derive(Clone)]
 pub(crate) enum Step {
     Type(ElementType),
+    /// To the type on the other side: of the model, or of the tensor that the program gets.
+    TargetType,
     Layout(Layout),
     Order(Vec<usize>),
     Color(ColorFormat),
@@ -104,6 +133,41 @@ pub(crate) enum Step {
     Custom(Custom),
 }
 
+/// As OpenVINO prints a step.
+impl Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Type(ty) => write!(f, "convert type ({ty})"),
+            Step::TargetType => f.write_str("convert type (dynamic)"),
+            Step::Layout(layout) => write!(f, "convert layout {layout}"),
+            Step::Order(order) => write!(f, "convert layout {}", listed(order)),
+            Step::Color(to) => write!(f, "convert color ({})", to.name()),
+            Step::ReverseChannels => f.write_str("reverse channels"),
+            Step::Resize(_, None) => f.write_str("resize to model width/height"),
+            Step::Resize(_, Some((h, w))) => write!(f, "resize to ({h}, {w})"),
+            Step::Crop(begin, end) => write!(f, "crop (begin {}, end {})", listed(begin), listed(end)),
+            Step::Pad(begin, end, value, mode) => {
+                write!(f, "pad(begin {}, end {}, ", listed(begin), listed(end))?;
+                match mode {
+                    PaddingMode::Constant => write!(f, "with ({value}))"),
+                    PaddingMode::Edge => f.write_str("copied from edge)"),
+                    PaddingMode::Reflect => f.write_str("reflected from tensor)"),
+                    PaddingMode::Symmetric => f.write_str("symmetrically added from tensor)"),
+                }
+            }
+            Step::Mean(values) => write!(f, "mean {}", listed(values)),
+            Step::Scale(values) => write!(f, "scale {}", listed(values)),
+            Step::Clamp(min, max) => write!(f, "clamp(min {min}, max {max})"),
+            Step::Custom(_) => f.write_str("custom"),
+        }
+    }
+}
+
+fn listed<T: Display>(values: &[T]) -> String {
+    let words: Vec<String> = values.iter().map(T::to_string).collect();
+    format!("({})", words.join(","))
+}
+
 /// Where a sequence of steps stands.
 pub(crate) struct State {
     pub value: Value,
@@ -115,6 +179,18 @@ pub(crate) struct State {
     pub prefix: String,
     /// The planes of a picture that comes as several inputs, until its colours are converted.
     pub planes: Vec<Value>,
+    /// The element type on the other side, where one is set.
+    pub target_type: Option<ElementType>,
+    /// What each step did, where somebody wants to read it.
+    pub trace: Option<String>,
+}
+
+/// A tensor as OpenVINO prints it.
+pub(crate) fn described(model: &Model, v: Value, layout: Option<&Layout>, color: ColorFormat) -> String {
+    let fact = model.fact(v);
+    let layout = layout.map_or("<no layout>".to_string(), Layout::to_string);
+    let color = if color == ColorFormat::Undefined { String::new() } else { format!(", {}", color.name()) };
+    format!("[{}], {layout}, {}{color}", fact.shape, fact.ty)
 }
 
 fn rank(model: &Model, v: Value) -> Result<usize> {
@@ -171,27 +247,45 @@ impl State {
         Ok(())
     }
 
-    pub(crate) fn run(&mut self, model: &mut Model, step: Step) -> Result<()> {
+    fn described(&self, model: &Model) -> String {
+        let first = self.planes.first().copied().unwrap_or(self.value);
+        described(model, first, self.layout.as_ref(), self.color)
+    }
+
+    /// Runs a step, and notes it where a trace is kept.
+    pub(crate) fn run(&mut self, model: &mut Model, step: &Step) -> Result<()> {
+        if self.trace.is_none() {
+            return self.apply(model, step);
+        }
+        let before = self.described(model);
+        self.apply(model, step)?;
+        let after = self.described(model);
+        self.trace.iter_mut().for_each(|t| t.push_str(&format!("      {step}: ({before}) -> ({after})\n")));
+        Ok(())
+    }
+
+    fn apply(&mut self, model: &mut Model, step: &Step) -> Result<()> {
         if !self.planes.is_empty() {
-            return self.run_on_planes(model, &step);
+            return self.run_on_planes(model, step);
         }
         match step {
-            Step::Type(ty) => self.convert_type(model, ty),
+            Step::Type(ty) => self.convert_type(model, *ty),
+            Step::TargetType => self.convert_type(model, self.target_type()?),
             // Where nobody said what the axes are, they are taken to be in this order already.
-            Step::Layout(layout) => self.convert_layout(model, &layout),
+            Step::Layout(layout) => self.convert_layout(model, layout),
             Step::Order(order) => {
-                self.value = transpose(model, &self.name(model, "layout"), self.value, &order)?;
-                self.layout = self.layout.as_ref().map(|l| l.ordered(&order)).transpose()?;
+                self.value = transpose(model, &self.name(model, "layout"), self.value, order)?;
+                self.layout = self.layout.as_ref().map(|l| l.ordered(order)).transpose()?;
                 Ok(())
             }
-            Step::Color(to) => self.convert_color_to(model, to),
+            Step::Color(to) => self.convert_color_to(model, *to),
             Step::ReverseChannels => self.reverse(model),
-            Step::Resize(algorithm, size) => self.resize(model, algorithm, size),
-            Step::Crop(begin, end) => self.crop(model, &begin, &end),
-            Step::Pad(begin, end, value, mode) => self.pad(model, &begin, &end, value, mode),
+            Step::Resize(algorithm, size) => self.resize(model, *algorithm, *size),
+            Step::Crop(begin, end) => self.crop(model, begin, end),
+            Step::Pad(begin, end, value, mode) => self.pad(model, begin, end, *value, *mode),
             Step::Mean(values) => {
                 let ty = self.require_float(model, "the mean")?;
-                let mean = self.spread(model, &values, ty)?;
+                let mean = self.spread(model, values, ty)?;
                 self.value = subtract(model, &self.name(model, "mean"), self.value, mean)?;
                 Ok(())
             }
@@ -200,12 +294,14 @@ impl State {
                     return Err(Error::usage("the tensor is divided by the scale, so no value may be 0 or infinite"));
                 }
                 let ty = self.require_float(model, "the scale")?;
-                let scale = self.spread(model, &values, ty)?;
-                self.value = divide(model, &self.name(model, "scale"), self.value, scale)?;
+                let inverse: Vec<f64> = values.iter().map(|s| s.recip()).collect();
+                let scale = self.spread(model, &inverse, ty)?;
+                self.value = multiply(model, &self.name(model, "scale"), self.value, scale)?;
                 Ok(())
             }
             Step::Clamp(min, max) => {
-                self.value = model.add(self.name(model, "clamp"), Clamp { min, max }, &[self.value])?.into();
+                self.value =
+                    model.add(self.name(model, "clamp"), Clamp { min: *min, max: *max }, &[self.value])?.into();
                 Ok(())
             }
             Step::Custom(make) => {
@@ -215,9 +311,15 @@ impl State {
         }
     }
 
+    fn target_type(&self) -> Result<ElementType> {
+        let none = "the type to convert to is not known; give it, or set that of the tensor";
+        self.target_type.filter(|ty| !ty.is_dynamic()).ok_or_else(|| Error::usage(none))
+    }
+
     // Types of planes may change; everything else needs the picture.
     fn run_on_planes(&mut self, model: &mut Model, step: &Step) -> Result<()> {
         match step {
+            Step::TargetType => self.run_on_planes(model, &Step::Type(self.target_type()?)),
             Step::Type(ty) => {
                 for i in 0..self.planes.len() {
                     let plane = self.planes[i];
@@ -328,8 +430,10 @@ impl State {
         let mut list = |what: &str, values: &[i64]| -> Result<Value> {
             model.constant(&format!("{name}/{what}"), Tensor::from_slice(&[values.len()], values)?)
         };
-        let (begin, end, step) = (list("begin", begin)?, list("end", end)?, list("step", &vec![1; begin.len()])?);
-        self.value = model.add(name, Slice, &[self.value, begin, end, step])?.into();
+        let axes: Vec<i64> = (0..begin.len() as i64).collect();
+        let (step, axes) = (list("step", &vec![1; begin.len()])?, list("axes", &axes)?);
+        let (begin, end) = (list("begin", begin)?, list("end", end)?);
+        self.value = model.add(name, Slice, &[self.value, begin, end, step, axes])?.into();
         Ok(())
     }
 
@@ -362,7 +466,10 @@ pub(crate) fn dims_before(
     let mut all = dims.to_vec();
     let axis = |name: &str| before.map_or(Ok(None), |l| l.axis(name, rank));
     match step {
-        Step::Type(_) | Step::ReverseChannels | Step::Mean(_) | Step::Scale(_) | Step::Clamp(..) => {}
+        Step::Type(_) | Step::TargetType | Step::ReverseChannels | Step::Mean(_) | Step::Scale(_) | Step::Clamp(..) => {
+        }
+        // Whoever changes sizes by these sets the shape of the tensor.
+        Step::Crop(..) | Step::Pad(..) | Step::Custom(_) => {}
         Step::Layout(_) => {
             if let (Some(before), Some(after)) = (before, after) {
                 all = reordered(dims, &before.order_to(after, rank)?);
@@ -388,7 +495,6 @@ pub(crate) fn dims_before(
                 all[h] = all[h].get().map_or(Dim::ANY, |n| Dim::known(n / 2 * 3));
             }
         }
-        Step::Crop(..) | Step::Pad(..) | Step::Custom(_) => all.fill(Dim::ANY),
     }
     Ok(all)
 }

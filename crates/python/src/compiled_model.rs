@@ -6,6 +6,7 @@ use crate::model;
 use crate::port::{ConstOutput, Side};
 use crate::process::Here;
 use crate::properties;
+use crate::results::OVDict;
 use carafe::{ElementType, PortKey};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -69,7 +70,12 @@ pub(crate) struct CompiledModel {
     idle: Mutex<Vec<Arc<Request>>>,
     /// The request that a program put here under the name that OpenVINO keeps its own by; NNCF does.
     kept: Mutex<Option<Py<PyAny>>>,
+    /// What encrypts the bytes of an export: a function of the program.
+    encrypt: Mutex<Option<Py<PyAny>>>,
 }
+
+/// What exports that a program encrypted begin with.
+const ENCRYPTED: &[u8] = b"carafe encrypted\n";
 
 impl CompiledModel {
     pub(crate) fn new(engine: carafe::CompiledModel, core: &carafe::Core, device: &str) -> CompiledModel {
@@ -79,11 +85,21 @@ impl CompiledModel {
             device: device.to_string(),
             nodes: Mutex::default(),
         };
-        CompiledModel { compiled: Arc::new(shared), idle: Mutex::default(), kept: Mutex::default() }
+        CompiledModel {
+            compiled: Arc::new(shared),
+            idle: Mutex::default(),
+            kept: Mutex::default(),
+            encrypt: Mutex::default(),
+        }
     }
     /// Another object of the same compiled model.
     pub(crate) fn again(compiled: &Compiled) -> CompiledModel {
-        CompiledModel { compiled: compiled.clone(), idle: Mutex::default(), kept: Mutex::default() }
+        CompiledModel {
+            compiled: compiled.clone(),
+            idle: Mutex::default(),
+            kept: Mutex::default(),
+            encrypt: Mutex::default(),
+        }
     }
     fn take(&self) -> PyResult<Arc<Request>> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -112,12 +128,35 @@ impl CompiledModel {
     }
     fn export(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let engine = self.compiled.get()?;
-        py.detach(|| {
+        let bytes = py.detach(|| {
             let mut bytes = Vec::new();
             engine.export(&mut bytes).map(|()| bytes)
-        })
-        .or_raise()
+        });
+        let bytes = bytes.or_raise()?;
+        let encrypt = self.encrypt.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|f| f.clone_ref(py));
+        let Some(encrypt) = encrypt else { return Ok(bytes) };
+        let encrypted = encrypt.call1(py, (PyBytes::new(py, &bytes),))?;
+        Ok([ENCRYPTED, &bytes_of(encrypted.bind(py))?].concat())
     }
+}
+
+// What a function of the program gave; a text stands for its UTF-8.
+fn bytes_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    match given.cast::<PyString>() {
+        Ok(text) => Ok(text.to_cow()?.as_bytes().to_vec()),
+        Err(_) => given.extract(),
+    }
+}
+
+/// The bytes inside of an export that a program encrypted, by its function; `None` for one that is as the engine wrote it.
+pub(crate) fn decrypted(py: Python<'_>, bytes: &[u8], decrypt: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<u8>>> {
+    let Some(inside) = bytes.strip_prefix(ENCRYPTED) else { return Ok(None) };
+    let decrypt = decrypt.ok_or_else(|| {
+        failure(
+            "the compiled model is encrypted; import it with the CACHE_ENCRYPTION_CALLBACKS that it was exported with",
+        )
+    })?;
+    bytes_of(&decrypt.call1((PyBytes::new(py, inside),))?).map(Some)
 }
 
 #[pymethods]
@@ -127,6 +166,10 @@ impl CompiledModel {
     fn copy_of(other: &CompiledModel, weights: Option<&Bound<'_, PyAny>>) -> CompiledModel {
         let _ = weights;
         CompiledModel::again(&other.compiled)
+    }
+    #[setter]
+    fn _encrypt(&self, encrypt: Option<Py<PyAny>>) {
+        *self.encrypt.lock().unwrap_or_else(PoisonError::into_inner) = encrypt;
     }
     #[getter(_infer_request)]
     fn kept_request(&self, py: Python<'_>) -> Option<Py<PyAny>> {
@@ -144,16 +187,16 @@ impl CompiledModel {
         };
         format!("<CompiledModel:\ninputs[{}\n]\noutputs[{}\n]>", list(Side::Input), list(Side::Output))
     }
-    /// Infers with a request that is kept from one call to the next. Calls of several threads run beside each other.
-    #[pyo3(signature = (inputs=None, share_inputs=true, share_outputs=false, *, decode_strings=true))]
-    fn __call__<'py>(
+    /// Infers with a request that is kept from one call to the next. `__call__` in `_signatures.py` is this.
+    #[pyo3(signature = (inputs, share_inputs, share_outputs, decode_strings, /))]
+    fn _call<'py>(
         &self,
         py: Python<'py>,
         inputs: Option<&Bound<'py, PyAny>>,
         share_inputs: bool,
         share_outputs: bool,
         decode_strings: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<OVDict> {
         let request = self.take()?;
         let results = infer_request::infer(py, &request, inputs, share_inputs, share_outputs, decode_strings);
         self.give(request);
@@ -167,11 +210,7 @@ impl CompiledModel {
     }
     /// Infers with a request of its own.
     #[pyo3(signature = (inputs=None))]
-    fn infer_new_request<'py>(
-        &self,
-        py: Python<'py>,
-        inputs: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn infer_new_request<'py>(&self, py: Python<'py>, inputs: Option<&Bound<'py, PyAny>>) -> PyResult<OVDict> {
         infer_request::infer(py, &Request::new(&self.compiled, None)?, inputs, false, false, true)
     }
     fn create_infer_request(&self) -> PyResult<InferRequest> {

@@ -1,6 +1,6 @@
 //! `Core`: reading and compiling models, devices, properties. `_core.py` adds the forms of arguments that programs use.
 
-use crate::compiled_model::CompiledModel;
+use crate::compiled_model::{self, CompiledModel};
 use crate::errors::{OrRaise, failure};
 use crate::model;
 use crate::properties;
@@ -115,14 +115,20 @@ impl Core {
         };
         Ok(CompiledModel::new(engine, &self.core, device))
     }
+    #[pyo3(signature = (blob, device, properties, decrypt=None))]
     fn _import(
         &self,
         py: Python<'_>,
         blob: &Bound<'_, PyAny>,
         device: &str,
         properties: &Bound<'_, PyAny>,
+        decrypt: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<CompiledModel> {
         let (blob, properties) = (bytes_of(blob)?, properties::encode(properties)?);
+        let blob = match compiled_model::decrypted(py, blob.as_slice(), decrypt)? {
+            Some(inside) => inside.into(),
+            None => blob,
+        };
         let engine = py.detach(|| self.core.import_model(blob, device, &properties)).or_raise()?;
         Ok(CompiledModel::new(engine, &self.core, device))
     }

@@ -7,14 +7,15 @@ use crate::errors::{OrRaise, failure};
 use crate::inputs;
 use crate::memory::Memory;
 use crate::numpy::view;
+use crate::numpy_api;
 use crate::port::{ConstOutput, Side};
 use crate::process::{self, Here};
-use crate::tensor::{Cell, Tensor, texts_array};
+use crate::results::OVDict;
+use crate::tensor::{Cell, Tensor, sizes, texts_array};
 use carafe::{ElementType, InferRequest as Engine, NodeStatus, Port, PortKey};
 use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -30,12 +31,41 @@ pub(crate) struct Request {
 
 #[derive(Default)]
 struct Slots {
-    inputs: Vec<Option<Arc<Cell>>>,
+    inputs: Vec<Input>,
     outputs: Vec<Option<Arc<Cell>>>,
     /// Where the request writes an output now.
     targets: Vec<Option<usize>>,
     started: Option<Instant>,
     took: Duration,
+}
+
+/// What is bound to an input.
+#[derive(Clone, Default)]
+enum Input {
+    #[default]
+    Nothing,
+    /// A tensor that others may hold; `seen` is its state when the engine got it.
+    Tensor { cell: Arc<Cell>, seen: Option<u64>, batch: Option<Arc<[Arc<Cell>]>> },
+    /// Memory that a call lent. The engine has it; a tensor is made when somebody asks for one.
+    Lent { memory: Arc<Memory>, ty: ElementType, shape: Vec<usize> },
+}
+
+impl Input {
+    // The tensor; one that is made stays.
+    fn cell(&mut self) -> PyResult<Option<Arc<Cell>>> {
+        match self {
+            Input::Nothing => Ok(None),
+            Input::Tensor { cell, .. } => Ok(Some(cell.clone())),
+            Input::Lent { memory, ty, shape } => {
+                let cell = Cell::over(memory.clone(), *ty, shape)?.lent();
+                *self = Input::of(cell.clone());
+                Ok(Some(cell))
+            }
+        }
+    }
+    fn of(cell: Arc<Cell>) -> Input {
+        Input::Tensor { cell, seen: None, batch: None }
+    }
 }
 
 #[derive(Default)]
@@ -55,7 +85,7 @@ impl Request {
     pub(crate) fn new(compiled: &Compiled, queue: Option<(Weak<Queue>, usize)>) -> PyResult<Arc<Request>> {
         let request = compiled.get()?.create_infer_request();
         let slots = Slots {
-            inputs: vec![None; compiled.inputs().len()],
+            inputs: vec![Input::Nothing; compiled.inputs().len()],
             outputs: vec![None; compiled.outputs().len()],
             targets: vec![None; compiled.outputs().len()],
             ..Slots::default()
@@ -84,12 +114,12 @@ impl Request {
     pub(crate) fn tensor(&self, side: Side, index: usize) -> PyResult<Arc<Cell>> {
         self.ensure_idle()?;
         let mut slots = lock(&self.slots);
-        let slot = match side {
-            Side::Input => &mut slots.inputs[index],
-            Side::Output => &mut slots.outputs[index],
+        let bound = match side {
+            Side::Input => slots.inputs[index].cell()?,
+            Side::Output => slots.outputs[index].clone(),
         };
-        if let Some(cell) = slot {
-            return Ok(cell.clone());
+        if let Some(cell) = bound {
+            return Ok(cell);
         }
         let port = &self.ports(side)[index];
         let shape: Vec<usize> = match port.shape.dims() {
@@ -98,7 +128,10 @@ impl Request {
         };
         let ty = if port.ty.is_dynamic() { ElementType::F32 } else { port.ty };
         let cell = Cell::zeros(ty, &shape)?;
-        *slot = Some(cell.clone());
+        match side {
+            Side::Input => slots.inputs[index] = Input::of(cell.clone()),
+            Side::Output => slots.outputs[index] = Some(cell.clone()),
+        }
         drop(slots);
         if side == Side::Output
             && let Ok(result) = self.request.output(index)
@@ -109,8 +142,47 @@ impl Request {
     }
 
     /// The tensor that is bound to an input, if there is one.
-    pub(crate) fn bound(&self, index: usize) -> Option<Arc<Cell>> {
-        lock(&self.slots).inputs[index].clone()
+    pub(crate) fn bound(&self, index: usize) -> PyResult<Option<Arc<Cell>>> {
+        lock(&self.slots).inputs[index].cell()
+    }
+
+    /// Binds memory of elements that lie one behind the other to an input, for one inference.
+    pub(crate) fn lend(&self, index: usize, memory: Memory, ty: ElementType, shape: Vec<usize>) -> PyResult<()> {
+        self.ensure_idle()?;
+        let memory = Arc::new(memory);
+        let len = memory.len();
+        let tensor = carafe::Tensor::view(ty, &shape, &memory.to_bytes(len)?, 0, len).or_raise()?;
+        self.request.get()?.set_input(index, tensor).or_raise()?;
+        // What was lent before may be an object of Python: it goes when the lock is free again.
+        let before = std::mem::replace(&mut lock(&self.slots).inputs[index], Input::Lent { memory, ty, shape });
+        drop(before);
+        Ok(())
+    }
+
+    /// Whether the tensor is what is bound to the input, in the state that the engine knows.
+    pub(crate) fn has(&self, index: usize, cell: &Arc<Cell>) -> PyResult<bool> {
+        match &lock(&self.slots).inputs[index] {
+            Input::Tensor { cell: bound, seen, batch: None } if Arc::ptr_eq(bound, cell) => {
+                Ok(seen.is_some() && bound.changed_since(*seen)?.is_none())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Binds several tensors to an input, one behind the other along the first axis. Every inference reads them anew.
+    fn set_batch(&self, py: Python<'_>, index: usize, parts: Vec<Arc<Cell>>) -> PyResult<()> {
+        let arrays = parts.iter().map(|part| part.array(py, false)).collect::<PyResult<Vec<_>>>()?;
+        let joined = crate::numpy::numpy(py)?.module(py).call_method1("concatenate", (arrays,))?;
+        self.set(Side::Input, index, crate::tensor::of_array(&joined, false)?)?;
+        if let Input::Tensor { batch, .. } = &mut lock(&self.slots).inputs[index] {
+            *batch = Some(parts.into());
+        }
+        Ok(())
+    }
+
+    /// Whether the input is bound to several tensors.
+    fn is_batch(&self, index: usize) -> bool {
+        matches!(&lock(&self.slots).inputs[index], Input::Tensor { batch: Some(_), .. })
     }
 
     pub(crate) fn set(&self, side: Side, index: usize, cell: Arc<Cell>) -> PyResult<()> {
@@ -128,7 +200,7 @@ impl Request {
         }
         let mut slots = lock(&self.slots);
         match side {
-            Side::Input => slots.inputs[index] = Some(cell),
+            Side::Input => slots.inputs[index] = Input::of(cell),
             Side::Output => {
                 slots.outputs[index] = Some(cell);
                 slots.targets[index] = None;
@@ -140,18 +212,29 @@ impl Request {
     // Gives the engine the tensors as they are now.
     fn bind(&self) -> PyResult<()> {
         self.ensure_idle()?;
-        for index in 0..self.compiled.inputs().len() {
-            let cell = self.tensor(Side::Input, index)?;
-            self.request.set_input(index, cell.to_engine()?).or_raise()?;
-        }
         let mut slots = lock(&self.slots);
+        for index in 0..slots.inputs.len() {
+            if let Input::Nothing = slots.inputs[index] {
+                drop(slots);
+                self.tensor(Side::Input, index)?;
+                slots = lock(&self.slots);
+            }
+            let Input::Tensor { cell, seen, batch } = &mut slots.inputs[index] else { continue };
+            if let Some(parts) = batch {
+                gather(cell, parts)?;
+            }
+            if let Some((tensor, now)) = cell.changed_since(*seen)? {
+                self.request.set_input(index, tensor).or_raise()?;
+                *seen = now;
+            }
+        }
         for (index, port) in self.compiled.outputs().iter().enumerate() {
             let Some(cell) = slots.outputs[index].clone() else { continue };
-            if port.shape.to_static() != Some(cell.shape()) {
-                continue;
-            }
             // Once is enough: the request goes on writing there.
             if slots.targets[index].is_some() && slots.targets[index] == cell.address() {
+                continue;
+            }
+            if port.shape.to_static() != Some(cell.shape()) {
                 continue;
             }
             if let Some(target) = cell.to_target()? {
@@ -165,35 +248,48 @@ impl Request {
     }
 
     // Brings results to tensors that somebody holds, where they were not written there.
-    fn collect(&self) -> PyResult<()> {
+    fn collect(&self, outputs: Option<&[carafe::Tensor]>) -> PyResult<()> {
         let mut slots = lock(&self.slots);
         slots.took = slots.started.map_or(Duration::ZERO, |at| at.elapsed());
         for (index, cell) in slots.outputs.iter().enumerate() {
-            if let Some(cell) = cell {
-                cell.take(&self.request.output(index).or_raise()?)?;
+            let Some(cell) = cell else { continue };
+            match outputs {
+                Some(outputs) => cell.take(&outputs[index])?,
+                None => cell.take(&self.request.output(index).or_raise()?)?,
             }
         }
         Ok(())
     }
 
     /// Runs with what is bound.
-    pub(crate) fn infer(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn infer(&self, py: Python<'_>) -> PyResult<Vec<carafe::Tensor>> {
         self.bind()?;
-        py.detach(|| self.request.infer(())).or_raise()?;
-        self.collect()
+        let outputs = py.detach(|| self.request.infer(())).or_raise()?.into_vec();
+        self.collect(Some(&outputs))?;
+        Ok(outputs)
     }
 
-    /// The outputs of the last inference by port.
-    pub(crate) fn results<'py>(&self, py: Python<'py>, shared: bool, decoded: bool) -> PyResult<Bound<'py, PyDict>> {
-        let results = PyDict::new(py);
-        for (index, port) in self.compiled.port_objects(py, Side::Output)?.iter().enumerate() {
-            results.set_item(port, self.result(py, index, shared, decoded)?)?;
-        }
-        Ok(results)
+    /// The outputs of an inference.
+    pub(crate) fn results(
+        &self,
+        py: Python<'_>,
+        outputs: &[carafe::Tensor],
+        shared: bool,
+        decoded: bool,
+    ) -> PyResult<OVDict> {
+        let array = |(index, tensor)| self.result(py, index, tensor, shared, decoded).map(Bound::unbind);
+        let arrays = outputs.iter().enumerate().map(array).collect::<PyResult<Vec<_>>>()?;
+        Ok(OVDict::new(&self.compiled, arrays))
     }
 
-    fn result<'py>(&self, py: Python<'py>, index: usize, shared: bool, decoded: bool) -> PyResult<Bound<'py, PyAny>> {
-        let engine = self.request.output(index).or_raise()?;
+    fn result<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+        engine: &carafe::Tensor,
+        shared: bool,
+        decoded: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         if engine.element_type() == ElementType::String {
             return texts_array(py, engine.shape(), engine.strings().or_raise()?, decoded);
         }
@@ -201,7 +297,10 @@ impl Request {
             return self.tensor(Side::Output, index)?.shared_array(py);
         }
         let engine = engine.to_host().or_raise()?;
-        view(py, &Arc::new(Memory::of_tensor(&engine)), engine.element_type(), engine.shape(), true)
+        match numpy_api::copied(py, engine.bytes(), engine.element_type(), engine.shape())? {
+            Some(array) => Ok(array),
+            None => view(py, &Arc::new(Memory::of_tensor(&engine)), engine.element_type(), engine.shape(), true),
+        }
     }
 
     /// Starts an inference in the background.
@@ -223,7 +322,7 @@ impl Request {
     // On a thread for callbacks, when a run in the background has ended.
     fn ended(me: &Weak<Request>, error: Option<&carafe::Error>) {
         let Some(me) = me.upgrade() else { return };
-        let collected = if error.is_none() { me.collect() } else { Ok(()) };
+        let collected = if error.is_none() { me.collect(None) } else { Ok(()) };
         let _ = Python::try_attach(|py| {
             if let Some((queue, id)) = &me.queue {
                 if let Some(queue) = queue.upgrade() {
@@ -271,7 +370,7 @@ impl Request {
             }
             let names = |side| self.ports(side).iter().map(|p| p.name.clone()).collect::<Vec<_>>().join(", ");
             return Err(failure(format!(
-                "Port for tensor name {name} was not found: inputs are {}; outputs are {}",
+                "Port for tensor name {name} was not found. Check the name: inputs are {}; outputs are {}",
                 names(Side::Input),
                 names(Side::Output)
             )));
@@ -345,6 +444,11 @@ impl InferRequest {
         };
         self.request.set(side, self.at(side, index)?, tensor_of(tensor)?)
     }
+    // Whether a list is of several tensors for the only input.
+    fn is_whole_batch(&self, inputs: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let list = inputs.is_instance_of::<PyList>() || inputs.is_instance_of::<PyTuple>();
+        Ok(list && self.request.ports(Side::Input).len() == 1 && inputs.len()? > 1)
+    }
     fn set_many(&self, side: Option<Side>, tensors: &Bound<'_, PyAny>) -> PyResult<()> {
         let one = |key: &Bound<'_, PyAny>, tensor: &Bound<'_, PyAny>| -> PyResult<()> {
             let (side, index) = match (side, key.extract::<usize>()) {
@@ -366,16 +470,26 @@ impl InferRequest {
         }
         Ok(())
     }
-    // A batch of tensors for one input, one behind the other along the first axis.
     fn set_batch(&self, index: usize, tensors: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = tensors.py();
-        let arrays = PyList::empty(py);
-        for tensor in tensors.try_iter()? {
-            arrays.append(tensor_of(&tensor?)?.array(py, false)?)?;
-        }
-        let joined = crate::numpy::numpy(py)?.module(py).call_method1("concatenate", (arrays,))?;
-        self.request.set(Side::Input, index, crate::tensor::of_array(&joined, false)?)
+        let parts = tensors.try_iter()?.map(|tensor| tensor_of(&tensor?)).collect::<PyResult<_>>()?;
+        self.request.set_batch(tensors.py(), index, parts)
     }
+}
+
+// Writes tensors into one, one behind the other.
+fn gather(whole: &Cell, parts: &[Arc<Cell>]) -> PyResult<()> {
+    let mut bytes = Vec::new();
+    for part in parts {
+        bytes.extend_from_slice(part.to_engine()?.bytes());
+    }
+    let (_, len) = sizes(whole.element_type(), &whole.shape())?;
+    if bytes.len() != len {
+        return Err(failure(format!(
+            "the tensors of a batch have {} bytes together, the input has {len}",
+            bytes.len()
+        )));
+    }
+    whole.write(&bytes)
 }
 
 pub(crate) fn tensor_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<Cell>> {
@@ -388,12 +502,6 @@ pub(crate) fn tensor_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<Cell>> {
     }
 }
 
-/// `OVDict` of results.
-pub(crate) fn ov_dict<'py>(results: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    CLASS.import(results.py(), "carafe._ovdict", "OVDict")?.call1((results,))
-}
-
 /// Binds the inputs, infers and gives the results.
 pub(crate) fn infer<'py>(
     py: Python<'py>,
@@ -402,7 +510,7 @@ pub(crate) fn infer<'py>(
     share_inputs: bool,
     share_outputs: bool,
     decode_strings: bool,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<OVDict> {
     if let Some(inputs) = inputs {
         inputs::bind(request, inputs, share_inputs)?;
     }
@@ -412,8 +520,8 @@ pub(crate) fn infer<'py>(
             request.tensor(Side::Output, index)?;
         }
     }
-    request.infer(py)?;
-    ov_dict(&request.results(py, share_outputs, decode_strings)?)
+    let outputs = request.infer(py)?;
+    request.results(py, &outputs, share_outputs, decode_strings)
 }
 
 #[pymethods]
@@ -429,16 +537,16 @@ impl InferRequest {
         };
         format!("<InferRequest:\ninputs[{}\n]\noutputs[{}\n]>", list(Side::Input), list(Side::Output))
     }
-    /// Infers and waits for the end.
-    #[pyo3(signature = (inputs=None, share_inputs=false, share_outputs=false, *, decode_strings=true))]
-    fn infer<'py>(
+    /// Infers and waits for the end. `infer` in `_signatures.py` is this.
+    #[pyo3(signature = (inputs, share_inputs, share_outputs, decode_strings, /))]
+    fn _infer<'py>(
         &self,
         py: Python<'py>,
         inputs: Option<&Bound<'py, PyAny>>,
         share_inputs: bool,
         share_outputs: bool,
         decode_strings: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<OVDict> {
         infer(py, &self.request, inputs, share_inputs, share_outputs, decode_strings)
     }
     /// Starts an inference in the background.
@@ -499,6 +607,9 @@ impl InferRequest {
     }
     fn get_tensor(&self, key: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         let (side, index) = self.request.find(key)?;
+        if side == Side::Input && self.request.is_batch(index) {
+            return Err(failure("get_tensor shall not be used together with batched set_tensors/set_input_tensors"));
+        }
         self.get(side, Some(index))
     }
     fn set_tensor(&self, key: &Bound<'_, PyAny>, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -533,6 +644,7 @@ impl InferRequest {
     #[pyo3(signature = (inputs, tensors=None))]
     fn set_input_tensors(&self, inputs: &Bound<'_, PyAny>, tensors: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match tensors {
+            None if self.is_whole_batch(inputs)? => self.set_batch(0, inputs),
             None => self.set_many(Some(Side::Input), inputs),
             Some(tensors) => self.set_batch(self.request.number(Side::Input, inputs.extract()?)?, tensors),
         }
@@ -558,9 +670,10 @@ impl InferRequest {
     }
     /// The outputs of the last inference.
     #[getter(results)]
-    fn results_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn results_(&self, py: Python<'_>) -> PyResult<OVDict> {
         self.request.ensure_idle()?;
-        ov_dict(&self.request.results(py, false, true)?)
+        let outputs = self.request.request.outputs().or_raise()?.into_vec();
+        self.request.results(py, &outputs, false, true)
     }
     /// Milliseconds of the last inference.
     #[getter(latency)]

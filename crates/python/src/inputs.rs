@@ -7,7 +7,8 @@
 use crate::errors::failure;
 use crate::infer_request::Request;
 use crate::memory::Memory;
-use crate::numpy::{self, Seen, dtype_of, numpy};
+use crate::numpy::{self, dtype_of, numpy};
+use crate::numpy_api::Head;
 use crate::port::Side;
 use crate::tensor::{Cell, Tensor, of_array, texts_of};
 use carafe::ElementType;
@@ -122,7 +123,7 @@ fn set(request: &Arc<Request>, index: usize, value: &Bound<'_, PyAny>, shared: b
         return scalar(request, index, &array, ty);
     }
     match shared {
-        true => share(request, index, &array, &seen, ty),
+        true => share(request, index, &array, seen, ty),
         false => copy(request, index, &array, &seen, ty),
     }
 }
@@ -135,7 +136,7 @@ fn texts(request: &Request, index: usize, value: &Bound<'_, PyAny>) -> PyResult<
 // One number takes the shape that the input has, where that has one element.
 fn scalar(request: &Request, index: usize, array: &Bound<'_, PyAny>, ty: ElementType) -> PyResult<()> {
     let port = &request.ports(Side::Input)[index];
-    let shape = match request.bound(index) {
+    let shape = match request.bound(index)? {
         Some(cell) => cell.shape(),
         None => port.shape.dims().map_or(vec![1], |dims| dims.iter().map(|d| d.size().unwrap_or(0)).collect()),
     };
@@ -165,7 +166,7 @@ fn fitting<'py>(array: &Bound<'py, PyAny>, ty: ElementType) -> PyResult<Bound<'p
 }
 
 // Whether elements of the array are those of the input as they are.
-fn same_type(seen: &Seen, array: &Bound<'_, PyAny>, ty: ElementType) -> PyResult<bool> {
+fn same_type(seen: &Head, array: &Bound<'_, PyAny>, ty: ElementType) -> PyResult<bool> {
     if ty.is_dynamic() || seen.ty == Some(ty) {
         return Ok(true);
     }
@@ -174,28 +175,28 @@ fn same_type(seen: &Seen, array: &Bound<'_, PyAny>, ty: ElementType) -> PyResult
     Ok(bits && array.getattr(intern!(py, "dtype"))?.eq(dtype_of(py, ty)?)?)
 }
 
-fn share(request: &Request, index: usize, array: &Bound<'_, PyAny>, seen: &Seen, ty: ElementType) -> PyResult<()> {
-    if seen.contiguous && same_type(seen, array, ty)? {
+fn share(request: &Request, index: usize, array: &Bound<'_, PyAny>, seen: Head, ty: ElementType) -> PyResult<()> {
+    if seen.contiguous && same_type(&seen, array, ty)? {
         return over(request, index, array, seen, ty);
     }
     let py = array.py();
     let array = fitting(array, ty)?;
     let array = numpy(py)?.module(py).call_method1(intern!(py, "ascontiguousarray"), (array,))?;
-    over(request, index, &array, &numpy::look(&array)?, ty)
+    over(request, index, &array, numpy::look(&array)?, ty)
 }
 
-fn over(request: &Request, index: usize, array: &Bound<'_, PyAny>, seen: &Seen, ty: ElementType) -> PyResult<()> {
+fn over(request: &Request, index: usize, array: &Bound<'_, PyAny>, seen: Head, ty: ElementType) -> PyResult<()> {
     let ty = if ty.is_dynamic() { seen.ty.unwrap_or(ty) } else { ty };
     let elements: usize = seen.shape.iter().product();
     let len = ty.byte_len(elements).unwrap_or(0);
     let memory = Memory::of_array(array, seen.address, len, seen.writable)?;
-    request.set(Side::Input, index, Cell::over(memory, ty, &seen.shape)?.lent())
+    request.lend(index, memory, ty, seen.shape)
 }
 
-fn copy(request: &Request, index: usize, array: &Bound<'_, PyAny>, seen: &Seen, ty: ElementType) -> PyResult<()> {
+fn copy(request: &Request, index: usize, array: &Bound<'_, PyAny>, seen: &Head, ty: ElementType) -> PyResult<()> {
     let py = array.py();
     // What an earlier call lent is the program's: it is not written.
-    let old = request.bound(index).filter(|cell| !cell.is_lent());
+    let old = request.bound(index)?.filter(|cell| !cell.is_lent());
     let kind = if ty.is_dynamic() { seen.ty.unwrap_or(ElementType::F32) } else { ty };
     let cell = match old {
         Some(cell) if cell.element_type() == kind => cell,
@@ -219,5 +220,8 @@ fn copy(request: &Request, index: usize, array: &Bound<'_, PyAny>, seen: &Seen, 
         kwargs.set_item("casting", "unsafe")?;
         numpy(py)?.module(py).call_method("copyto", (cell.array(py, false)?, array), Some(&kwargs))?;
     }
-    request.set(Side::Input, index, cell)
+    match request.has(index, &cell)? {
+        true => Ok(()),
+        false => request.set(Side::Input, index, cell),
+    }
 }

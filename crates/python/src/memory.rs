@@ -1,4 +1,4 @@
-//! Memory that Python and the engine both use, and DLPack. All `unsafe` of the crate is here.
+//! Memory that Python and the engine both use, and DLPack. All `unsafe` of the crate is here and in `numpy_api.rs`.
 //!
 //! Python has no borrow checker: whoever writes into an array while an inference reads it gets numbers from before or after, as with every
 //! library that shares memory with NumPy.
@@ -80,6 +80,10 @@ impl Memory {
     pub(crate) fn address(&self) -> usize {
         self.start.as_ptr().addr()
     }
+    /// Where it begins; who may read and write there is said at the head of this file.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
     pub(crate) fn is_writable(&self) -> bool {
         self.writable
     }
@@ -102,7 +106,10 @@ impl Memory {
 
     /// The first `len` bytes, for reading; the memory is kept.
     pub(crate) fn to_bytes(self: &Arc<Self>, len: usize) -> PyResult<SharedBytes> {
-        let all = SharedBytes::from_owner(Arc::new(Reader(self.clone())));
+        let all = SharedBytes::from_owner(self.clone());
+        if len == self.len {
+            return Ok(all);
+        }
         all.part(0..len).ok_or_else(|| failure("the tensor is smaller than its shape says"))
     }
 
@@ -113,15 +120,13 @@ impl Memory {
         }
         // SAFETY: the memory has so many bytes and lives as long as this, which the store keeps. Between the start and the end of
         // an inference the program leaves the memory of an output alone: the API asks that of it.
-        Some(unsafe { SharedBytes::from_raw_mut(self.start, len, Arc::new(Reader(self.clone()))) })
+        Some(unsafe { SharedBytes::from_raw_mut(self.start, len, self.clone()) })
     }
 }
 
-struct Reader(Arc<Memory>);
-
-impl AsRef<[u8]> for Reader {
+impl AsRef<[u8]> for Memory {
     fn as_ref(&self) -> &[u8] {
-        self.0.bytes()
+        self.bytes()
     }
 }
 

@@ -1,23 +1,22 @@
-//! NumPy, reached through Python: dtypes, and arrays over memory of the engine. It is imported when it is first needed. Arrays and
-//! memory meet in the array interface, so that this file needs nothing of NumPy's own headers.
+//! NumPy: dtypes, and arrays over memory of the engine. It is imported when it is first needed. What every call does goes through
+//! `numpy_api.rs`; dtypes that NumPy has not itself are reached through Python.
 
 use crate::memory::Memory;
+use crate::numpy_api::{self, Head};
 use carafe::ElementType;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use std::sync::Arc;
 
 /// What is asked for again and again.
 pub(crate) struct Numpy {
     module: Py<PyModule>,
-    ndarray: Py<PyAny>,
     generic: Py<PyAny>,
     dtype: Py<PyAny>,
     asarray: Py<PyAny>,
-    array: Py<PyAny>,
     /// The number of an element type by dtype.
     types: Py<PyDict>,
 }
@@ -60,11 +59,9 @@ pub(crate) fn numpy(py: Python<'_>) -> PyResult<&Numpy> {
         }
         let get = |name: &str| -> PyResult<Py<PyAny>> { Ok(module.getattr(name)?.unbind()) };
         Ok(Numpy {
-            ndarray: get("ndarray")?,
             generic: get("generic")?,
             dtype: dtype.unbind(),
             asarray: get("asarray")?,
-            array: get("array")?,
             types: types.unbind(),
             module: module.unbind(),
         })
@@ -76,7 +73,7 @@ impl Numpy {
         self.module.bind(py)
     }
     pub(crate) fn is_array(&self, object: &Bound<'_, PyAny>) -> bool {
-        object.is_instance(self.ndarray.bind(object.py())).unwrap_or(false)
+        numpy_api::is_array(object).unwrap_or(false)
     }
     /// A scalar of NumPy.
     pub(crate) fn is_scalar(&self, object: &Bound<'_, PyAny>) -> bool {
@@ -84,10 +81,6 @@ impl Numpy {
     }
     pub(crate) fn asarray<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.asarray.bind(object.py()).call1((object,))
-    }
-    /// A new array with a copy of the elements.
-    pub(crate) fn copied<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.array.bind(object.py()).call1((object,))
     }
 }
 
@@ -148,49 +141,28 @@ pub(crate) fn dtype_of(py: Python<'_>, ty: ElementType) -> PyResult<Bound<'_, Py
     }
 }
 
-/// What an array says of its memory.
-pub(crate) struct Seen {
-    pub(crate) address: usize,
-    pub(crate) shape: Vec<usize>,
-    pub(crate) writable: bool,
-    /// Whether elements lie one behind the other, the last axis first.
-    pub(crate) contiguous: bool,
-    /// `None` for a dtype that no element type is like.
-    pub(crate) ty: Option<ElementType>,
+/// Looks at an array. The element type is `None` for a dtype that none is like.
+pub(crate) fn look(array: &Bound<'_, PyAny>) -> PyResult<Head> {
+    let mut head = numpy_api::head(array)?;
+    if head.ty.is_none() {
+        head.ty = type_of_dtype(&array.getattr(intern!(array.py(), "dtype"))?)?;
+    }
+    Ok(head)
 }
 
-/// Looks at an array.
-pub(crate) fn look(array: &Bound<'_, PyAny>) -> PyResult<Seen> {
-    let py = array.py();
-    let ty = type_of_dtype(&array.getattr(intern!(py, "dtype"))?)?;
-    let interface = array.getattr(intern!(py, "__array_interface__"))?;
-    let interface = interface.cast::<PyDict>()?;
-    let none = || PyTypeError::new_err("the array has no interface");
-    let data = interface.get_item(intern!(py, "data"))?.ok_or_else(none)?;
-    let (address, read_only): (usize, bool) = data.extract()?;
-    let shape: Vec<usize> = interface.get_item(intern!(py, "shape"))?.ok_or_else(none)?.extract()?;
-    let contiguous = interface.get_item(intern!(py, "strides"))?.is_none_or(|s| s.is_none());
-    Ok(Seen { address, shape, writable: !read_only, contiguous, ty })
-}
-
-/// Memory as an array sees it.
+/// What keeps the memory of an array alive.
 #[pyclass(name = "_View", module = "carafe._native", frozen)]
 pub(crate) struct View {
-    memory: Arc<Memory>,
-    typestr: &'static str,
-    shape: Vec<usize>,
+    _memory: Arc<Memory>,
 }
 
-#[pymethods]
-impl View {
-    #[getter(__array_interface__)]
-    fn __array_interface___<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let all = PyDict::new(py);
-        all.set_item(intern!(py, "version"), 3)?;
-        all.set_item(intern!(py, "shape"), PyTuple::new(py, &self.shape)?)?;
-        all.set_item(intern!(py, "typestr"), self.typestr)?;
-        all.set_item(intern!(py, "data"), (self.memory.address(), !self.memory.is_writable()))?;
-        Ok(all)
+/// The array of an element type that lies in memory: its own type where NumPy has one, bytes or pairs of them otherwise.
+fn stored(ty: ElementType) -> ElementType {
+    match ty {
+        _ if NATIVE.iter().any(|(t, _)| *t == ty) => ty,
+        ElementType::Bf16 => ElementType::U16,
+        ElementType::I4 | ElementType::I2 => ElementType::I8,
+        _ => ElementType::U8,
     }
 }
 
@@ -202,16 +174,18 @@ pub(crate) fn view<'py>(
     shape: &[usize],
     copied: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let native = NATIVE.iter().find(|(t, _)| *t == ty).map(|(_, name)| *name);
-    let typestr = native.unwrap_or(match ty {
-        ElementType::Bf16 => "<u2",
-        ElementType::I4 | ElementType::I2 => "|i1",
-        _ => "|u1",
-    });
-    let view = Bound::new(py, View { memory: memory.clone(), typestr, shape: shape.to_vec() })?;
-    let numpy = numpy(py)?;
-    let array = if copied { numpy.copied(view.as_any())? } else { numpy.asarray(view.as_any())? };
-    match native.is_some() || ty.is_sub_byte() {
+    let like = stored(ty);
+    let array = if copied {
+        let elements: usize = shape.iter().product();
+        let len = like.byte_len(elements).unwrap_or(0);
+        numpy_api::copied(py, &memory.bytes()[..len], like, shape)?
+    } else {
+        let keeper = Bound::new(py, View { _memory: memory.clone() })?;
+        numpy_api::over(memory, like, shape, keeper.as_any())?
+    };
+    let axes = || PyTypeError::new_err(format!("arrays of NumPy have at most 32 axes; this has {}", shape.len()));
+    let array = array.ok_or_else(axes)?;
+    match like == ty || ty.is_sub_byte() {
         true => Ok(array),
         false => array.call_method1(intern!(py, "view"), (dtype_of(py, ty)?,)),
     }

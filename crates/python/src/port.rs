@@ -2,6 +2,7 @@
 
 use crate::compiled_model::Compiled;
 use crate::errors::failure;
+use crate::model;
 use crate::shapes::{PartialShape, shape_object};
 use crate::types::Type;
 use carafe::{CompiledModel, Port as EnginePort};
@@ -124,7 +125,7 @@ impl ConstOutput {
     fn index_(&self) -> usize {
         0
     }
-    /// A node that stands for the port: a parameter of its type, shape and names, or a result.
+    /// A node that stands for the port: a parameter of its type, shape and names, or the result of the graph that runs.
     fn get_node<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (me, py) = (slf.get(), slf.py());
         if let Some(node) = me.compiled.node(py, me.side, me.number) {
@@ -139,11 +140,16 @@ impl ConstOutput {
         ConstOutput::get_node(slf)
     }
     fn get_rt_info<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        ConstOutput::of_node(slf, "get_rt_info")
+        slf.py().import("carafe._compiled_ports")?.getattr("rt_info_of")?.call1((slf,))
     }
     #[getter(rt_info)]
     fn rt_info_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        ConstOutput::of_node(slf, "get_rt_info")
+        ConstOutput::get_rt_info(slf)
+    }
+    /// The graph that really runs.
+    #[getter(_runtime_model)]
+    fn _runtime_model_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        model::from_engine(py, self.compiled.runtime_model())
     }
     fn get_target_inputs<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         ConstOutput::of_node(slf, "get_target_inputs")

@@ -26,7 +26,6 @@ struct Steps {
     memory: Mutex<Vec<(String, String)>>,
     /// What a step of the program raised while the model was built.
     raised: Arc<Mutex<Option<PyErr>>>,
-    told: Mutex<Vec<String>>,
 }
 
 impl Steps {
@@ -62,7 +61,6 @@ impl PrePostProcessor {
             engine: Mutex::new(Some(Engine::new(engine))),
             memory: Mutex::default(),
             raised: Arc::default(),
-            told: Mutex::default(),
         })))
     }
     #[pyo3(signature = (key=None))]
@@ -92,12 +90,15 @@ impl PrePostProcessor {
         }
         model::from_engine(py, built)
     }
+    /// What is done with each input and output, step by step.
     fn __str__(&self) -> String {
-        let mut lines: Vec<String> =
-            self.0.inputs.iter().map(|p| format!("input `{}`: {}[{}]", p.name, p.ty, p.shape)).collect();
-        lines.extend(self.0.told.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|line| format!("  {line}")));
-        lines.extend(self.0.outputs.iter().map(|p| format!("output `{}`: {}[{}]", p.name, p.ty, p.shape)));
-        lines.join("\n")
+        // Steps of the program run meanwhile: no lock may be held.
+        let engine = self.0.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let text = engine.as_ref().map(ToString::to_string).unwrap_or_default();
+        *self.0.engine.lock().unwrap_or_else(PoisonError::into_inner) = engine;
+        // What a step raised is in the text.
+        self.0.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+        text
     }
     fn __repr__(&self) -> String {
         format!("<PrePostProcessor: {}>", self.__str__())
@@ -155,8 +156,7 @@ impl PyOutput {
 macro_rules! with {
     ($($part:ident: $side:ident $info:ident;)*) => { $(
         impl $part {
-            fn with(&self, told: &str, body: impl FnOnce(&mut $info)) -> PyResult<()> {
-                self.steps.told.lock().unwrap_or_else(PoisonError::into_inner).push(told.to_string());
+            fn with(&self, body: impl FnOnce(&mut $info)) -> PyResult<()> {
                 self.steps.with(|engine| engine.$side(self.index).map(body))
             }
         }
@@ -193,14 +193,14 @@ type Me<'py, T> = PyResult<Bound<'py, T>>;
 impl PyInputTensor {
     fn set_element_type<'py>(slf: Bound<'py, Self>, r#type: &Bound<'py, PyAny>) -> Me<'py, Self> {
         let ty = element_type(r#type)?;
-        slf.get().with(&format!("tensor of {ty}"), |info| {
+        slf.get().with(|info| {
             info.tensor().element_type(ty);
         })?;
         Ok(slf)
     }
     fn set_layout<'py>(slf: Bound<'py, Self>, layout: &Bound<'py, PyAny>) -> Me<'py, Self> {
         if let Some(layout) = known(layout)? {
-            slf.get().with(&format!("tensor layout {layout}"), |info| {
+            slf.get().with(|info| {
                 info.tensor().layout(layout);
             })?;
         }
@@ -208,7 +208,7 @@ impl PyInputTensor {
     }
     fn set_shape<'py>(slf: Bound<'py, Self>, shape: &Bound<'py, PyAny>) -> Me<'py, Self> {
         let shape = shape_of(shape)?;
-        slf.get().with(&format!("tensor shape [{shape}]"), |info| {
+        slf.get().with(|info| {
             info.tensor().shape(shape);
         })?;
         Ok(slf)
@@ -228,19 +228,19 @@ impl PyInputTensor {
                 )));
             }
         };
-        slf.get().with(&format!("tensor {ty}{shape:?}"), |info| {
+        slf.get().with(|info| {
             info.tensor().element_type(ty).shape(carafe::PartialShape::of(&shape));
         })?;
         Ok(slf)
     }
     fn set_spatial_static_shape<'py>(slf: Bound<'py, Self>, height: usize, width: usize) -> Me<'py, Self> {
-        slf.get().with(&format!("pictures of {height} x {width}"), |info| {
+        slf.get().with(|info| {
             info.tensor().spatial_static_shape(height, width);
         })?;
         Ok(slf)
     }
     fn set_spatial_dynamic_shape<'py>(slf: Bound<'py, Self>) -> Me<'py, Self> {
-        slf.get().with("pictures of any size", |info| {
+        slf.get().with(|info| {
             info.tensor().spatial_dynamic_shape();
         })?;
         Ok(slf)
@@ -251,7 +251,7 @@ impl PyInputTensor {
         if !sub_names.is_empty() && sub_names.len() != color.planes() {
             return Err(failure(format!("{color:?} has {} planes, found {} names", color.planes(), sub_names.len())));
         }
-        slf.get().with(&format!("colours {color:?}"), |info| {
+        slf.get().with(|info| {
             info.tensor().color_planes(color, &sub_names);
         })?;
         Ok(slf)
@@ -269,7 +269,7 @@ impl PyInputTensor {
 impl PyInputModel {
     fn set_layout<'py>(slf: Bound<'py, Self>, layout: &Bound<'py, PyAny>) -> Me<'py, Self> {
         if let Some(layout) = known(layout)? {
-            slf.get().with(&format!("model layout {layout}"), |info| {
+            slf.get().with(|info| {
                 info.model().layout(layout);
             })?;
         }
@@ -281,7 +281,7 @@ impl PyInputModel {
 impl PyOutputModel {
     fn set_layout<'py>(slf: Bound<'py, Self>, layout: &Bound<'py, PyAny>) -> Me<'py, Self> {
         if let Some(layout) = known(layout)? {
-            slf.get().with(&format!("model layout {layout}"), |info| {
+            slf.get().with(|info| {
                 info.model().layout(layout);
             })?;
         }
@@ -293,14 +293,14 @@ impl PyOutputModel {
 impl PyOutputTensor {
     fn set_element_type<'py>(slf: Bound<'py, Self>, r#type: &Bound<'py, PyAny>) -> Me<'py, Self> {
         let ty = element_type(r#type)?;
-        slf.get().with(&format!("tensor of {ty}"), |info| {
+        slf.get().with(|info| {
             info.tensor().element_type(ty);
         })?;
         Ok(slf)
     }
     fn set_layout<'py>(slf: Bound<'py, Self>, layout: &Bound<'py, PyAny>) -> Me<'py, Self> {
         if let Some(layout) = known(layout)? {
-            slf.get().with(&format!("tensor layout {layout}"), |info| {
+            slf.get().with(|info| {
                 info.tensor().layout(layout);
             })?;
         }
@@ -332,37 +332,36 @@ fn order(layout: &Bound<'_, PyAny>) -> PyResult<Order> {
 impl PyPreSteps {
     fn mean<'py>(slf: Bound<'py, Self>, value: &Bound<'py, PyAny>) -> Me<'py, Self> {
         let values = numbers(value)?;
-        slf.get().with(&format!("mean {values:?}"), |info| {
+        slf.get().with(|info| {
             info.preprocess().mean(values);
         })?;
         Ok(slf)
     }
     fn scale<'py>(slf: Bound<'py, Self>, value: &Bound<'py, PyAny>) -> Me<'py, Self> {
         let values = numbers(value)?;
-        slf.get().with(&format!("scale {values:?}"), |info| {
+        slf.get().with(|info| {
             info.preprocess().scale(values);
         })?;
         Ok(slf)
     }
     #[pyo3(signature = (r#type=None))]
     fn convert_element_type<'py>(slf: Bound<'py, Self>, r#type: Option<&Bound<'py, PyAny>>) -> Me<'py, Self> {
-        let me = slf.get();
-        let ty = match r#type {
-            Some(ty) => element_type(ty)?,
-            None => me.steps.inputs[me.index].ty,
-        };
-        me.with(&format!("convert type to {ty}"), |info| {
-            info.preprocess().convert_element_type(ty);
+        let ty = r#type.map(element_type).transpose()?;
+        slf.get().with(|info| {
+            match ty {
+                Some(ty) => info.preprocess().convert_element_type(ty),
+                None => info.preprocess().convert_to_target_type(),
+            };
         })?;
         Ok(slf)
     }
     fn convert_layout<'py>(slf: Bound<'py, Self>, dst_layout: &Bound<'py, PyAny>) -> Me<'py, Self> {
         match order(dst_layout)? {
             Order::Layout(None) => {}
-            Order::Layout(Some(layout)) => slf.get().with(&format!("convert layout to {layout}"), |info| {
+            Order::Layout(Some(layout)) => slf.get().with(|info| {
                 info.preprocess().convert_layout(layout);
             })?,
-            Order::Axes(axes) => slf.get().with(&format!("convert layout by {axes:?}"), |info| {
+            Order::Axes(axes) => slf.get().with(|info| {
                 info.preprocess().convert_layout_order(axes);
             })?,
         }
@@ -370,13 +369,13 @@ impl PyPreSteps {
     }
     fn convert_color<'py>(slf: Bound<'py, Self>, dst_format: usize) -> Me<'py, Self> {
         let color = color(dst_format)?;
-        slf.get().with(&format!("convert colours to {color:?}"), |info| {
+        slf.get().with(|info| {
             info.preprocess().convert_color(color);
         })?;
         Ok(slf)
     }
     fn reverse_channels<'py>(slf: Bound<'py, Self>) -> Me<'py, Self> {
-        slf.get().with("reverse channels", |info| {
+        slf.get().with(|info| {
             info.preprocess().reverse_channels();
         })?;
         Ok(slf)
@@ -391,7 +390,7 @@ impl PyPreSteps {
         use ResizeAlgorithm::{BicubicPillow, BilinearPillow, Cubic, Linear, Nearest};
         let all = [Linear, Cubic, Nearest, BilinearPillow, BicubicPillow];
         let algorithm = *all.get(alg).ok_or_else(|| failure(format!("there is no algorithm {alg}")))?;
-        slf.get().with(&format!("resize {algorithm:?}"), |info| {
+        slf.get().with(|info| {
             match dst_height.zip(dst_width) {
                 Some((height, width)) => info.preprocess().resize_to(algorithm, height, width),
                 None => info.preprocess().resize(algorithm),
@@ -400,7 +399,7 @@ impl PyPreSteps {
         Ok(slf)
     }
     fn crop<'py>(slf: Bound<'py, Self>, begin: Vec<i64>, end: Vec<i64>) -> Me<'py, Self> {
-        slf.get().with(&format!("crop {begin:?} to {end:?}"), |info| {
+        slf.get().with(|info| {
             info.preprocess().crop(begin, end);
         })?;
         Ok(slf)
@@ -419,7 +418,7 @@ impl PyPreSteps {
         }
         let all = [PaddingMode::Constant, PaddingMode::Edge, PaddingMode::Reflect, PaddingMode::Symmetric];
         let mode = *all.get(mode).ok_or_else(|| failure(format!("there is no mode {mode}")))?;
-        slf.get().with(&format!("pad {pads_begin:?}, {pads_end:?}"), |info| {
+        slf.get().with(|info| {
             info.preprocess().pad(pads_begin, pads_end, first as f32, mode);
         })?;
         Ok(slf)
@@ -427,7 +426,7 @@ impl PyPreSteps {
     /// Nodes of the program: a function of the output so far that gives a node.
     fn custom<'py>(slf: Bound<'py, Self>, operation: Py<PyAny>) -> Me<'py, Self> {
         let raised = slf.get().steps.raised.clone();
-        slf.get().with("custom", |info| {
+        slf.get().with(|info| {
             info.preprocess().custom(move |model, value| custom(model, value, &operation, &raised));
         })?;
         Ok(slf)
@@ -438,23 +437,22 @@ impl PyPreSteps {
 impl PyPostSteps {
     #[pyo3(signature = (r#type=None))]
     fn convert_element_type<'py>(slf: Bound<'py, Self>, r#type: Option<&Bound<'py, PyAny>>) -> Me<'py, Self> {
-        let me = slf.get();
-        let ty = match r#type {
-            Some(ty) => element_type(ty)?,
-            None => me.steps.outputs[me.index].ty,
-        };
-        me.with(&format!("convert type to {ty}"), |info| {
-            info.postprocess().convert_element_type(ty);
+        let ty = r#type.map(element_type).transpose()?;
+        slf.get().with(|info| {
+            match ty {
+                Some(ty) => info.postprocess().convert_element_type(ty),
+                None => info.postprocess().convert_to_target_type(),
+            };
         })?;
         Ok(slf)
     }
     fn convert_layout<'py>(slf: Bound<'py, Self>, dst_layout: &Bound<'py, PyAny>) -> Me<'py, Self> {
         match order(dst_layout)? {
             Order::Layout(None) => {}
-            Order::Layout(Some(layout)) => slf.get().with(&format!("convert layout to {layout}"), |info| {
+            Order::Layout(Some(layout)) => slf.get().with(|info| {
                 info.postprocess().convert_layout(layout);
             })?,
-            Order::Axes(axes) => slf.get().with(&format!("convert layout by {axes:?}"), |info| {
+            Order::Axes(axes) => slf.get().with(|info| {
                 info.postprocess().convert_layout_order(axes);
             })?,
         }
@@ -463,7 +461,7 @@ impl PyPostSteps {
     /// Nodes of the program: a function of the output so far that gives a node.
     fn custom<'py>(slf: Bound<'py, Self>, operation: Py<PyAny>) -> Me<'py, Self> {
         let raised = slf.get().steps.raised.clone();
-        slf.get().with("custom", |info| {
+        slf.get().with(|info| {
             info.postprocess().custom(move |model, value| custom(model, value, &operation, &raised));
         })?;
         Ok(slf)

@@ -67,13 +67,26 @@ fn range(min: i64, max: i64) -> PyResult<Dim> {
     Ok(Dim::range(min.max(0), (max >= 0).then_some(max)))
 }
 
+/// The dimension of a text. A bound of an interval that is no number is named.
+fn parsed(text: &str) -> PyResult<Dim> {
+    text.parse::<Dim>().map_err(|_| {
+        let number = |bound: &str| bound.trim().is_empty() || bound.trim().parse::<u64>().is_ok();
+        let what = match text.split_once("..") {
+            Some((min, _)) if !number(min) => format!("min bound: \"{}\"", min.trim()),
+            Some((_, max)) if !number(max) => format!("max bound: \"{}\"", max.trim()),
+            _ => format!("dimension: \"{text}\""),
+        };
+        failure(format!("Cannot parse {what}; expected a number, `-1`, `?`, or an interval such as `1..10`"))
+    })
+}
+
 /// The dimension that an object means: a `Dimension`, a number, where negative ones are any, a text, or two bounds.
 pub(crate) fn dim_of(object: &Bound<'_, PyAny>) -> PyResult<Dim> {
     if let Ok(dim) = object.cast::<Dimension>() {
         return Ok(dim.borrow().dim);
     }
     if let Ok(text) = object.cast::<PyString>() {
-        return text.to_cow()?.parse::<Dim>().or_raise();
+        return parsed(&text.to_cow()?);
     }
     if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
         let bounds: Vec<Bound<'_, PyAny>> = object.try_iter()?.collect::<PyResult<_>>()?;
@@ -85,9 +98,8 @@ pub(crate) fn dim_of(object: &Bound<'_, PyAny>) -> PyResult<Dim> {
         };
         let number = |bound: &Bound<'_, PyAny>| -> PyResult<i64> {
             let wrong = || {
-                let ty = bound.get_type();
                 PyTypeError::new_err(format!(
-                    "Incorrect pair of types ({}, {}) for dynamic dimension, ints are expected; found {ty}.",
+                    "Incorrect pair of types ({}, {}) for dynamic dimension, ints are expected.",
                     low.get_type(),
                     high.get_type()
                 ))
@@ -127,7 +139,7 @@ impl Dimension {
         let dim = match (dimension, str) {
             _ if max_dimension.is_some() => range(min.unwrap_or(0), max_dimension.unwrap_or(-1))?,
             (Some(object), _) => dim_of(object)?,
-            (None, Some(text)) => text.parse::<Dim>().or_raise()?,
+            (None, Some(text)) => parsed(text)?,
             (None, None) => Dim::ANY,
         };
         Ok(Dimension::from(dim))
@@ -348,6 +360,11 @@ impl PartialShape {
             return Ok(Bound::new(py, PartialShape::from(Engine::new(picked)))?.into_any());
         }
         Ok(Bound::new(py, self.get_dimension(key.extract()?)?)?.into_any())
+    }
+    /// Becomes another shape, of any rank.
+    fn _become(&self, other: &PartialShape) {
+        let other = other.get();
+        *self.0.lock().unwrap_or_else(|e| e.into_inner()) = other;
     }
     fn __setitem__(&self, index: isize, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let dim = dim_of(value)?;

@@ -23,6 +23,8 @@ struct Content {
     data: Data,
     /// Whether a call lent the memory for one inference.
     lent: bool,
+    /// How often type, shape or memory became others.
+    changes: u64,
 }
 
 #[derive(Clone)]
@@ -36,7 +38,7 @@ enum Data {
 }
 
 /// Elements and bytes of a tensor.
-fn sizes(ty: ElementType, shape: &[usize]) -> PyResult<(usize, usize)> {
+pub(crate) fn sizes(ty: ElementType, shape: &[usize]) -> PyResult<(usize, usize)> {
     let too_large = || failure(format!("a tensor of {ty}{shape:?} is larger than memory can be"));
     let product = |all: usize, n: &usize| all.checked_mul(*n);
     let count = if shape.contains(&0) { 0 } else { shape.iter().try_fold(1, product).ok_or_else(too_large)? };
@@ -68,17 +70,17 @@ impl Cell {
             }
             _ => Data::Bytes(Arc::new(Memory::zeroed(bytes)?)),
         };
-        Ok(Cell::of(Content { ty, shape: shape.to_vec(), data, lent: false }))
+        Ok(Cell::of(Content { ty, shape: shape.to_vec(), data, lent: false, changes: 0 }))
     }
 
     /// Over memory of another owner.
-    pub(crate) fn over(memory: Memory, ty: ElementType, shape: &[usize]) -> PyResult<Arc<Cell>> {
-        let (_, bytes) = sizes(ty, shape)?;
+    pub(crate) fn over(memory: impl Into<Arc<Memory>>, ty: ElementType, shape: &[usize]) -> PyResult<Arc<Cell>> {
+        let (memory, (_, bytes)) = (memory.into(), sizes(ty, shape)?);
         if bytes > memory.len() {
             let text = format!("a tensor of {ty}{shape:?} needs {bytes} bytes, the memory has {}", memory.len());
             return Err(failure(text));
         }
-        Ok(Cell::of(Content { ty, shape: shape.to_vec(), data: Data::Bytes(Arc::new(memory)), lent: false }))
+        Ok(Cell::of(Content { ty, shape: shape.to_vec(), data: Data::Bytes(memory), lent: false, changes: 0 }))
     }
 
     /// Over a tensor of the engine.
@@ -88,11 +90,17 @@ impl Cell {
             ElementType::String => Data::Texts(Arc::new(tensor.strings().or_raise()?.to_vec())),
             _ => Data::Bytes(Arc::new(Memory::of_tensor(&tensor.to_host().or_raise()?))),
         };
-        Ok(Cell::of(Content { ty, shape, data, lent: false }))
+        Ok(Cell::of(Content { ty, shape, data, lent: false, changes: 0 }))
     }
 
     pub(crate) fn of_texts(shape: Vec<usize>, texts: Vec<String>) -> Arc<Cell> {
-        Cell::of(Content { ty: ElementType::String, shape, data: Data::Texts(Arc::new(texts)), lent: false })
+        Cell::of(Content {
+            ty: ElementType::String,
+            shape,
+            data: Data::Texts(Arc::new(texts)),
+            lent: false,
+            changes: 0,
+        })
     }
 
     pub(crate) fn element_type(&self) -> ElementType {
@@ -108,6 +116,18 @@ impl Cell {
     }
     pub(crate) fn is_lent(&self) -> bool {
         self.content().lent
+    }
+    /// The tensor for reading, unless it is as it was when this gave that number: then the engine's tensor of then still shows
+    /// what the memory holds.
+    pub(crate) fn changed_since(&self, then: Option<u64>) -> PyResult<Option<(Engine, Option<u64>)>> {
+        let now = {
+            let content = self.content();
+            matches!(content.data, Data::Bytes(_)).then_some(content.changes)
+        };
+        match now.is_some() && now == then {
+            true => Ok(None),
+            false => Ok(Some((self.to_engine()?, now))),
+        }
     }
     /// An array over the memory as it is; that of the engine can only be read.
     pub(crate) fn shared_array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -173,7 +193,10 @@ impl Cell {
         };
         let foreign = matches!(&content.data, Data::Bytes(memory) if !memory.is_own());
         if there {
-            content.shape = result.shape().to_vec();
+            if content.shape != result.shape() {
+                content.shape = result.shape().to_vec();
+                content.changes += 1;
+            }
         } else if foreign {
             content.ty = result.element_type();
             content.set_shape(result.shape())?;
@@ -182,7 +205,8 @@ impl Cell {
             }
         } else {
             let taken = Cell::of_engine(result)?;
-            *content = taken.content().clone();
+            let changes = content.changes + 1;
+            *content = Content { changes, ..taken.content().clone() };
         }
         Ok(())
     }
@@ -203,7 +227,9 @@ impl Cell {
     }
 
     pub(crate) fn set_texts(&self, shape: Vec<usize>, texts: Vec<String>) {
-        *self.content() = Content { ty: ElementType::String, shape, data: Data::Texts(Arc::new(texts)), lent: false };
+        let mut content = self.content();
+        let (data, changes) = (Data::Texts(Arc::new(texts)), content.changes + 1);
+        *content = Content { ty: ElementType::String, shape, data, lent: false, changes };
     }
 
     fn texts(&self) -> PyResult<Arc<Vec<String>>> {
@@ -268,6 +294,7 @@ impl Content {
             && memory.is_own()
         {
             self.data = Data::Bytes(Arc::new(Memory::copy_of(memory.bytes())?));
+            self.changes += 1;
         }
         Ok(())
     }
@@ -299,6 +326,7 @@ impl Content {
             Data::Part { .. } => return Err(failure("a part of a tensor keeps its shape")),
         }
         self.shape = shape.to_vec();
+        self.changes += 1;
         Ok(())
     }
 }
@@ -700,8 +728,8 @@ fn construct<'py>(args: &Bound<'py, PyTuple>, first: &Bound<'py, PyAny>, given: 
         return over_port(&array, ty, &shape);
     }
     // A picture of PIL, and whatever else is an array.
-    if first.hasattr("__array__")? {
-        return of_array(&numpy.copied(first)?, false);
+    if first.hasattr("__array__")? || first.hasattr("__array_interface__")? {
+        return of_array(&numpy.asarray(first)?, false);
     }
     if first.hasattr("__dlpack__")? {
         let (memory, ty, shape) = crate::memory::from_dlpack(first)?;
@@ -777,7 +805,7 @@ fn part(cell: &Arc<Cell>, begin: &[usize], end: &[usize]) -> PyResult<Arc<Cell>>
     };
     let offset = offset + begin.iter().zip(&strides).map(|(b, s)| b * s).sum::<usize>();
     let shape: Vec<usize> = begin.iter().zip(end).map(|(b, e)| e - b).collect();
-    Ok(Cell::of(Content { ty: content.ty, shape, data: Data::Part { of, offset, strides }, lent: false }))
+    Ok(Cell::of(Content { ty: content.ty, shape, data: Data::Part { of, offset, strides }, lent: false, changes: 0 }))
 }
 
 /// What a pickled tensor becomes again.

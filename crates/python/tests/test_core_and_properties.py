@@ -75,3 +75,43 @@ def test_what_a_custom_step_raises_comes_out_of_build(relu):
     steps.input().preprocess().custom(wrong)
     with pytest.raises(ValueError, match="mine"):
         steps.build()
+
+
+def _turned(data):
+    return bytes(byte ^ 85 for byte in data)
+
+
+def test_an_export_goes_through_the_functions_of_the_program(core, relu, image, tmp_path):
+    callbacks = {"CACHE_ENCRYPTION_CALLBACKS": [_turned, _turned]}
+    exported = core.compile_model(relu, "CPU", callbacks).export_model().getvalue()
+    plain = core.compile_model(relu, "CPU").export_model().getvalue()
+    assert _turned(plain)[:64] in exported
+    imported = core.import_model(exported, "CPU", callbacks)
+    np.testing.assert_array_equal(imported(image)[0], np.maximum(image, 0))
+    assert core.import_model(plain, "CPU", callbacks)(image)
+    with pytest.raises(RuntimeError, match="is encrypted"):
+        core.import_model(exported, "CPU")
+    with pytest.raises(RuntimeError, match="files of CACHE_DIR are not encrypted"):
+        core.compile_model(relu, "CPU", {**callbacks, "CACHE_DIR": str(tmp_path)})
+
+
+def test_a_node_that_keeps_its_precision_keeps_it_in_files(core, relu, tmp_path):
+    node = next(op for op in relu.get_ops() if op.get_type_name() == "Relu")
+    node.get_rt_info()["precise_0"] = ""
+    ov.serialize(relu, tmp_path / "a.xml", tmp_path / "a.bin")
+    read = next(op for op in core.read_model(tmp_path / "a.xml").get_ops() if op.get_type_name() == "Relu")
+    assert "DisablePrecisionConversion_0" in read.get_rt_info()
+    assert "DisablePrecisionConversion_0" not in node.get_rt_info()
+
+
+def test_a_file_of_version_10_is_read_again(core, relu, image, tmp_path):
+    ov.serialize(relu, tmp_path / "a.xml", tmp_path / "a.bin", "IR_V10")
+    assert 'version="10"' in (tmp_path / "a.xml").read_text()
+    np.testing.assert_array_equal(core.compile_model(tmp_path / "a.xml", "CPU")(image)[0], np.maximum(image, 0))
+
+
+def test_an_extension_that_says_nothing_adds_nothing(core):
+    class Empty(ov.Extension):
+        pass
+
+    core.add_extension([Empty(), Empty()])

@@ -45,3 +45,11 @@ def test_type_and_shape_of_a_value_may_be_said():
     assert tensor.element_type == ov.Type.f32 and tensor.partial_shape == ov.PartialShape([2, 3])
     set_tensor_type(tensor, ov.Type.i64, ov.PartialShape([-1, 6]))
     assert tensor.element_type == ov.Type.i64 and tensor.partial_shape == ov.PartialShape([-1, 6])
+
+
+def test_a_shape_takes_the_bounds_of_absolute_values():
+    shape = ov.PartialShape([(2, 5), 3])
+    value = ops.abs(ops.subtract(ops.shape_of(ops.parameter(shape)), [4, 7]))
+    found = ov.PartialShape([])
+    assert ov.experimental.evaluate_as_partial_shape(value.output(0), found)
+    assert found == ov.PartialShape([(0, 2), 4])

@@ -1,5 +1,7 @@
 """Operations that are written in Python."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,21 @@ def test_an_exception_of_an_operation_names_it():
     model = ov.Model([Broken([data])], [data])
     with pytest.raises(RuntimeError, match="no luck today"):
         model.evaluate([ov.Tensor(np.zeros(1, np.float32))], [ov.Tensor(np.zeros(1, np.float32))])
+
+
+def test_attributes_that_files_cannot_keep_hinder_only_files(core, tmp_path):
+    data = ops.parameter([1, 3], np.float32, name="data")
+    model = ov.Model([Scaled([data], 3.0)], [data], "model")
+    model.get_ordered_ops()[1]._attrs["odd"] = {}
+    np.testing.assert_array_equal(core.compile_model(model, "CPU")(np.ones((1, 3), np.float32))[0], [[3, 3, 3]])
+    with pytest.raises(TypeError, match="Unsupported attribute type: <class 'dict'>"):
+        ov.save_model(model, tmp_path / "model.xml")
+    with pytest.raises(TypeError, match="Unsupported attribute type"):
+        pickle.dumps(model)
+
+
+def test_an_array_of_attributes_becomes_a_list():
+    attributes = {"values": np.array([1.5, 2.5], np.float32)}
+    visitor = ov.AttributeVisitor()
+    visitor.on_attributes(attributes)
+    assert attributes == {"values": [1.5, 2.5]} == visitor.attributes

@@ -142,3 +142,17 @@ def test_quantized_weights_are_stored_as_bytes_and_compute_the_same():
     assert "FakeQuantize" not in types_of(model)
     assert "i8" in [n.get_output_element_type(0).get_type_name() for n in model.get_ops()]
     np.testing.assert_allclose(run(), before, atol=1e-5)
+
+
+def test_pruning_leaves_a_model_without_zero_channels_and_refuses_one_with():
+    from carafe._offline_transformations import apply_pruning_transformation
+
+    for first, refused in ((1, False), (0, True)):
+        data = ops.parameter([1, 2], np.float32)
+        weights = np.array([[first, first], [1, 1]], np.float32)
+        model = ov.Model([ops.matmul(data, weights, False, True)], [data])
+        if refused:
+            with pytest.raises(NotImplementedError, match="zero channels"):
+                apply_pruning_transformation(model)
+        else:
+            apply_pruning_transformation(model)

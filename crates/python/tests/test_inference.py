@@ -119,3 +119,62 @@ def test_inputs_may_be_prepared_before_the_call(compiled, image):
     assert _data_dispatch(request, [image.astype(np.float64)], True)[0].element_type == ov.Type.f32
     assert _data_dispatch(request, {"data": image}, False) == {}
     np.testing.assert_array_equal(request.get_input_tensor().data, image)
+
+
+def test_results_are_a_mapping_that_does_not_change(compiled, image):
+    from collections.abc import Mapping
+
+    results = compiled(image)
+    assert isinstance(results, Mapping) and len(results) == 1 and 0 in results and 1 not in results
+    assert results.get("nothing", 7) == 7 and results.get(compiled.output(0).any_name) is results[0]
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        results[0] = image
+    with pytest.raises(TypeError, match="Unknown key type"):
+        results[1.5]
+    with pytest.raises(KeyError):
+        results[1]
+
+
+def test_the_dict_of_results_is_theirs(compiled, image):
+    results = compiled(image)
+    plain = results.to_dict()
+    plain[compiled.output(0)] = "changed"
+    assert results[0] == results[compiled.output(0).any_name] == results[compiled.output(0)] == "changed"
+    assert ov.OVDict(plain)[compiled.output(0).any_name] == "changed"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.uint16, np.int64, np.bool_, ">f4"])
+def test_arrays_of_any_dtype_and_order_are_read_right(compiled, image, dtype):
+    array = np.abs(image).astype(dtype)
+    np.testing.assert_array_equal(compiled(array)[0], array.astype(np.float32))
+    np.testing.assert_array_equal(compiled(np.asfortranarray(array))[0], array.astype(np.float32))
+    np.testing.assert_array_equal(compiled(array[::-1])[0], array[::-1].astype(np.float32))
+
+
+def test_a_tensor_of_a_request_that_changes_its_shape_is_bound_anew(core, dynamic):
+    request = core.compile_model(dynamic, "CPU").create_infer_request()
+    request.infer([np.ones(4, np.float32)])
+    tensor = request.get_input_tensor()
+    tensor.shape = [2]
+    tensor.data[:] = [1, 2]
+    np.testing.assert_array_equal(request.infer()[0], [2, 4])
+    tensor.data[:] = [3, 4]
+    np.testing.assert_array_equal(request.infer()[0], [6, 8])
+
+
+def test_an_array_after_a_batch_of_tensors_counts(compiled, image):
+    request = compiled.create_infer_request()
+    request.set_input_tensors([ov.Tensor(image[:1]), ov.Tensor(image[1:])])
+    np.testing.assert_array_equal(request.infer()[0], np.maximum(image, 0))
+    np.testing.assert_array_equal(request.infer([-image])[0], np.maximum(-image, 0))
+
+
+def test_an_output_of_a_compiled_model_knows_what_computes_it(compiled):
+    source = compiled.output(0).get_node().input(0).get_source_output()
+    assert source.get_node().get_friendly_name() == "relu" and source.get_node().get_type_name() != "Parameter"
+
+
+def test_setting_information_of_a_port_of_a_compiled_model_warns(compiled):
+    with pytest.warns(DeprecationWarning, match="Setting rt_info via ConstOutput"):
+        compiled.output(0).rt_info["key"] = "value"
+    assert "key" in compiled.output(0).get_rt_info()

@@ -45,3 +45,14 @@ def test_there_is_no_cmake_of_openvino():
 
 def test_modules_that_come_later_are_there():
     assert all(getattr(carafe, name) for name in carafe._LATER)
+
+
+def test_a_program_that_infers_imports_no_graph():
+    code = "import sys, carafe; print([m for m in ('carafe._graph.model', 'carafe.properties', 'carafe.opset1', 'numpy') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in carafe.__all__:
+        assert getattr(carafe, name) is not None
+    assert {"Model", "properties", "Core", "opset13"} <= set(dir(carafe))

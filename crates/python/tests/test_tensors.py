@@ -73,3 +73,19 @@ def test_texts_of_shapes_and_types_are_those_of_openvino():
     assert str(ov.Layout("nchw")) == "[N,C,H,W]"
     assert repr(ov.Dimension(1, 4)) == "<Dimension: 1..4>"
     assert ov.Type.f32 != np.float32 and ov.Type(np.int64) == ov.Type.i64
+
+
+def test_a_picture_of_an_array_interface_alone_is_a_tensor():
+    class Picture:
+        def __init__(self, array):
+            self.__array_interface__ = array.__array_interface__
+            self.kept = array
+
+    array = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    np.testing.assert_array_equal(ov.Tensor(Picture(array)).data, array)
+
+
+def test_dimensions_that_are_none_are_told_as_in_openvino():
+    for text, said in (("C", 'dimension: "C"'), ("?..5", 'min bound: "?"'), ("5..?", 'max bound: "?"')):
+        with pytest.raises(RuntimeError, match=r"Cannot parse " + said.replace("?", r"\?")):
+            ov.Dimension(text)

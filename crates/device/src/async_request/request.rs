@@ -313,8 +313,15 @@ impl Shared {
         let mut state = lock(&self.state);
         state.request = Some(request);
         state.running = None;
-        self.quiet.notify_all();
+        self.ring(&state);
         if state.phase == Phase::Cancelled { Err(cancelled()) } else { result }
+    }
+
+    // Only the owner that goes waits for this, and waking nobody would still be a call of the system.
+    fn ring(&self, state: &State) {
+        if state.dropped {
+            self.quiet.notify_all();
+        }
     }
 
     // After the last stage: straight to the end, or through the callback.
@@ -351,8 +358,9 @@ impl Shared {
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(unwanted))) {
                 outcome = Err(panicked("the callback", payload));
             }
-            lock(&self.state).calling = None;
-            self.quiet.notify_all();
+            let mut state = lock(&self.state);
+            state.calling = None;
+            self.ring(&state);
         }
         ticket.settle(outcome);
     }

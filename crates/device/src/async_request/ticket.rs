@@ -9,27 +9,39 @@ use std::time::{Duration, Instant};
 
 #[derive(Default)]
 pub(super) struct Ticket {
-    outcome: Mutex<Option<Result<()>>>,
+    state: Mutex<State>,
     settled: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    outcome: Option<Result<()>>,
+    /// How many wait: waking nobody would still be a call of the system.
+    waiting: usize,
 }
 
 impl Ticket {
     pub(super) fn settle(&self, outcome: Result<()>) {
-        lock(&self.outcome).get_or_insert(outcome);
-        self.settled.notify_all();
+        let mut state = lock(&self.state);
+        state.outcome.get_or_insert(outcome);
+        if state.waiting > 0 {
+            self.settled.notify_all();
+        }
     }
 
     pub(super) fn outcome(&self) -> Option<Result<()>> {
-        lock(&self.outcome).clone()
+        lock(&self.state).outcome.clone()
     }
 
     pub(super) fn wait(&self) -> Result<()> {
-        let mut outcome = lock(&self.outcome);
+        let mut state = lock(&self.state);
+        state.waiting += 1;
         loop {
-            if let Some(outcome) = &*outcome {
-                return outcome.clone();
+            if let Some(outcome) = state.outcome.clone() {
+                state.waiting -= 1;
+                return outcome;
             }
-            outcome = self.settled.wait(outcome).unwrap_or_else(|e| e.into_inner());
+            state = self.settled.wait(state).unwrap_or_else(|e| e.into_inner());
         }
     }
 
@@ -37,13 +49,15 @@ impl Ticket {
     pub(super) fn wait_for(&self, time: Duration) -> Option<Result<()>> {
         // Times past what a clock can say are for ever.
         let Some(end) = Instant::now().checked_add(time) else { return Some(self.wait()) };
-        let mut outcome = lock(&self.outcome);
+        let mut state = lock(&self.state);
+        state.waiting += 1;
         loop {
-            if let Some(outcome) = &*outcome {
-                return Some(outcome.clone());
-            }
-            let left = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-            outcome = self.settled.wait_timeout(outcome, left).unwrap_or_else(|e| e.into_inner()).0;
+            let left = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+            let Some(left) = left.filter(|_| state.outcome.is_none()) else {
+                state.waiting -= 1;
+                return state.outcome.clone();
+            };
+            state = self.settled.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0;
         }
     }
 }

@@ -151,3 +151,44 @@ fn mean_of_integers_and_unknown_channels_are_refused() {
     let mut ppp = PrePostProcessor::new(model("4"));
     assert_eq!(ppp.input("z").unwrap_err().to_string(), "the model has no input `z`; it has: x");
 }
+
+#[test]
+fn channels_of_any_number_are_reversed() {
+    for shape in ["1,2,1,1", "1,?,1,1"] {
+        let mut ppp = PrePostProcessor::new(model(shape));
+        let info = ppp.input(0).unwrap();
+        info.tensor().layout(layout("NCHW"));
+        info.preprocess().reverse_channels();
+        let y = infer(&ppp.build().unwrap(), Tensor::from_slice(&[1, 2, 1, 1], &[1f32, 2.0]).unwrap());
+        assert_eq!(floats(&y), [2.0, 1.0], "{shape}");
+    }
+}
+
+#[test]
+fn a_picture_in_colours_without_a_layout_is_channels_last() {
+    let mut ppp = PrePostProcessor::new(model("1,2,2,1"));
+    let info = ppp.input(0).unwrap();
+    info.tensor().color_format(ColorFormat::Bgr);
+    info.preprocess().convert_color(ColorFormat::Gray);
+    assert_eq!(input(&ppp.build().unwrap()), "f32[1,2,2,3]");
+}
+
+#[test]
+fn sizes_that_the_steps_change_are_an_error_unless_the_shape_is_set() {
+    let mut ppp = PrePostProcessor::new(model("4"));
+    ppp.input(0).unwrap().preprocess().pad([1], [1], 0.0, PaddingMode::Constant);
+    assert!(ppp.build().unwrap_err().to_string().contains("the steps make [6], the model takes [4]"));
+}
+
+#[test]
+fn a_processor_prints_every_step_with_what_goes_in_and_comes_out() {
+    let mut ppp = PrePostProcessor::new(model("1,2,1,1"));
+    let info = ppp.input(0).unwrap();
+    info.tensor().element_type(ElementType::U8);
+    info.preprocess().convert_to_target_type().scale([2.0]);
+    ppp.output(0).unwrap().tensor().element_type(ElementType::F16);
+    let text = ppp.to_string();
+    assert!(text.contains("      scale (2): ([1,2,1,1], <no layout>, f32) -> ([1,2,1,1], <no layout>, f32)\n"), "{text}");
+    assert!(text.contains("Post-processing implicit steps (1):\n      convert type (f16): "), "{text}");
+    assert_eq!(input(&ppp.build().unwrap()), "u8[1,2,1,1]");
+}

@@ -1,10 +1,9 @@
 """Carafe runs trained models. The names are those of OpenVINO's Python API."""
 
 import atexit as _atexit
-import copyreg as _copyreg
 import os as _os
 
-from carafe import _native, _pickling
+from carafe import _native
 from carafe._core import (
     Core,
     Version,
@@ -24,6 +23,7 @@ from carafe._native import (
     Dimension,
     InferRequest,
     Layout,
+    OVDict,
     PartialShape,
     ProfilingInfo,
     RemoteContext,
@@ -33,32 +33,44 @@ from carafe._native import (
     VariableState,
     get_version,
 )
-from carafe._ovdict import OVDict
-from carafe._extensions import Extension, OpExtension
-from carafe._graph.custom import AttributeVisitor, Op
-from carafe._graph.model import Model
-from carafe._graph.node import Node
-from carafe._graph.ports import DescriptorTensor, Input, Output
-from carafe._graph.rt_info import OVAny, RTMap
-from carafe._graph.type_info import DiscreteTypeInfo
-from carafe._values import AxisSet, AxisVector, Coordinate, CoordinateDiff, Shape, Strides, TensorVector
-from carafe import _signatures, layout_helpers, preprocess, properties
+from carafe import _signatures
 
 __version__ = get_version()
 
-# Modules that are only imported when somebody asks for them.
-_LATER = {"op", "passes", "utils", "exceptions", "helpers", "experimental", "frontend", *(f"opset{n}" for n in range(1, 18))}
+# What is imported when somebody asks for it, so that a program that only infers starts fast: modules, and names by their module.
+_MODULES = (
+    "exceptions experimental frontend helpers layout_helpers op passes preprocess properties utils " + " ".join(f"opset{n}" for n in range(1, 18))
+).split()
+_NAMES = {
+    "_extensions": "Extension OpExtension",
+    "_graph.custom": "AttributeVisitor Op",
+    "_graph.model": "Model",
+    "_graph.node": "Node",
+    "_graph.ports": "DescriptorTensor Input Output",
+    "_graph.rt_info": "OVAny RTMap",
+    "_graph.type_info": "DiscreteTypeInfo",
+    "_values": "AxisSet AxisVector Coordinate CoordinateDiff Shape Strides TensorVector",
+}
+_LATER = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted({*(name for name in globals() if not name.startswith("_")), *_MODULES, *_LATER})
 
 
 def __getattr__(name):
-    if name in _LATER:
-        import importlib
+    import importlib
 
+    if name in _MODULES:
         return importlib.import_module(f"carafe.{name}")
+    if name in _LATER:
+        found = getattr(importlib.import_module(f"carafe.{_LATER[name]}"), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'carafe' has no attribute '{name}'")
 
 
-_copyreg.pickle(Model, _pickling.reduce_model)
+def __dir__():
+    return sorted({*globals(), *__all__})
+
 
 # A request that still runs when the interpreter ends would call into one that is gone; threads of the engine do not come along into a fork.
 _atexit.register(_native._stop_all)

@@ -4,7 +4,7 @@ import io
 import os
 import re
 
-from carafe import _extensions, _native
+from carafe import _native
 from carafe._native import Dimension, PartialShape, Tensor
 from carafe._property_values import decode, pairs, text_of
 
@@ -90,6 +90,9 @@ def _looks_like_xml(model):
     return isinstance(model, str) and model.lstrip().startswith("<")
 
 
+_CALLBACKS = "CACHE_ENCRYPTION_CALLBACKS"
+
+
 class Core(_native._Core):
     """Reads models, makes them ready for devices, and holds what is registered."""
 
@@ -136,17 +139,38 @@ class Core(_native._Core):
                         "or pathlib.Path"
                     )
                 model = os.fspath(model)
+        config, callbacks = self._without_callbacks(config)
         properties = self._for_compilation(device, config)
         if context:
             properties = {**context.get_params(), **properties}
-        return self._compile(model, weights, device, properties)
+        compiled = self._compile(model, weights, device, properties)
+        if callbacks:
+            compiled._encrypt = callbacks[0]
+        return compiled
 
     def import_model(self, model_stream, device_name, config=None):
         """A compiled model of what `CompiledModel.export_model` wrote."""
         blob = _buffer(model_stream)
         if not isinstance(blob, (bytes, Tensor)):
             raise TypeError(f"Unsupported blob type: {type(model_stream)}; bytes, a stream or a Tensor are expected")
-        return self._import(blob, device_name, self._for_compilation(device_name, config))
+        config, callbacks = self._without_callbacks(config)
+        decrypt = callbacks[1] if callbacks else None
+        compiled = self._import(blob, device_name, self._for_compilation(device_name, config), decrypt)
+        if callbacks:
+            compiled._encrypt = callbacks[0]
+        return compiled
+
+    # Properties without the functions that encrypt and decrypt exports. The cache is written by the engine, which knows none.
+    def _without_callbacks(self, config):
+        rest = dict(pairs(config))
+        callbacks = rest.pop(_CALLBACKS, None)
+        if callbacks is None:
+            return config, None
+        if not isinstance(callbacks, (list, tuple)) or len(callbacks) != 2 or not all(map(callable, callbacks)):
+            raise RuntimeError(f"{_CALLBACKS} is a list of two functions, one that encrypts bytes and one that decrypts them")
+        if rest.get("CACHE_DIR") or self.get_property("CACHE_DIR"):
+            raise RuntimeError(f"{_CALLBACKS}: files of CACHE_DIR are not encrypted; leave one of the two out")
+        return rest, callbacks
 
     def query_model(self, model, device_name, config=None):
         """Names of the nodes that a device takes."""
@@ -185,6 +209,8 @@ class Core(_native._Core):
             for one in given:
                 self.add_extension(one)
             return
+        from carafe import _extensions
+
         _extensions.add(self, given)
 
     def set_property(self, *arguments, device_name=None, properties=None, property=None):
@@ -264,21 +290,34 @@ def _new_file(path):
     return path
 
 
+def _as_files_have_it(model):
+    from carafe._graph.rt_info import as_files_have_it
+
+    return as_files_have_it(model)
+
+
 def save_model(model, output_model, compress_to_fp16=True):
     """Writes a model as `.xml` and `.bin`, weights as f16 unless that is turned off."""
-    _native._save(model, _new_file(output_model), bool(compress_to_fp16), True)
+    with _as_files_have_it(model):
+        _native._save(model, _new_file(output_model), bool(compress_to_fp16), True)
 
 
 def serialize(model, xml_path, bin_path="", version="UNSPECIFIED"):
     """Writes a model as `.xml` and `.bin`, weights as they are."""
-    if version not in ("UNSPECIFIED", "IR_V11"):
-        raise RuntimeError(f"IR version {version} cannot be written; supported: UNSPECIFIED, IR_V11")
+    if version not in ("UNSPECIFIED", "IR_V10", "IR_V11"):
+        raise RuntimeError(f"IR version {version} cannot be written; supported: UNSPECIFIED, IR_V10, IR_V11")
     xml_path, bin_path = _new_file(xml_path), _new_file(bin_path) if bin_path else ""
     usual = os.path.splitext(xml_path)[0] + ".bin"
-    if not bin_path or os.path.abspath(bin_path) == os.path.abspath(usual):
-        _native._save(model, xml_path, False)
+    if version != "IR_V10" and (not bin_path or os.path.abspath(bin_path) == os.path.abspath(usual)):
+        with _as_files_have_it(model):
+            _native._save(model, xml_path, False)
         return
-    xml, weights = _native._to_ir(model)
+    with _as_files_have_it(model):
+        xml, weights = _native._to_ir(model)
+    bin_path = bin_path or usual
+    if version == "IR_V10":
+        # The versions differ in nothing else that is written.
+        xml = re.sub(rb'(<net\b[^>]*\bversion=)"11"', rb'\1"10"', bytes(xml), count=1)
     for path, content in ((xml_path, xml), (bin_path, weights)):
         with open(path, "wb") as file:
             file.write(content)

@@ -13,8 +13,10 @@ def _core():
 def reduce_model(value):
     """How a model is pickled: as the two files of its IR."""
     from carafe import _native
+    from carafe._graph.rt_info import as_files_have_it
 
-    return model, _native._to_ir(value)
+    with as_files_have_it(value):
+        return model, _native._to_ir(value)
 
 
 def compiled_model(blob, device):

@@ -1,28 +1,19 @@
-"""Methods of native classes whose signatures programs look at."""
+"""Methods of native classes whose signatures programs look at, and those that say what OpenVINO's say."""
 
-from carafe._batches import gather
 from carafe._native import CompiledModel, ConstOutput, Dimension, InferRequest
 
-_call = CompiledModel.__call__
-_infer = InferRequest.infer
-_start_async = InferRequest.start_async
+_call = CompiledModel._call
+_infer = InferRequest._infer
 
 
 def __call__(self, inputs=None, share_inputs=True, share_outputs=False, *, decode_strings=True):
     """Infers with a request that is kept from one call to the next. Calls of several threads run beside each other."""
-    return _call(self, inputs, share_inputs, share_outputs, decode_strings=decode_strings)
+    return _call(self, inputs, share_inputs, share_outputs, decode_strings)
 
 
 def infer(self, inputs=None, share_inputs=False, share_outputs=False, *, decode_strings=True):
     """Infers and waits for the end."""
-    gather(self)
-    return _infer(self, inputs, share_inputs, share_outputs, decode_strings=decode_strings)
-
-
-def start_async(self, inputs=None, userdata=None, share_inputs=False):
-    """Starts an inference in the background."""
-    gather(self)
-    return _start_async(self, inputs, userdata, share_inputs)
+    return _infer(self, inputs, share_inputs, share_outputs, decode_strings)
 
 
 def __deepcopy__(self, memo):
@@ -37,6 +28,5 @@ def __repr__(self):
 
 CompiledModel.__call__ = __call__
 InferRequest.infer = infer
-InferRequest.start_async = start_async
 ConstOutput.__deepcopy__ = __deepcopy__
 Dimension.__repr__ = __repr__

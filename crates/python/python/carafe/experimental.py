@@ -15,6 +15,9 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 def _bounds(output):
     from carafe import opset13 as ops
 
+    node = output.get_node()
+    if node.get_type_name() == "Abs":
+        return _bounds_of_abs(_bounds(node.input_value(0)))
     if not output.get_element_type().is_integral() or output.get_partial_shape().rank not in (0, 1):
         return None
     value = ops.add(ops.reshape(ops.convert(output, "i64"), [-1], False), _UP)
@@ -24,6 +27,13 @@ def _bounds(output):
     low = [d.get_min_length() - _UP if d.get_min_length() else _LEAST for d in shape]
     high = [d.get_max_length() - _UP if d.get_max_length() != -1 else _GREATEST for d in shape]
     return low, high
+
+
+def _bounds_of_abs(found):
+    if found is None:
+        return None
+    ends = [(abs(low), abs(high), low <= 0 <= high) for low, high in zip(*found)]
+    return [0 if zero else min(a, b) for a, b, zero in ends], [min(max(a, b), _GREATEST) for a, b, _ in ends]
 
 
 def evaluate_both_bounds(output):
@@ -44,12 +54,12 @@ def evaluate_as_partial_shape(output, partial_shape):
     found = _bounds(output)
     if found is None:
         return False
-    if partial_shape.rank.is_dynamic or len(partial_shape) != len(found[0]):
-        raise NotImplementedError(f"the rank of a shape cannot be changed: give one of {len(found[0])} dimensions")
+    dimensions = []
     for i, (low, high) in enumerate(zip(*found)):
         if high < 0:
             raise RuntimeError(f"element {i} is at most {high}, which is no size")
-        partial_shape[i] = Dimension(max(low, 0), -1 if high == _GREATEST else high)
+        dimensions.append(Dimension(max(low, 0), -1 if high == _GREATEST else high))
+    partial_shape._become(PartialShape(dimensions))
     return True
 
 

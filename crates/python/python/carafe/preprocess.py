@@ -47,6 +47,11 @@ PaddingMode = _enumeration("PaddingMode", {"CONSTANT": 0, "EDGE": 1, "REFLECT": 
 # Failures of the engine in the words that programs look for.
 _WORDS = [
     (r"colours cannot be converted from (\w+) to (\w+)", r"color format '\1' is not convertible to '\2'"),
+    (r"the steps make (\[.*?\]), the model takes (\[.*\])", r"resulting shape \1 is not aligned with original parameter's shape: \2"),
+    (
+        r"an axis of (\d+) cannot be cropped by (-?\d+) and (-?\d+)",
+        r"an axis of \1, cropped by \2 and \3, is not aligned with original parameter's shape",
+    ),
     (r"pads are given for (\d+) axes, the data has (\d+)", r"the length \1 of pads mismatches with rank of input \2"),
 ]
 

@@ -7,6 +7,11 @@ from .ports import Output
 from .type_info import DiscreteTypeInfo
 
 
+def _is_plain_array(value):
+    """Whether a value is an array of numbers that a list of attributes can hold."""
+    return getattr(getattr(value, "dtype", None), "kind", "") in tuple("biuf") and hasattr(value, "tolist")
+
+
 class AttributeVisitor:
     """Collects the attributes that an operation shows."""
 
@@ -16,11 +21,16 @@ class AttributeVisitor:
     def on_attributes(self, attributes):
         """Shows attributes by name."""
         if attributes:
+            # As in OpenVINO, the operation then has lists too.
+            attributes.update({name: value.tolist() for name, value in attributes.items() if _is_plain_array(value)})
             self.attributes.update(attributes)
 
 
 class Op(Node):
     """An operation of one's own: a subclass says types and shapes, and may evaluate."""
+
+    # Why the operation cannot be written to a file.
+    _unwritable = None
 
     def __init__(self, py_obj=None, inputs=None):
         self._start()
@@ -92,7 +102,13 @@ class Op(Node):
 
     def _engine_op(self):
         info = self.get_type_info()
-        return engine.python_op(self, info.name, info.version_id, self.get_attributes(), type(self).evaluate is not Op.evaluate)
+        make = lambda shown: engine.python_op(self, info.name, info.version_id, shown, type(self).evaluate is not Op.evaluate)  # noqa: E731
+        try:
+            made, self._unwritable = make(self.get_attributes()), None
+        except TypeError as error:
+            # It runs all the same: only files need attributes.
+            made, self._unwritable = make({}), error
+        return made
 
 
 def of_python_node(written, inputs):

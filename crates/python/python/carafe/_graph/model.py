@@ -1,7 +1,10 @@
 """Models: the ends of a free graph. A model that was read stays the engine's until somebody looks into it; one that was
 looked at and not edited is handed back to the engine as it came."""
 
+import copyreg
 import itertools
+
+from carafe import _pickling
 
 from . import engine
 from .clock import now, touch
@@ -441,3 +444,6 @@ class Model:
     def __repr__(self):
         inputs, outputs = (",\n".join(f"<Const{repr(o)[1:]}" for o in ports) for ports in (self.inputs, self.outputs))
         return f"<Model: '{self.friendly_name}'\ninputs[\n{inputs}\n]\noutputs[\n{outputs}\n]>"
+
+
+copyreg.pickle(Model, _pickling.reduce_model)

@@ -20,6 +20,10 @@ def take_ids(count):
     return first
 
 
+# Failures of the engine with the words of OpenVINO that programs look for.
+_WORDS = (("do not broadcast", "Argument shapes are inconsistent"), (" is outside of rank ", "Axis out of the tensor rank range"))
+
+
 class Node:
     """An operation on values of other nodes."""
 
@@ -62,9 +66,10 @@ class Node:
         try:
             self._facts = self._op.infer(self.friendly_name, self._id, facts)
         except RuntimeError as error:
-            if "do not broadcast" not in str(error):
-                raise
-            raise RuntimeError(f"Argument shapes are inconsistent: {error}") from None
+            for ours, theirs in _WORDS:
+                if ours in str(error):
+                    raise RuntimeError(f"{theirs}: {error}") from None
+            raise
 
     def _targets(self, port):
         targets, dead = [], []

@@ -1,9 +1,12 @@
 """Runtime information of nodes, ports and models as Python sees it: maps from names to values of any type."""
 
+import contextlib
 import enum
-import json
 
 from .clock import touch
+
+# What files call the mark of a node that is not converted to a smaller float.
+_KEEPS = "DisablePrecisionConversion_0"
 
 
 class OVAny:
@@ -225,4 +228,26 @@ def walk(items, path):
 
 def dumps(value):
     """A value as JSON text, for printing."""
+    import json
+
     return json.dumps(plain(value), default=str)
+
+
+@contextlib.contextmanager
+def as_files_have_it(model):
+    """Marks nodes that a program asked to keep their precision as files do, for as long as the model is written. An operation
+    whose attributes files cannot keep is an error."""
+    nodes = model.get_ordered_ops() if getattr(model, "_expanded", False) else []
+    for node in nodes:
+        if hasattr(node, "_unwritable") and not node._postponed:
+            node._engine_op()
+            if node._unwritable is not None:
+                raise node._unwritable
+    marked = [node for node in nodes if node._rt and "precise_0" in node._rt and _KEEPS not in node._rt]
+    for node in marked:
+        node.get_rt_info()[_KEEPS] = RtAttribute("DisablePrecisionConversion", "0", [])
+    try:
+        yield
+    finally:
+        for node in marked:
+            del node.get_rt_info()[_KEEPS]

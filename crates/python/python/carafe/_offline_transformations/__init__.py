@@ -28,8 +28,18 @@ def apply_make_stateful_transformation(model, param_res_names=None, *, pairs_to_
 
 
 def apply_pruning_transformation(model):
-    """Removes channels that a tool has marked; this engine cannot."""
-    raise NotImplementedError("apply_pruning_transformation: channels that are marked for pruning cannot be removed")
+    """Removes output channels whose weights are all zero. Where there are such, this engine cannot remove them."""
+    import numpy as np
+
+    for node in model.get_ordered_ops():
+        if node.get_type_name() not in ("Convolution", "GroupConvolution", "ConvolutionBackpropData", "MatMul"):
+            continue
+        weights = node.input_value(1).get_node()
+        if weights.get_type_name() != "Constant" or len(weights.shape) < 2:
+            continue
+        channels = np.asarray(weights.data).reshape(weights.shape[0], -1)
+        if len(channels) and not np.any(channels, axis=1).all():
+            raise NotImplementedError(f"apply_pruning_transformation: zero channels of '{node.friendly_name}' cannot be removed")
 
 
 def apply_fused_names_cleanup(model):

@@ -2,6 +2,6 @@
 
 from carafe._core import tensor_from_file
 from carafe._dispatch import data_dispatch as _data_dispatch
-from carafe._ovdict import OVDict
+from carafe._native import OVDict
 
 __all__ = ["OVDict", "_data_dispatch", "tensor_from_file"]
