@@ -198,12 +198,12 @@ mod tests {
         fs::write(&two, "2").unwrap();
         let (text, files) = watched(|| {
             let inner = watched(|| map(&two).unwrap());
-            assert_eq!(inner.1, [two.clone()]);
+            assert_eq!(inner.1, std::slice::from_ref(&two));
             assert!(open(&dir.join("three")).is_err());
             map(&one).unwrap();
             read_text(&one).unwrap()
         });
-        assert_eq!((text.as_str(), files), ("1", vec![one.clone()]));
+        assert_eq!((text.as_str(), files), ("1", vec![one]));
         fs::remove_dir_all(dir).unwrap();
     }
 
