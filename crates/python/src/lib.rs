@@ -24,6 +24,7 @@ mod port;
 mod preprocess;
 mod process;
 mod properties;
+mod remote;
 mod shapes;
 mod tensor;
 mod types;
@@ -39,6 +40,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     port::register(module)?;
     graph::register(module)?;
     core::register(module)?;
+    remote::register(module)?;
     extension::register(module)?;
     compiled_model::register(module)?;
     infer_request::register(module)?;

@@ -45,3 +45,17 @@ def test_there_is_no_cmake_of_openvino():
 
 def test_modules_that_come_later_are_there():
     assert all(getattr(carafe, name) for name in carafe._LATER)
+
+
+def test_the_c_library_is_not_in_the_package_and_can_be_named(tmp_path):
+    install = [sys.executable, "-m", "carafe", "c-api", "install", tmp_path / "c"]
+    done = subprocess.run(install, capture_output=True, text=True)
+    assert done.returncode != 0
+    for part in ("the Python package comes without it", "cargo build --release -p carafe-capi", "--library FILE"):
+        assert part in done.stderr
+    library = tmp_path / "libopenvino_c.so"
+    library.write_bytes(b"a library")
+    done = subprocess.run([*install, "--library", library], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "c" / "lib" / "libopenvino_c.so").read_bytes() == b"a library"
+    assert (tmp_path / "c" / "include" / "openvino" / "c" / "openvino.h").exists()
