@@ -19,6 +19,7 @@ mod embedding_compressed;
 mod epilogue;
 mod exec;
 mod fold;
+mod forks;
 mod gemm;
 mod interpolate;
 mod isa;

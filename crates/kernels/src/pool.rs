@@ -4,13 +4,16 @@
 //!
 //! A job may be given up between two chunks. It then unwinds, as if a chunk had panicked, but without a word: whoever waits for
 //! the results of the chunks must not go on.
+//!
+//! The child of a fork has none of these threads. The first job there starts others, and leaves what the parent's may hold alone.
 
+use crate::forks::{self, forks};
 use crate::{flush_denormals, keep_denormals, part_of};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -51,11 +54,19 @@ impl PoolOptions {
 
 /// A set of threads that work on one job at a time.
 pub struct Pool {
+    options: PoolOptions,
+    crew: Crew,
+}
+
+/// The threads of one process.
+struct Crew {
+    forks: u64,
     inner: Arc<Inner>,
-    threads: usize,
     handles: Vec<JoinHandle<()>>,
     /// Held while a job runs; a second caller waits for the first.
     busy: Mutex<()>,
+    /// Those of a forked child.
+    next: OnceLock<Box<Crew>>,
 }
 
 const MAX_THREADS: usize = 1024;
@@ -105,7 +116,57 @@ thread_local! {
 
 impl Pool {
     pub fn new(options: PoolOptions) -> Pool {
-        let threads = options.threads.clamp(1, MAX_THREADS);
+        forks::watch();
+        let options = PoolOptions { threads: options.threads.clamp(1, MAX_THREADS), ..options };
+        Pool { crew: Crew::start(&options), options }
+    }
+
+    /// How many threads share a job, the caller's included.
+    pub fn threads(&self) -> usize {
+        self.options.threads
+    }
+
+    // The threads of this process.
+    fn crew(&self) -> &Crew {
+        let now = forks();
+        let mut crew = &self.crew;
+        while crew.forks != now {
+            crew = crew.next.get_or_init(|| Box::new(Crew::start(&self.options)));
+        }
+        crew
+    }
+
+    /// Calls `work(chunk, thread)` once for each chunk and returns when all are done. Within a job it runs in line. A panic
+    /// of a chunk is passed on after the others ended.
+    pub fn run(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
+        self.run_until(None, chunks, &work);
+    }
+
+    /// The same, given up when `stop` is set: no chunk begins after that, and [`Stopped`] unwinds to the caller. A flag that is
+    /// set during the last chunks may come too late; then all of them are done and it returns.
+    pub(crate) fn run_until(&self, stop: Option<&AtomicBool>, chunks: usize, work: &Work<'_>) {
+        if chunks == 0 {
+            return;
+        }
+        let within = INSIDE_JOB.get();
+        let crew = self.crew();
+        if crew.handles.is_empty() || chunks == 1 || within.is_some() {
+            for chunk in 0..chunks {
+                if stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
+                    Stopped::unwind();
+                }
+                work(chunk, within.unwrap_or(0));
+            }
+            return;
+        }
+        let _busy = crew.busy.lock().unwrap_or_else(|e| e.into_inner());
+        crew.share(stop, chunks, work);
+    }
+}
+
+impl Crew {
+    fn start(options: &PoolOptions) -> Crew {
+        let threads = options.threads;
         let inner = Arc::new(Inner {
             state: AtomicU64::new(0),
             job: UnsafeCell::new(None),
@@ -134,44 +195,13 @@ impl Pool {
         };
         // A thread that cannot be started is done without: its chunks are taken by the others.
         let handles = (1..threads).filter_map(|t| start(t).ok()).collect();
-        Pool { inner, threads, handles, busy: Mutex::new(()) }
-    }
-
-    /// How many threads share a job, the caller's included.
-    pub fn threads(&self) -> usize {
-        self.threads
-    }
-
-    /// Calls `work(chunk, thread)` once for each chunk and returns when all are done. Within a job it runs in line. A panic
-    /// of a chunk is passed on after the others ended.
-    pub fn run(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
-        self.run_until(None, chunks, &work);
-    }
-
-    /// The same, given up when `stop` is set: no chunk begins after that, and [`Stopped`] unwinds to the caller. A flag that is
-    /// set during the last chunks may come too late; then all of them are done and it returns.
-    pub(crate) fn run_until(&self, stop: Option<&AtomicBool>, chunks: usize, work: &Work<'_>) {
-        if chunks == 0 {
-            return;
-        }
-        let within = INSIDE_JOB.get();
-        if self.handles.is_empty() || chunks == 1 || within.is_some() {
-            for chunk in 0..chunks {
-                if stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
-                    Stopped::unwind();
-                }
-                work(chunk, within.unwrap_or(0));
-            }
-            return;
-        }
-        let _busy = self.busy.lock().unwrap_or_else(|e| e.into_inner());
-        self.share(stop, chunks, work);
+        Crew { forks: forks(), inner, handles, busy: Mutex::new(()), next: OnceLock::new() }
     }
 
     fn share(&self, stop: Option<&AtomicBool>, chunks: usize, work: &Work<'_>) {
         let inner = &*self.inner;
         for (t, next) in inner.next.iter().enumerate() {
-            next.0.store(part_of(chunks, self.threads, t).start, Ordering::Relaxed);
+            next.0.store(part_of(chunks, inner.next.len(), t).start, Ordering::Relaxed);
         }
         inner.chunks.store(chunks, Ordering::Relaxed);
         // SAFETY: the last job is closed and empty (`Closing` saw to it), so nobody reads this now. The pointer is followed while
@@ -188,7 +218,7 @@ impl Pool {
             inner.bell.notify_all();
         }
         let closing = Closing(inner);
-        inner.work(0, self.threads);
+        inner.work(0, inner.next.len());
         drop(closing);
         let panic = inner.panic.lock().unwrap_or_else(|e| e.into_inner()).take();
         if let Some(panic) = panic {
@@ -285,8 +315,13 @@ impl Inner {
     }
 }
 
-impl Drop for Pool {
+impl Drop for Crew {
     fn drop(&mut self) {
+        if self.forks != forks() {
+            // They belong to the parent; here they are not even there to be detached.
+            self.handles.drain(..).for_each(std::mem::forget);
+            return;
+        }
         self.inner.stop.store(true, Ordering::SeqCst);
         {
             let _door = self.inner.door.lock().unwrap_or_else(|e| e.into_inner());
@@ -301,7 +336,7 @@ impl Drop for Pool {
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Pool({} threads)", self.threads)
+        write!(f, "Pool({} threads)", self.options.threads)
     }
 }
 
@@ -406,6 +441,39 @@ mod tests {
                 assert_eq!(flushes, flush && thread > 0 && cfg!(any(target_arch = "x86_64", target_arch = "aarch64")));
             });
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn the_child_of_a_fork_has_threads_of_its_own() {
+        unsafe extern "C" {
+            fn fork() -> i32;
+            fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+            fn _exit(code: i32) -> !;
+        }
+        let pool = Pool::new(PoolOptions::threads(3));
+        // As if another thread ran a job when the process forks.
+        let busy = pool.crew().busy.lock().unwrap();
+        // SAFETY: the child works on its own pool and ends without running what the parent would.
+        let child = unsafe { fork() };
+        if child == 0 {
+            let (meeting, done) = (std::sync::Barrier::new(3), AtomicUsize::new(0));
+            // Only three threads can leave the meeting.
+            pool.run(3, |_, _| {
+                meeting.wait();
+                add_one(&done);
+            });
+            // SAFETY: ends the process.
+            unsafe { _exit(if done.into_inner() == 3 { 7 } else { 1 }) };
+        }
+        drop(busy);
+        let mut status = 0;
+        // SAFETY: the status is written by the call.
+        assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status >> 8, 7);
+        let done = AtomicUsize::new(0);
+        pool.run(9, |_, _| add_one(&done));
+        assert_eq!(done.into_inner(), 9);
     }
 
     #[test]

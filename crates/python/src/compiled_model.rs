@@ -4,7 +4,7 @@ use crate::errors::{OrRaise, failure};
 use crate::infer_request::{self, InferRequest, Request, VariableState};
 use crate::model;
 use crate::port::{ConstOutput, Side};
-use crate::process::Here;
+use crate::process::{Here, Usage};
 use crate::properties;
 use crate::results::OVDict;
 use carafe::{ElementType, PortKey};
@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     engine: Here<carafe::CompiledModel>,
     core: carafe::Core,
     device: String,
+    /// How it is pickled, where it can be made again of files: a function and its arguments.
+    origin: Mutex<Option<Py<PyAny>>>,
     /// Nodes that stand for ports.
     nodes: Mutex<HashMap<(Side, usize), Py<PyAny>>>,
 }
@@ -79,10 +81,16 @@ const ENCRYPTED: &[u8] = b"carafe encrypted\n";
 
 impl CompiledModel {
     pub(crate) fn new(engine: carafe::CompiledModel, core: &carafe::Core, device: &str) -> CompiledModel {
+        // Devices whose threads are all our own; one in parentheses stands in for another that is not ready.
+        let own = |devices: String| devices.split([',', ' ']).all(|d| ["CPU", "TEMPLATE"].contains(&d));
+        let goes_on = engine.property("EXECUTION_DEVICES").is_ok_and(own);
+        let bound = "the model may run on a device whose driver does not come along into the child of a fork";
+        let usage = Usage::new((!goes_on).then_some(bound));
         let shared = Shared {
-            engine: Here::new(engine),
+            engine: Here::new(engine, &usage),
             core: core.clone(),
             device: device.to_string(),
+            origin: Mutex::default(),
             nodes: Mutex::default(),
         };
         CompiledModel {
@@ -128,10 +136,12 @@ impl CompiledModel {
     }
     fn export(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let engine = self.compiled.get()?;
+        let inside = self.compiled.usage().enter()?;
         let bytes = py.detach(|| {
             let mut bytes = Vec::new();
             engine.export(&mut bytes).map(|()| bytes)
         });
+        drop(inside);
         let bytes = bytes.or_raise()?;
         let encrypt = self.encrypt.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|f| f.clone_ref(py));
         let Some(encrypt) = encrypt else { return Ok(bytes) };
@@ -298,9 +308,22 @@ impl CompiledModel {
     fn release_memory(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, String))> {
-        let again = py.import("carafe._pickling")?.getattr("compiled_model")?;
-        Ok((again, (PyBytes::new(py, &self.export(py)?), self.compiled.device.clone())))
+    /// Files and properties that the model was made of; `_pickling` says in which form.
+    #[getter(_origin)]
+    fn origin_(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let origin = self.compiled.origin.lock().unwrap_or_else(PoisonError::into_inner);
+        origin.as_ref().map(|o| o.clone_ref(py))
+    }
+    #[setter(_origin)]
+    fn put_origin(&self, origin: Option<Py<PyAny>>) {
+        *self.compiled.origin.lock().unwrap_or_else(PoisonError::into_inner) = origin;
+    }
+    #[getter(_device)]
+    fn device_(&self) -> &str {
+        &self.compiled.device
+    }
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("carafe._pickling")?.call_method1("reduce_compiled", (slf,))
     }
 }
 

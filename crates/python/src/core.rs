@@ -3,18 +3,38 @@
 use crate::compiled_model::{self, CompiledModel};
 use crate::errors::{OrRaise, failure};
 use crate::model;
+use crate::process::{Inside, Usage, use_driver};
 use crate::properties;
+use crate::remote::RemoteContext;
 use crate::tensor::Tensor;
 use carafe::{Content, Properties, ReadRequest, SharedBytes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Reads models, makes them ready for devices, and holds what is registered.
 #[pyclass(name = "_Core", module = "carafe._native", frozen, subclass, weakref)]
 pub(crate) struct Core {
     pub(crate) core: carafe::Core,
+    usage: Arc<Usage>,
+}
+
+/// A file of a model that is read while it is compiled; which files that were is asked for.
+struct Watched<'a> {
+    path: &'a Path,
+    files: RefCell<Vec<PathBuf>>,
+}
+
+impl carafe::ModelSource for &Watched<'_> {
+    fn model(&self, core: &carafe::Core) -> carafe::Result<Cow<'_, carafe::Model>> {
+        let (model, files) = carafe::files::watched(|| core.read_model(self.path));
+        self.files.replace(files);
+        model.map(Cow::Owned)
+    }
 }
 
 /// Bytes of an object: `bytes`, a `Tensor`, whatever has a buffer.
@@ -48,16 +68,53 @@ impl Source {
 }
 
 impl Core {
-    fn read(&self, py: Python<'_>, source: &Source, weights: Option<&Source>) -> PyResult<carafe::Model> {
-        py.detach(|| {
+    /// Counts as inside until the guard goes; an error in the child of a fork that cannot go on with it.
+    pub(crate) fn enter(&self) -> PyResult<Inside> {
+        self.usage.enter()
+    }
+    /// An error where the device, or one that it may choose, has a driver that this process cannot use.
+    fn ensure_device(&self, device: &str) -> PyResult<()> {
+        let (first, list) = device.split_once(':').unwrap_or((device, ""));
+        let names = if list.is_empty() { first } else { list };
+        let own = |name: &str| ["CPU", "TEMPLATE"].contains(&name.split(['.', '(', ',']).next().unwrap_or_default());
+        let driver = match names.split(',').all(own) {
+            true => false,
+            false if list.is_empty() && ["AUTO", "MULTI", "BATCH", "HETERO"].contains(&first) => {
+                self.core.available_devices().iter().any(|name| !own(name))
+            }
+            false => true,
+        };
+        if driver { use_driver() } else { Ok(()) }
+    }
+    /// A model, and the files that were read.
+    fn read(
+        &self,
+        py: Python<'_>,
+        source: &Source,
+        weights: Option<&Source>,
+    ) -> PyResult<(carafe::Model, Vec<PathBuf>)> {
+        let _inside = self.enter()?;
+        let (model, files) = py.detach(|| {
             let content = source.content();
             let weights = weights.map(Source::content);
-            match content {
+            carafe::files::watched(|| match content {
                 Content::File(path) => self.core.read(&ReadRequest { weights, ..ReadRequest::new(path) }),
                 Content::Bytes(bytes) => self.core.read(&ReadRequest { weights, ..ReadRequest::from_bytes(bytes) }),
-            }
-        })
-        .or_raise()
+            })
+        });
+        Ok((model.or_raise()?, files))
+    }
+    fn compile(
+        &self,
+        py: Python<'_>,
+        model: &carafe::Model,
+        device: &str,
+        properties: &Properties,
+    ) -> PyResult<CompiledModel> {
+        let _inside = self.enter()?;
+        self.ensure_device(device)?;
+        let engine = py.detach(|| self.core.compile_model(model, device, properties)).or_raise()?;
+        Ok(CompiledModel::new(engine, &self.core, device))
     }
 }
 
@@ -70,24 +127,24 @@ impl Core {
         if let Some(file) = xml_config_file.filter(|f| !f.as_os_str().is_empty()) {
             core.register_plugins(file).or_raise()?;
         }
-        Ok(Core { core })
+        Ok(Core { core, usage: Usage::new(None) })
     }
     fn __repr__(&self) -> String {
         format!("<Core: available plugins[{}]>", self.core.available_devices().join(", "))
     }
-    /// A model of a path, or of bytes and weights.
+    /// A model of a path, or of bytes and weights, and the files that were read.
     #[pyo3(signature = (model, weights=None))]
     fn _read<'py>(
         &self,
         py: Python<'py>,
         model: &Bound<'py, PyAny>,
         weights: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
         let weights = weights.map(Source::of).transpose()?;
-        let read = self.read(py, &Source::of(model)?, weights.as_ref())?;
-        model::from_engine(py, read)
+        let (read, files) = self.read(py, &Source::of(model)?, weights.as_ref())?;
+        Ok((model::from_engine(py, read)?, files))
     }
-    /// A model, a path, or bytes and weights, made ready for a device. Properties are texts.
+    /// A model, a path, or bytes and weights, made ready for a device, and the files that were read. Properties are texts.
     #[pyo3(signature = (model, weights, device, properties))]
     fn _compile(
         &self,
@@ -96,24 +153,29 @@ impl Core {
         weights: Option<&Bound<'_, PyAny>>,
         device: &str,
         properties: &Bound<'_, PyAny>,
-    ) -> PyResult<CompiledModel> {
+    ) -> PyResult<(CompiledModel, Vec<PathBuf>)> {
         let properties = properties::encode(properties)?;
-        let engine = if model::is_model(model) {
+        if model::is_model(model) {
             let model = model::to_engine(model)?;
-            py.detach(|| self.core.compile_model(&model, device, &properties)).or_raise()?
-        } else {
-            match (Source::of(model)?, weights) {
-                (Source::File(path), None) => {
-                    py.detach(|| self.core.compile_model(&path, device, &properties)).or_raise()?
-                }
-                (source, weights) => {
-                    let weights = weights.map(Source::of).transpose()?;
-                    let model = self.read(py, &source, weights.as_ref())?;
-                    py.detach(|| self.core.compile_model(&model, device, &properties)).or_raise()?
-                }
+            return Ok((self.compile(py, &model, device, &properties)?, vec![]));
+        }
+        match (Source::of(model)?, weights) {
+            (Source::File(path), None) => {
+                let _inside = self.enter()?;
+                self.ensure_device(device)?;
+                let (engine, files) = py.detach(|| {
+                    let source = Watched { path: &path, files: RefCell::default() };
+                    let engine = self.core.compile_model(&source, device, &properties);
+                    (engine, source.files.take())
+                });
+                Ok((CompiledModel::new(engine.or_raise()?, &self.core, device), files))
             }
-        };
-        Ok(CompiledModel::new(engine, &self.core, device))
+            (source, weights) => {
+                let weights = weights.map(Source::of).transpose()?;
+                let (model, files) = self.read(py, &source, weights.as_ref())?;
+                Ok((self.compile(py, &model, device, &properties)?, files))
+            }
+        }
     }
     #[pyo3(signature = (blob, device, properties, decrypt=None))]
     fn _import(
@@ -129,6 +191,8 @@ impl Core {
             Some(inside) => inside.into(),
             None => blob,
         };
+        let _inside = self.enter()?;
+        self.ensure_device(device)?;
         let engine = py.detach(|| self.core.import_model(blob, device, &properties)).or_raise()?;
         Ok(CompiledModel::new(engine, &self.core, device))
     }
@@ -141,6 +205,7 @@ impl Core {
         properties: &Bound<'_, PyAny>,
     ) -> PyResult<BTreeMap<String, String>> {
         let (model, properties) = (model::to_engine(model)?, properties::encode(properties)?);
+        let _inside = self.enter()?;
         let query = py.detach(|| self.core.query_model(&model, device, &properties)).or_raise()?;
         Ok(query.supported.into_iter().map(|name| (name, device.to_string())).collect())
     }
@@ -206,29 +271,11 @@ impl Core {
     #[pyo3(signature = (device_name, properties=None))]
     fn create_context(&self, device_name: &str, properties: Option<&Bound<'_, PyAny>>) -> PyResult<RemoteContext> {
         let properties = properties.map_or_else(|| Ok(Properties::new()), properties::encode)?;
-        Ok(RemoteContext { context: self.core.create_context(device_name, &properties).or_raise()? })
+        self.ensure_device(device_name)?;
+        Ok(RemoteContext::new(self.core.create_context(device_name, &properties).or_raise()?))
     }
     fn get_default_context(&self, device_name: &str) -> PyResult<RemoteContext> {
         self.create_context(device_name, None)
-    }
-}
-
-/// Memory of a device.
-#[pyclass(name = "RemoteContext", module = "carafe", frozen)]
-pub(crate) struct RemoteContext {
-    context: std::sync::Arc<dyn carafe::RemoteContext>,
-}
-
-#[pymethods]
-impl RemoteContext {
-    fn get_device_name(&self) -> String {
-        self.context.device().to_string()
-    }
-    fn get_params(&self) -> BTreeMap<String, String> {
-        self.context.properties().iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
-    }
-    fn __repr__(&self) -> String {
-        format!("<RemoteContext: {}>", self.context.device())
     }
 }
 
@@ -285,6 +332,7 @@ fn _convert<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let _ = verbose;
     let (source, weights) = (Source::of(model)?, weights.map(Source::of).transpose()?);
+    let _inside = core.enter()?;
     let converted = py
         .detach(|| {
             let content = source.content();
@@ -310,7 +358,6 @@ fn _fail(text: String) -> PyResult<()> {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Core>()?;
-    module.add_class::<RemoteContext>()?;
     module.add_function(wrap_pyfunction!(_save, module)?)?;
     module.add_function(wrap_pyfunction!(_to_ir, module)?)?;
     module.add_function(wrap_pyfunction!(_convert, module)?)?;

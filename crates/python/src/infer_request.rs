@@ -9,13 +9,14 @@ use crate::memory::Memory;
 use crate::numpy::view;
 use crate::numpy_api;
 use crate::port::{ConstOutput, Side};
-use crate::process::{self, Here};
+use crate::process::{self, Here, Inside};
 use crate::results::OVDict;
 use crate::tensor::{Cell, Tensor, sizes, texts_array};
 use carafe::{ElementType, InferRequest as Engine, NodeStatus, Port, PortKey};
 use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,10 @@ pub(crate) struct Request {
     pub(crate) compiled: Compiled,
     slots: Mutex<Slots>,
     background: Mutex<Background>,
+    /// While a run in the background has not ended.
+    running: Mutex<Option<Inside>>,
+    /// Callbacks that have not returned.
+    calling: AtomicUsize,
     /// The queue that the request belongs to, and its number there.
     queue: Option<(Weak<Queue>, usize)>,
 }
@@ -91,10 +96,12 @@ impl Request {
             ..Slots::default()
         };
         Ok(Arc::new(Request {
-            request: Here::new(request),
+            request: Here::new(request, compiled.usage()),
             compiled: compiled.clone(),
             slots: Mutex::new(slots),
             background: Mutex::default(),
+            running: Mutex::default(),
+            calling: AtomicUsize::new(0),
             queue,
         }))
     }
@@ -264,7 +271,9 @@ impl Request {
     /// Runs with what is bound.
     pub(crate) fn infer(&self, py: Python<'_>) -> PyResult<Vec<carafe::Tensor>> {
         self.bind()?;
+        let inside = self.request.usage().enter()?;
         let outputs = py.detach(|| self.request.infer(())).or_raise()?.into_vec();
+        drop(inside);
         self.collect(Some(&outputs))?;
         Ok(outputs)
     }
@@ -316,12 +325,25 @@ impl Request {
             process::remember(self);
         }
         drop(background);
-        self.request.start_async(()).or_raise()
+        *lock(&self.running) = Some(self.request.usage().enter()?);
+        self.request.start_async(()).or_raise().inspect_err(|_| drop(lock(&self.running).take()))
+    }
+
+    /// Waits for the thread of a run whose callback has come to its end.
+    pub(crate) fn settle(&self) {
+        let idle = lock(&self.running).is_none() && self.calling.load(Ordering::Acquire) == 0;
+        if idle && self.request.get().is_ok() {
+            // How it ended was told already.
+            let _ = self.request.wait();
+        }
     }
 
     // On a thread for callbacks, when a run in the background has ended.
     fn ended(me: &Weak<Request>, error: Option<&carafe::Error>) {
         let Some(me) = me.upgrade() else { return };
+        me.calling.fetch_add(1, Ordering::AcqRel);
+        // The callback may start the next run.
+        let inside = lock(&me.running).take();
         let collected = if error.is_none() { me.collect(None) } else { Ok(()) };
         let _ = Python::try_attach(|py| {
             if let Some((queue, id)) = &me.queue {
@@ -341,6 +363,8 @@ impl Request {
                 lock(&me.background).raised = Some(e);
             }
         });
+        me.calling.fetch_sub(1, Ordering::AcqRel);
+        drop(inside);
     }
 
     pub(crate) fn userdata(&self, py: Python<'_>) -> Option<Py<PyAny>> {

@@ -30,6 +30,7 @@ mod port;
 mod preprocess;
 mod process;
 mod properties;
+mod remote;
 mod results;
 mod shapes;
 mod tensor;
@@ -47,6 +48,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     results::register(module)?;
     graph::register(module)?;
     core::register(module)?;
+    remote::register(module)?;
     extension::register(module)?;
     compiled_model::register(module)?;
     infer_request::register(module)?;

@@ -35,6 +35,8 @@ enum Data {
     Texts(Arc<Vec<String>>),
     /// Elements of another tensor that do not lie one behind the other: its memory, where they begin, and strides in bytes.
     Part { of: Arc<Memory>, offset: usize, strides: Vec<usize> },
+    /// In the memory of a device.
+    Remote(Engine),
 }
 
 /// Elements and bytes of a tensor.
@@ -93,6 +95,15 @@ impl Cell {
         Ok(Cell::of(Content { ty, shape, data, lent: false, changes: 0 }))
     }
 
+    /// A tensor in the memory of a device.
+    pub(crate) fn remote(tensor: Engine) -> Arc<Cell> {
+        let (ty, shape) = (tensor.element_type(), tensor.shape().to_vec());
+        Cell::of(Content { ty, shape, data: Data::Remote(tensor), lent: false, changes: 0 })
+    }
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.content().data, Data::Remote(_))
+    }
+
     pub(crate) fn of_texts(shape: Vec<usize>, texts: Vec<String>) -> Arc<Cell> {
         Cell::of(Content {
             ty: ElementType::String,
@@ -142,6 +153,7 @@ impl Cell {
     pub(crate) fn address(&self) -> Option<usize> {
         match &self.content().data {
             Data::Bytes(memory) => Some(memory.address()),
+            Data::Remote(tensor) => Some(tensor.storage_ptr()),
             _ => None,
         }
     }
@@ -161,6 +173,7 @@ impl Cell {
                 });
                 Engine::from_bytes(content.ty, &content.shape, &bytes).or_raise()
             }
+            Data::Remote(tensor) => Ok(tensor.clone()),
         }
     }
 
@@ -177,6 +190,9 @@ impl Cell {
     /// The memory, lent to an inference that writes its output there; `None` where it cannot.
     pub(crate) fn to_target(&self) -> PyResult<Option<Engine>> {
         let content = self.content();
+        if let Data::Remote(tensor) = &content.data {
+            return Ok(Some(tensor.clone()));
+        }
         let Data::Bytes(memory) = &content.data else { return Ok(None) };
         let (_, len) = sizes(content.ty, &content.shape)?;
         let Some(store) = memory.to_target(len) else { return Ok(None) };
@@ -189,8 +205,16 @@ impl Cell {
         let mut content = self.content();
         let there = match &content.data {
             Data::Bytes(memory) => memory.address() == result.storage_ptr(),
+            Data::Remote(tensor) => tensor.storage_ptr() == result.storage_ptr(),
             _ => false,
         };
+        if let Data::Remote(tensor) = &content.data
+            && !there
+        {
+            // The shape is as it was: a tensor of a device is bound to outputs of its shape only.
+            let memory = tensor.remote_memory().ok_or_else(|| failure("the tensor lost its memory"))?;
+            return memory.write(0, result.to_host().or_raise()?.bytes()).or_raise();
+        }
         let foreign = matches!(&content.data, Data::Bytes(memory) if !memory.is_own());
         if there {
             if content.shape != result.shape() {
@@ -271,6 +295,7 @@ impl Cell {
                 arguments.set_item("strides", PyTuple::new(py, strides)?)?;
                 numpy(py)?.module(py).getattr("ndarray")?.call((), Some(&arguments))
             }
+            Data::Remote(tensor) => Cell::of_engine(tensor)?.array(py, copied),
         }
     }
 }
@@ -324,6 +349,7 @@ impl Content {
                 *texts = Arc::new(all);
             }
             Data::Part { .. } => return Err(failure("a part of a tensor keeps its shape")),
+            Data::Remote(_) => return Err(failure("a tensor in the memory of a device keeps its shape")),
         }
         self.shape = shape.to_vec();
         self.changes += 1;

@@ -1,7 +1,6 @@
 """Requests in the background, queues, threads, forks and the end of the interpreter."""
 
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -96,32 +95,3 @@ def test_eight_threads_share_a_compiled_model(compiled):
 def test_the_interpreter_ends_while_a_request_runs():
     run("request = compiled.create_infer_request()\nrequest.set_callback(lambda _: None, None)\nrequest.start_async(image)\n")
     run("queue = ov.AsyncInferQueue(compiled, 4)\nqueue.set_callback(lambda r, u: None)\n[queue.start_async(image) for _ in range(50)]\n")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_the_child_of_a_fork_is_told_to_compile_again_and_can():
-    out = run(
-        """
-compiled(image)
-import os, sys
-child = os.fork()
-if child == 0:
-    try:
-        compiled(image)
-    except RuntimeError as error:
-        print("told:", "compile the model again in the child" in str(error), flush=True)
-    data = ops.parameter([2, 3], np.float32)
-    again = ov.Core().compile_model(ov.Model([ops.relu(data)], [data]), "CPU")
-    print("ran:", again(image)[0].sum(), flush=True)
-    del compiled, again
-    sys.exit(0)
-_, status = os.waitpid(child, 0)
-print("status:", status)
-"""
-    )
-    assert "told: True" in out and "ran: 6.0" in out and "status: 0" in out
-
-
-def test_models_and_compiled_models_are_pickled(relu, compiled, image):
-    for again in (pickle.loads(pickle.dumps(compiled)), ov.compile_model(pickle.loads(pickle.dumps(relu)), "CPU")):
-        np.testing.assert_array_equal(again(image)[0], np.maximum(image, 0))

@@ -115,3 +115,23 @@ def test_an_extension_that_says_nothing_adds_nothing(core):
         pass
 
     core.add_extension([Empty(), Empty()])
+
+
+def test_arguments_of_a_conversion_that_would_be_ignored_are_refused(relu, tmp_path):
+    path = tmp_path / "relu.xml"
+    ov.save_model(relu, path)
+    for given in ({"example_input": np.zeros(1)}, {"dynamo": True}):
+        with pytest.raises(NotImplementedError, match=next(iter(given))):
+            ov.convert_model(path, **given)
+    assert ov.convert_model(path, share_weights=False, dynamo=False).input(0).get_any_name() == "data"
+
+
+def test_smart_reshape_is_refused_where_it_would_change_something(relu):
+    from carafe import opset13 as ops
+    from carafe._offline_transformations import apply_moc_transformations
+
+    apply_moc_transformations(relu, cf=False, smart_reshape=True)
+    data = ops.parameter([2, 3], np.float32)
+    reshaped = ov.Model([ops.reshape(data, np.array([6]), False)], [data])
+    with pytest.raises(NotImplementedError, match="smart_reshape"):
+        apply_moc_transformations(reshaped, cf=False, smart_reshape=True)

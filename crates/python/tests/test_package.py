@@ -56,3 +56,17 @@ def test_every_public_name_is_there():
     for name in carafe.__all__:
         assert getattr(carafe, name) is not None
     assert {"Model", "properties", "Core", "opset13"} <= set(dir(carafe))
+
+
+def test_the_c_library_is_not_in_the_package_and_can_be_named(tmp_path):
+    install = [sys.executable, "-m", "carafe", "c-api", "install", tmp_path / "c"]
+    done = subprocess.run(install, capture_output=True, text=True)
+    assert done.returncode != 0
+    for part in ("the Python package comes without it", "cargo build --profile library -p carafe-capi", "--library FILE"):
+        assert part in done.stderr
+    library = tmp_path / "libopenvino_c.so"
+    library.write_bytes(b"a library")
+    done = subprocess.run([*install, "--library", library], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "c" / "lib" / "libopenvino_c.so").read_bytes() == b"a library"
+    assert (tmp_path / "c" / "include" / "openvino" / "c" / "openvino.h").exists()

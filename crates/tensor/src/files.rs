@@ -3,6 +3,7 @@
 
 use crate::memory::ensure_memory;
 use crate::{SharedBytes, TensorError};
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,12 +12,43 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Larger descriptions (XML, JSON, protobuf text, lists of labels) are not read.
 pub const MOST_TEXT_BYTES: u64 = 1 << 30;
 
+thread_local! {
+    static OPENED: RefCell<Option<Vec<PathBuf>>> = const { RefCell::new(None) };
+}
+
+/// Runs `work` and says which files it opened on this thread, each once: the files that a model consists of.
+pub fn watched<T>(work: impl FnOnce() -> T) -> (T, Vec<PathBuf>) {
+    /// Ends the list, also when the work panics.
+    struct Before(Option<Vec<PathBuf>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            OPENED.replace(self.0.take());
+        }
+    }
+    let before = Before(OPENED.replace(Some(vec![])));
+    let done = work();
+    let files = OPENED.take().unwrap_or_default();
+    drop(before);
+    (done, files)
+}
+
+fn note(path: &Path) {
+    OPENED.with_borrow_mut(|files| {
+        if let Some(files) = files
+            && !files.iter().any(|f| f == path)
+        {
+            files.push(path.to_path_buf());
+        }
+    });
+}
+
 /// Opens a regular file for reading.
 pub fn open(path: &Path) -> io::Result<File> {
     // Before it is opened, since opening a pipe waits for a writer; and after it, should the name mean another file by then.
     check_kind(&fs::metadata(path)?)?;
     let file = File::open(path)?;
     check_kind(&file.metadata()?)?;
+    note(path);
     Ok(file)
 }
 
@@ -156,6 +188,23 @@ mod tests {
     #[test]
     fn a_folder_is_refused_by_its_kind() {
         assert_eq!(open(&std::env::temp_dir()).unwrap_err().kind(), ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn files_that_were_opened_are_known_once() {
+        let dir = folder("watched");
+        let (one, two) = (dir.join("one"), dir.join("two"));
+        fs::write(&one, "1").unwrap();
+        fs::write(&two, "2").unwrap();
+        let (text, files) = watched(|| {
+            let inner = watched(|| map(&two).unwrap());
+            assert_eq!(inner.1, std::slice::from_ref(&two));
+            assert!(open(&dir.join("three")).is_err());
+            map(&one).unwrap();
+            read_text(&one).unwrap()
+        });
+        assert_eq!((text.as_str(), files), ("1", vec![one]));
+        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]

@@ -83,13 +83,15 @@ fn find() -> Result<PathBuf> {
     let beside = program.as_deref().and_then(Path::parent).into_iter();
     // The Python package sets it before it calls the command.
     let package = std::env::var_os("CARAFE_PACKAGE").map(PathBuf::from);
+    // The wheel does not hold it: the engine would be in there twice.
+    let hint = if package.is_some() { "the Python package comes without it; " } else { "" };
     let mut folders: Vec<PathBuf> = package.map(|p| p.join("lib")).into_iter().collect();
     folders.extend(beside.flat_map(|folder| [folder.to_path_buf(), folder.join("../lib"), folder.join("../library")]));
     let found = folders.iter().map(|f| f.join(LIBRARY)).find(|p| p.is_file());
     found.ok_or_else(|| {
         let tried = folders.iter().map(|f| format!("`{}`", f.display())).collect::<Vec<_>>().join(", ");
         Error::not_found(format!(
-            "no {LIBRARY} in {tried}; build it with `cargo build --profile library -p carafe-capi`, or name it with --library FILE"
+            "no {LIBRARY} in {tried}; {hint}build it with `cargo build --profile library -p carafe-capi`, or name it with --library FILE"
         ))
     })
 }

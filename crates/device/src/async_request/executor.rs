@@ -1,6 +1,8 @@
 //! A queue of tasks and the threads that work on it. Threads start with the first tasks. Dropping an executor lets the
 //! queued tasks run and joins the threads, except on a thread of any executor: two executors that drop each other from
 //! their own threads would wait for ever, so there the threads are left to end by themselves.
+//!
+//! The child of a fork has none of the threads. It begins with a queue of its own: what was queued is run by the parent.
 
 use super::lock;
 use carafe_graph::{Error, Result, panic_text};
@@ -9,7 +11,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 /// Something to run once.
@@ -34,8 +36,44 @@ struct Shared {
     name: String,
     number: u64,
     most_threads: usize,
+    crew: Crew,
+}
+
+/// Threads and tasks of one process.
+struct Crew {
+    process: u32,
     pool: Mutex<Pool>,
     wake: Condvar,
+    /// Those of a forked child.
+    next: OnceLock<Box<Crew>>,
+}
+
+impl Crew {
+    fn new() -> Crew {
+        Crew { process: std::process::id(), pool: Mutex::default(), wake: Condvar::new(), next: OnceLock::new() }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Threads and tasks belong to the parent.
+            let pool = self.pool.get_mut().unwrap_or_else(|e| e.into_inner());
+            std::mem::forget(std::mem::take(pool));
+        }
+    }
+}
+
+impl Shared {
+    // The threads and tasks of this process.
+    fn crew(&self) -> &Crew {
+        let process = std::process::id();
+        let mut crew = &self.crew;
+        while crew.process != process {
+            crew = crew.next.get_or_init(|| Box::new(Crew::new()));
+        }
+        crew
+    }
 }
 
 #[derive(Default)]
@@ -55,8 +93,7 @@ impl Executor {
             name: name.to_string(),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             most_threads: threads.max(1),
-            pool: Mutex::default(),
-            wake: Condvar::new(),
+            crew: Crew::new(),
         };
         Executor { queue: Queue(Arc::new(shared)) }
     }
@@ -84,7 +121,7 @@ impl Executor {
 impl Queue {
     /// Sees to it that there is a thread, so that `submit` need not run the task itself.
     pub(super) fn start(&self) -> Result<()> {
-        let mut pool = lock(&self.0.pool);
+        let mut pool = lock(&self.0.crew().pool);
         if pool.threads.is_empty() && !pool.closing {
             let failed = |e| Error::io(format!("cannot start a thread for `{}`", self.0.name), &e);
             pool.threads.push(self.spawn().map_err(failed)?);
@@ -93,7 +130,8 @@ impl Queue {
     }
 
     pub(super) fn submit(&self, task: Task) {
-        let mut pool = lock(&self.0.pool);
+        let crew = self.0.crew();
+        let mut pool = lock(&crew.pool);
         if pool.idle <= pool.tasks.len() && pool.threads.len() < self.0.most_threads && !pool.closing {
             // When it fails, those that are there will come to the task.
             pool.threads.extend(self.spawn());
@@ -104,7 +142,7 @@ impl Queue {
         }
         pool.tasks.push_back(task);
         drop(pool);
-        self.0.wake.notify_one();
+        crew.wake.notify_one();
     }
 
     /// Whether the calling thread is one of the executor's own.
@@ -125,18 +163,19 @@ pub(super) fn on_an_executor() -> bool {
 
 fn work(shared: &Shared) {
     WORKS_FOR.set(shared.number);
-    let mut pool = lock(&shared.pool);
+    let crew = shared.crew();
+    let mut pool = lock(&crew.pool);
     loop {
         if let Some(task) = pool.tasks.pop_front() {
             drop(pool);
             // Whoever submits cares about panics of his own; here only the thread must live on.
             let _ = catch_unwind(AssertUnwindSafe(task)).map_err(panic_text);
-            pool = lock(&shared.pool);
+            pool = lock(&crew.pool);
         } else if pool.closing {
             return;
         } else {
             pool.idle += 1;
-            pool = shared.wake.wait(pool).unwrap_or_else(|e| e.into_inner());
+            pool = crew.wake.wait(pool).unwrap_or_else(|e| e.into_inner());
             pool.idle -= 1;
         }
     }
@@ -144,12 +183,12 @@ fn work(shared: &Shared) {
 
 impl Drop for Executor {
     fn drop(&mut self) {
-        let shared = &self.queue.0;
-        let mut pool = lock(&shared.pool);
+        let crew = self.queue.0.crew();
+        let mut pool = lock(&crew.pool);
         pool.closing = true;
         let threads = std::mem::take(&mut pool.threads);
         drop(pool);
-        shared.wake.notify_all();
+        crew.wake.notify_all();
         if on_an_executor() {
             return;
         }

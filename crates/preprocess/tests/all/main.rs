@@ -188,7 +188,10 @@ fn a_processor_prints_every_step_with_what_goes_in_and_comes_out() {
     info.preprocess().convert_to_target_type().scale([2.0]);
     ppp.output(0).unwrap().tensor().element_type(ElementType::F16);
     let text = ppp.to_string();
-    assert!(text.contains("      scale (2): ([1,2,1,1], <no layout>, f32) -> ([1,2,1,1], <no layout>, f32)\n"), "{text}");
+    assert!(
+        text.contains("      scale (2): ([1,2,1,1], <no layout>, f32) -> ([1,2,1,1], <no layout>, f32)\n"),
+        "{text}"
+    );
     assert!(text.contains("Post-processing implicit steps (1):\n      convert type (f16): "), "{text}");
     assert_eq!(input(&ppp.build().unwrap()), "u8[1,2,1,1]");
 }

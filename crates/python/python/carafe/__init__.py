@@ -27,6 +27,7 @@ from carafe._native import (
     PartialShape,
     ProfilingInfo,
     RemoteContext,
+    RemoteTensor,
     Symbol,
     Tensor,
     Type,
@@ -72,7 +73,8 @@ def __dir__():
     return sorted({*globals(), *__all__})
 
 
-# A request that still runs when the interpreter ends would call into one that is gone; threads of the engine do not come along into a fork.
+# A request that still runs when the interpreter ends would call into one that is gone; threads of the
+# engine do not come along into a fork.
 _atexit.register(_native._stop_all)
 if hasattr(_os, "register_at_fork"):
-    _os.register_at_fork(after_in_child=_native._forked)
+    _os.register_at_fork(before=_native._before_fork, after_in_child=_native._forked)

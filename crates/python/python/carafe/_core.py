@@ -4,7 +4,7 @@ import io
 import os
 import re
 
-from carafe import _native
+from carafe import _native, _pickling
 from carafe._native import Dimension, PartialShape, Tensor
 from carafe._property_values import decode, pairs, text_of
 
@@ -99,6 +99,8 @@ class Core(_native._Core):
     def __new__(cls, xml_config_file=""):
         made = super().__new__(cls, xml_config_file)
         made._kept = {}
+        # What was set, by device and name.
+        made._settings = {}
         return made
 
     def read_model(self, model, weights=None, config=None):
@@ -114,7 +116,9 @@ class Core(_native._Core):
             model = _path(model, "model")
         if weights is not None and not isinstance(weights, (bytes, Tensor)):
             weights = _path(weights, "weights") or None
-        return self._read(model, weights)
+        read, files = self._read(model, weights)
+        read._origin = _pickling.origin_of(model, weights, files, read._native)
+        return read
 
     def _make_cache_folder(self, config):
         folder = dict(pairs(config)).get("CACHE_DIR")
@@ -142,10 +146,17 @@ class Core(_native._Core):
         config, callbacks = self._without_callbacks(config)
         properties = self._for_compilation(device, config)
         if context:
-            properties = {**context.get_params(), **properties}
-        compiled = self._compile(model, weights, device, properties)
+            properties = {**context._for_compilation(), **properties}
+        compiled, files = self._compile(model, weights, device, properties)
         if callbacks:
             compiled._encrypt = callbacks[0]
+        if hasattr(model, "_engine"):
+            origin = _pickling.unedited_origin(model)
+        else:
+            origin = _pickling.origin_of(model, weights, files)
+        if origin is not None:
+            set_before = {key: text for (name, key), text in self._settings.items() if name in ("", _device_of(device))}
+            compiled._origin = origin.compiled({**set_before, **{key: text_of(key, value) for key, value in properties.items()}})
         return compiled
 
     def import_model(self, model_stream, device_name, config=None):
@@ -236,6 +247,7 @@ class Core(_native._Core):
         inert = self._inert(device, key)
         if inert is None:
             self._set(device, {key: value})
+            self._settings[_device_of(device), key] = text_of(key, value)
             return
         kept = getattr(value, "value", value) if inert[0] == "set" else None
         if kept is None:
@@ -245,6 +257,7 @@ class Core(_native._Core):
     def _set_everywhere(self, key, value):
         if self._knows("", key):
             self._set("", {key: value})
+            self._settings["", key] = text_of(key, value)
             return
         taken = key in _INERT[""]
         if taken:
@@ -359,7 +372,16 @@ def convert_model(
     share_weights=True,
     dynamo=False,
 ):
-    """A model of a file of any framework, of bytes, or of an ONNX `ModelProto`, ready to be compiled or saved."""
+    """A model of a file of any framework, of bytes, or of an ONNX `ModelProto`, ready to be compiled or saved.
+
+    Weights are shared with the file in any case. `example_input` and `dynamo` say how a program of PyTorch is traced, which is not done here.
+    """
+    for name, given in (("example_input", example_input is not None), ("dynamo", bool(dynamo))):
+        if given:
+            raise NotImplementedError(
+                f"convert_model({name}=...) is not supported: models are read from files, not traced; export the model first "
+                "(torch.onnx.export, tf.saved_model.save, model.export) and leave the argument out"
+            )
     if hasattr(input_model, "_engine"):
         return input_model
     core = Core()

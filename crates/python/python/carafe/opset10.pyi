@@ -1,11 +1,181 @@
 # Written by scripts/python-opset-stubs.
+from collections.abc import Sequence
 from typing import Any
 
-from ._graph.node import Node
-from .opset9 import *  # noqa: F403
+from . import Node, _NodeInput as NodeInput
+from .opset9 import abs as abs
+from .opset9 import absolute as absolute
+from .opset9 import acos as acos
+from .opset9 import acosh as acosh
+from .opset9 import adaptive_avg_pool as adaptive_avg_pool
+from .opset9 import adaptive_max_pool as adaptive_max_pool
+from .opset9 import add as add
+from .opset9 import asin as asin
+from .opset9 import asinh as asinh
+from .opset9 import assign as assign
+from .opset9 import atan as atan
+from .opset9 import atanh as atanh
+from .opset9 import avg_pool as avg_pool
+from .opset9 import batch_norm_inference as batch_norm_inference
+from .opset9 import batch_to_space as batch_to_space
+from .opset9 import binary_convolution as binary_convolution
+from .opset9 import broadcast as broadcast
+from .opset9 import bucketize as bucketize
+from .opset9 import ceil as ceil
+from .opset9 import ceiling as ceiling
+from .opset9 import clamp as clamp
+from .opset9 import concat as concat
+from .opset9 import constant as constant
+from .opset9 import convert as convert
+from .opset9 import convert_like as convert_like
+from .opset9 import convolution as convolution
+from .opset9 import convolution_backprop_data as convolution_backprop_data
+from .opset9 import cos as cos
+from .opset9 import cosh as cosh
+from .opset9 import ctc_greedy_decoder as ctc_greedy_decoder
+from .opset9 import ctc_greedy_decoder_seq_len as ctc_greedy_decoder_seq_len
+from .opset9 import ctc_loss as ctc_loss
+from .opset9 import cum_sum as cum_sum
+from .opset9 import cumsum as cumsum
+from .opset9 import deformable_convolution as deformable_convolution
+from .opset9 import deformable_psroi_pooling as deformable_psroi_pooling
+from .opset9 import depth_to_space as depth_to_space
+from .opset9 import detection_output as detection_output
+from .opset9 import dft as dft
+from .opset9 import divide as divide
+from .opset9 import einsum as einsum
+from .opset9 import elu as elu
+from .opset9 import embedding_bag_offsets_sum as embedding_bag_offsets_sum
+from .opset9 import embedding_bag_packed_sum as embedding_bag_packed_sum
+from .opset9 import embedding_segments_sum as embedding_segments_sum
+from .opset9 import equal as equal
+from .opset9 import erf as erf
+from .opset9 import exp as exp
+from .opset9 import extract_image_patches as extract_image_patches
+from .opset9 import eye as eye
+from .opset9 import fake_quantize as fake_quantize
+from .opset9 import floor as floor
+from .opset9 import floor_mod as floor_mod
+from .opset9 import gather as gather
+from .opset9 import gather_elements as gather_elements
+from .opset9 import gather_nd as gather_nd
+from .opset9 import gather_tree as gather_tree
+from .opset9 import gelu as gelu
+from .opset9 import generate_proposals as generate_proposals
+from .opset9 import greater as greater
+from .opset9 import greater_equal as greater_equal
+from .opset9 import grid_sample as grid_sample
+from .opset9 import grn as grn
+from .opset9 import group_convolution as group_convolution
+from .opset9 import group_convolution_backprop_data as group_convolution_backprop_data
+from .opset9 import gru_cell as gru_cell
+from .opset9 import gru_sequence as gru_sequence
+from .opset9 import hard_sigmoid as hard_sigmoid
+from .opset9 import hsigmoid as hsigmoid
+from .opset9 import hswish as hswish
+from .opset9 import i420_to_bgr as i420_to_bgr
+from .opset9 import i420_to_rgb as i420_to_rgb
+from .opset9 import idft as idft
+from .opset9 import if_op as if_op
+from .opset9 import irdft as irdft
+from .opset9 import less as less
+from .opset9 import less_equal as less_equal
+from .opset9 import log as log
+from .opset9 import log_softmax as log_softmax
+from .opset9 import logical_and as logical_and
+from .opset9 import logical_not as logical_not
+from .opset9 import logical_or as logical_or
+from .opset9 import logical_xor as logical_xor
+from .opset9 import loop as loop
+from .opset9 import lrn as lrn
+from .opset9 import lstm_cell as lstm_cell
+from .opset9 import lstm_sequence as lstm_sequence
+from .opset9 import matmul as matmul
+from .opset9 import matrix_nms as matrix_nms
+from .opset9 import max_pool as max_pool
+from .opset9 import maximum as maximum
+from .opset9 import minimum as minimum
+from .opset9 import mish as mish
+from .opset9 import mod as mod
+from .opset9 import multiclass_nms as multiclass_nms
+from .opset9 import multiply as multiply
+from .opset9 import mvn as mvn
+from .opset9 import negative as negative
+from .opset9 import non_max_suppression as non_max_suppression
+from .opset9 import non_zero as non_zero
+from .opset9 import normalize_l2 as normalize_l2
+from .opset9 import not_equal as not_equal
+from .opset9 import nv12_to_bgr as nv12_to_bgr
+from .opset9 import nv12_to_rgb as nv12_to_rgb
+from .opset9 import one_hot as one_hot
+from .opset9 import pad as pad
+from .opset9 import parameter as parameter
+from .opset9 import power as power
+from .opset9 import prelu as prelu
+from .opset9 import prior_box as prior_box
+from .opset9 import prior_box_clustered as prior_box_clustered
+from .opset9 import proposal as proposal
+from .opset9 import psroi_pooling as psroi_pooling
+from .opset9 import random_uniform as random_uniform
+from .opset9 import range as range
+from .opset9 import rdft as rdft
+from .opset9 import read_value as read_value
+from .opset9 import reduce_l1 as reduce_l1
+from .opset9 import reduce_l2 as reduce_l2
+from .opset9 import reduce_logical_and as reduce_logical_and
+from .opset9 import reduce_logical_or as reduce_logical_or
+from .opset9 import reduce_max as reduce_max
+from .opset9 import reduce_mean as reduce_mean
+from .opset9 import reduce_min as reduce_min
+from .opset9 import reduce_prod as reduce_prod
+from .opset9 import reduce_sum as reduce_sum
+from .opset9 import region_yolo as region_yolo
+from .opset9 import relu as relu
+from .opset9 import reorg_yolo as reorg_yolo
+from .opset9 import reshape as reshape
+from .opset9 import result as result
+from .opset9 import reverse_sequence as reverse_sequence
+from .opset9 import rnn_cell as rnn_cell
+from .opset9 import rnn_sequence as rnn_sequence
+from .opset9 import roi_align as roi_align
+from .opset9 import roi_pooling as roi_pooling
+from .opset9 import roll as roll
+from .opset9 import round as round
+from .opset9 import scatter_elements_update as scatter_elements_update
+from .opset9 import scatter_nd_update as scatter_nd_update
+from .opset9 import scatter_update as scatter_update
+from .opset9 import select as select
+from .opset9 import selu as selu
+from .opset9 import shape_of as shape_of
+from .opset9 import shuffle_channels as shuffle_channels
+from .opset9 import sigmoid as sigmoid
+from .opset9 import sign as sign
+from .opset9 import sin as sin
+from .opset9 import sinh as sinh
+from .opset9 import slice as slice
+from .opset9 import softmax as softmax
+from .opset9 import softplus as softplus
+from .opset9 import softsign as softsign
+from .opset9 import space_to_batch as space_to_batch
+from .opset9 import space_to_depth as space_to_depth
+from .opset9 import split as split
+from .opset9 import sqrt as sqrt
+from .opset9 import squared_difference as squared_difference
+from .opset9 import squeeze as squeeze
+from .opset9 import strided_slice as strided_slice
+from .opset9 import subtract as subtract
+from .opset9 import swish as swish
+from .opset9 import tan as tan
+from .opset9 import tanh as tanh
+from .opset9 import tensor_iterator as tensor_iterator
+from .opset9 import tile as tile
+from .opset9 import topk as topk
+from .opset9 import transpose as transpose
+from .opset9 import unsqueeze as unsqueeze
+from .opset9 import variadic_split as variadic_split
 
-def interpolate(image: Any, output_shape: Any, scales: Any, mode: Any, shape_calculation_mode: Any, pads_begin: Any = ..., pads_end: Any = ..., coordinate_transformation_mode: str = ..., nearest_mode: str = ..., antialias: bool = ..., cube_coeff: float = ..., axes: Any = ..., name: str | None = ...) -> Node: ...
-def is_finite(data: Any, name: str | None = ...) -> Node: ...
-def is_inf(data: Any, attributes: Any = ..., name: str | None = ...) -> Node: ...
-def is_nan(data: Any, name: str | None = ...) -> Node: ...
-def unique(data: Any, axis: Any = ..., sorted: bool = ..., index_element_type: str = ..., count_element_type: str = ..., name: str | None = ...) -> Node: ...
+def interpolate(image: NodeInput, output_shape: NodeInput, scales: NodeInput, mode: Any, shape_calculation_mode: Any, pads_begin: Sequence[int] | None = ..., pads_end: Sequence[int] | None = ..., coordinate_transformation_mode: str = ..., nearest_mode: str = ..., antialias: bool = ..., cube_coeff: float = ..., axes: NodeInput | None = ..., name: str | None = ...) -> Node: ...
+def is_finite(data: NodeInput, name: str | None = ...) -> Node: ...
+def is_inf(data: NodeInput, attributes: Any = ..., name: str | None = ...) -> Node: ...
+def is_nan(data: NodeInput, name: str | None = ...) -> Node: ...
+def unique(data: NodeInput, axis: NodeInput | None = ..., sorted: bool = ..., index_element_type: str = ..., count_element_type: str = ..., name: str | None = ...) -> Node: ...

@@ -1,17 +1,190 @@
 # Written by scripts/python-opset-stubs.
+from collections.abc import Sequence
 from typing import Any
 
-from ._graph.node import Node
-from .opset12 import *  # noqa: F403
+from . import Node, _NodeInput as NodeInput
+from .opset12 import abs as abs
+from .opset12 import absolute as absolute
+from .opset12 import acos as acos
+from .opset12 import acosh as acosh
+from .opset12 import adaptive_avg_pool as adaptive_avg_pool
+from .opset12 import adaptive_max_pool as adaptive_max_pool
+from .opset12 import add as add
+from .opset12 import asin as asin
+from .opset12 import asinh as asinh
+from .opset12 import assign as assign
+from .opset12 import atan as atan
+from .opset12 import atanh as atanh
+from .opset12 import avg_pool as avg_pool
+from .opset12 import batch_norm_inference as batch_norm_inference
+from .opset12 import batch_to_space as batch_to_space
+from .opset12 import binary_convolution as binary_convolution
+from .opset12 import broadcast as broadcast
+from .opset12 import bucketize as bucketize
+from .opset12 import ceil as ceil
+from .opset12 import ceiling as ceiling
+from .opset12 import clamp as clamp
+from .opset12 import concat as concat
+from .opset12 import convert as convert
+from .opset12 import convert_like as convert_like
+from .opset12 import convolution as convolution
+from .opset12 import convolution_backprop_data as convolution_backprop_data
+from .opset12 import cos as cos
+from .opset12 import cosh as cosh
+from .opset12 import ctc_greedy_decoder as ctc_greedy_decoder
+from .opset12 import ctc_greedy_decoder_seq_len as ctc_greedy_decoder_seq_len
+from .opset12 import ctc_loss as ctc_loss
+from .opset12 import cum_sum as cum_sum
+from .opset12 import cumsum as cumsum
+from .opset12 import deformable_convolution as deformable_convolution
+from .opset12 import deformable_psroi_pooling as deformable_psroi_pooling
+from .opset12 import depth_to_space as depth_to_space
+from .opset12 import detection_output as detection_output
+from .opset12 import dft as dft
+from .opset12 import divide as divide
+from .opset12 import einsum as einsum
+from .opset12 import elu as elu
+from .opset12 import embedding_bag_offsets_sum as embedding_bag_offsets_sum
+from .opset12 import embedding_bag_packed_sum as embedding_bag_packed_sum
+from .opset12 import embedding_segments_sum as embedding_segments_sum
+from .opset12 import equal as equal
+from .opset12 import erf as erf
+from .opset12 import exp as exp
+from .opset12 import extract_image_patches as extract_image_patches
+from .opset12 import eye as eye
+from .opset12 import floor as floor
+from .opset12 import floor_mod as floor_mod
+from .opset12 import gather as gather
+from .opset12 import gather_elements as gather_elements
+from .opset12 import gather_nd as gather_nd
+from .opset12 import gather_tree as gather_tree
+from .opset12 import gelu as gelu
+from .opset12 import generate_proposals as generate_proposals
+from .opset12 import greater as greater
+from .opset12 import greater_equal as greater_equal
+from .opset12 import grid_sample as grid_sample
+from .opset12 import grn as grn
+from .opset12 import group_convolution as group_convolution
+from .opset12 import group_convolution_backprop_data as group_convolution_backprop_data
+from .opset12 import group_normalization as group_normalization
+from .opset12 import gru_cell as gru_cell
+from .opset12 import gru_sequence as gru_sequence
+from .opset12 import hard_sigmoid as hard_sigmoid
+from .opset12 import hsigmoid as hsigmoid
+from .opset12 import hswish as hswish
+from .opset12 import i420_to_bgr as i420_to_bgr
+from .opset12 import i420_to_rgb as i420_to_rgb
+from .opset12 import idft as idft
+from .opset12 import if_op as if_op
+from .opset12 import interpolate as interpolate
+from .opset12 import irdft as irdft
+from .opset12 import is_finite as is_finite
+from .opset12 import is_inf as is_inf
+from .opset12 import is_nan as is_nan
+from .opset12 import less as less
+from .opset12 import less_equal as less_equal
+from .opset12 import log as log
+from .opset12 import log_softmax as log_softmax
+from .opset12 import logical_and as logical_and
+from .opset12 import logical_not as logical_not
+from .opset12 import logical_or as logical_or
+from .opset12 import logical_xor as logical_xor
+from .opset12 import loop as loop
+from .opset12 import lrn as lrn
+from .opset12 import lstm_cell as lstm_cell
+from .opset12 import lstm_sequence as lstm_sequence
+from .opset12 import matmul as matmul
+from .opset12 import matrix_nms as matrix_nms
+from .opset12 import max_pool as max_pool
+from .opset12 import maximum as maximum
+from .opset12 import minimum as minimum
+from .opset12 import mish as mish
+from .opset12 import mod as mod
+from .opset12 import multiclass_nms as multiclass_nms
+from .opset12 import multiply as multiply
+from .opset12 import mvn as mvn
+from .opset12 import negative as negative
+from .opset12 import non_max_suppression as non_max_suppression
+from .opset12 import non_zero as non_zero
+from .opset12 import normalize_l2 as normalize_l2
+from .opset12 import not_equal as not_equal
+from .opset12 import nv12_to_bgr as nv12_to_bgr
+from .opset12 import nv12_to_rgb as nv12_to_rgb
+from .opset12 import one_hot as one_hot
+from .opset12 import pad as pad
+from .opset12 import parameter as parameter
+from .opset12 import power as power
+from .opset12 import prelu as prelu
+from .opset12 import prior_box as prior_box
+from .opset12 import prior_box_clustered as prior_box_clustered
+from .opset12 import proposal as proposal
+from .opset12 import psroi_pooling as psroi_pooling
+from .opset12 import random_uniform as random_uniform
+from .opset12 import range as range
+from .opset12 import rdft as rdft
+from .opset12 import read_value as read_value
+from .opset12 import reduce_l1 as reduce_l1
+from .opset12 import reduce_l2 as reduce_l2
+from .opset12 import reduce_logical_and as reduce_logical_and
+from .opset12 import reduce_logical_or as reduce_logical_or
+from .opset12 import reduce_max as reduce_max
+from .opset12 import reduce_mean as reduce_mean
+from .opset12 import reduce_min as reduce_min
+from .opset12 import reduce_prod as reduce_prod
+from .opset12 import reduce_sum as reduce_sum
+from .opset12 import region_yolo as region_yolo
+from .opset12 import relu as relu
+from .opset12 import reorg_yolo as reorg_yolo
+from .opset12 import reshape as reshape
+from .opset12 import reverse_sequence as reverse_sequence
+from .opset12 import rnn_cell as rnn_cell
+from .opset12 import rnn_sequence as rnn_sequence
+from .opset12 import roi_align as roi_align
+from .opset12 import roi_pooling as roi_pooling
+from .opset12 import roll as roll
+from .opset12 import round as round
+from .opset12 import scatter_elements_update as scatter_elements_update
+from .opset12 import scatter_nd_update as scatter_nd_update
+from .opset12 import scatter_update as scatter_update
+from .opset12 import select as select
+from .opset12 import selu as selu
+from .opset12 import shape_of as shape_of
+from .opset12 import shuffle_channels as shuffle_channels
+from .opset12 import sigmoid as sigmoid
+from .opset12 import sign as sign
+from .opset12 import sin as sin
+from .opset12 import sinh as sinh
+from .opset12 import slice as slice
+from .opset12 import softmax as softmax
+from .opset12 import softplus as softplus
+from .opset12 import softsign as softsign
+from .opset12 import space_to_batch as space_to_batch
+from .opset12 import space_to_depth as space_to_depth
+from .opset12 import split as split
+from .opset12 import sqrt as sqrt
+from .opset12 import squared_difference as squared_difference
+from .opset12 import squeeze as squeeze
+from .opset12 import strided_slice as strided_slice
+from .opset12 import subtract as subtract
+from .opset12 import swish as swish
+from .opset12 import tan as tan
+from .opset12 import tanh as tanh
+from .opset12 import tensor_iterator as tensor_iterator
+from .opset12 import tile as tile
+from .opset12 import topk as topk
+from .opset12 import transpose as transpose
+from .opset12 import unique as unique
+from .opset12 import unsqueeze as unsqueeze
+from .opset12 import variadic_split as variadic_split
 
-def bitwise_and(left_node: Any, right_node: Any, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
-def bitwise_not(node: Any, name: str | None = ...) -> Node: ...
-def bitwise_or(left_node: Any, right_node: Any, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
-def bitwise_xor(left_node: Any, right_node: Any, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
+def bitwise_and(left_node: NodeInput, right_node: NodeInput, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
+def bitwise_not(node: NodeInput, name: str | None = ...) -> Node: ...
+def bitwise_or(left_node: NodeInput, right_node: NodeInput, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
+def bitwise_xor(left_node: NodeInput, right_node: NodeInput, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
 def constant(value: Any = ..., dtype: Any = ..., name: str | None = ..., *, shared_memory: Any = ..., tensor: Any = ...) -> Node: ...
-def fake_convert(data: Any, scale: Any, shift: Any = ..., destination_type: str = ..., name: str | None = ...) -> Node: ...
-def fake_quantize(data: Any, input_low: Any, input_high: Any, output_low: Any, output_high: Any, levels: Any, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
+def fake_convert(data: NodeInput, scale: NodeInput, shift: NodeInput | None = ..., destination_type: str = ..., name: str | None = ...) -> Node: ...
+def fake_quantize(data: NodeInput, input_low: NodeInput, input_high: NodeInput, output_low: NodeInput, output_high: NodeInput, levels: Any, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
 def multinomial(probs: Any, num_samples: Any, convert_type: Any, with_replacement: Any, log_probs: Any, global_seed: int = ..., op_seed: int = ..., name: str | None = ...) -> Node: ...
-def nms_rotated(boxes: Any, scores: Any, max_output_boxes_per_class: Any, iou_threshold: Any, score_threshold: Any, sort_result_descending: bool = ..., output_type: str = ..., clockwise: bool = ..., name: str | None = ...) -> Node: ...
-def result(data: Any, name: str | None = ...) -> Node: ...
-def scaled_dot_product_attention(query: Any, key: Any, value: Any, attention_mask: Any = ..., scale: Any = ..., causal: bool = ..., name: str | None = ...) -> Node: ...
+def nms_rotated(boxes: NodeInput, scores: NodeInput, max_output_boxes_per_class: NodeInput, iou_threshold: NodeInput, score_threshold: NodeInput, sort_result_descending: bool = ..., output_type: str = ..., clockwise: bool = ..., name: str | None = ...) -> Node: ...
+def result(data: NodeInput, name: str | None = ...) -> Node: ...
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, attention_mask: Any = ..., scale: NodeInput | None = ..., causal: bool = ..., name: str | None = ...) -> Node: ...

@@ -1,19 +1,203 @@
 # Written by scripts/python-opset-stubs.
+from collections.abc import Sequence
 from typing import Any
 
-from ._graph.node import Node
-from .opset14 import *  # noqa: F403
+from . import Node, _NodeInput as NodeInput
+from .opset14 import abs as abs
+from .opset14 import absolute as absolute
+from .opset14 import acos as acos
+from .opset14 import acosh as acosh
+from .opset14 import adaptive_avg_pool as adaptive_avg_pool
+from .opset14 import adaptive_max_pool as adaptive_max_pool
+from .opset14 import add as add
+from .opset14 import asin as asin
+from .opset14 import asinh as asinh
+from .opset14 import assign as assign
+from .opset14 import atan as atan
+from .opset14 import atanh as atanh
+from .opset14 import avg_pool as avg_pool
+from .opset14 import batch_norm_inference as batch_norm_inference
+from .opset14 import batch_to_space as batch_to_space
+from .opset14 import binary_convolution as binary_convolution
+from .opset14 import bitwise_and as bitwise_and
+from .opset14 import bitwise_not as bitwise_not
+from .opset14 import bitwise_or as bitwise_or
+from .opset14 import bitwise_xor as bitwise_xor
+from .opset14 import broadcast as broadcast
+from .opset14 import bucketize as bucketize
+from .opset14 import ceil as ceil
+from .opset14 import ceiling as ceiling
+from .opset14 import clamp as clamp
+from .opset14 import concat as concat
+from .opset14 import constant as constant
+from .opset14 import convert as convert
+from .opset14 import convert_like as convert_like
+from .opset14 import convert_promote_types as convert_promote_types
+from .opset14 import convolution as convolution
+from .opset14 import convolution_backprop_data as convolution_backprop_data
+from .opset14 import cos as cos
+from .opset14 import cosh as cosh
+from .opset14 import ctc_greedy_decoder as ctc_greedy_decoder
+from .opset14 import ctc_greedy_decoder_seq_len as ctc_greedy_decoder_seq_len
+from .opset14 import ctc_loss as ctc_loss
+from .opset14 import cum_sum as cum_sum
+from .opset14 import cumsum as cumsum
+from .opset14 import deformable_convolution as deformable_convolution
+from .opset14 import deformable_psroi_pooling as deformable_psroi_pooling
+from .opset14 import depth_to_space as depth_to_space
+from .opset14 import detection_output as detection_output
+from .opset14 import dft as dft
+from .opset14 import divide as divide
+from .opset14 import einsum as einsum
+from .opset14 import elu as elu
+from .opset14 import embedding_bag_offsets_sum as embedding_bag_offsets_sum
+from .opset14 import embedding_bag_packed_sum as embedding_bag_packed_sum
+from .opset14 import embedding_segments_sum as embedding_segments_sum
+from .opset14 import equal as equal
+from .opset14 import erf as erf
+from .opset14 import exp as exp
+from .opset14 import extract_image_patches as extract_image_patches
+from .opset14 import eye as eye
+from .opset14 import fake_convert as fake_convert
+from .opset14 import fake_quantize as fake_quantize
+from .opset14 import floor as floor
+from .opset14 import floor_mod as floor_mod
+from .opset14 import gather as gather
+from .opset14 import gather_elements as gather_elements
+from .opset14 import gather_nd as gather_nd
+from .opset14 import gather_tree as gather_tree
+from .opset14 import gelu as gelu
+from .opset14 import generate_proposals as generate_proposals
+from .opset14 import greater as greater
+from .opset14 import greater_equal as greater_equal
+from .opset14 import grid_sample as grid_sample
+from .opset14 import grn as grn
+from .opset14 import group_convolution as group_convolution
+from .opset14 import group_convolution_backprop_data as group_convolution_backprop_data
+from .opset14 import group_normalization as group_normalization
+from .opset14 import gru_cell as gru_cell
+from .opset14 import gru_sequence as gru_sequence
+from .opset14 import hard_sigmoid as hard_sigmoid
+from .opset14 import hsigmoid as hsigmoid
+from .opset14 import hswish as hswish
+from .opset14 import i420_to_bgr as i420_to_bgr
+from .opset14 import i420_to_rgb as i420_to_rgb
+from .opset14 import idft as idft
+from .opset14 import if_op as if_op
+from .opset14 import interpolate as interpolate
+from .opset14 import inverse as inverse
+from .opset14 import irdft as irdft
+from .opset14 import is_finite as is_finite
+from .opset14 import is_inf as is_inf
+from .opset14 import is_nan as is_nan
+from .opset14 import less as less
+from .opset14 import less_equal as less_equal
+from .opset14 import log as log
+from .opset14 import log_softmax as log_softmax
+from .opset14 import logical_and as logical_and
+from .opset14 import logical_not as logical_not
+from .opset14 import logical_or as logical_or
+from .opset14 import logical_xor as logical_xor
+from .opset14 import loop as loop
+from .opset14 import lrn as lrn
+from .opset14 import lstm_cell as lstm_cell
+from .opset14 import lstm_sequence as lstm_sequence
+from .opset14 import matmul as matmul
+from .opset14 import matrix_nms as matrix_nms
+from .opset14 import max_pool as max_pool
+from .opset14 import maximum as maximum
+from .opset14 import minimum as minimum
+from .opset14 import mish as mish
+from .opset14 import mod as mod
+from .opset14 import multiclass_nms as multiclass_nms
+from .opset14 import multinomial as multinomial
+from .opset14 import multiply as multiply
+from .opset14 import mvn as mvn
+from .opset14 import negative as negative
+from .opset14 import nms_rotated as nms_rotated
+from .opset14 import non_max_suppression as non_max_suppression
+from .opset14 import non_zero as non_zero
+from .opset14 import normalize_l2 as normalize_l2
+from .opset14 import not_equal as not_equal
+from .opset14 import nv12_to_bgr as nv12_to_bgr
+from .opset14 import nv12_to_rgb as nv12_to_rgb
+from .opset14 import one_hot as one_hot
+from .opset14 import pad as pad
+from .opset14 import parameter as parameter
+from .opset14 import power as power
+from .opset14 import prelu as prelu
+from .opset14 import prior_box as prior_box
+from .opset14 import prior_box_clustered as prior_box_clustered
+from .opset14 import proposal as proposal
+from .opset14 import psroi_pooling as psroi_pooling
+from .opset14 import random_uniform as random_uniform
+from .opset14 import range as range
+from .opset14 import rdft as rdft
+from .opset14 import read_value as read_value
+from .opset14 import reduce_l1 as reduce_l1
+from .opset14 import reduce_l2 as reduce_l2
+from .opset14 import reduce_logical_and as reduce_logical_and
+from .opset14 import reduce_logical_or as reduce_logical_or
+from .opset14 import reduce_max as reduce_max
+from .opset14 import reduce_mean as reduce_mean
+from .opset14 import reduce_min as reduce_min
+from .opset14 import reduce_prod as reduce_prod
+from .opset14 import reduce_sum as reduce_sum
+from .opset14 import region_yolo as region_yolo
+from .opset14 import relu as relu
+from .opset14 import reorg_yolo as reorg_yolo
+from .opset14 import reshape as reshape
+from .opset14 import result as result
+from .opset14 import reverse_sequence as reverse_sequence
+from .opset14 import rnn_cell as rnn_cell
+from .opset14 import rnn_sequence as rnn_sequence
+from .opset14 import roi_align as roi_align
+from .opset14 import roi_pooling as roi_pooling
+from .opset14 import roll as roll
+from .opset14 import round as round
+from .opset14 import scaled_dot_product_attention as scaled_dot_product_attention
+from .opset14 import scatter_elements_update as scatter_elements_update
+from .opset14 import scatter_update as scatter_update
+from .opset14 import select as select
+from .opset14 import selu as selu
+from .opset14 import shape_of as shape_of
+from .opset14 import shuffle_channels as shuffle_channels
+from .opset14 import sigmoid as sigmoid
+from .opset14 import sign as sign
+from .opset14 import sin as sin
+from .opset14 import sinh as sinh
+from .opset14 import slice as slice
+from .opset14 import softmax as softmax
+from .opset14 import softplus as softplus
+from .opset14 import softsign as softsign
+from .opset14 import space_to_batch as space_to_batch
+from .opset14 import space_to_depth as space_to_depth
+from .opset14 import split as split
+from .opset14 import sqrt as sqrt
+from .opset14 import squared_difference as squared_difference
+from .opset14 import strided_slice as strided_slice
+from .opset14 import subtract as subtract
+from .opset14 import swish as swish
+from .opset14 import tan as tan
+from .opset14 import tanh as tanh
+from .opset14 import tensor_iterator as tensor_iterator
+from .opset14 import tile as tile
+from .opset14 import topk as topk
+from .opset14 import transpose as transpose
+from .opset14 import unique as unique
+from .opset14 import unsqueeze as unsqueeze
+from .opset14 import variadic_split as variadic_split
 
-def bitwise_left_shift(arg0: Any, arg1: Any, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
-def bitwise_right_shift(arg0: Any, arg1: Any, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
-def col2im(data: Any, output_size: Any, kernel_size: Any, strides: Any = ..., dilations: Any = ..., pads_begin: Any = ..., pads_end: Any = ..., name: str | None = ...) -> Node: ...
-def embedding_bag_offsets(emb_table: Any, indices: Any, offsets: Any, default_index: Any = ..., per_sample_weights: Any = ..., reduction: str = ..., name: str | None = ...) -> Node: ...
-def embedding_bag_packed(emb_table: Any, indices: Any, per_sample_weights: Any = ..., reduction: str = ..., name: str | None = ...) -> Node: ...
-def roi_align_rotated(data: Any, rois: Any, batch_indices: Any, pooled_h: Any, pooled_w: Any, sampling_ratio: Any, spatial_scale: Any, clockwise_mode: Any, name: str | None = ...) -> Node: ...
-def scatter_nd_update(data: Any, indices: Any, updates: Any, reduction: Any = ..., name: str | None = ...) -> Node: ...
-def search_sorted(sorted_sequence: Any, values: Any, right_mode: bool = ..., name: str | None = ...) -> Node: ...
-def slice_scatter(data: Any, updates: Any, start: Any, stop: Any, step: Any, axes: Any = ..., name: str | None = ...) -> Node: ...
-def squeeze(data: Any, axes: Any = ..., allow_axis_skip: bool = ..., name: str | None = ...) -> Node: ...
-def stft(data: Any, window: Any, frame_size: Any, frame_step: Any, transpose_frames: Any, name: str | None = ...) -> Node: ...
-def string_tensor_pack(begins: Any, ends: Any, symbols: Any, name: str | None = ...) -> Node: ...
-def string_tensor_unpack(data: Any, name: str | None = ...) -> Node: ...
+def bitwise_left_shift(arg0: NodeInput, arg1: NodeInput, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
+def bitwise_right_shift(arg0: NodeInput, arg1: NodeInput, auto_broadcast: str = ..., name: str | None = ...) -> Node: ...
+def col2im(data: NodeInput, output_size: NodeInput, kernel_size: NodeInput, strides: Sequence[int] | None = ..., dilations: Sequence[int] | None = ..., pads_begin: Sequence[int] | None = ..., pads_end: Sequence[int] | None = ..., name: str | None = ...) -> Node: ...
+def embedding_bag_offsets(emb_table: NodeInput, indices: NodeInput, offsets: NodeInput, default_index: NodeInput | None = ..., per_sample_weights: NodeInput | None = ..., reduction: str = ..., name: str | None = ...) -> Node: ...
+def embedding_bag_packed(emb_table: NodeInput, indices: NodeInput, per_sample_weights: NodeInput | None = ..., reduction: str = ..., name: str | None = ...) -> Node: ...
+def roi_align_rotated(data: NodeInput, rois: NodeInput, batch_indices: NodeInput, pooled_h: Any, pooled_w: Any, sampling_ratio: Any, spatial_scale: Any, clockwise_mode: Any, name: str | None = ...) -> Node: ...
+def scatter_nd_update(data: NodeInput, indices: NodeInput, updates: NodeInput, reduction: Any = ..., name: str | None = ...) -> Node: ...
+def search_sorted(sorted_sequence: NodeInput, values: NodeInput, right_mode: bool = ..., name: str | None = ...) -> Node: ...
+def slice_scatter(data: NodeInput, updates: NodeInput, start: NodeInput, stop: NodeInput, step: NodeInput, axes: NodeInput | None = ..., name: str | None = ...) -> Node: ...
+def squeeze(data: NodeInput, axes: NodeInput | None = ..., allow_axis_skip: bool = ..., name: str | None = ...) -> Node: ...
+def stft(data: NodeInput, window: NodeInput, frame_size: NodeInput, frame_step: NodeInput, transpose_frames: Any, name: str | None = ...) -> Node: ...
+def string_tensor_pack(begins: NodeInput, ends: NodeInput, symbols: NodeInput, name: str | None = ...) -> Node: ...
+def string_tensor_unpack(data: NodeInput, name: str | None = ...) -> Node: ...

@@ -1,12 +1,207 @@
 # Written by scripts/python-opset-stubs.
+from collections.abc import Sequence
 from typing import Any
 
-from ._graph.node import Node
-from .opset15 import *  # noqa: F403
+from . import Node, _NodeInput as NodeInput
+from .opset15 import abs as abs
+from .opset15 import absolute as absolute
+from .opset15 import acos as acos
+from .opset15 import acosh as acosh
+from .opset15 import adaptive_avg_pool as adaptive_avg_pool
+from .opset15 import adaptive_max_pool as adaptive_max_pool
+from .opset15 import add as add
+from .opset15 import asin as asin
+from .opset15 import asinh as asinh
+from .opset15 import assign as assign
+from .opset15 import atan as atan
+from .opset15 import atanh as atanh
+from .opset15 import batch_norm_inference as batch_norm_inference
+from .opset15 import batch_to_space as batch_to_space
+from .opset15 import binary_convolution as binary_convolution
+from .opset15 import bitwise_and as bitwise_and
+from .opset15 import bitwise_left_shift as bitwise_left_shift
+from .opset15 import bitwise_not as bitwise_not
+from .opset15 import bitwise_or as bitwise_or
+from .opset15 import bitwise_right_shift as bitwise_right_shift
+from .opset15 import bitwise_xor as bitwise_xor
+from .opset15 import broadcast as broadcast
+from .opset15 import bucketize as bucketize
+from .opset15 import ceil as ceil
+from .opset15 import ceiling as ceiling
+from .opset15 import clamp as clamp
+from .opset15 import col2im as col2im
+from .opset15 import concat as concat
+from .opset15 import constant as constant
+from .opset15 import convert as convert
+from .opset15 import convert_like as convert_like
+from .opset15 import convert_promote_types as convert_promote_types
+from .opset15 import convolution as convolution
+from .opset15 import convolution_backprop_data as convolution_backprop_data
+from .opset15 import cos as cos
+from .opset15 import cosh as cosh
+from .opset15 import ctc_greedy_decoder as ctc_greedy_decoder
+from .opset15 import ctc_greedy_decoder_seq_len as ctc_greedy_decoder_seq_len
+from .opset15 import ctc_loss as ctc_loss
+from .opset15 import cum_sum as cum_sum
+from .opset15 import cumsum as cumsum
+from .opset15 import deformable_convolution as deformable_convolution
+from .opset15 import deformable_psroi_pooling as deformable_psroi_pooling
+from .opset15 import depth_to_space as depth_to_space
+from .opset15 import detection_output as detection_output
+from .opset15 import dft as dft
+from .opset15 import divide as divide
+from .opset15 import einsum as einsum
+from .opset15 import elu as elu
+from .opset15 import embedding_bag_offsets as embedding_bag_offsets
+from .opset15 import embedding_bag_offsets_sum as embedding_bag_offsets_sum
+from .opset15 import embedding_bag_packed as embedding_bag_packed
+from .opset15 import embedding_bag_packed_sum as embedding_bag_packed_sum
+from .opset15 import embedding_segments_sum as embedding_segments_sum
+from .opset15 import equal as equal
+from .opset15 import erf as erf
+from .opset15 import exp as exp
+from .opset15 import extract_image_patches as extract_image_patches
+from .opset15 import eye as eye
+from .opset15 import fake_convert as fake_convert
+from .opset15 import fake_quantize as fake_quantize
+from .opset15 import floor as floor
+from .opset15 import floor_mod as floor_mod
+from .opset15 import gather as gather
+from .opset15 import gather_elements as gather_elements
+from .opset15 import gather_nd as gather_nd
+from .opset15 import gather_tree as gather_tree
+from .opset15 import gelu as gelu
+from .opset15 import generate_proposals as generate_proposals
+from .opset15 import greater as greater
+from .opset15 import greater_equal as greater_equal
+from .opset15 import grid_sample as grid_sample
+from .opset15 import grn as grn
+from .opset15 import group_convolution as group_convolution
+from .opset15 import group_convolution_backprop_data as group_convolution_backprop_data
+from .opset15 import group_normalization as group_normalization
+from .opset15 import gru_cell as gru_cell
+from .opset15 import gru_sequence as gru_sequence
+from .opset15 import hard_sigmoid as hard_sigmoid
+from .opset15 import hsigmoid as hsigmoid
+from .opset15 import hswish as hswish
+from .opset15 import i420_to_bgr as i420_to_bgr
+from .opset15 import i420_to_rgb as i420_to_rgb
+from .opset15 import idft as idft
+from .opset15 import if_op as if_op
+from .opset15 import interpolate as interpolate
+from .opset15 import inverse as inverse
+from .opset15 import irdft as irdft
+from .opset15 import is_finite as is_finite
+from .opset15 import is_inf as is_inf
+from .opset15 import is_nan as is_nan
+from .opset15 import less as less
+from .opset15 import less_equal as less_equal
+from .opset15 import log as log
+from .opset15 import log_softmax as log_softmax
+from .opset15 import logical_and as logical_and
+from .opset15 import logical_not as logical_not
+from .opset15 import logical_or as logical_or
+from .opset15 import logical_xor as logical_xor
+from .opset15 import loop as loop
+from .opset15 import lrn as lrn
+from .opset15 import lstm_cell as lstm_cell
+from .opset15 import lstm_sequence as lstm_sequence
+from .opset15 import matmul as matmul
+from .opset15 import matrix_nms as matrix_nms
+from .opset15 import max_pool as max_pool
+from .opset15 import maximum as maximum
+from .opset15 import minimum as minimum
+from .opset15 import mish as mish
+from .opset15 import mod as mod
+from .opset15 import multiclass_nms as multiclass_nms
+from .opset15 import multinomial as multinomial
+from .opset15 import multiply as multiply
+from .opset15 import mvn as mvn
+from .opset15 import negative as negative
+from .opset15 import nms_rotated as nms_rotated
+from .opset15 import non_max_suppression as non_max_suppression
+from .opset15 import non_zero as non_zero
+from .opset15 import normalize_l2 as normalize_l2
+from .opset15 import not_equal as not_equal
+from .opset15 import nv12_to_bgr as nv12_to_bgr
+from .opset15 import nv12_to_rgb as nv12_to_rgb
+from .opset15 import pad as pad
+from .opset15 import parameter as parameter
+from .opset15 import power as power
+from .opset15 import prelu as prelu
+from .opset15 import prior_box as prior_box
+from .opset15 import prior_box_clustered as prior_box_clustered
+from .opset15 import proposal as proposal
+from .opset15 import psroi_pooling as psroi_pooling
+from .opset15 import random_uniform as random_uniform
+from .opset15 import range as range
+from .opset15 import rdft as rdft
+from .opset15 import read_value as read_value
+from .opset15 import reduce_l1 as reduce_l1
+from .opset15 import reduce_l2 as reduce_l2
+from .opset15 import reduce_logical_and as reduce_logical_and
+from .opset15 import reduce_logical_or as reduce_logical_or
+from .opset15 import reduce_max as reduce_max
+from .opset15 import reduce_mean as reduce_mean
+from .opset15 import reduce_min as reduce_min
+from .opset15 import reduce_prod as reduce_prod
+from .opset15 import reduce_sum as reduce_sum
+from .opset15 import region_yolo as region_yolo
+from .opset15 import relu as relu
+from .opset15 import reorg_yolo as reorg_yolo
+from .opset15 import reshape as reshape
+from .opset15 import result as result
+from .opset15 import reverse_sequence as reverse_sequence
+from .opset15 import rnn_cell as rnn_cell
+from .opset15 import rnn_sequence as rnn_sequence
+from .opset15 import roi_align as roi_align
+from .opset15 import roi_align_rotated as roi_align_rotated
+from .opset15 import roi_pooling as roi_pooling
+from .opset15 import roll as roll
+from .opset15 import round as round
+from .opset15 import scaled_dot_product_attention as scaled_dot_product_attention
+from .opset15 import scatter_elements_update as scatter_elements_update
+from .opset15 import scatter_nd_update as scatter_nd_update
+from .opset15 import scatter_update as scatter_update
+from .opset15 import search_sorted as search_sorted
+from .opset15 import select as select
+from .opset15 import selu as selu
+from .opset15 import shape_of as shape_of
+from .opset15 import shuffle_channels as shuffle_channels
+from .opset15 import sigmoid as sigmoid
+from .opset15 import sign as sign
+from .opset15 import sin as sin
+from .opset15 import sinh as sinh
+from .opset15 import slice as slice
+from .opset15 import slice_scatter as slice_scatter
+from .opset15 import softmax as softmax
+from .opset15 import softplus as softplus
+from .opset15 import softsign as softsign
+from .opset15 import space_to_batch as space_to_batch
+from .opset15 import space_to_depth as space_to_depth
+from .opset15 import split as split
+from .opset15 import sqrt as sqrt
+from .opset15 import squared_difference as squared_difference
+from .opset15 import squeeze as squeeze
+from .opset15 import stft as stft
+from .opset15 import strided_slice as strided_slice
+from .opset15 import string_tensor_pack as string_tensor_pack
+from .opset15 import string_tensor_unpack as string_tensor_unpack
+from .opset15 import subtract as subtract
+from .opset15 import swish as swish
+from .opset15 import tan as tan
+from .opset15 import tanh as tanh
+from .opset15 import tensor_iterator as tensor_iterator
+from .opset15 import tile as tile
+from .opset15 import topk as topk
+from .opset15 import transpose as transpose
+from .opset15 import unique as unique
+from .opset15 import unsqueeze as unsqueeze
+from .opset15 import variadic_split as variadic_split
 
-def avg_pool(data_batch: Any, strides: Any, pads_begin: Any, pads_end: Any, kernel_shape: Any, exclude_pad: Any, rounding_type: str = ..., auto_pad: Any = ..., dilations: Any = ..., name: str | None = ...) -> Node: ...
-def identity(data: Any, name: str | None = ...) -> Node: ...
-def istft(data: Any, window: Any, frame_size: Any, frame_step: Any, center: Any, normalized: Any, signal_length: Any = ..., name: str | None = ...) -> Node: ...
-def one_hot(indices: Any, depth: Any, on_value: Any, off_value: Any, axis: Any, negative_indices_mode: Any = ..., name: str | None = ...) -> Node: ...
-def segment_max(data: Any, segment_ids: Any, num_segments: Any = ..., fill_mode: Any = ..., name: str | None = ...) -> Node: ...
-def sparse_fill_empty_rows(values: Any, dense_shape: Any, indices: Any, default_value: Any, name: str | None = ...) -> Node: ...
+def avg_pool(data_batch: NodeInput, strides: Sequence[int], pads_begin: Sequence[int], pads_end: Sequence[int], kernel_shape: Sequence[int], exclude_pad: Any, rounding_type: str = ..., auto_pad: Any = ..., dilations: Sequence[int] | None = ..., name: str | None = ...) -> Node: ...
+def identity(data: NodeInput, name: str | None = ...) -> Node: ...
+def istft(data: NodeInput, window: NodeInput, frame_size: NodeInput, frame_step: NodeInput, center: Any, normalized: Any, signal_length: NodeInput | None = ..., name: str | None = ...) -> Node: ...
+def one_hot(indices: NodeInput, depth: NodeInput, on_value: NodeInput, off_value: NodeInput, axis: Any, negative_indices_mode: Any = ..., name: str | None = ...) -> Node: ...
+def segment_max(data: NodeInput, segment_ids: NodeInput, num_segments: NodeInput | None = ..., fill_mode: Any = ..., name: str | None = ...) -> Node: ...
+def sparse_fill_empty_rows(values: NodeInput, dense_shape: NodeInput, indices: NodeInput, default_value: NodeInput, name: str | None = ...) -> Node: ...

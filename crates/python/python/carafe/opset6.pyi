@@ -1,11 +1,156 @@
 # Written by scripts/python-opset-stubs.
+from collections.abc import Sequence
 from typing import Any
 
-from ._graph.node import Node
-from .opset5 import *  # noqa: F403
+from . import Node, _NodeInput as NodeInput
+from .opset5 import abs as abs
+from .opset5 import absolute as absolute
+from .opset5 import acos as acos
+from .opset5 import acosh as acosh
+from .opset5 import add as add
+from .opset5 import asin as asin
+from .opset5 import asinh as asinh
+from .opset5 import atan as atan
+from .opset5 import atanh as atanh
+from .opset5 import avg_pool as avg_pool
+from .opset5 import batch_norm_inference as batch_norm_inference
+from .opset5 import batch_to_space as batch_to_space
+from .opset5 import binary_convolution as binary_convolution
+from .opset5 import broadcast as broadcast
+from .opset5 import bucketize as bucketize
+from .opset5 import ceil as ceil
+from .opset5 import ceiling as ceiling
+from .opset5 import clamp as clamp
+from .opset5 import concat as concat
+from .opset5 import constant as constant
+from .opset5 import convert as convert
+from .opset5 import convert_like as convert_like
+from .opset5 import convolution as convolution
+from .opset5 import convolution_backprop_data as convolution_backprop_data
+from .opset5 import cos as cos
+from .opset5 import cosh as cosh
+from .opset5 import ctc_greedy_decoder as ctc_greedy_decoder
+from .opset5 import ctc_loss as ctc_loss
+from .opset5 import cum_sum as cum_sum
+from .opset5 import cumsum as cumsum
+from .opset5 import deformable_convolution as deformable_convolution
+from .opset5 import deformable_psroi_pooling as deformable_psroi_pooling
+from .opset5 import depth_to_space as depth_to_space
+from .opset5 import detection_output as detection_output
+from .opset5 import divide as divide
+from .opset5 import elu as elu
+from .opset5 import embedding_bag_offsets_sum as embedding_bag_offsets_sum
+from .opset5 import embedding_bag_packed_sum as embedding_bag_packed_sum
+from .opset5 import embedding_segments_sum as embedding_segments_sum
+from .opset5 import equal as equal
+from .opset5 import erf as erf
+from .opset5 import exp as exp
+from .opset5 import extract_image_patches as extract_image_patches
+from .opset5 import fake_quantize as fake_quantize
+from .opset5 import floor as floor
+from .opset5 import floor_mod as floor_mod
+from .opset5 import gather as gather
+from .opset5 import gather_nd as gather_nd
+from .opset5 import gather_tree as gather_tree
+from .opset5 import gelu as gelu
+from .opset5 import greater as greater
+from .opset5 import greater_equal as greater_equal
+from .opset5 import grn as grn
+from .opset5 import group_convolution as group_convolution
+from .opset5 import group_convolution_backprop_data as group_convolution_backprop_data
+from .opset5 import gru_cell as gru_cell
+from .opset5 import gru_sequence as gru_sequence
+from .opset5 import hard_sigmoid as hard_sigmoid
+from .opset5 import hsigmoid as hsigmoid
+from .opset5 import hswish as hswish
+from .opset5 import interpolate as interpolate
+from .opset5 import less as less
+from .opset5 import less_equal as less_equal
+from .opset5 import log as log
+from .opset5 import log_softmax as log_softmax
+from .opset5 import logical_and as logical_and
+from .opset5 import logical_not as logical_not
+from .opset5 import logical_or as logical_or
+from .opset5 import logical_xor as logical_xor
+from .opset5 import loop as loop
+from .opset5 import lrn as lrn
+from .opset5 import lstm_cell as lstm_cell
+from .opset5 import lstm_sequence as lstm_sequence
+from .opset5 import matmul as matmul
+from .opset5 import max_pool as max_pool
+from .opset5 import maximum as maximum
+from .opset5 import minimum as minimum
+from .opset5 import mish as mish
+from .opset5 import mod as mod
+from .opset5 import multiply as multiply
+from .opset5 import negative as negative
+from .opset5 import non_max_suppression as non_max_suppression
+from .opset5 import non_zero as non_zero
+from .opset5 import normalize_l2 as normalize_l2
+from .opset5 import not_equal as not_equal
+from .opset5 import one_hot as one_hot
+from .opset5 import pad as pad
+from .opset5 import parameter as parameter
+from .opset5 import power as power
+from .opset5 import prelu as prelu
+from .opset5 import prior_box as prior_box
+from .opset5 import prior_box_clustered as prior_box_clustered
+from .opset5 import proposal as proposal
+from .opset5 import psroi_pooling as psroi_pooling
+from .opset5 import range as range
+from .opset5 import reduce_l1 as reduce_l1
+from .opset5 import reduce_l2 as reduce_l2
+from .opset5 import reduce_logical_and as reduce_logical_and
+from .opset5 import reduce_logical_or as reduce_logical_or
+from .opset5 import reduce_max as reduce_max
+from .opset5 import reduce_mean as reduce_mean
+from .opset5 import reduce_min as reduce_min
+from .opset5 import reduce_prod as reduce_prod
+from .opset5 import reduce_sum as reduce_sum
+from .opset5 import region_yolo as region_yolo
+from .opset5 import relu as relu
+from .opset5 import reorg_yolo as reorg_yolo
+from .opset5 import reshape as reshape
+from .opset5 import result as result
+from .opset5 import reverse_sequence as reverse_sequence
+from .opset5 import rnn_cell as rnn_cell
+from .opset5 import rnn_sequence as rnn_sequence
+from .opset5 import roi_align as roi_align
+from .opset5 import roi_pooling as roi_pooling
+from .opset5 import round as round
+from .opset5 import scatter_elements_update as scatter_elements_update
+from .opset5 import scatter_nd_update as scatter_nd_update
+from .opset5 import scatter_update as scatter_update
+from .opset5 import select as select
+from .opset5 import selu as selu
+from .opset5 import shape_of as shape_of
+from .opset5 import shuffle_channels as shuffle_channels
+from .opset5 import sigmoid as sigmoid
+from .opset5 import sign as sign
+from .opset5 import sin as sin
+from .opset5 import sinh as sinh
+from .opset5 import softmax as softmax
+from .opset5 import softplus as softplus
+from .opset5 import space_to_batch as space_to_batch
+from .opset5 import space_to_depth as space_to_depth
+from .opset5 import split as split
+from .opset5 import sqrt as sqrt
+from .opset5 import squared_difference as squared_difference
+from .opset5 import squeeze as squeeze
+from .opset5 import strided_slice as strided_slice
+from .opset5 import subtract as subtract
+from .opset5 import swish as swish
+from .opset5 import tan as tan
+from .opset5 import tanh as tanh
+from .opset5 import tensor_iterator as tensor_iterator
+from .opset5 import tile as tile
+from .opset5 import topk as topk
+from .opset5 import transpose as transpose
+from .opset5 import unsqueeze as unsqueeze
+from .opset5 import variadic_split as variadic_split
 
 from .op import assign as assign
-def ctc_greedy_decoder_seq_len(data: Any, sequence_length: Any, blank_index: Any = ..., merge_repeated: bool = ..., classes_index_type: str = ..., sequence_length_type: str = ..., name: str | None = ...) -> Node: ...
-def gather_elements(data: Any, indices: Any, axis: int = ..., name: str | None = ...) -> Node: ...
-def mvn(data: Any, axes: Any, normalize_variance: Any, eps: Any, eps_mode: Any, name: str | None = ...) -> Node: ...
+def ctc_greedy_decoder_seq_len(data: NodeInput, sequence_length: NodeInput, blank_index: NodeInput | None = ..., merge_repeated: bool = ..., classes_index_type: str = ..., sequence_length_type: str = ..., name: str | None = ...) -> Node: ...
+def gather_elements(data: NodeInput, indices: NodeInput, axis: int = ..., name: str | None = ...) -> Node: ...
+def mvn(data: NodeInput, axes: NodeInput, normalize_variance: Any, eps: Any, eps_mode: Any, name: str | None = ...) -> Node: ...
 def read_value(*args: Any, name: str | None = ..., **kwargs: Any) -> Node: ...

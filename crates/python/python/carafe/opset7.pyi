@@ -1,12 +1,160 @@
 # Written by scripts/python-opset-stubs.
+from collections.abc import Sequence
 from typing import Any
 
-from ._graph.node import Node
-from .opset6 import *  # noqa: F403
+from . import Node, _NodeInput as NodeInput
+from .opset6 import abs as abs
+from .opset6 import absolute as absolute
+from .opset6 import acos as acos
+from .opset6 import acosh as acosh
+from .opset6 import add as add
+from .opset6 import asin as asin
+from .opset6 import asinh as asinh
+from .opset6 import assign as assign
+from .opset6 import atan as atan
+from .opset6 import atanh as atanh
+from .opset6 import avg_pool as avg_pool
+from .opset6 import batch_norm_inference as batch_norm_inference
+from .opset6 import batch_to_space as batch_to_space
+from .opset6 import binary_convolution as binary_convolution
+from .opset6 import broadcast as broadcast
+from .opset6 import bucketize as bucketize
+from .opset6 import ceil as ceil
+from .opset6 import ceiling as ceiling
+from .opset6 import clamp as clamp
+from .opset6 import concat as concat
+from .opset6 import constant as constant
+from .opset6 import convert as convert
+from .opset6 import convert_like as convert_like
+from .opset6 import convolution as convolution
+from .opset6 import convolution_backprop_data as convolution_backprop_data
+from .opset6 import cos as cos
+from .opset6 import cosh as cosh
+from .opset6 import ctc_greedy_decoder as ctc_greedy_decoder
+from .opset6 import ctc_greedy_decoder_seq_len as ctc_greedy_decoder_seq_len
+from .opset6 import ctc_loss as ctc_loss
+from .opset6 import cum_sum as cum_sum
+from .opset6 import cumsum as cumsum
+from .opset6 import deformable_convolution as deformable_convolution
+from .opset6 import deformable_psroi_pooling as deformable_psroi_pooling
+from .opset6 import depth_to_space as depth_to_space
+from .opset6 import detection_output as detection_output
+from .opset6 import divide as divide
+from .opset6 import elu as elu
+from .opset6 import embedding_bag_offsets_sum as embedding_bag_offsets_sum
+from .opset6 import embedding_bag_packed_sum as embedding_bag_packed_sum
+from .opset6 import embedding_segments_sum as embedding_segments_sum
+from .opset6 import equal as equal
+from .opset6 import erf as erf
+from .opset6 import exp as exp
+from .opset6 import extract_image_patches as extract_image_patches
+from .opset6 import fake_quantize as fake_quantize
+from .opset6 import floor as floor
+from .opset6 import floor_mod as floor_mod
+from .opset6 import gather_elements as gather_elements
+from .opset6 import gather_nd as gather_nd
+from .opset6 import gather_tree as gather_tree
+from .opset6 import greater as greater
+from .opset6 import greater_equal as greater_equal
+from .opset6 import grn as grn
+from .opset6 import group_convolution as group_convolution
+from .opset6 import group_convolution_backprop_data as group_convolution_backprop_data
+from .opset6 import gru_cell as gru_cell
+from .opset6 import gru_sequence as gru_sequence
+from .opset6 import hard_sigmoid as hard_sigmoid
+from .opset6 import hsigmoid as hsigmoid
+from .opset6 import hswish as hswish
+from .opset6 import interpolate as interpolate
+from .opset6 import less as less
+from .opset6 import less_equal as less_equal
+from .opset6 import log as log
+from .opset6 import log_softmax as log_softmax
+from .opset6 import logical_and as logical_and
+from .opset6 import logical_not as logical_not
+from .opset6 import logical_or as logical_or
+from .opset6 import logical_xor as logical_xor
+from .opset6 import loop as loop
+from .opset6 import lrn as lrn
+from .opset6 import lstm_cell as lstm_cell
+from .opset6 import lstm_sequence as lstm_sequence
+from .opset6 import matmul as matmul
+from .opset6 import max_pool as max_pool
+from .opset6 import maximum as maximum
+from .opset6 import minimum as minimum
+from .opset6 import mish as mish
+from .opset6 import mod as mod
+from .opset6 import multiply as multiply
+from .opset6 import mvn as mvn
+from .opset6 import negative as negative
+from .opset6 import non_max_suppression as non_max_suppression
+from .opset6 import non_zero as non_zero
+from .opset6 import normalize_l2 as normalize_l2
+from .opset6 import not_equal as not_equal
+from .opset6 import one_hot as one_hot
+from .opset6 import pad as pad
+from .opset6 import parameter as parameter
+from .opset6 import power as power
+from .opset6 import prelu as prelu
+from .opset6 import prior_box as prior_box
+from .opset6 import prior_box_clustered as prior_box_clustered
+from .opset6 import proposal as proposal
+from .opset6 import psroi_pooling as psroi_pooling
+from .opset6 import range as range
+from .opset6 import read_value as read_value
+from .opset6 import reduce_l1 as reduce_l1
+from .opset6 import reduce_l2 as reduce_l2
+from .opset6 import reduce_logical_and as reduce_logical_and
+from .opset6 import reduce_logical_or as reduce_logical_or
+from .opset6 import reduce_max as reduce_max
+from .opset6 import reduce_mean as reduce_mean
+from .opset6 import reduce_min as reduce_min
+from .opset6 import reduce_prod as reduce_prod
+from .opset6 import reduce_sum as reduce_sum
+from .opset6 import region_yolo as region_yolo
+from .opset6 import relu as relu
+from .opset6 import reorg_yolo as reorg_yolo
+from .opset6 import reshape as reshape
+from .opset6 import result as result
+from .opset6 import reverse_sequence as reverse_sequence
+from .opset6 import rnn_cell as rnn_cell
+from .opset6 import rnn_sequence as rnn_sequence
+from .opset6 import roi_align as roi_align
+from .opset6 import roi_pooling as roi_pooling
+from .opset6 import round as round
+from .opset6 import scatter_elements_update as scatter_elements_update
+from .opset6 import scatter_nd_update as scatter_nd_update
+from .opset6 import scatter_update as scatter_update
+from .opset6 import select as select
+from .opset6 import selu as selu
+from .opset6 import shape_of as shape_of
+from .opset6 import shuffle_channels as shuffle_channels
+from .opset6 import sigmoid as sigmoid
+from .opset6 import sign as sign
+from .opset6 import sin as sin
+from .opset6 import sinh as sinh
+from .opset6 import softmax as softmax
+from .opset6 import softplus as softplus
+from .opset6 import space_to_batch as space_to_batch
+from .opset6 import space_to_depth as space_to_depth
+from .opset6 import split as split
+from .opset6 import sqrt as sqrt
+from .opset6 import squared_difference as squared_difference
+from .opset6 import squeeze as squeeze
+from .opset6 import strided_slice as strided_slice
+from .opset6 import subtract as subtract
+from .opset6 import swish as swish
+from .opset6 import tan as tan
+from .opset6 import tanh as tanh
+from .opset6 import tensor_iterator as tensor_iterator
+from .opset6 import tile as tile
+from .opset6 import topk as topk
+from .opset6 import transpose as transpose
+from .opset6 import unsqueeze as unsqueeze
+from .opset6 import variadic_split as variadic_split
 
-def dft(data: Any, axes: Any, signal_size: Any = ..., name: str | None = ...) -> Node: ...
+def dft(data: NodeInput, axes: NodeInput, signal_size: NodeInput | None = ..., name: str | None = ...) -> Node: ...
 def einsum(inputs: Any, equation: Any, name: str | None = ...) -> Node: ...
-def gather(data: Any, indices: Any, axis: Any, batch_dims: int = ..., name: str | None = ...) -> Node: ...
-def gelu(data: Any, approximation_mode: Any, name: str | None = ...) -> Node: ...
-def idft(data: Any, axes: Any, signal_size: Any = ..., name: str | None = ...) -> Node: ...
-def roll(data: Any, shift: Any, axes: Any, name: str | None = ...) -> Node: ...
+def gather(data: NodeInput, indices: NodeInput, axis: NodeInput, batch_dims: int = ..., name: str | None = ...) -> Node: ...
+def gelu(data: NodeInput, approximation_mode: Any, name: str | None = ...) -> Node: ...
+def idft(data: NodeInput, axes: NodeInput, signal_size: NodeInput | None = ..., name: str | None = ...) -> Node: ...
+def roll(data: NodeInput, shift: NodeInput, axes: NodeInput, name: str | None = ...) -> Node: ...

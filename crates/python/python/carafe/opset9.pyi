@@ -1,15 +1,177 @@
 # Written by scripts/python-opset-stubs.
+from collections.abc import Sequence
 from typing import Any
 
-from ._graph.node import Node
-from .opset8 import *  # noqa: F403
+from . import Node, _NodeInput as NodeInput
+from .opset8 import abs as abs
+from .opset8 import absolute as absolute
+from .opset8 import acos as acos
+from .opset8 import acosh as acosh
+from .opset8 import adaptive_avg_pool as adaptive_avg_pool
+from .opset8 import adaptive_max_pool as adaptive_max_pool
+from .opset8 import add as add
+from .opset8 import asin as asin
+from .opset8 import asinh as asinh
+from .opset8 import assign as assign
+from .opset8 import atan as atan
+from .opset8 import atanh as atanh
+from .opset8 import avg_pool as avg_pool
+from .opset8 import batch_norm_inference as batch_norm_inference
+from .opset8 import batch_to_space as batch_to_space
+from .opset8 import binary_convolution as binary_convolution
+from .opset8 import broadcast as broadcast
+from .opset8 import bucketize as bucketize
+from .opset8 import ceil as ceil
+from .opset8 import ceiling as ceiling
+from .opset8 import clamp as clamp
+from .opset8 import concat as concat
+from .opset8 import constant as constant
+from .opset8 import convert as convert
+from .opset8 import convert_like as convert_like
+from .opset8 import convolution as convolution
+from .opset8 import convolution_backprop_data as convolution_backprop_data
+from .opset8 import cos as cos
+from .opset8 import cosh as cosh
+from .opset8 import ctc_greedy_decoder as ctc_greedy_decoder
+from .opset8 import ctc_greedy_decoder_seq_len as ctc_greedy_decoder_seq_len
+from .opset8 import ctc_loss as ctc_loss
+from .opset8 import cum_sum as cum_sum
+from .opset8 import cumsum as cumsum
+from .opset8 import deformable_convolution as deformable_convolution
+from .opset8 import deformable_psroi_pooling as deformable_psroi_pooling
+from .opset8 import depth_to_space as depth_to_space
+from .opset8 import detection_output as detection_output
+from .opset8 import dft as dft
+from .opset8 import divide as divide
+from .opset8 import einsum as einsum
+from .opset8 import elu as elu
+from .opset8 import embedding_bag_offsets_sum as embedding_bag_offsets_sum
+from .opset8 import embedding_bag_packed_sum as embedding_bag_packed_sum
+from .opset8 import embedding_segments_sum as embedding_segments_sum
+from .opset8 import equal as equal
+from .opset8 import erf as erf
+from .opset8 import exp as exp
+from .opset8 import extract_image_patches as extract_image_patches
+from .opset8 import fake_quantize as fake_quantize
+from .opset8 import floor as floor
+from .opset8 import floor_mod as floor_mod
+from .opset8 import gather as gather
+from .opset8 import gather_elements as gather_elements
+from .opset8 import gather_nd as gather_nd
+from .opset8 import gather_tree as gather_tree
+from .opset8 import gelu as gelu
+from .opset8 import greater as greater
+from .opset8 import greater_equal as greater_equal
+from .opset8 import grn as grn
+from .opset8 import group_convolution as group_convolution
+from .opset8 import group_convolution_backprop_data as group_convolution_backprop_data
+from .opset8 import gru_cell as gru_cell
+from .opset8 import gru_sequence as gru_sequence
+from .opset8 import hard_sigmoid as hard_sigmoid
+from .opset8 import hsigmoid as hsigmoid
+from .opset8 import hswish as hswish
+from .opset8 import i420_to_bgr as i420_to_bgr
+from .opset8 import i420_to_rgb as i420_to_rgb
+from .opset8 import idft as idft
+from .opset8 import if_op as if_op
+from .opset8 import interpolate as interpolate
+from .opset8 import less as less
+from .opset8 import less_equal as less_equal
+from .opset8 import log as log
+from .opset8 import log_softmax as log_softmax
+from .opset8 import logical_and as logical_and
+from .opset8 import logical_not as logical_not
+from .opset8 import logical_or as logical_or
+from .opset8 import logical_xor as logical_xor
+from .opset8 import loop as loop
+from .opset8 import lrn as lrn
+from .opset8 import lstm_cell as lstm_cell
+from .opset8 import lstm_sequence as lstm_sequence
+from .opset8 import matmul as matmul
+from .opset8 import matrix_nms as matrix_nms
+from .opset8 import max_pool as max_pool
+from .opset8 import maximum as maximum
+from .opset8 import minimum as minimum
+from .opset8 import mish as mish
+from .opset8 import mod as mod
+from .opset8 import multiply as multiply
+from .opset8 import mvn as mvn
+from .opset8 import negative as negative
+from .opset8 import non_zero as non_zero
+from .opset8 import normalize_l2 as normalize_l2
+from .opset8 import not_equal as not_equal
+from .opset8 import nv12_to_bgr as nv12_to_bgr
+from .opset8 import nv12_to_rgb as nv12_to_rgb
+from .opset8 import one_hot as one_hot
+from .opset8 import pad as pad
+from .opset8 import parameter as parameter
+from .opset8 import power as power
+from .opset8 import prelu as prelu
+from .opset8 import prior_box as prior_box
+from .opset8 import prior_box_clustered as prior_box_clustered
+from .opset8 import proposal as proposal
+from .opset8 import psroi_pooling as psroi_pooling
+from .opset8 import random_uniform as random_uniform
+from .opset8 import range as range
+from .opset8 import read_value as read_value
+from .opset8 import reduce_l1 as reduce_l1
+from .opset8 import reduce_l2 as reduce_l2
+from .opset8 import reduce_logical_and as reduce_logical_and
+from .opset8 import reduce_logical_or as reduce_logical_or
+from .opset8 import reduce_max as reduce_max
+from .opset8 import reduce_mean as reduce_mean
+from .opset8 import reduce_min as reduce_min
+from .opset8 import reduce_prod as reduce_prod
+from .opset8 import reduce_sum as reduce_sum
+from .opset8 import region_yolo as region_yolo
+from .opset8 import relu as relu
+from .opset8 import reorg_yolo as reorg_yolo
+from .opset8 import reshape as reshape
+from .opset8 import result as result
+from .opset8 import reverse_sequence as reverse_sequence
+from .opset8 import rnn_cell as rnn_cell
+from .opset8 import rnn_sequence as rnn_sequence
+from .opset8 import roi_pooling as roi_pooling
+from .opset8 import roll as roll
+from .opset8 import round as round
+from .opset8 import scatter_elements_update as scatter_elements_update
+from .opset8 import scatter_nd_update as scatter_nd_update
+from .opset8 import scatter_update as scatter_update
+from .opset8 import select as select
+from .opset8 import selu as selu
+from .opset8 import shape_of as shape_of
+from .opset8 import shuffle_channels as shuffle_channels
+from .opset8 import sigmoid as sigmoid
+from .opset8 import sign as sign
+from .opset8 import sin as sin
+from .opset8 import sinh as sinh
+from .opset8 import slice as slice
+from .opset8 import softmax as softmax
+from .opset8 import softplus as softplus
+from .opset8 import space_to_batch as space_to_batch
+from .opset8 import space_to_depth as space_to_depth
+from .opset8 import split as split
+from .opset8 import sqrt as sqrt
+from .opset8 import squared_difference as squared_difference
+from .opset8 import squeeze as squeeze
+from .opset8 import strided_slice as strided_slice
+from .opset8 import subtract as subtract
+from .opset8 import swish as swish
+from .opset8 import tan as tan
+from .opset8 import tanh as tanh
+from .opset8 import tensor_iterator as tensor_iterator
+from .opset8 import tile as tile
+from .opset8 import topk as topk
+from .opset8 import transpose as transpose
+from .opset8 import unsqueeze as unsqueeze
+from .opset8 import variadic_split as variadic_split
 
-def eye(num_rows: Any, num_columns: Any, diagonal_index: Any, output_type: Any, batch_shape: Any = ..., name: str | None = ...) -> Node: ...
-def generate_proposals(im_info: Any, anchors: Any, deltas: Any, scores: Any, min_size: Any, nms_threshold: Any, pre_nms_count: Any, post_nms_count: Any, normalized: bool = ..., nms_eta: float = ..., roi_num_type: str = ..., name: str | None = ...) -> Node: ...
-def grid_sample(data: Any, grid: Any, attributes: Any, name: str | None = ...) -> Node: ...
-def irdft(data: Any, axes: Any, signal_size: Any = ..., name: str | None = ...) -> Node: ...
-def multiclass_nms(boxes: Any, scores: Any, roisnum: Any = ..., sort_result_type: str = ..., sort_result_across_batch: bool = ..., output_type: str = ..., iou_threshold: float = ..., score_threshold: float = ..., nms_top_k: int = ..., keep_top_k: int = ..., background_class: int = ..., nms_eta: float = ..., normalized: bool = ..., name: str | None = ...) -> Node: ...
-def non_max_suppression(boxes: Any, scores: Any, max_output_boxes_per_class: Any = ..., iou_threshold: Any = ..., score_threshold: Any = ..., soft_nms_sigma: Any = ..., box_encoding: str = ..., sort_result_descending: bool = ..., output_type: str = ..., name: str | None = ...) -> Node: ...
-def rdft(data: Any, axes: Any, signal_size: Any = ..., name: str | None = ...) -> Node: ...
-def roi_align(data: Any, rois: Any, batch_indices: Any, pooled_h: Any, pooled_w: Any, sampling_ratio: Any, spatial_scale: Any, mode: Any, aligned_mode: str = ..., name: str | None = ...) -> Node: ...
-def softsign(node: Any, name: str | None = ...) -> Node: ...
+def eye(num_rows: NodeInput, num_columns: NodeInput, diagonal_index: NodeInput, output_type: Any, batch_shape: NodeInput | None = ..., name: str | None = ...) -> Node: ...
+def generate_proposals(im_info: NodeInput, anchors: NodeInput, deltas: NodeInput, scores: NodeInput, min_size: Any, nms_threshold: Any, pre_nms_count: Any, post_nms_count: Any, normalized: bool = ..., nms_eta: float = ..., roi_num_type: str = ..., name: str | None = ...) -> Node: ...
+def grid_sample(data: NodeInput, grid: NodeInput, attributes: Any, name: str | None = ...) -> Node: ...
+def irdft(data: NodeInput, axes: NodeInput, signal_size: NodeInput | None = ..., name: str | None = ...) -> Node: ...
+def multiclass_nms(boxes: NodeInput, scores: NodeInput, roisnum: NodeInput | None = ..., sort_result_type: str = ..., sort_result_across_batch: bool = ..., output_type: str = ..., iou_threshold: float = ..., score_threshold: float = ..., nms_top_k: int = ..., keep_top_k: int = ..., background_class: int = ..., nms_eta: float = ..., normalized: bool = ..., name: str | None = ...) -> Node: ...
+def non_max_suppression(boxes: NodeInput, scores: NodeInput, max_output_boxes_per_class: NodeInput | None = ..., iou_threshold: NodeInput | None = ..., score_threshold: NodeInput | None = ..., soft_nms_sigma: NodeInput | None = ..., box_encoding: str = ..., sort_result_descending: bool = ..., output_type: str = ..., name: str | None = ...) -> Node: ...
+def rdft(data: NodeInput, axes: NodeInput, signal_size: NodeInput | None = ..., name: str | None = ...) -> Node: ...
+def roi_align(data: NodeInput, rois: NodeInput, batch_indices: NodeInput, pooled_h: Any, pooled_w: Any, sampling_ratio: Any, spatial_scale: Any, mode: Any, aligned_mode: str = ..., name: str | None = ...) -> Node: ...
+def softsign(node: NodeInput, name: str | None = ...) -> Node: ...

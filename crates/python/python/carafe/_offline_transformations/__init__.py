@@ -6,7 +6,15 @@ from .._graph.stateful import low_latency, make_stateful
 
 
 def apply_moc_transformations(model, cf, smart_reshape=False):
-    """Fewer nodes that compute the same; constants are folded where `cf` says so."""
+    """Fewer nodes that compute the same; constants are folded where `cf` says so.
+
+    A model without Reshape needs no `smart_reshape`; one that has some is refused with it.
+    """
+    if smart_reshape and any(node.get_type_name() == "Reshape" for node in model.get_ordered_ops()):
+        raise NotImplementedError(
+            "apply_moc_transformations(smart_reshape=True): sizes inside of Reshape are not made to follow the inputs; "
+            "reshape the model before it is exported"
+        )
     flush_subnormals(model)
     if cf:
         model._take(engine.run_pass(model._engine(), "tidy"))
