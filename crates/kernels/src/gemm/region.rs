@@ -292,6 +292,7 @@ impl Product<'_> {
                 task.b = self.b.wrapping_add(self.panels.start(panel, self.k));
                 task.columns = self.panels.columns(panel);
                 task.ldb = self.panels.width_of(panel);
+                task.c = self.c.wrapping_add(row * self.ldc + panel * self.panels.width);
                 let column = self.first_column + panel * self.panels.width;
                 // SAFETY: the rows lie inside the matrices.
                 unsafe {
