@@ -90,7 +90,7 @@ fn kernels(model: &Model, input: carafe_tensor::Tensor) -> Vec<String> {
     let mut request = compiled.create_request();
     request.set_input(0, input).unwrap();
     request.infer().unwrap();
-    request.profile().into_iter().map(|p| p.kernel).filter(|k| k.contains("conv")).collect()
+    request.profile().into_iter().map(|p| p.kernel).filter(|k| k.starts_with("conv")).collect()
 }
 
 type Case = ([usize; 2], [usize; 2], usize, i64, Between);
