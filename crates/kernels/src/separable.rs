@@ -166,6 +166,7 @@ impl Separable {
                 let mut from = (input, 0, in_stride);
                 if let Some((panels, k, weights)) = spreads {
                     let under = self.depthwise.under(strip.start).start..self.depthwise.under(strip.end - 1).end;
+                    assert!(near.len() >= under.len() * in_width * channels, "room for rows {under:?}");
                     let fresh = keep(near, &held, &under, in_width * channels);
                     let first = (image * in_height + fresh.start) * in_width;
                     let product = Product {
@@ -194,13 +195,12 @@ impl Separable {
                 };
                 let (pixel, count) = (rows.start * width, rows.len() * width);
                 let between = &mut between[..count * channels];
-                let a = between.as_ptr();
                 self.depthwise.rows_into(&job, rows.clone(), from, (SharedMut::new(between), rows.start, channels));
                 let product = Product {
                     micro: self.micro,
                     panels,
                     k,
-                    a,
+                    a: between.as_ptr(),
                     lda: k,
                     b: weights.get(),
                     c: out.as_ptr().wrapping_add(pixel * out_stride),

@@ -44,7 +44,8 @@ pub(super) fn fuse(draft: &mut Draft, fusing: &dyn Fusing) {
         let ([second], 0) = (&readers[between][..], handed[between]) else { continue };
         let then = &draft.units[*second];
         let spreads = unit.before.is_none() && is_pointwise(draft, unit) && is_depthwise(draft, then);
-        if !spreads && !(is_depthwise(draft, unit) && is_pointwise(draft, then)) {
+        let mixes = is_depthwise(draft, unit) && is_pointwise(draft, then);
+        if !spreads && !mixes {
             continue;
         }
         let mut joined = draft.units[*second].clone();
