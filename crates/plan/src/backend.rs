@@ -93,7 +93,8 @@ pub trait Fusing {
     fn reads_transposed(&self, _op: &dyn Op, _ty: ElementType) -> Option<TransposedReads> {
         None
     }
-    /// Whether a depthwise convolution goes into the pointwise one behind it when so many bytes lie between.
+    /// Whether a depthwise convolution goes into the pointwise one behind it, or the other way round, when so many bytes lie
+    /// between.
     fn fuses_separable(&self, _bytes: usize) -> bool {
         false
     }

@@ -9,6 +9,14 @@ use carafe_ops::convolution::GroupConvolution;
 use carafe_ops::convolution::window::PadType;
 use carafe_tensor::{ElementType, PartialShape};
 
+/// Which pointwise convolutions stand around the depthwise one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Around {
+    Before,
+    Behind,
+    Both,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Between {
     Nothing,
@@ -17,11 +25,32 @@ enum Between {
     Gelu,
 }
 
-fn block(size: [usize; 2], channels: [usize; 2], kernel: usize, stride: i64, between: Between) -> Model {
+/// Channels of the input where a pointwise convolution makes those of the depthwise one.
+const FEW: usize = 6;
+
+fn ins(channels: usize, around: Around) -> usize {
+    if around == Around::Behind { channels } else { FEW }
+}
+
+fn block(
+    size: [usize; 2],
+    channels: [usize; 2],
+    kernel: usize,
+    stride: i64,
+    between: Between,
+    around: Around,
+) -> Model {
     let mut m = Model::new("block");
     let n = &mut Numbers(3);
     let c = channels[0];
-    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[2, c, size[0], size[1]])).unwrap();
+    let shape = PartialShape::of(&[2, ins(c, around), size[0], size[1]]);
+    let mut x = m.parameter("x", ElementType::F32, shape).unwrap();
+    if around != Around::Behind {
+        x = conv(&mut m, n, x, [FEW, c], 1, 1);
+        let bias = weights(&mut m, n, &[1, c, 1, 1]);
+        x = m.add("bias0", Add::default(), &[x, bias]).unwrap().into();
+        x = m.add("relu0", Relu, &[x]).unwrap().into();
+    }
     let w = weights(&mut m, n, &[c, 1, 1, kernel, kernel]);
     let pad = (kernel / 2) as i64;
     let op = GroupConvolution {
@@ -42,6 +71,10 @@ fn block(size: [usize; 2], channels: [usize; 2], kernel: usize, stride: i64, bet
         Between::Gelu => m.add("gelu", Gelu { approximation_mode: GeluApproximation::Erf }, &[y]).unwrap().into(),
         Between::Nothing => y,
     };
+    if around == Around::Before {
+        m.result("y", y).unwrap();
+        return m;
+    }
     y = conv(&mut m, n, y, channels, 1, 1);
     let bias = weights(&mut m, n, &[1, channels[1], 1, 1]);
     y = m.add("bias2", Add::default(), &[y, bias]).unwrap().into();
@@ -57,30 +90,73 @@ fn kernels(model: &Model, input: carafe_tensor::Tensor) -> Vec<String> {
     let mut request = compiled.create_request();
     request.set_input(0, input).unwrap();
     request.infer().unwrap();
-    request.profile().into_iter().map(|p| p.kernel).filter(|k| k.contains("conv")).collect()
+    request.profile().into_iter().map(|p| p.kernel).filter(|k| k.starts_with("conv")).collect()
 }
 
-#[test]
-fn large_ones_are_one_step_with_the_same_numbers() {
-    for (size, channels, kernel, stride, between) in [
-        ([131, 127], [33, 7], 3, 1, Between::Bias),
-        ([251, 260], [37, 48], 3, 2, Between::Nothing),
-        ([90, 101], [48, 17], 5, 1, Between::HSwish),
-    ] {
-        let model = block(size, channels, kernel, stride, between);
-        let input = Numbers(8).tensor(&[2, channels[0], size[0], size[1]]);
+type Case = ([usize; 2], [usize; 2], usize, i64, Between);
+
+const LARGE: [Case; 4] = [
+    ([131, 127], [33, 7], 3, 1, Between::Bias),
+    ([251, 260], [37, 48], 3, 2, Between::Nothing),
+    ([90, 101], [48, 17], 5, 1, Between::HSwish),
+    ([131, 127], [33, 7], 3, 1, Between::Gelu),
+];
+
+fn is_one_step(around: Around) {
+    for (size, channels, kernel, stride, between) in LARGE {
+        let model = block(size, channels, kernel, stride, between, around);
+        let input = Numbers(8).tensor(&[2, ins(channels[0], around), size[0], size[1]]);
         assert_like_eval(&model, std::slice::from_ref(&input), 1e-4);
         let found = kernels(&model, input);
-        assert!(found.len() == 1 && found[0].contains("conv_depthwise"), "{found:?}");
+        assert!(found.len() == 1 && found[0].contains("conv_depthwise"), "{around:?}: {found:?}");
     }
 }
 
 #[test]
-fn small_ones_and_other_functions_are_two_steps() {
-    for (size, between) in [([20, 20], Between::Bias), ([131, 127], Between::Gelu)] {
-        let model = block(size, [33, 7], 3, 1, between);
-        let input = Numbers(8).tensor(&[2, 33, size[0], size[1]]);
+fn a_large_depthwise_convolution_and_the_pointwise_one_behind_are_one_step() {
+    is_one_step(Around::Behind);
+}
+
+#[test]
+fn a_large_depthwise_convolution_and_the_pointwise_one_before_are_one_step() {
+    is_one_step(Around::Before);
+}
+
+#[test]
+fn pointwise_ones_on_both_sides_are_one_step_too() {
+    is_one_step(Around::Both);
+}
+
+#[test]
+fn small_ones_are_steps_of_their_own() {
+    for (around, steps) in [(Around::Behind, 2), (Around::Before, 2), (Around::Both, 3)] {
+        let model = block([20, 20], [33, 7], 3, 1, Between::Bias, around);
+        let input = Numbers(8).tensor(&[2, ins(33, around), 20, 20]);
         assert_like_eval(&model, std::slice::from_ref(&input), 1e-4);
-        assert_eq!(kernels(&model, input).len(), 2);
+        assert_eq!(kernels(&model, input).len(), steps);
     }
+}
+
+#[test]
+fn a_chain_of_pairs_is_a_step_for_each_pair() {
+    let mut m = Model::new("chain");
+    let n = &mut Numbers(5);
+    let mut y = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 32, 160, 160])).unwrap();
+    for name in ["a", "b"] {
+        let w = weights(&mut m, n, &[32, 1, 1, 3, 3]);
+        let op = GroupConvolution {
+            strides: vec![1; 2],
+            pads_begin: vec![1; 2],
+            pads_end: vec![1; 2],
+            dilations: vec![1; 2],
+            auto_pad: PadType::Explicit,
+        };
+        y = m.add(name, op, &[y, w]).unwrap().into();
+        y = conv(&mut m, n, y, [32, 32], 1, 1);
+    }
+    m.result("y", y).unwrap();
+    let input = Numbers(8).tensor(&[1, 32, 160, 160]);
+    assert_like_eval(&m, std::slice::from_ref(&input), 1e-4);
+    let found = kernels(&m, input);
+    assert!(found.len() == 2 && found.iter().all(|k| k.contains("depthwise") && k.contains("gemm")), "{found:?}");
 }

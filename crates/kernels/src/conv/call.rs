@@ -23,6 +23,9 @@ pub(super) struct Call<'a> {
     pub(super) stop: Stop<'a>,
 }
 
+/// Tiles of a row from which it is long.
+const LONG_ROW: usize = 4;
+
 /// Threads that remember what they hold.
 pub(super) const HELD: usize = 64;
 
@@ -149,7 +152,9 @@ impl Call<'_> {
             taps.rows.fill(conv.isa, shape, input, plane / out_d, plane % out_d, strip.clone(), outside, scratch);
         }
         let paired = out_w <= micro.pair_rows;
-        let tiles = out_w.div_ceil(micro.rows);
+        // Whole tiles of long rows in one call; few columns are rather cut evenly.
+        let long = out_w.is_multiple_of(micro.rows) || out_w >= LONG_ROW * micro.rows;
+        let below = micro.strip.filter(|_| micro.resumes && long);
         let all = taps.taps.len();
         let (mut from, mut to) = (shape.out_channels, 0);
         for (group, panels) in self.by_group(panels) {
@@ -194,8 +199,20 @@ impl Call<'_> {
                         let line = (y - strip.start) * shape.stride[1] * taps.rows.row;
                         let line = scratch[line..].as_ptr().wrapping_add(group * conv.group_channels());
                         let row = (first + y) * out_w;
+                        let mut done = 0;
+                        if let (1, Some(run)) = (together, below) {
+                            task.a[0] = line;
+                            task.c = self.out.as_ptr().wrapping_add(row * self.out_stride + column);
+                            // SAFETY: the copied rows hold every tap of the row, which is this thread's own.
+                            unsafe {
+                                self.tile_epilogue.direct(&mut task, row, column, last);
+                                done = run(&task, out_w);
+                            }
+                        }
+                        let tiles = (out_w - done).div_ceil(micro.rows);
                         for t in 0..tiles {
-                            let tile = part_of(out_w, tiles, t);
+                            let tile = part_of(out_w - done, tiles, t);
+                            let tile = done + tile.start..done + tile.end;
                             let pixel = row + tile.start;
                             task.a[0] = line.wrapping_add(tile.start * task.lda);
                             task.c = self.out.as_ptr().wrapping_add(pixel * self.out_stride + column);

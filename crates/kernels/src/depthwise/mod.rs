@@ -176,7 +176,8 @@ impl Depthwise {
         let split = Split::new(rows * halves, pixels * channels * self.taps(), exec.threads());
         let first = (channels / 2).next_multiple_of(self.isa.lanes());
         let out = SharedMut::new(out);
-        let job = Job { this: self, kernels, input, in_stride, packed, out, out_stride, first: 0, epilogue };
+        let job =
+            Job { this: self, kernels, input, in_stride, first_in: 0, packed, out, out_stride, first: 0, epilogue };
         exec.each(split.chunks(), |chunk, thread| {
             let units = split.range(chunk);
             for half in 0..halves {
@@ -191,24 +192,53 @@ impl Depthwise {
         });
     }
 
-    /// A run whose rows are asked for one by one, without work on finished rows.
-    pub(crate) fn job<'a>(&'a self, input: &'a [f32], packed: &'a [f32], epilogue: SplitEpilogue<'a>) -> Job<'a, f32> {
-        let (s, channels) = (&self.shape, self.shape.in_channels);
-        let in_pixels = s.batch * s.in_spatial.iter().product::<usize>();
-        assert!(input.len() >= in_pixels * channels, "input of {s:?}");
+    /// A run whose rows are asked for one by one, without work on finished rows. What is read and written is said then.
+    pub(crate) fn job<'a>(&'a self, packed: &'a [f32], epilogue: SplitEpilogue<'a>) -> Job<'a, f32> {
+        let (s, stride) = (&self.shape, self.shape.in_channels);
         assert_eq!(packed.len(), self.packed_floats(), "packed weights of {s:?}");
         assert!(!epilogue.has_rest(), "work that has no place");
-        let out = SharedMut::new(&mut []);
-        let (kernels, stride) = (&self.kernels, channels);
-        Job { this: self, kernels, input, in_stride: stride, packed, out, out_stride: stride, first: 0, epilogue }
+        let (out, kernels) = (SharedMut::new(&mut []), &self.kernels);
+        Job {
+            this: self,
+            kernels,
+            input: &[],
+            in_stride: stride,
+            first_in: 0,
+            packed,
+            out,
+            out_stride: stride,
+            first: 0,
+            epilogue,
+        }
     }
 
-    /// Some rows of a job into memory of their own.
-    pub(crate) fn rows_into<'a>(&self, job: &Job<'a, f32>, rows: std::ops::Range<usize>, out: SharedMut<'a, f32>) {
-        let channels = self.shape.in_channels;
-        assert!(out.len() >= rows.len() * self.out[2] * channels, "room for {rows:?} of {:?}", self.shape);
-        let job = Job { out, first: rows.start * self.out[2], ..*job };
+    /// Some rows of a job. `input` and `out` are floats, the row of all images that they begin with, and floats from pixel to
+    /// pixel.
+    pub(crate) fn rows_into<'a>(
+        &self,
+        job: &Job<'a, f32>,
+        rows: std::ops::Range<usize>,
+        (input, first_in, in_stride): (&'a [f32], usize, usize),
+        (out, first, out_stride): (SharedMut<'a, f32>, usize, usize),
+    ) {
+        let (s, channels) = (&self.shape, self.shape.in_channels);
+        let [_, height, width] = s.in_spatial;
+        let end = rows.clone().map(|row| row / self.out[1] * height + self.under(row % self.out[1]).end).max();
+        let (ins, outs) = ((end.unwrap_or(0) - first_in) * width, (rows.end - first) * self.out[2]);
+        assert!(s.in_spatial[0] == 1 && s.kernel[0] == 1, "rows of planes: {s:?}");
+        assert!(in_stride >= channels && input.len() + in_stride >= ins * in_stride + channels, "input of {rows:?}");
+        assert!(out_stride >= channels && out.len() + out_stride >= outs * out_stride + channels, "room for {rows:?}");
+        let job = Job { input, first_in, in_stride, out, first: first * self.out[2], out_stride, ..*job };
         job.rows(rows, [0, channels], 0, &|_: SharedMut<'_, f32>, _, _, _, _| {});
+    }
+
+    /// Input rows under an output row, those in the padding left out.
+    pub(crate) fn under(&self, row: usize) -> std::ops::Range<usize> {
+        let s = &self.shape;
+        let (top, height) = (row * s.stride[1], s.in_spatial[1]);
+        let bottom = top + (s.kernel[1] - 1) * s.dilation[1] + 1;
+        let inside = |y: usize| y.saturating_sub(s.pad_begin[1]).min(height);
+        inside(top)..inside(bottom)
     }
 
     fn taps(&self) -> usize {
@@ -279,6 +309,8 @@ pub(crate) struct Job<'a, T: 'static> {
     kernels: &'a Kernels<T>,
     input: &'a [T],
     in_stride: usize,
+    /// The row of all images that `input` begins with.
+    first_in: usize,
     packed: &'a [f32],
     out: SharedMut<'a, T>,
     out_stride: usize,
@@ -357,7 +389,7 @@ impl<T: Number> Job<'_, T> {
                 if y < 0 || y >= height as isize || piece.low >= piece.high {
                     return std::ptr::null();
                 }
-                start.wrapping_add((image * height + y as usize) * width * self.in_stride)
+                start.wrapping_add((image * height + y as usize - self.first_in) * width * self.in_stride)
             }),
             step: self.in_stride,
             edge: piece.edge,
@@ -387,7 +419,7 @@ impl<T: Number> Job<'_, T> {
             [at_least(0), at_least(s.in_spatial[i] as isize)]
         };
         let line = (width * self.in_stride) as isize;
-        let origin = (image * depth) as isize * height as isize * line
+        let origin = ((image * depth * height) as isize - self.first_in as isize) * line
             + (top[0] * height as isize + top[1]) * line
             + piece.input_x * self.in_stride as isize
             + c as isize;

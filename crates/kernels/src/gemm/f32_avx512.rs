@@ -23,7 +23,7 @@ pub(crate) static MICRO: Micro = Micro {
     grain: 8,
     resumes: true,
     unit: None,
-    strip: None,
+    strip: Some(strip),
     tiles: [tiles::<1>(), tiles::<2>(), tiles::<3>(), tiles::<4>()],
     pairs: [pairs::<1>(), pairs::<2>(), pairs::<3>(), pairs::<4>()],
     skinny: [few::<1>(), few::<2>(), few::<3>(), few::<4>()],
@@ -306,6 +306,32 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
         );
         store::<M0, M1, W>(task, &mut s);
     }
+}
+
+/// See [`super::StripFn`].
+///
+/// # Safety
+/// As for [`super::StripFn`]; the processor has AVX-512.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+unsafe fn strip(task: &Task, rows: usize) -> usize {
+    let run: TileFn = match task.ldb / 8 {
+        1 => tile::<GROUP, GROUP, 1>,
+        2 => tile::<GROUP, GROUP, 2>,
+        3 => tile::<GROUP, GROUP, 3>,
+        _ => tile::<GROUP, GROUP, 4>,
+    };
+    let mut task = *task;
+    for _ in 0..rows / ROWS {
+        task.a[1] = task.a[0].wrapping_add(GROUP * task.lda);
+        // SAFETY: the caller's promise, of a tile of the strip.
+        unsafe { run(&task) };
+        task.a[0] = task.a[0].wrapping_add(ROWS * task.lda);
+        task.c = task.c.wrapping_add(ROWS * task.ldc);
+        if !task.add.is_null() {
+            task.add = task.add.wrapping_add(ROWS * task.ld_add);
+        }
+    }
+    rows / ROWS * ROWS
 }
 
 /// Few rows: `U` sets of sums, so that the additions do not wait for one another.

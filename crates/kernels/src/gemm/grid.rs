@@ -34,6 +34,8 @@ pub(crate) struct Size {
 
 /// Products below this many multiplications stay on one thread.
 const ALONE: usize = 32 * 1024;
+/// Floats of weights that are large.
+const LARGE: usize = 256 * 1024;
 /// Pieces of a thread.
 const PIECES: usize = 4;
 
@@ -45,8 +47,12 @@ impl Grid {
             return Grid { rows: Cut::ONE, panels: Cut::ONE };
         }
         let tiles = m.div_ceil(micro.rows);
-        let by_panels =
-            panels >= threads && (tiles < 2 * threads || waste(units, threads) > waste(panels, threads) + 4);
+        // Each thread reads its part of large weights once, rather than all of them, where that costs less than the rows do.
+        let large = micro.resumes && units == m && weights >= LARGE && panels * micro.width > m;
+        let by_panels = panels >= threads
+            && (tiles < 2 * threads
+                || (large && panels >= 2 * PIECES * threads)
+                || waste(units, threads) > waste(panels, threads) + 4);
         let rows = if by_panels { 1 } else { threads.min(tiles).min(units) };
         let columns = (threads / rows).min(panels);
         let (row_pieces, panel_pieces) = if by_panels {

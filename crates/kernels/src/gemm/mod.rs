@@ -68,7 +68,7 @@ pub(crate) struct Micro {
     /// Tile registers, which take what is not skinny.
     unit: Option<amx::TileUnit>,
     /// For short sums, of which calls of a tile would take longer than the sums.
-    strip: Option<StripFn>,
+    pub(crate) strip: Option<StripFn>,
     /// By width in eights of columns, then by rows. Tiles of more than seven rows find the eighth at the second start.
     tiles: [[TileFn; 15]; 4],
     pairs: [[TileFn; 8]; 4],

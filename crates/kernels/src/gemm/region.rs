@@ -7,11 +7,16 @@ use super::panels::Panels;
 use super::task::{Post, Task};
 use super::{Micro, SKINNY, StripFn};
 use crate::exec::Stop;
-use crate::{Act, Epilogue, Finish, Isa, Tile, part_of, vmath};
+use crate::{Act, Epilogue, Finish, Isa, Machine, Tile, part_of, vmath};
 use std::ops::Range;
 
 /// Floats of `A` in a strip, and of `C`: a quarter of the second-level cache each.
 pub(crate) const STRIP: usize = 64 * 1024;
+
+/// The same where the cache is known and sums are floats: half of it, since panels only pass through.
+fn strip_floats(micro: &Micro) -> usize {
+    if micro.resumes { (Machine::here().l2 / 8).clamp(STRIP, 2 * STRIP) } else { STRIP }
+}
 
 /// Longest sums that are taken at once.
 const DEPTH: usize = 1024;
@@ -203,7 +208,7 @@ impl Product<'_> {
     /// Rows of a strip whose `A` stays in the cache while panels pass.
     fn strip_rows(micro: &Micro, k: usize) -> usize {
         let depth = k.div_ceil(Self::blocks(micro, k));
-        (STRIP / depth.max(1) / micro.rows).max(1) * micro.rows
+        (strip_floats(micro) / depth.max(1) / micro.rows).max(1) * micro.rows
     }
 
     /// Floats from row to row of copied rows.
@@ -292,6 +297,7 @@ impl Product<'_> {
                 task.b = self.b.wrapping_add(self.panels.start(panel, self.k));
                 task.columns = self.panels.columns(panel);
                 task.ldb = self.panels.width_of(panel);
+                task.c = self.c.wrapping_add(row * self.ldc + panel * self.panels.width);
                 let column = self.first_column + panel * self.panels.width;
                 // SAFETY: the rows lie inside the matrices.
                 unsafe {

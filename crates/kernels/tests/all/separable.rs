@@ -1,57 +1,112 @@
-//! A depthwise and a pointwise convolution in one go, against the two kernels one after the other.
+//! Depthwise and pointwise convolutions in one go, against the kernels one after the other.
 
 use crate::spatial_common::Random;
-use carafe_kernels::{Act, ConvShape, Depthwise, Epilogue, Exec, Gemm, Isa, Pool, PoolOptions, Scratch, Separable};
+use carafe_kernels::{
+    Act, ConvShape, Depthwise, Epilogue, Exec, Gemm, Isa, Pool, PoolOptions, Scratch, Separable, Stage,
+};
 
-#[test]
-fn one_go_gives_what_two_kernels_give() {
-    for (size, channels, out_channels, stride, batch) in
-        [([9, 7], 5, 3, 1, 2), ([33, 40], 37, 50, 2, 1), ([120, 64], 32, 16, 1, 1), ([1, 1], 1, 1, 1, 3)]
-    {
-        let shape = ConvShape {
-            batch,
-            in_spatial: [1, size[0], size[1]],
-            in_channels: channels,
-            out_channels: channels,
-            kernel: [1, 3, 3],
-            stride: [1, stride, stride],
-            dilation: [1; 3],
-            pad_begin: [0, 1, 1],
-            pad_end: [0, 1, 1],
-            groups: channels,
-        };
-        let pixels = batch * shape.out_spatial().iter().product::<usize>();
-        let mut random = Random::new(channels);
-        let input = random.floats(batch * size[0] * size[1] * channels);
-        let (taps, weights) = (random.floats(channels * 9), random.floats(channels * out_channels));
-        let (bias, add) = (random.floats(channels), random.floats(pixels * out_channels));
-        let between = Epilogue { bias: Some(&bias), act: Act::Relu, ..Epilogue::default() };
-        let end = Epilogue { add: Some((&add, out_channels)), act: Act::Sigmoid, ..Epilogue::default() };
-        for isa in Isa::available() {
-            for threads in [1, 3] {
-                let pool = Pool::new(PoolOptions::threads(threads));
-                let kernel = Separable::new(isa, threads, shape, out_channels);
-                let (first, second) = (Depthwise::new(isa, threads, shape), Gemm::new(isa, out_channels, channels));
-                let floats = kernel.scratch_floats().max(second.scratch_floats());
-                let scratch = Scratch::new(threads, floats).unwrap();
-                let exec = Exec::new(&pool, isa, &scratch);
-                let mut packed = [vec![0.0; first.packed_floats()], vec![0.0; second.packed_floats()]];
-                first.pack(&taps, &mut packed[0]);
-                second.pack(None, &weights, true, &mut packed[1]);
-                let (mut inner, mut wanted) = (vec![0.0; pixels * channels], vec![0.0; pixels * out_channels]);
-                first.run(&exec, &input, channels, &packed[0], &mut inner, channels, &between);
-                second.run(&exec, pixels, &inner, channels, &packed[1], &mut wanted, out_channels, &end);
-                let mut out = vec![f32::NAN; pixels * out_channels];
-                kernel.run(&exec, &input, [&packed[0], &packed[1]], &between, &mut out, &end);
-                for (i, (y, w)) in out.iter().zip(&wanted).enumerate() {
-                    assert!((y - w).abs() < 1e-5, "{isa:?} {threads} {shape:?}: {y} is not {w} at {i}");
+/// Height and width, channels before, between and behind, stride, batch.
+type Case = ([usize; 2], usize, usize, usize, usize, usize);
+
+const CASES: [Case; 5] = [
+    ([9, 7], 4, 5, 3, 1, 2),
+    ([33, 40], 7, 37, 50, 2, 1),
+    ([120, 64], 16, 32, 16, 1, 1),
+    ([1, 1], 2, 1, 1, 1, 3),
+    ([101, 96], 3, 96, 24, 2, 1),
+];
+
+fn shape_of(&(size, _, channels, _, stride, batch): &Case) -> ConvShape {
+    ConvShape {
+        batch,
+        in_spatial: [1, size[0], size[1]],
+        in_channels: channels,
+        out_channels: channels,
+        kernel: [1, 3, 3],
+        stride: [1, stride, stride],
+        dilation: [1; 3],
+        pad_begin: [0, 1, 1],
+        pad_end: [0, 1, 1],
+        groups: channels,
+    }
+}
+
+/// Compares one go with one kernel after the other, on all levels, with the pointwise convolutions that are wanted.
+fn check(case: Case, before: bool, behind: bool, act: Act) {
+    let (_, ins, channels, outs, ..) = case;
+    let shape = shape_of(&case);
+    let ins = if before { ins } else { channels };
+    let outs = if behind { outs } else { channels };
+    let (in_pixels, pixels) = (shape.in_pixels(), shape.out_pixels());
+    let mut random = Random::new(channels);
+    // Pixels of both images are further apart than their channels.
+    let (in_stride, out_stride) = (ins + 3, outs + 2);
+    let input = random.floats(in_pixels * in_stride);
+    let (spread, taps) = (random.floats(ins * channels), random.floats(channels * 9));
+    let mixed = random.floats(channels * outs);
+    let (bias, add) = (random.floats(channels), random.floats(pixels * outs));
+    let between = Epilogue { bias: Some(&bias), act, ..Epilogue::default() };
+    let end = Epilogue { add: Some((&add, outs)), act: Act::Sigmoid, ..Epilogue::default() };
+    for isa in Isa::available() {
+        for threads in [1, 3] {
+            let pool = Pool::new(PoolOptions::threads(threads));
+            let kernel = Separable::new(isa, threads, shape, before.then_some(ins), behind.then_some(outs));
+            let depthwise = Depthwise::new(isa, threads, shape);
+            let [first, last] = [Gemm::new(isa, channels, ins), Gemm::new(isa, outs, channels)];
+            let floats = kernel.scratch_floats().max(first.scratch_floats()).max(last.scratch_floats());
+            let scratch = Scratch::new(threads, floats).unwrap();
+            let exec = Exec::new(&pool, isa, &scratch);
+            let sizes = [first.packed_floats(), depthwise.packed_floats(), last.packed_floats()];
+            let mut packed = sizes.map(|floats| vec![0.0; floats]);
+            first.pack(None, &spread, true, &mut packed[0]);
+            depthwise.pack(&taps, &mut packed[1]);
+            last.pack(None, &mixed, true, &mut packed[2]);
+            let mut wide = vec![0.0; in_pixels * channels];
+            match before {
+                true => first.run(&exec, in_pixels, &input, in_stride, &packed[0], &mut wide, channels, &between),
+                false => {
+                    let pixels = input.chunks_exact(in_stride).flat_map(|pixel| &pixel[..channels]);
+                    wide = pixels.copied().collect();
                 }
+            }
+            let mut wanted = vec![0.0; pixels * channels];
+            depthwise.run(&exec, &wide, channels, &packed[1], &mut wanted, channels, &between);
+            if behind {
+                let inner = std::mem::replace(&mut wanted, vec![0.0; pixels * outs]);
+                last.run(&exec, pixels, &inner, channels, &packed[2], &mut wanted, outs, &end);
+            }
+            let stages = [
+                before.then_some(Stage { weights: &packed[0], epilogue: &between }),
+                Some(Stage { weights: &packed[1], epilogue: &between }),
+                behind.then_some(Stage { weights: &packed[2], epilogue: &end }),
+            ];
+            let mut out = vec![f32::NAN; pixels * out_stride];
+            kernel.run(&exec, (&input, in_stride), stages, (&mut out, out_stride));
+            for (i, w) in wanted.iter().enumerate() {
+                let y = out[i / outs * out_stride + i % outs];
+                assert!((y - w).abs() < 1e-4, "{isa:?} {threads} {shape:?}: {y} is not {w} at {i}");
             }
         }
     }
 }
 
 #[test]
-fn only_cheap_functions_stand_between() {
-    assert!(Separable::does(Act::None) && Separable::does(Act::HSwish) && !Separable::does(Act::GeluErf));
+fn depthwise_and_pointwise_in_one_go_give_what_two_kernels_give() {
+    CASES.into_iter().for_each(|case| check(case, false, true, Act::Relu));
+}
+
+#[test]
+fn pointwise_and_depthwise_in_one_go_give_what_two_kernels_give() {
+    CASES.into_iter().for_each(|case| check(case, true, false, Act::Relu));
+}
+
+#[test]
+fn all_three_in_one_go_give_what_three_kernels_give() {
+    CASES.into_iter().for_each(|case| check(case, true, true, Act::HSwish));
+}
+
+#[test]
+fn a_function_of_many_instructions_may_stand_between() {
+    check(CASES[1], true, true, Act::Swish(1.0));
+    check(CASES[1], true, false, Act::GeluErf);
 }

@@ -5,7 +5,8 @@
 //! 2. `transposes`: a transpose before or behind attention or a product of two computed matrices becomes the order in which
 //!    that reads or writes;
 //! 3. `epilogue`: elementwise nodes behind a convolution or matrix product move into it;
-//! 4. `separable`: a depthwise convolution moves into the pointwise one behind it when what is between is large;
+//! 4. `separable`: a depthwise convolution moves into the pointwise one behind it, or the other way round, when what is
+//!    between is large;
 //! 5. `groups`: what is left of elementwise nodes is put together, chains and trees of any size;
 //!    `preferred` finds values that are better stored in a narrower type;
 //! 6. `select`: each unit gets its kernel and each value its layout and type; where forms differ, a copy is put between;

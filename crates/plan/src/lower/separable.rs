@@ -1,4 +1,5 @@
-//! Puts a depthwise convolution into the pointwise one behind it, where what lies between is too large to stay near.
+//! Puts a depthwise convolution into the pointwise one behind it, and a pointwise one into the depthwise one behind it, where
+//! what lies between is too large to stay near.
 
 use super::draft::{Draft, Unit};
 use crate::backend::Fusing;
@@ -24,6 +25,10 @@ impl Before {
     pub fn own_inputs(&self) -> usize {
         self.unit.own_inputs
     }
+    /// The convolution that is done before this one; its inputs are counted among those of this one.
+    pub fn before(&self) -> Option<&Before> {
+        self.unit.before.as_deref()
+    }
     /// Elementwise work between it and what comes behind.
     pub fn epilogue(&self) -> &[ElementwiseOp] {
         &self.unit.epilogue
@@ -37,7 +42,10 @@ pub(super) fn fuse(draft: &mut Draft, fusing: &dyn Fusing) {
         let unit = &draft.units[first];
         let between = unit.outputs[0];
         let ([second], 0) = (&readers[between][..], handed[between]) else { continue };
-        if !is_depthwise(draft, unit) || !is_pointwise(draft, &draft.units[*second]) {
+        let then = &draft.units[*second];
+        let spreads = unit.before.is_none() && is_pointwise(draft, unit) && is_depthwise(draft, then);
+        let mixes = is_depthwise(draft, unit) && is_pointwise(draft, then);
+        if !spreads && !mixes {
             continue;
         }
         let mut joined = draft.units[*second].clone();
