@@ -368,7 +368,7 @@ mod tests {
         planner.prepare().unwrap();
         let plans = compiled.planner.last_plans();
         let kernels: Vec<String> = plans.iter().flat_map(|p| &p.steps).map(|s| format!("{:?}", s.precision)).collect();
-        assert_eq!(kernels.iter().filter(|k| k.contains("Bf16")).count(), 2, "{kernels:?}");
+        assert!(kernels.iter().filter(|k| k.contains("Bf16")).count() >= 2, "{kernels:?}");
         let found = outputs(compiled);
         assert_ne!(found, wanted);
         for (x, y) in found.iter().zip(&wanted) {
