@@ -153,7 +153,8 @@ impl Job<'_> {
                     _ => to.fill(0.0),
                 }
             }
-            for block in 0..if self.has_pairs() { 3 } else { 0 } {
+            let blocks = if self.has_pairs() { 3 } else { 0 };
+            for block in 0..blocks {
                 let (h, at) = (self.state(d, 0, row), self.at(d, 5, 0) + (block * self.p.batch + row) * self.cells());
                 // SAFETY: before the first step, by the one thread of this direction.
                 let cells = unsafe { self.states.part(at..at + self.cells()) };
