@@ -137,6 +137,16 @@ pub fn compress_weights(model: &Model, options: &CompressOptions, progress: Prog
             }
         }));
     }
+    for target in &targets {
+        let floats = target.floats.to_vec::<f32>()?;
+        if let Some(at) = floats.iter().position(|w| !w.is_finite()) {
+            let name = model.node(target.readers[0].0).name();
+            let about = format!("`{name}`: weight {at} is {}", floats[at]);
+            return Err(Error::invalid(format!(
+                "{about}; expected finite numbers; leave it out with an ignored scope"
+            )));
+        }
+    }
     let choices = choose(model, &targets, options, progress)?;
     let mut model = model.clone();
     let (mut layers, mut bytes) = (left, [0; 2]);
@@ -293,9 +303,6 @@ impl Packed {
         let group = group.unwrap_or(length);
         let groups = length / group;
         let floats = target.floats.to_vec::<f32>()?;
-        if let Some(bad) = floats.iter().find(|w| !w.is_finite()) {
-            return Err(Error::invalid(format!("a weight is {bad}")));
-        }
         // An element of a row, wherever it lies.
         let at = |row: usize, k: usize| if target.rows_last { row * length + k } else { k * rows + row };
         let peak = floats.iter().fold(0f32, |m, w| m.max(w.abs()));

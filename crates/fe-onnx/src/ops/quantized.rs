@@ -67,6 +67,15 @@ enum Grain {
     Repeat { axis: usize, block: i64 },
 }
 
+// Peers run such scales, and whoever reads the numbers gets NaN or zeros. A channel whose weights are all 0 has a scale of 0.
+fn warn_of_scale(n: &NodeCx<'_>, scale: Value, divides: bool) {
+    let odd = |s: &f32| !s.is_finite() || *s < 0.0 || (divides && *s == 0.0);
+    let Some(all) = n.tensor(scale).filter(|t| t.len() <= 1 << 20).and_then(|t| t.to_vec::<f32>().ok()) else { return };
+    if let Some(at) = all.iter().position(odd) {
+        n.warn(&format!("the scale is {} at position {at}; expected a number above 0", all[at]));
+    }
+}
+
 // A zero point goes with each scale.
 fn check_zero_point(n: &NodeCx<'_>, zero_point: Value, scale: Value) -> Result<()> {
     match (n.shape(zero_point).elements(), n.shape(scale).elements()) {
@@ -177,6 +186,7 @@ fn quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     if let Some(zero_point) = zero_point {
         check_zero_point(n, zero_point, scale)?;
     }
+    warn_of_scale(n, scale, true);
     let grain = Grain::read(n, x, scale)?;
     let scale = grain.spread(n, scale, x)?;
     let zero_point = zero_point.map(|z| grain.spread(n, z, x)).transpose()?;
@@ -224,6 +234,7 @@ fn dequantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     if let Some(zero_point) = zero_point {
         check_zero_point(n, zero_point, scale)?;
     }
+    warn_of_scale(n, scale, false);
     let grain = Grain::read(n, x, scale)?;
     let scale = grain.spread(n, scale, x)?;
     let scale = n.convert(scale, ty)?;

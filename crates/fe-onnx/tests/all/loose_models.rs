@@ -189,3 +189,18 @@ fn what_onnx_forbids_and_no_peer_takes_is_refused() {
     let scaled = "(int8[4] x) => (int32[4] y) <float s = {2}> { y = DequantizeLinear <output_dtype = 6> (x, s) }";
     check_error(opset(23, scaled), "attribute `output_dtype` must be a float type");
 }
+
+#[test]
+fn a_scale_that_gives_no_numbers_is_taken_with_a_warning() {
+    let quantize = |scale: &str| {
+        graph(&format!(
+            "g (float[2] x) => (uint8[2] y) <float s = {{{scale}}}, uint8 z = {{0}}> {{ [n] y = QuantizeLinear (x, s, z) }}"
+        ))
+    };
+    assert_eq!(warnings(&quantize("0")), ["node `n`: the scale is 0 at position 0; expected a number above 0"]);
+    assert_eq!(warnings(&quantize("-1")).len(), 1);
+    assert_eq!(warnings(&quantize("0.5")).len(), 0);
+    // A channel of zeros has such a scale.
+    let back = "g (int8[2] x) => (float[2] y) <float[2] s = {0, 1}> { [n] y = DequantizeLinear <axis = 0> (x, s) }";
+    assert_eq!(warnings(&graph(back)).len(), 0);
+}

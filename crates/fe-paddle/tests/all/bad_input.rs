@@ -123,6 +123,50 @@ fn an_operator_that_reads_and_writes_one_variable_is_no_cycle() {
     assert_eq!(model.results().len(), 1);
 }
 
+// An operator over data of 3 and scales of this many, which are stored.
+fn check_scales(op: &str, axis: i64, scales: &[f32], wanted: &str) {
+    let op = operator(op, &[("X", &["x"]), ("Scale", &["w"])], &[("Y", &["y"])]);
+    let op = with(op, &[Message::new().text(1, "quant_axis").int(2, 0).int(3, axis)]);
+    let n = scales.len() as i64;
+    check_error(&single(&[variable("w", &[n], true)], &[op]), Some(&record(&[n], scales)), wanted);
+}
+
+#[test]
+fn a_scale_that_is_no_size_is_refused() {
+    for op in ["quantize_linear", "dequantize_linear"] {
+        check_scales(op, -1, &[f32::NAN], "the scale is NaN at position 0");
+        check_scales(op, -1, &[f32::INFINITY], "the scale is inf at position 0");
+        check_scales(op, 0, &[1.0, -2.0, 1.0], "the scale is -2 at position 1");
+    }
+}
+
+#[test]
+fn scales_that_do_not_go_with_the_data_are_refused() {
+    for op in ["quantize_linear", "dequantize_linear"] {
+        check_scales(op, 0, &[1.0, 2.0], "there are 2 scales, but axis 0 of the data has 3 elements");
+        check_scales(op, -1, &[1.0, 2.0], "there are 2 scales, but `quant_axis` is -1; expected one scale");
+        check_scales(op, 4, &[1.0, 2.0, 3.0], "axis 4");
+    }
+}
+
+#[test]
+fn a_scale_of_zero_divides_by_a_millionth_as_in_paddle() {
+    let op = |kind: &str, from: &str, to: &str| operator(kind, &[("X", &[from]), ("Scale", &["w"])], &[("Y", &[to])]);
+    let ops = [op("quantize_linear", "x", "q"), op("dequantize_linear", "q", "y")];
+    let program = single(&[variable("w", &[1], true)], &ops);
+    let model = read(&program.0, Some(&record(&[1], &[0.0]))).unwrap();
+    let found = model.evaluate(&[carafe::Tensor::from_slice(&[3], &[0f32, 1.0, -1.0]).unwrap()]).unwrap();
+    assert_eq!(found[0].as_slice::<f32>().unwrap(), [0.0, 0.0, 0.0]);
+}
+
+#[test]
+fn a_number_of_bits_that_no_step_has_is_refused() {
+    let op = operator("quantize_linear", &[("X", &["x"]), ("Scale", &["w"])], &[("Y", &["y"])]);
+    let op = with(op, &[Message::new().text(1, "bit_length").int(2, 0).int(3, 70)]);
+    let program = single(&[variable("w", &[1], true)], &[op]);
+    check_error(&program, Some(&record(&[1], &[1.0])), "`bit_length` is 70; expected 2 to 16");
+}
+
 fn condition(name: &str, block: i64) -> Message {
     let op = operator("conditional_block", &[("Cond", &[name])], &[("Out", &["y"]), ("Scope", &["scope"])]);
     with(op, &[block_attr("sub_block", block)])

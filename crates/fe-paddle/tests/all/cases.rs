@@ -35,6 +35,7 @@ families! {
         old,
         pooling,
         quantize,
+        quantized_nets,
         recurrent,
         reduce,
         resize,
@@ -52,6 +53,7 @@ families! {
         movement,
         normalization,
         pooling,
+        quantized_nets,
         recurrent,
         reduce,
         resize,
@@ -60,24 +62,37 @@ families! {
     }
 }
 
-fn check(folder: &str, family: &str) {
+#[test]
+fn layers_of_quantized_networks_multiply_integers() {
+    for folder in ["program", "json"] {
+        let arrays = arrays(folder, "quantized_nets");
+        let core = carafe::core();
+        for (name, _) in arrays.iter().filter(|(name, _)| name.ends_with(":model")) {
+            let name = name.trim_end_matches(":model");
+            let model = core.read(&Case::of(&arrays, name).request()).unwrap();
+            let compiled = core.compile_model(&model, "CPU", &Properties::new()).unwrap();
+            let running = compiled.runtime_model();
+            let kernels = running.nodes().map(|(_, n)| format!("{:?}", n.rt_info.get("primitiveType")));
+            let integers = kernels.filter(|kernel| kernel.contains("_i8")).count();
+            assert!(integers >= 3, "{folder}/{name}: {integers} of 5 layers");
+        }
+    }
+}
+
+fn arrays(folder: &str, family: &str) -> Vec<(String, Tensor)> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{folder}/{family}.npz"));
-    let arrays = carafe_npy::read_npz(&std::fs::read(file).unwrap()).unwrap();
+    carafe_npy::read_npz(&std::fs::read(file).unwrap()).unwrap()
+}
+
+fn check(folder: &str, family: &str) {
+    let arrays = arrays(folder, family);
     let names: BTreeSet<&str> = arrays.iter().map(|(n, _)| n.split(':').next().unwrap()).collect();
     let core = carafe::core();
     // Numbers are compared strictly, also where another type is faster.
     core.set_property("CPU", &Properties::new().with("INFERENCE_PRECISION_HINT", "f32")).unwrap();
     let mut failures = vec![];
     for name in &names {
-        let list = |kind: &str| {
-            let all = (0..).map(|i| arrays.iter().find(|(n, _)| *n == format!("{name}:{kind}:{i}")));
-            all.map_while(|a| Some(a?.1.clone())).collect::<Vec<Tensor>>()
-        };
-        let bytes = |kind: &str| {
-            let found = arrays.iter().find(|(n, _)| *n == format!("{name}:{kind}")).map(|(_, t)| t.bytes().to_vec());
-            SharedBytes::from_vec(found.unwrap_or_default())
-        };
-        let case = Case { model: bytes("model"), weights: bytes("weights"), inputs: list("in"), outputs: list("out") };
+        let case = Case::of(&arrays, name);
         assert!(!case.outputs.is_empty(), "{name} has no outputs to compare");
         for (path, run) in PATHS {
             if let Err(e) = run(&core, &case) {
@@ -116,6 +131,18 @@ const PATHS: &[(&str, Run)] = &[
 ];
 
 impl Case {
+    fn of(arrays: &[(String, Tensor)], name: &str) -> Case {
+        let list = |kind: &str| {
+            let all = (0..).map(|i| arrays.iter().find(|(n, _)| *n == format!("{name}:{kind}:{i}")));
+            all.map_while(|a| Some(a?.1.clone())).collect::<Vec<Tensor>>()
+        };
+        let bytes = |kind: &str| {
+            let found = arrays.iter().find(|(n, _)| *n == format!("{name}:{kind}")).map(|(_, t)| t.bytes().to_vec());
+            SharedBytes::from_vec(found.unwrap_or_default())
+        };
+        Case { model: bytes("model"), weights: bytes("weights"), inputs: list("in"), outputs: list("out") }
+    }
+
     fn request(&self) -> ReadRequest<'_> {
         let mut request = ReadRequest::from_bytes(&self.model);
         request.weights = Some(Content::Bytes(&self.weights)).filter(|_| !self.weights.is_empty());

@@ -134,3 +134,16 @@ fn a_model_without_weights_is_refused() {
     m.result("r", x).unwrap();
     assert!(run(&m, WeightMode::Int8, None, 1.0).unwrap_err().to_string().contains("no weights to compress"));
 }
+
+#[test]
+fn a_weight_that_is_no_number_is_named() {
+    let mut m = Model::new("m");
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 2])).unwrap();
+    let w = m.constant("w", Tensor::from_slice(&[2, 2], &[0f32, 1.0, f32::NAN, 2.0]).unwrap()).unwrap();
+    let y = matmul(&mut m, "product", x, w, true);
+    m.result("r", y).unwrap();
+    for mode in [WeightMode::Int8, WeightMode::Int4Sym] {
+        let e = run(&m, mode, Some(2), 1.0).unwrap_err();
+        assert!(e.to_string().contains("`product`: weight 2 is NaN; expected finite numbers"), "{e}");
+    }
+}
