@@ -28,7 +28,8 @@ pub(crate) struct Size {
     pub(crate) units: usize,
     pub(crate) panels: usize,
     pub(crate) k: usize,
-    /// Whether rows are copied before they are multiplied: then all panels of some rows rather stay together.
+    /// Whether rows are copied before they are multiplied, or worked on when they are whole: then all panels of some rows rather
+    /// stay together.
     pub(crate) copied: bool,
 }
 

@@ -211,7 +211,8 @@ impl Gemm {
         };
         let panels = self.panels.count();
         let moved = (lda * 4).is_multiple_of(ALIASED) && m > SKINNY && exec.scratch.floats() > 0;
-        let grid = Grid::new(self.micro, exec.threads(), Size { m, units: m, panels, k, copied: moved });
+        let copied = moved || tile_epilogue.has_finish();
+        let grid = Grid::new(self.micro, exec.threads(), Size { m, units: m, panels, k, copied });
         exec.each(grid.chunks(), |chunk, thread| {
             let (rows, panels) = grid.part(chunk, m, panels);
             let mut scratch = moved.then(|| exec.scratch.of(thread));

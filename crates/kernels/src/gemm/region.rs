@@ -114,6 +114,11 @@ impl<'a> TileEpilogue<'a> {
         self.later != Act::None || self.finish.is_some()
     }
 
+    /// Whether finished rows are worked on, which is quicker for whole ones.
+    pub(crate) fn has_finish(&self) -> bool {
+        self.finish.is_some()
+    }
+
     /// What is left to do on a rectangle whose sums are stored. `alone` says that nobody works on the columns beside it.
     ///
     /// # Safety
