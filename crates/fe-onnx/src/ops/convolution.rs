@@ -255,6 +255,16 @@ fn q_linear_conv(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (y_scale, y_zero, bias) = (n.input(6)?, n.input(7)?, n.opt(8)?);
     let windows = Windows::of_filters(n, w, x)?;
     let (groups, axes) = (groups(n)?, windows.n_spatial());
+    for (what, v) in [("scales", w_scale), ("zero points", w_zero)] {
+        let filters = n.shape(w).dims().and_then(|dims| dims.first()?.size());
+        if let (Some(count), Some(filters)) = (n.shape(v).elements(), filters)
+            && count != 1
+            && count != filters
+        {
+            let about = format!("{count} {what} of the weights for {filters} filters");
+            return Err(n.fail(format!("{about}; expected one for each, or one for all")));
+        }
+    }
     let w_zero = per_filter(n, w_zero, axes)?;
     // The scales come last, so that sums of products stay whole numbers.
     let x = centred(n, x, Some(x_zero), ElementType::F32)?;

@@ -157,4 +157,13 @@ fn scales_and_zero_points_that_are_too_few_are_counted() {
     check_error(model(scales), "the scale has 2 numbers, but axis 1 of the data has 3 elements");
     let zeros = "<float[3] s = {1, 2, 3}, int8[2] z = {0, 0}> { [d] y = DequantizeLinear <axis = 1> (w, s, z) }";
     check_error(model(zeros), "2 zero points for 3 scales");
+    let conv = |scales: &str, zeros: &str| {
+        let stored = format!("<float s = {{1}}, uint8 z = {{0}}, {scales}, {zeros}>");
+        let node = "{ [c] y = QLinearConv (x, s, z, w, ws, wz, s, z) }";
+        graph(&format!("g (uint8[1,1,2,2] x, int8[3,1,1,1] w) => (uint8[1,3,2,2] y) {stored} {node}"))
+    };
+    let (scales, zeros) = ("float[3] ws = {1, 2, 3}", "int8[3] wz = {0, 0, 0}");
+    assert!(read(conv(scales, zeros)).is_ok());
+    check_error(conv("float[2] ws = {1, 2}", zeros), "2 scales of the weights for 3 filters");
+    check_error(conv(scales, "int8[2] wz = {0, 0}"), "2 zero points of the weights for 3 filters");
 }

@@ -60,8 +60,12 @@ impl Grid {
         if !(zeros <= 1 || zeros == scales) {
             return Err(n.fail(format!("{zeros} zero points do not fit {scales} scales")));
         }
-        if grid.scale.iter().any(|s| !s.is_finite() || *s < 0.0) {
-            return Err(n.fail("a scale is negative or no number"));
+        if let Some(s) = grid.scale.iter().find(|s| !s.is_finite() || **s < 0.0) {
+            return Err(n.fail(format!("a scale is {s}; expected a finite number that is not negative")));
+        }
+        let outside = |z: &&i64| limits(grid.ty).is_some_and(|(low, high)| !(low..=high).contains(&(**z as f64)));
+        if let Some(z) = grid.zero_point.iter().find(outside) {
+            return Err(n.fail(format!("a zero point is {z}; expected a number that {} holds", grid.ty)));
         }
         Ok(grid)
     }

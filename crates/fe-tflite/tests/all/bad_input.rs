@@ -202,6 +202,21 @@ fn quantization_of_the_wrong_length_is_refused() {
     }
 }
 
+#[test]
+fn scales_and_zero_points_that_mean_nothing_are_refused() {
+    for (scale, zero, wanted) in [
+        (f32::NAN, 0, "a scale is NaN"),
+        (f32::INFINITY, 0, "a scale is inf"),
+        (-0.5, 0, "a scale is -0.5"),
+        (0.5, 128, "a zero point is 128; expected a number that i8 holds"),
+        (0.5, -129, "a zero point is -129"),
+    ] {
+        let found = read(file(&quantized(&[scale], &[zero], 0))).unwrap_err();
+        assert!(found.contains(wanted), "{found}");
+    }
+    read(file(&quantized(&[0.0], &[-128], 0))).unwrap();
+}
+
 // `levels` graphs, each with a branch into the next and one into the last, or both into the next.
 fn nested(levels: usize) -> Table {
     branching(levels, |_| levels)
