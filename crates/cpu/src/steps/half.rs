@@ -32,6 +32,9 @@ pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>]) -> bool {
     if inputs.iter().any(|p| p.is_fine) {
         return false;
     }
+    if super::recurrent::suits_bf16(op, inputs) {
+        return true;
+    }
     if op.is::<ScaledDotProductAttention>() {
         return inputs.iter().take(3).all(|p| p.ty == ElementType::F32);
     }
@@ -72,7 +75,7 @@ pub(crate) fn passes_on(op: &dyn Op, inputs: &[Known<'_>], group: bool) -> bool 
 pub(crate) fn reads_narrow(op: &dyn Op, input: usize) -> bool {
     let most = match () {
         _ if op.is::<ScaledDotProductAttention>() => 3,
-        _ if op.is::<Mvn>() || op.is::<RmsNorm>() => 1,
+        _ if op.is::<Mvn>() || op.is::<RmsNorm>() || super::recurrent::is_recurrent(op) => 1,
         _ => usize::MAX,
     };
     input < most
@@ -81,6 +84,9 @@ pub(crate) fn reads_narrow(op: &dyn Op, input: usize) -> bool {
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.precision == ElementType::Bf16 && site.op.is::<ScaledDotProductAttention>() {
         return super::attention::build(site);
+    }
+    if site.precision == ElementType::Bf16 && super::recurrent::is_recurrent(site.op) {
+        return super::recurrent::build(site);
     }
     if site.group || site.before.is_some() || site.reordered() {
         return Ok(None);

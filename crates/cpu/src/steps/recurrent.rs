@@ -17,10 +17,12 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     let Some(form) = Form::of(site.op) else { return Ok(None) };
     let Some((params, reads)) = form.fit(site) else { return Ok(None) };
-    let kernel = Recurrent::new(site.cx.isa, params);
+    let narrow = (site.precision == ElementType::Bf16).then(|| Recurrent::of_bf16(site.cx.isa, params)).flatten();
+    let precision = if narrow.is_some() { ElementType::Bf16 } else { ElementType::F32 };
+    let kernel = narrow.unwrap_or_else(|| Recurrent::new(site.cx.isa, params));
     let [w, r, b, p] = form.weights.map(|i| i.and_then(|i| site.inputs.get(i)?.constant.as_ref()));
     let (Some(w), Some(r)) = (w, r) else { return Ok(None) };
-    let key = form_key(&params, b.is_some(), p.is_some());
+    let key = format!("{}|{precision}", form_key(&params, b.is_some(), p.is_some()));
     let constants: Vec<&Tensor> = [Some(w), Some(r), b, p].into_iter().flatten().collect();
     let weights = site.cx.packed(&key, &constants, kernel.packed_floats(), |to| {
         let (w_floats, r_floats) = (floats_of(w)?, floats_of(r)?);
@@ -32,10 +34,29 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         Ok(())
     })?;
     let workspace = kernel.workspace_floats() * 4;
-    let step = Layer { kernel, weights, name: form.name, time: params.time, all: form.sequence, reads: reads.clone() };
-    let reads = reads.into_iter().map(|(_, input)| (input, Layout::PLAIN));
-    let outputs = vec![Layout::PLAIN; site.outputs.len()];
-    Ok(Some(Built::new(Work::Step(Arc::new(step)), reads, outputs).with_workspace(workspace)))
+    let name = if precision == ElementType::Bf16 { format!("{}_bf16", form.name) } else { form.name.to_string() };
+    let step = Layer { kernel, weights, name, time: params.time, all: form.sequence, reads: reads.clone() };
+    let lies = |role: Role| match role {
+        Role::X if precision == ElementType::Bf16 => carafe_plan::Form::typed(Layout::PLAIN, precision),
+        _ => Layout::PLAIN.into(),
+    };
+    let reads = reads.into_iter().map(|(role, input)| (input, lies(role)));
+    let outputs = vec![carafe_plan::Form::from(Layout::PLAIN); site.outputs.len()];
+    let built = Built::new(Work::Step(Arc::new(step)), reads, outputs).with_workspace(workspace);
+    Ok(Some(if precision == ElementType::Bf16 { built.with_precision(precision) } else { built }))
+}
+
+/// Whether an operation of this family multiplies in bf16: weights that are constants, and inputs of whole pairs.
+pub(super) fn suits_bf16(op: &dyn Op, inputs: &[carafe_plan::Known<'_>]) -> bool {
+    let Some(form) = Form::of(op) else { return false };
+    let constant = |i: &Option<usize>| i.and_then(|i| inputs.get(i)).is_some_and(|p| p.is_constant);
+    let even = inputs.first().and_then(|p| p.shape?.last().copied()).is_some_and(|n| n.is_multiple_of(2));
+    even && form.weights[..2].iter().all(constant) && inputs[0].ty == ElementType::F32
+}
+
+/// Whether this is an operation of the family.
+pub(super) fn is_recurrent(op: &dyn Op) -> bool {
+    Form::of(op).is_some()
 }
 
 /// What an input of the operation is at run time.
@@ -53,7 +74,7 @@ enum Role {
 struct Layer {
     kernel: Recurrent,
     weights: Packed,
-    name: &'static str,
+    name: String,
     time: usize,
     /// Output 0 is all hidden states, the last ones follow.
     all: bool,
@@ -63,7 +84,7 @@ struct Layer {
 
 impl Step<Cpu> for Layer {
     fn kernel(&self) -> String {
-        self.name.to_string()
+        self.name.clone()
     }
     fn scratch_bytes(&self) -> usize {
         floats(self.kernel.scratch_floats())
@@ -278,4 +299,80 @@ fn lengths_role(port: &Port, batch: usize, time: usize) -> Option<Option<Role>> 
 // Batch and time do not matter for weights.
 fn form_key(p: &RecurrentParams, bias: bool, peepholes: bool) -> String {
     format!("{:?}|{:?}|{}x{}|{bias}|{peepholes}", p.kind, p.direction, p.input, p.hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ops::{Direction, GruSequence, LstmSequence};
+    use crate::compiled::Compiled;
+    use carafe_device::{CompiledModel, Properties};
+    use carafe_graph::{Model, Value};
+    use carafe_tensor::{ElementType, PartialShape, Tensor};
+    use std::sync::Arc;
+
+    fn numbers(shape: &[usize], scale: f32) -> Tensor {
+        let len: usize = shape.iter().product();
+        let data = (0..len).map(|i| ((i * 7919 + 13) % 1009) as f32 / 504.5 - 1.0);
+        Tensor::from_vec(shape, data.map(|x| x * scale).collect::<Vec<f32>>()).unwrap()
+    }
+
+    // Five steps of 6 numbers into two LSTMs of 10 that run both ways, and a GRU of 10 numbers.
+    fn net() -> Model {
+        let mut m = Model::new("m");
+        let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 5, 6])).unwrap();
+        let c = |m: &mut Model, shape: &[usize], scale: f32| m.constant("c", numbers(shape, scale)).unwrap();
+        let state: Value = c(&mut m, &[1, 2, 10], 0.5);
+        let length = m.constant("length", Tensor::from_slice(&[1], &[5i32]).unwrap()).unwrap();
+        let (w, r, b) = (c(&mut m, &[2, 40, 6], 0.5), c(&mut m, &[2, 40, 10], 0.3), c(&mut m, &[2, 40], 0.1));
+        let usual = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();
+        let lstm = LstmSequence {
+            hidden_size: 10,
+            activations: usual(&["sigmoid", "tanh", "tanh"]),
+            activations_alpha: vec![],
+            activations_beta: vec![],
+            clip: 0.0,
+            direction: Direction::Bidirectional,
+        };
+        let lstm = m.add("lstm", lstm, &[x, state, state, length, w, r, b]).unwrap();
+        let state: Value = c(&mut m, &[1, 1, 10], 0.5);
+        let (w, r, b) = (c(&mut m, &[1, 30, 6], 0.5), c(&mut m, &[1, 30, 10], 0.3), c(&mut m, &[1, 30], 0.1));
+        let gru = GruSequence {
+            hidden_size: 10,
+            activations: usual(&["sigmoid", "tanh"]),
+            activations_alpha: vec![],
+            activations_beta: vec![],
+            clip: 0.0,
+            direction: Direction::Reverse,
+            linear_before_reset: false,
+        };
+        let gru = m.add("gru", gru, &[x, state, length, w, r, b]).unwrap();
+        m.result("first", lstm.into()).unwrap();
+        m.result("second", gru.into()).unwrap();
+        m
+    }
+
+    #[test]
+    fn layers_multiply_in_bf16_where_that_is_asked_for() {
+        let f32 = Properties::new().with("INFERENCE_PRECISION_HINT", "f32");
+        let outputs = |compiled: Compiled| {
+            let mut request = Arc::new(compiled).create_request();
+            request.set_input(0, numbers(&[1, 5, 6], 1.0)).unwrap();
+            request.infer().unwrap();
+            [0, 1].map(|i| request.output(i).unwrap().to_vec::<f32>().unwrap().into_owned()).concat()
+        };
+        let wanted = outputs(Compiled::new(net(), &[], &f32).unwrap());
+        let mut compiled = Compiled::new(net(), &[], &f32).unwrap();
+        let planner = Arc::get_mut(&mut compiled.planner).unwrap();
+        planner.backend.bf16 = true;
+        planner.take_plans();
+        planner.prepare().unwrap();
+        let plans = compiled.planner.last_plans();
+        let kernels: Vec<String> = plans.iter().flat_map(|p| &p.steps).map(|s| format!("{:?}", s.precision)).collect();
+        assert!(kernels.iter().filter(|k| k.contains("Bf16")).count() >= 2, "{kernels:?}");
+        let found = outputs(compiled);
+        assert_ne!(found, wanted);
+        for (x, y) in found.iter().zip(&wanted) {
+            assert!((x - y).abs() <= 0.01, "{x} {y}");
+        }
+    }
 }

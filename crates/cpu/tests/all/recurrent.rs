@@ -114,6 +114,8 @@ fn check(built: &Built, what: &str) {
     for threads in ["1", "2"] {
         let mut properties = Properties::new();
         properties.set("INFERENCE_NUM_THREADS", threads);
+        // Numbers are compared strictly, also where another type is faster.
+        properties.set("INFERENCE_PRECISION_HINT", "f32");
         let compiled = CpuDevice::default().compile(&built.model, &properties).unwrap();
         let runs = compiled.runtime_model();
         let slow = runs.nodes().any(|(_, node)| format!("{:?}", node.rt_info).contains("reference"));

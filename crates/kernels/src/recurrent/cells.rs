@@ -75,7 +75,11 @@ impl Cell<4> for GruGates {
                     let z = t.act(0, t.enter(row, 0, unit, n, products[2 * j])) * V::splat(row.update);
                     store(z, row.z.add(unit), n);
                     let r = t.act(0, t.enter(row, 1, unit, n, products[2 * j + 1]));
-                    store(r * load(row.h.add(unit), n), row.reset.add(unit), n);
+                    let reset = r * load(row.h.add(unit), n);
+                    match row.reset_pairs.is_null() {
+                        true => store(reset, row.reset.add(unit), n),
+                        false => reset.store_brains(row.reset_pairs.add(unit), n),
+                    }
                 }
             }
         }
@@ -184,11 +188,14 @@ unsafe fn store<V: Simd>(x: V, to: *mut f32, n: usize) {
 unsafe fn put<V: Simd>(row: &Row, unit: usize, n: usize, h: V) {
     // SAFETY: `n` units are there.
     unsafe {
+        let kept = if row.ended { load(row.h.add(unit), n) } else { h };
+        store::<V>(kept, row.next.add(unit), n);
+        if !row.next_pairs.is_null() {
+            kept.store_brains(row.next_pairs.add(unit), n);
+        }
         if row.ended {
-            store::<V>(load(row.h.add(unit), n), row.next.add(unit), n);
             return;
         }
-        store(h, row.next.add(unit), n);
         if !row.y.is_null() {
             store(h, row.y.add(unit), n);
         }

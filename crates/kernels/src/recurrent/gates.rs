@@ -4,8 +4,9 @@
 
 use super::CellKind;
 use super::cells::{Cell, Gru, GruGates, GruNew, Lstm, Rnn};
-use crate::simd::{Kernel, Simd, dispatch, prefetch};
-use crate::{Act, Isa};
+use crate::cast::Brain;
+use crate::simd::{Cell as Cells, Entry, Kernel, Native, Shifted, Simd, dispatch, entry, prefetch};
+use crate::{Act, Isa, Numbers};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -31,6 +32,9 @@ pub(super) struct Row {
     /// Of a GRU that resets first: the update gate and the state after the reset.
     pub z: *mut f32,
     pub reset: *mut f32,
+    /// In bf16, what the next product of the state, and of the state after the reset, is multiplied with; null in f32.
+    pub next_pairs: *mut Brain,
+    pub reset_pairs: *mut Brain,
 }
 
 /// A tile.
@@ -65,11 +69,40 @@ pub(super) type TileFn = for<'a> unsafe fn((&'a Tile<'a>, usize));
 /// Computes several panels for the first row alone, the last one first if so wanted.
 pub(super) type StripFn = for<'a> unsafe fn((&'a Tile<'a>, Range<usize>, bool));
 
+/// Ends a panel whose products, of so many rows, were stored.
+pub(super) type EndFn = for<'a> unsafe fn((&'a Tile<'a>, usize, usize, *const f32));
+
 /// The functions of a stage.
 pub(super) struct Functions {
     /// By rows, less one.
     pub tiles: &'static [TileFn],
     pub strip: StripFn,
+    pub end: EndFn,
+    /// Vectors of products of a row.
+    pub vectors: usize,
+}
+
+/// One panel times the states of a few rows, in cells of pairs.
+pub(super) struct Pairs {
+    /// The states; the kernel reads as many as it has rows.
+    pub factors: [*const f32; ROWS],
+    pub panel: *const f32,
+    /// Cells of a state.
+    pub cells: usize,
+    pub products: *mut f32,
+}
+
+/// Stores the products.
+pub(super) type PairsFn = Entry<Pairs>;
+
+/// Functions for tiles of so many vectors, by rows, less one.
+pub(super) fn pair_products(isa: Isa, vectors: usize) -> [PairsFn; ROWS] {
+    match (Numbers::Bf16.is_native(isa), vectors) {
+        (true, 3) => products_of::<Native, 3>(isa),
+        (true, _) => products_of::<Native, 4>(isa),
+        (false, 3) => products_of::<Shifted, 3>(isa),
+        (false, _) => products_of::<Shifted, 4>(isa),
+    }
 }
 
 /// What a tile computes.
@@ -143,7 +176,8 @@ impl<K: Cell<C>, const C: usize> Kernel for Strip<K, C> {
 struct Table<V, K, const C: usize>(PhantomData<(V, K)>);
 
 impl<V: Simd, K: Cell<C>, const C: usize> Table<V, K, C> {
-    const FUNCTIONS: Functions = Functions { tiles: Self::TILES, strip: V::call::<Strip<K, C>> };
+    const FUNCTIONS: Functions =
+        Functions { tiles: Self::TILES, strip: V::call::<Strip<K, C>>, end: V::call::<End<K, C>>, vectors: C };
     const TILES: &[TileFn] = match V::REGISTERS >= 32 {
         true => &[
             V::call::<Rows<K, C, 1>>,
@@ -254,5 +288,68 @@ unsafe fn product<V: Simd, const M: usize, const C: usize>(t: &Tile, panel: usiz
             }
         }
         acc
+    }
+}
+
+fn products_of<P: Cells, const C: usize>(isa: Isa) -> [PairsFn; ROWS] {
+    macro_rules! of {
+        ($($m:literal)*) => { [$(entry::<PairRows<P, C, $m>, _>(isa)),*] };
+    }
+    of!(1 2 3 4 5 6)
+}
+
+/// `M` rows in cells of pairs.
+struct PairRows<P, const C: usize, const M: usize>(PhantomData<P>);
+
+impl<P: Cells, const C: usize, const M: usize> Kernel for PairRows<P, C, M> {
+    type Args<'a> = &'a Pairs;
+    type Out = ();
+    #[inline(always)]
+    unsafe fn run<V: Simd>(job: &Pairs) {
+        if const { !(P::EVERYWHERE || V::BRAINS) } {
+            unreachable!("pairs are multiplied by instructions that this level has not");
+        }
+        // SAFETY: the panel has `cells` runs of `C` vectors, each factor `cells` cells, and there is room for the products.
+        unsafe {
+            // One row alone is summed in four parts, or each sum would wait for the last.
+            let mut acc = [[V::splat(0.0); C]; M];
+            let mut other = [[V::splat(0.0); C]; 3];
+            let (from, mut panel, mut k) = (job.factors, job.panel, 0);
+            if M == 1 {
+                while k + 4 <= job.cells {
+                    let w: [V; C] = V::load_many(panel);
+                    let x = V::splat(*from[0].add(k));
+                    for j in 0..C {
+                        acc[0][j] = P::multiply(x, w[j], acc[0][j]);
+                    }
+                    for (part, other) in other.iter_mut().enumerate() {
+                        let w: [V; C] = V::load_many(panel.add((part + 1) * C * V::N));
+                        let x = V::splat(*from[0].add(k + part + 1));
+                        for j in 0..C {
+                            other[j] = P::multiply(x, w[j], other[j]);
+                        }
+                    }
+                    panel = panel.add(4 * C * V::N);
+                    k += 4;
+                }
+            }
+            while k < job.cells {
+                let w: [V; C] = V::load_many(panel);
+                for i in 0..M {
+                    let x = V::splat(*from[i].add(k));
+                    for j in 0..C {
+                        acc[i][j] = P::multiply(x, w[j], acc[i][j]);
+                    }
+                }
+                panel = panel.add(C * V::N);
+                k += 1;
+            }
+            for i in 0..M {
+                for j in 0..C {
+                    let sum = if M == 1 { (acc[i][j] + other[0][j]) + (other[1][j] + other[2][j]) } else { acc[i][j] };
+                    sum.store(job.products.add((i * C + j) * V::N));
+                }
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ mod steps;
 mod team;
 mod weights;
 
-use crate::{Act, Epilogue, Exec, Gemm, Isa};
+use crate::{Act, Epilogue, Exec, Gemm, Isa, Numbers, TypedEpilogue, TypedOut, brain_bits};
 use weights::{Layout, Weights};
 
 /// The equations of a cell.
@@ -136,6 +136,7 @@ impl Lengths<'_> {
 /// The data of one run. States are `[batch, direction, hidden]`; without them they start at 0.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentInputs<'a> {
+    /// Floats, or cells of two bf16 each.
     pub x: &'a [f32],
     pub h: Option<&'a [f32]>,
     pub c: Option<&'a [f32]>,
@@ -167,7 +168,18 @@ impl Recurrent {
         let dims = [p.batch, p.directions(), p.time, p.hidden];
         assert!(crate::attention::disjoint(dims, p.y), "hidden states overlap: {:?}", p.y);
         let gemm = Gemm::new(isa, p.directions() * p.kind.gates() * p.hidden, p.input);
-        Recurrent { p, isa, gemm, layout: Layout::new(isa, &p, gemm.packed_floats()) }
+        Recurrent { p, isa, gemm, layout: Layout::new(isa, &p, gemm.packed_floats(), 1) }
+    }
+    /// With weights, inputs and what is multiplied of the states in bf16; sums, gates and states that are given out are floats.
+    /// `None` where inputs do not lie in whole pairs. Panics where outputs would overlap.
+    pub fn of_bf16(isa: Isa, p: RecurrentParams) -> Option<Recurrent> {
+        let whole = p.x.iter().all(|stride| stride.is_multiple_of(2));
+        let gemm = Gemm::of_cells(isa, Numbers::Bf16, p.directions() * p.kind.gates() * p.hidden, p.input)?;
+        let floats = Recurrent::new(isa, p);
+        whole.then(|| Recurrent { gemm, layout: Layout::new(isa, &p, gemm.packed_floats(), 2), ..floats })
+    }
+    fn per_cell(&self) -> usize {
+        self.layout.per_cell
     }
 
     pub fn packed_floats(&self) -> usize {
@@ -176,7 +188,7 @@ impl Recurrent {
     /// Memory of a run that all threads share.
     pub fn workspace_floats(&self) -> usize {
         let p = &self.p;
-        self.x_floats() + p.directions() * steps::state_floats(p)
+        self.x_floats() + p.directions() * steps::state_floats(p, self.per_cell())
     }
     /// Floats that each thread needs of the scratch.
     pub fn scratch_floats(&self) -> usize {
@@ -199,7 +211,11 @@ impl Recurrent {
         if let Some(peepholes) = from.peepholes {
             assert!(peepholes.len() >= p.directions() * 3 * n, "{} peepholes", peepholes.len());
         }
-        self.gemm.pack(exec, from.w, true, &mut packed[..self.gemm.packed_floats()]);
+        let product = &mut packed[..self.gemm.packed_floats()];
+        match self.per_cell() {
+            1 => self.gemm.pack(exec, from.w, true, product),
+            _ => self.gemm.pack_bf16(&brain_bits(&from.w[..rows * p.input]), true, product),
+        }
         self.layout.pack(p, from, packed);
     }
 
@@ -225,7 +241,7 @@ impl Recurrent {
         let (p, n) = (&self.p, self.p.batch * self.p.directions() * self.p.hidden);
         assert!(packed.len() >= self.layout.floats, "{} floats of packed weights", packed.len());
         assert!(workspace.len() >= self.workspace_floats(), "{} floats of workspace", workspace.len());
-        let x = crate::attention::span(&[p.batch, p.time], &p.x, p.input);
+        let x = crate::attention::span(&[p.batch, p.time], &p.x, p.input).map(|x| x.div_ceil(self.per_cell()));
         assert!(x.is_some_and(|x| x <= inputs.x.len()), "{} inputs, {x:?} are needed", inputs.x.len());
         for (what, state) in [("hidden", inputs.h), ("cell", inputs.c)] {
             assert!(state.is_none_or(|s| s.len() >= n), "the {what} state has fewer than {n} floats");
@@ -245,12 +261,18 @@ impl Recurrent {
 
     /// Products of the inputs of all steps, with the bias. Gives the rows from batch to batch and from step to step.
     fn project(&self, exec: &Exec, packed: &[f32], x: &[f32], to: &mut [f32]) -> [usize; 2] {
-        let p = &self.p;
+        let (p, per) = (&self.p, self.per_cell());
         let n = self.gemm.n();
-        let bias = self.layout.x_bias(packed);
-        let epilogue = Epilogue { bias: Some(bias), ..Epilogue::default() };
+        let bias = Some(self.layout.x_bias(packed));
         let mut product = |rows: usize, from: usize, stride: usize, first: usize| {
-            self.gemm.run(exec, rows, &x[from..], stride, packed, &mut to[first * n..], n, &epilogue);
+            let (x, stride, to) = (&x[from / per..], stride / per, &mut to[first * n..]);
+            if per == 1 {
+                self.gemm.run(exec, rows, x, stride, packed, to, n, &Epilogue { bias, ..Epilogue::default() });
+                return;
+            }
+            let epilogue = TypedEpilogue { bias, ..TypedEpilogue::default() };
+            let rows = (rows, x, stride);
+            self.gemm.run_typed(exec, Numbers::Bf16, rows, packed, TypedOut::F32(to), n, &epilogue);
         };
         if p.time == 0 {
             return [0, 0];

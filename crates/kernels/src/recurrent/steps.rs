@@ -5,15 +5,17 @@ use super::gates::{self, Row, Settings, Stage, Tile};
 use super::team::Team;
 use super::weights::{Product, Weights};
 use super::{CellKind, Direction, RecurrentInputs, RecurrentOutputs, RecurrentParams};
+use crate::cast::{Brain, f32_to_brain};
 use crate::{Exec, Isa, SharedMut, part_of};
 
 /// Weights of a step, in floats, from which on a thread of its own pays.
 const SPLIT: usize = 24 << 10;
 
 /// Floats that one direction remembers: the state before and after a step, the cell state, and what a GRU keeps between its
-/// two products.
-pub(super) fn state_floats(p: &RecurrentParams) -> usize {
-    (5 * p.batch * p.hidden).next_multiple_of(16)
+/// two products; in bf16 also what products are multiplied with, of the states before and after a step and of the reset one.
+pub(super) fn state_floats(p: &RecurrentParams, per_cell: usize) -> usize {
+    let cells = if per_cell == 1 { 0 } else { 3 * p.batch * p.hidden.div_ceil(per_cell) };
+    (5 * p.batch * p.hidden + cells).next_multiple_of(16)
 }
 
 pub(super) fn run(
@@ -114,10 +116,21 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn at(&self, direction: usize, block: usize, row: usize) -> usize {
-        direction * state_floats(self.p) + (block * self.p.batch + row) * self.p.hidden
+        direction * state_floats(self.p, self.weights.layout.per_cell) + (block * self.p.batch + row) * self.p.hidden
     }
     fn position(&self, direction: usize, block: usize, row: usize) -> *mut f32 {
         self.states.as_ptr().wrapping_add(self.at(direction, block, row))
+    }
+    fn cells(&self) -> usize {
+        self.p.hidden.div_ceil(self.weights.layout.per_cell)
+    }
+    /// Pairs of a state: 0 and 1 in turns, 2 after the reset.
+    fn pairs(&self, direction: usize, block: usize, row: usize) -> *mut f32 {
+        let at = self.at(direction, 5, 0) + (block * self.p.batch + row) * self.cells();
+        self.states.as_ptr().wrapping_add(at)
+    }
+    fn has_pairs(&self) -> bool {
+        self.weights.layout.per_cell > 1
     }
     #[allow(clippy::mut_from_ref)]
     fn state(&self, direction: usize, block: usize, row: usize) -> &mut [f32] {
@@ -139,6 +152,15 @@ impl Job<'_> {
                     Some(from) if self.length(row) > 0 => to.copy_from_slice(&from[at..at + n]),
                     _ => to.fill(0.0),
                 }
+            }
+            let blocks = if self.has_pairs() { 3 } else { 0 };
+            for block in 0..blocks {
+                let (h, at) = (self.state(d, 0, row), self.at(d, 5, 0) + (block * self.p.batch + row) * self.cells());
+                // SAFETY: before the first step, by the one thread of this direction.
+                let cells = unsafe { self.states.part(at..at + self.cells()) };
+                cells.fill(0.0);
+                let pairs: &mut [Brain] = bytemuck::cast_slice_mut(cells);
+                pairs.iter_mut().zip(h.iter()).filter(|_| block == 0).for_each(|(to, x)| *to = f32_to_brain(*x));
             }
         }
     }
@@ -181,6 +203,34 @@ impl Job<'_> {
             peepholes: self.weights.peepholes(d).map_or(std::ptr::null(), <[f32]>::as_ptr),
             settings: self.settings,
         };
+        if self.has_pairs() {
+            let products = gates::pair_products(self.settings.isa, functions.vectors);
+            let mut sums = [0f32; gates::ROWS * 4 * 16];
+            let groups = p.batch.div_ceil(gates::ROWS);
+            for i in 0..count {
+                let panel = if back { panels.end - 1 - i } else { panels.start + i };
+                for group in 0..groups {
+                    let group = part_of(p.batch, groups, group);
+                    let mut rows = [NO_ROW; gates::ROWS];
+                    for (row, i) in rows.iter_mut().zip(group.clone()) {
+                        *row = self.row(d, step, i, stage);
+                    }
+                    let tile = Tile { rows: &rows[..group.len()], ..tile };
+                    let job = gates::Pairs {
+                        factors: rows.map(|row| row.factor),
+                        panel: tile.panels.wrapping_add(panel * tile.floats),
+                        cells: self.cells(),
+                        products: sums.as_mut_ptr(),
+                    };
+                    // SAFETY: as below; the sums have room for all vectors of all rows.
+                    unsafe {
+                        products[group.len() - 1](&job);
+                        (functions.end)((&tile, panel, group.len(), sums.as_ptr()));
+                    }
+                }
+            }
+            return;
+        }
         if p.batch == 1 {
             let rows = [self.row(d, step, 0, stage)];
             tile.rows = &rows;
@@ -218,10 +268,17 @@ impl Job<'_> {
         let x = (row * self.x_rows[0] + t * self.x_rows[1]) * width + d * p.kind.gates() * p.hidden;
         let h = self.position(d, step % 2, row);
         let reset = self.position(d, RESET, row);
+        let [factor, next_pairs, reset_pairs] = match (self.has_pairs(), stage == Stage::GruNew) {
+            (false, new) => [if new { reset } else { h }, std::ptr::null_mut(), std::ptr::null_mut()],
+            (true, new) => {
+                let [now, next, after] = [step % 2, 1 - step % 2, 2].map(|block| self.pairs(d, block, row));
+                [if new { after } else { now }, next, after]
+            }
+        };
         let y = row * p.y[0] + d * p.y[1] + t * p.y[2];
         Row {
             x: self.x[x..].as_ptr(),
-            factor: if stage == Stage::GruNew { reset } else { h },
+            factor,
             h,
             c: self.position(d, CELL, row),
             next: self.position(d, 1 - step % 2, row),
@@ -230,6 +287,8 @@ impl Job<'_> {
             update: self.inputs.attention.map_or(1.0, |a| 1.0 - a[row * p.time + t]),
             z: self.position(d, UPDATE, row),
             reset,
+            next_pairs: next_pairs.cast(),
+            reset_pairs: reset_pairs.cast(),
         }
     }
 }
@@ -245,4 +304,6 @@ const NO_ROW: Row = Row {
     update: 0.0,
     z: std::ptr::null_mut(),
     reset: std::ptr::null_mut(),
+    next_pairs: std::ptr::null_mut(),
+    reset_pairs: std::ptr::null_mut(),
 };

@@ -1,8 +1,10 @@
 //! Packed weights of the state. They lie in panels: for each element of the state, one vector for each gate of a run of
-//! units, so that one pass yields all that a unit needs. A product of few gates takes several runs of units together.
+//! units, so that one pass yields all that a unit needs. A product of few gates takes several runs of units together. In bf16 two
+//! elements of the state are a cell of four bytes; the last cell of an odd state ends with 0.
 
 use super::{CellKind, RecurrentParams, RecurrentWeights};
 use crate::Isa;
+use crate::cast::f32_to_brain;
 
 /// One product with the state: which gates, and how many vectors of units of each a panel holds.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,8 @@ pub(super) struct Layout {
     /// What a step multiplies with: one product, or for a GRU that resets before it multiplies, two.
     pub(super) products: [Option<Product>; 2],
     lanes: usize,
+    /// Elements of the state in a cell: 1, or 2 of bf16.
+    pub(super) per_cell: usize,
     /// Of one direction.
     direction_floats: usize,
     state: usize,
@@ -43,14 +47,14 @@ pub(super) struct Weights<'a> {
 }
 
 impl Layout {
-    pub(super) fn new(isa: Isa, p: &RecurrentParams, gemm: usize) -> Layout {
+    pub(super) fn new(isa: Isa, p: &RecurrentParams, gemm: usize, per_cell: usize) -> Layout {
         let lanes = isa.lanes();
         let line = |n: usize| n.next_multiple_of(16);
         let mut at = 0;
         let mut product = |first_gate: usize, gates: usize| {
             let vectors = (4 / gates).max(1);
             let units = vectors * lanes;
-            let (panels, floats) = (p.hidden.div_ceil(units), p.hidden * gates * units);
+            let (panels, floats) = (p.hidden.div_ceil(units), p.hidden.div_ceil(per_cell) * gates * units);
             let product = Product { first_gate, gates, vectors, units, panels, floats, at };
             at += line(panels * floats);
             product
@@ -73,6 +77,7 @@ impl Layout {
         Layout {
             products,
             lanes,
+            per_cell,
             direction_floats,
             state,
             bias,
@@ -124,13 +129,22 @@ impl Layout {
                 for unit in first..n.min(first + self.lanes) {
                     let row = &r[((product.first_gate + gate) * n + unit) * n..][..n];
                     let column = (vector * product.gates + gate) * self.lanes + unit - first;
-                    for (k, x) in row.iter().enumerate() {
-                        to[k * product.gates * product.units + column] = *x;
+                    for (k, x) in row.chunks(self.per_cell).enumerate() {
+                        to[k * product.gates * product.units + column] = cell(x, self.per_cell);
                     }
                 }
             }
         }
     }
+}
+
+// A float, or two bf16 of which the first lies in the lower half.
+fn cell(numbers: &[f32], per_cell: usize) -> f32 {
+    if per_cell == 1 {
+        return numbers[0];
+    }
+    let bits = |i: usize| numbers.get(i).map_or(0, |x| u32::from(f32_to_brain(*x).0));
+    f32::from_bits(bits(0) | bits(1) << 16)
 }
 
 impl<'a> Weights<'a> {

@@ -2,7 +2,7 @@
 
 use carafe_kernels::{
     Act, CellKind, Direction, Exec, Isa, Lengths, Pool, PoolOptions, Recurrent, RecurrentInputs, RecurrentOutputs,
-    RecurrentParams, RecurrentWeights, Scratch,
+    RecurrentParams, RecurrentWeights, Scratch, brain_bits,
 };
 
 struct Random(u64);
@@ -62,7 +62,17 @@ impl Data {
     }
 }
 
-fn naive(p: &RecurrentParams, a: &Data, y: &mut [f32], last_h: &mut [f32], last_c: &mut [f32]) {
+fn brain(x: f64) -> f64 {
+    f64::from(f32::from_bits(u32::from(brain_bits(&[x as f32])[0]) << 16))
+}
+
+fn rounded(all: &[f32]) -> Vec<f32> {
+    all.iter().map(|x| brain(f64::from(*x)) as f32).collect()
+}
+
+// With `in_bf16` the states are rounded where they are multiplied.
+fn naive(p: &RecurrentParams, a: &Data, in_bf16: bool, y: &mut [f32], last_h: &mut [f32], last_c: &mut [f32]) {
+    let factor = |h: f64| if in_bf16 { brain(h) } else { h };
     let (dirs, n, gates) = (p.directions(), p.hidden, p.kind.gates());
     let clip = |x: f64| if p.clip > 0.0 { x.clamp(-p.clip as f64, p.clip as f64) } else { x };
     let act = |which: usize, x: f64| apply(p.acts[which], clip(x));
@@ -85,7 +95,7 @@ fn naive(p: &RecurrentParams, a: &Data, y: &mut [f32], last_h: &mut [f32], last_
                 };
                 let of = |g: usize, i: usize, h: &[f64]| -> f64 {
                     let r = &a.r[((d * gates + g) * n + i) * n..][..n];
-                    r.iter().zip(h).map(|(r, h)| *r as f64 * h).sum()
+                    r.iter().zip(h).map(|(r, h)| *r as f64 * factor(*h)).sum()
                 };
                 let blocks = p.kind.bias_blocks();
                 let bias = |g: usize, i: usize| a.b.as_ref().map_or(0.0, |b| b[(d * blocks + g) * n + i] as f64);
@@ -132,16 +142,31 @@ fn naive(p: &RecurrentParams, a: &Data, y: &mut [f32], last_h: &mut [f32], last_
 }
 
 fn check(p: RecurrentParams, a: &Data) {
+    check_in(p, a, false);
+}
+
+// The numbers of the data are rounded first, so that only sums differ and now and then the rounding of a state.
+fn check_bf16(p: RecurrentParams, mut a: Data) {
+    for all in [&mut a.w, &mut a.r, &mut a.x] {
+        *all = rounded(all);
+    }
+    check_in(p, &a, true);
+}
+
+fn check_in(p: RecurrentParams, a: &Data, in_bf16: bool) {
+    let (pairs, tolerance) = (brain_bits(&a.x), if in_bf16 { 4e-3 } else { 3e-5 });
+    let cells = |c: &[u16]| f32::from_bits(u32::from(c[0]) | u32::from(c.get(1).copied().unwrap_or(0)) << 16);
+    let x = if in_bf16 { pairs.chunks(2).map(cells).collect() } else { a.x.clone() };
     let d = p.directions();
     let y_len = (p.batch - 1) * p.y[0] + (d - 1) * p.y[1] + (p.time - 1) * p.y[2] + p.hidden;
     let state = p.batch * d * p.hidden;
     let mut wanted = [vec![7.0; y_len], vec![7.0; state], vec![7.0; state]];
     let [y, h, c] = &mut wanted;
-    naive(&p, a, y, h, c);
+    naive(&p, a, in_bf16, y, h, c);
     for threads in [1, 3] {
         let pool = Pool::new(PoolOptions::threads(threads));
         for isa in Isa::available() {
-            let layer = Recurrent::new(isa, p);
+            let layer = if in_bf16 { Recurrent::of_bf16(isa, p).unwrap() } else { Recurrent::new(isa, p) };
             let scratch = Scratch::new(threads, layer.scratch_floats()).unwrap();
             let exec = Exec::new(&pool, isa, &scratch);
             let mut packed = vec![f32::NAN; layer.packed_floats()];
@@ -151,7 +176,7 @@ fn check(p: RecurrentParams, a: &Data) {
             let mut found = [vec![7.0; y_len], vec![7.0; state], vec![7.0; state]];
             let [y, h, c] = &mut found;
             let inputs = RecurrentInputs {
-                x: &a.x,
+                x: &x,
                 h: a.h.as_deref(),
                 c: a.c.as_deref(),
                 lengths: a.lengths.as_ref().map_or(Lengths::Full, |l| Lengths::I64(l)),
@@ -163,7 +188,7 @@ fn check(p: RecurrentParams, a: &Data) {
             for (which, (found, wanted)) in found.iter().zip(&wanted).take(states).enumerate() {
                 for (i, (y, w)) in found.iter().zip(wanted).enumerate() {
                     assert!(
-                        (y - w).abs() < 3e-5,
+                        (y - w).abs() < tolerance,
                         "{isa:?}, {threads} threads, {p:?}: output {which} is {y}, not {w}, at {i}"
                     );
                 }
@@ -194,6 +219,34 @@ fn all_kinds_in_all_directions() {
             }
         }
     }
+}
+
+#[test]
+fn states_and_weights_in_bf16() {
+    let mut r = Random(11);
+    for kind in KINDS {
+        for direction in DIRECTIONS {
+            for [batch, time, input, hidden] in
+                [[1, 1, 2, 1], [1, 4, 4, 16], [2, 3, 6, 7], [3, 5, 8, 33], [7, 2, 4, 40], [1, 3, 10, 130]]
+            {
+                let p = RecurrentParams::dense(kind, direction, batch, time, input, hidden);
+                check_bf16(p, Data::new(&mut r, &p));
+            }
+            let p = RecurrentParams::dense(kind, direction, 8, 5, 6, 21);
+            let mut data = Data::new(&mut r, &p);
+            data.lengths = Some(vec![5, 0, 3, 1, 5, 2, 4, 0]);
+            check_bf16(p, data);
+        }
+        let p = RecurrentParams::dense(kind, Direction::Forward, 1, 3, 20, 300);
+        check_bf16(p, Data::new(&mut r, &p));
+    }
+}
+
+#[test]
+fn inputs_that_are_not_whole_pairs_are_declined_in_bf16() {
+    let p = |input: usize| RecurrentParams::dense(CellKind::Rnn, Direction::Forward, 1, 2, input, 3);
+    assert!(Recurrent::of_bf16(Isa::best(), p(3)).is_none());
+    assert!(Recurrent::of_bf16(Isa::best(), p(4)).is_some());
 }
 
 #[test]
