@@ -5,5 +5,6 @@ use carafe_packed::{Folder, pack};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cases = Folder { name: "cases", else_at: "../testkit/cases", ends: &["case"] };
     let models = Folder { name: "cases/models", else_at: "../testkit/cases/models", ends: &["xml", "bin"] };
-    pack("cases.deflate", &[cases, models])
+    print!("{}", pack("cases.deflate", &[cases, models])?);
+    Ok(())
 }

@@ -20,5 +20,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     folders.push(Folder { name: "from/template", else_at: "../template/src", ends: &["rs"] });
     let in_c = "../../examples/template-plugin-c";
     folders.push(Folder { name: "from/template-plugin-c", else_at: in_c, ends: &["c", "txt"] });
-    pack("templates.deflate", &folders)
+    print!("{}", pack("templates.deflate", &folders)?);
+    Ok(())
 }

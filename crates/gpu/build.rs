@@ -3,5 +3,6 @@
 use carafe_packed::{Folder, pack};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    pack("kernels.deflate", &[Folder { name: "kernels", else_at: "", ends: &["cl"] }])
+    print!("{}", pack("kernels.deflate", &[Folder { name: "kernels", else_at: "", ends: &["cl"] }])?);
+    Ok(())
 }

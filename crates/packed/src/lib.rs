@@ -21,23 +21,23 @@ pub struct Folder<'a> {
     pub ends: &'a [&'a str],
 }
 
-/// For build scripts: writes the files of `folders` to `OUT_DIR/out`, and has cargo look at them.
-pub fn pack(out: &str, folders: &[Folder<'_>]) -> Result<(), Box<dyn Error>> {
+/// For build scripts: writes the files of `folders` to `OUT_DIR/out`, and gives the lines by which the script has cargo look at them.
+pub fn pack(out: &str, folders: &[Folder<'_>]) -> Result<String, Box<dyn Error>> {
     let package = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
-    let mut files = Vec::new();
+    let (mut files, mut watched) = (Vec::new(), "cargo::rerun-if-changed=build.rs\n".to_string());
     for folder in folders {
         let linked = package.join(folder.name);
         let place = if linked.is_dir() { linked } else { package.join(folder.else_at) };
         let place = place.canonicalize().map_err(|e| format!("{}: {e}", place.display()))?;
-        println!("cargo::rerun-if-changed={}", place.display());
+        watched += &format!("cargo::rerun-if-changed={}\n", place.display());
         for path in files_of(&place, folder.ends)? {
-            println!("cargo::rerun-if-changed={}", path.display());
+            watched += &format!("cargo::rerun-if-changed={}\n", path.display());
             let name = path.file_name().and_then(|n| n.to_str()).ok_or("a file whose name is not text")?;
             files.push((format!("{}/{name}", folder.name), std::fs::read(&path)?));
         }
     }
-    println!("cargo::rerun-if-changed=build.rs");
-    Ok(std::fs::write(PathBuf::from(std::env::var("OUT_DIR")?).join(out), packed(&files))?)
+    std::fs::write(PathBuf::from(std::env::var("OUT_DIR")?).join(out), packed(&files))?;
+    Ok(watched)
 }
 
 fn files_of(folder: &Path, ends: &[&str]) -> std::io::Result<Vec<PathBuf>> {
