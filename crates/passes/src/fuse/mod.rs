@@ -40,6 +40,7 @@ mod fuse_tree_walk;
 mod keep_compressed;
 mod keeps_steps;
 mod mark_steps;
+mod merge_narrow_layers;
 mod one_hot_rows;
 mod round_early;
 mod spell_batch_norm;
@@ -78,6 +79,7 @@ pub use fuse_tree_walk::FuseTreeWalk;
 pub use keep_compressed::KeepCompressed;
 pub use keeps_steps::{keeps_steps, passes_on};
 pub use mark_steps::MarkSteps;
+pub use merge_narrow_layers::MergeNarrowLayers;
 pub use one_hot_rows::OneHotRows;
 pub use round_early::RoundEarly;
 pub use spell_batch_norm::SpellBatchNorm;
@@ -124,6 +126,7 @@ pub const DEVICE_FUSE: &[&dyn Pass] = &[
     &SpellBatchNorm,
     &SpellTransposedData,
     &WidenFilters,
+    &MergeNarrowLayers,
     &FuseRmsNorm,
     &FuseRotary,
     &OneHotRows,
