@@ -10,11 +10,12 @@
 //! gaps between pixels.
 
 use super::look::{inputs_at, integers, is_float, sweep};
-use carafe_graph::{Elementwise, Model, NodeId, Outcome, Result, ResultOp, Rewrite, Value};
+use carafe_graph::{Elementwise, Model, NodeId, OpRef, Outcome, Result, ResultOp, Rewrite, Value};
 use carafe_ops::arithmetic::Add;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
 use carafe_ops::movement::VariadicSplit;
 use carafe_tensor::Tensor;
+use std::sync::Arc;
 
 /// Merges narrow convolutions of the same value.
 #[derive(Clone, Copy, Debug)]
@@ -69,40 +70,29 @@ impl Branches {
     fn convolved(&self, model: &mut Model) -> Result<NodeId> {
         let filters: Vec<Tensor> =
             self.ends.iter().filter_map(|&id| model.constant_of(model.node(id).inputs()[1]).cloned()).collect();
-        self.merged(model, &self.ends, &[joined(&filters, 0)?])
+        let op = model.node(self.ends[0]).op_ref().clone();
+        self.merged(model, &self.ends, op, &[joined(&filters, 0)?])
     }
 
     /// The nodes behind all ends, and the one that does what they do; `None` where they differ or others read the ends.
     fn step(&self, model: &mut Model) -> Result<Option<(Vec<NodeId>, NodeId)>> {
         let next: Option<Vec<NodeId>> = self.ends.iter().map(|&end| only_reader(model, end.into())).collect();
-        let Some(next) = next.filter(|n| n.iter().all(|&id| alike(model, id, n[0]))) else { return Ok(None) };
-        if next.iter().enumerate().any(|(i, id)| next[..i].contains(id)) {
-            return Ok(None);
-        }
-        let op = model.node(next[0]).op();
-        let unary =
-            op.info().elementwise == Elementwise::First && next.iter().all(|&n| model.node(n).inputs().len() == 1);
-        let axis = if op.is::<Add>() { 1 } else { 0 };
-        if !(unary || op.is::<Add>() || op.is::<GroupConvolution>()) || op.info().random || op.info().stateful {
-            return Ok(None);
-        }
-        let mut constants = vec![];
-        if !unary {
-            let each = next.iter().zip(&self.ends).zip(&self.channels);
-            let each: Option<Vec<Tensor>> = each.map(|((&id, &end), &n)| constant(model, id, end.into(), n)).collect();
-            let same = |a: &Tensor, b: &Tensor| a.shape()[axis + 1..] == b.shape()[axis + 1..];
-            match each.filter(|c| c.iter().all(|t| t.rank() == c[0].rank() && same(t, &c[0]))) {
-                Some(each) => constants.push(joined(&each, axis)?),
-                None => return Ok(None),
-            }
-        }
-        let merged = self.merged(model, &next, &constants)?;
+        let Some(next) = next.filter(|n| (1..n.len()).all(|i| !n[..i].contains(&n[i]))) else { return Ok(None) };
+        let each = next.iter().zip(&self.ends).zip(&self.channels);
+        let parts: Option<Vec<Part>> = each.map(|((&id, &end), &n)| Part::of(model, id, end.into(), n)).collect();
+        let Some(parts) = parts.filter(|p| p.iter().all(|part| part.goes_with(&p[0]))) else { return Ok(None) };
+        let constants: Vec<Tensor> = parts.iter().filter_map(|p| p.values.clone()).collect();
+        let values = match parts[0].values {
+            Some(_) => vec![joined(&constants, parts[0].axis)?],
+            None => vec![],
+        };
+        let merged = self.merged(model, &next, parts[0].op.clone(), &values)?;
         Ok(Some((next, merged)))
     }
 
     // One node for all, of the whole and of constants.
-    fn merged(&self, model: &mut Model, nodes: &[NodeId], constants: &[Tensor]) -> Result<NodeId> {
-        let (name, op) = (format!("{}/merged", model.node(nodes[0]).name()), model.node(nodes[0]).op_ref().clone());
+    fn merged(&self, model: &mut Model, nodes: &[NodeId], op: OpRef, constants: &[Tensor]) -> Result<NodeId> {
+        let name = format!("{}/merged", model.node(nodes[0]).name());
         let mut inputs = vec![self.whole];
         for constant in constants {
             inputs.push(model.constant(&format!("{name}/values"), constant.clone())?);
@@ -135,22 +125,60 @@ fn only_reader(model: &Model, v: Value) -> Option<NodeId> {
     (node.outputs().len() == 1 && !node.op().is::<ResultOp>()).then_some(reader.node)
 }
 
-// What a node has for each of `channels` of `v`: filters of a depthwise convolution, or numbers to add.
-fn constant(model: &Model, id: NodeId, v: Value, channels: usize) -> Option<Tensor> {
-    if model.op_at::<GroupConvolution>(id).is_some() {
-        let filters = model.constant_of(model.node(id).inputs()[1])?;
-        let depthwise =
-            model.node(id).inputs()[0] == v && filters.rank() > 3 && filters.shape()[..3] == [channels, 1, 1];
-        return depthwise.then(|| filters.clone());
+/// What a branch does next, if that can be done to all channels at once.
+struct Part {
+    op: OpRef,
+    /// What it has for its channels, which lie along the axis.
+    values: Option<Tensor>,
+    axis: usize,
+}
+
+impl Part {
+    /// Of a node that reads `v`, which has so many channels.
+    fn of(model: &Model, id: NodeId, v: Value, channels: usize) -> Option<Part> {
+        let node = model.node(id);
+        let info = node.op().info();
+        if info.random || info.stateful {
+            return None;
+        }
+        if info.elementwise == Elementwise::First && node.inputs().len() == 1 {
+            return Some(Part { op: node.op_ref().clone(), values: None, axis: 0 });
+        }
+        if let Some(&[a, b]) = inputs_at::<Add>(model, id) {
+            let numbers = model.constant_of(if a == v { b } else { a })?;
+            let mut shape = vec![1; model.fact(v).shape.rank()?];
+            shape[1] = channels;
+            // A single number for several channels is rare in such layers.
+            let fits =
+                numbers.shape() == shape || (channels == 1 && numbers.len() == 1 && numbers.rank() <= shape.len());
+            let values = fits.then(|| numbers.reshaped(&shape).ok())??;
+            return Some(Part { op: node.op_ref().clone(), values: Some(values), axis: 1 });
+        }
+        let filters = model.constant_of(*node.inputs().get(1).filter(|_| node.inputs()[0] == v)?)?;
+        let mut shape = filters.shape().to_vec();
+        if let Some(op) = model.op_at::<Convolution>(id).filter(|_| shape.len() > 2 && shape[..2] == [1, 1]) {
+            // Of a single channel it is a depthwise one.
+            let Convolution { strides, pads_begin, pads_end, dilations, auto_pad } = op.clone();
+            let op: OpRef = Arc::new(GroupConvolution { strides, pads_begin, pads_end, dilations, auto_pad });
+            shape.insert(0, 1);
+            return Some(Part { op, values: Some(filters.reshaped(&shape).ok()?), axis: 0 });
+        }
+        model.op_at::<GroupConvolution>(id).filter(|_| shape.len() > 3 && shape[..3] == [channels, 1, 1])?;
+        Some(Part { op: node.op_ref().clone(), values: Some(filters.clone()), axis: 0 })
     }
-    let &[a, b] = inputs_at::<Add>(model, id)? else { return None };
-    let numbers = model.constant_of(if a == v { b } else { a })?;
-    let rank = model.fact(v).shape.rank()?;
-    let mut shape = vec![1; rank];
-    shape[1] = channels;
-    // A single number for several channels is rare in such layers.
-    (numbers.shape() == shape || (channels == 1 && numbers.len() == 1))
-        .then(|| numbers.clone().reshaped(&shape).ok())?
+
+    fn goes_with(&self, other: &Part) -> bool {
+        let same = |a: &Tensor, b: &Tensor| {
+            (a.rank(), a.element_type()) == (b.rank(), b.element_type())
+                && a.shape()[self.axis + 1..] == b.shape()[self.axis + 1..]
+        };
+        self.op.eq_op(&*other.op)
+            && self.op.opset() == other.op.opset()
+            && match (&self.values, &other.values) {
+                (Some(a), Some(b)) => same(a, b),
+                (a, b) => a.is_none() && b.is_none(),
+            }
+    }
 }
 
 // Tensors whose other axes, and those before, agree.
@@ -186,9 +214,14 @@ mod tests {
         g.op(Add::default(), &[y, b])
     }
     fn depthwise(g: &mut Sketch, x: Value, channels: usize) -> Value {
-        let w = g.noise(&[channels, 1, 1, 3, 3], 0.1);
-        let Convolution { strides, pads_begin, pads_end, dilations, auto_pad } = conv(1);
-        let y = g.op(GroupConvolution { strides, pads_begin, pads_end, dilations, auto_pad }, &[x, w]);
+        let y = if channels == 1 {
+            let w = g.noise(&[1, 1, 3, 3], 0.1);
+            g.op(conv(1), &[x, w])
+        } else {
+            let w = g.noise(&[channels, 1, 1, 3, 3], 0.1);
+            let Convolution { strides, pads_begin, pads_end, dilations, auto_pad } = conv(1);
+            g.op(GroupConvolution { strides, pads_begin, pads_end, dilations, auto_pad }, &[x, w])
+        };
         let b = g.noise(&[1, channels, 1, 1], 0.5);
         g.op(Add::default(), &[b, y])
     }
