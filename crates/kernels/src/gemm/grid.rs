@@ -57,7 +57,8 @@ impl Grid {
         let rows = if by_panels { 1 } else { threads.min(tiles).min(units) };
         let columns = (threads / rows).min(panels);
         let (row_pieces, panel_pieces) = if by_panels {
-            (1, PIECES)
+            // Every piece copies all rows.
+            (1, if size.copied { PIECES / 2 } else { PIECES })
         } else if weights <= STRIP || size.copied {
             // Weights that the cache holds cost nothing to read again, and others little with many rows.
             let tiles = tiles / rows / if weights <= STRIP { 1 } else { MANY };
