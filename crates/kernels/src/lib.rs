@@ -49,7 +49,7 @@ pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
 pub use brain::brain_bits;
 pub use buffer::Buffer;
 pub use conv::{Conv, ConvPlanar, ConvShape};
-pub use deconv::{Deconv, DeconvCells, DeconvShape};
+pub use deconv::{Deconv, DeconvCells, DeconvShape, TouchingDeconv};
 pub use denormals::{DenormalsGuard, flush_denormals, flushes_denormals, keep_denormals};
 pub use depthwise::Depthwise;
 pub use depthwise_bytes::{BytesEpilogue, DepthwiseBytes};

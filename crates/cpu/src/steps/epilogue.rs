@@ -131,6 +131,11 @@ impl StepEpilogue {
         (self.add.is_none() && self.rest.is_none()).then_some(self.act)
     }
 
+    /// The numbers that are added to columns, over the memory of a run.
+    pub(super) fn bias<'a>(&'a self, io: &'a Io<'_>) -> Option<&'a [f32]> {
+        self.epilogue(io.inputs, 0).bias
+    }
+
     /// For reports.
     pub(super) fn name(&self) -> String {
         let mut name = String::new();

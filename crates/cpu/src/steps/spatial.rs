@@ -7,7 +7,8 @@ use super::{Built, Cpu, Io, Site, Step, Work, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Result, normalize_axis};
 use carafe_kernels::{
-    Deconv, DeconvShape, MaxPositions, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool, max_pool_bytes,
+    Deconv, DeconvShape, MaxPositions, Places, PoolKind, PoolShape, Resize, ResizeAxis, SpatialPool, TouchingDeconv,
+    max_pool_bytes,
 };
 use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{ConvolutionBackpropData, GroupConvolutionBackpropData};
@@ -347,11 +348,58 @@ impl Step<Cpu> for DeconvStep {
     }
 }
 
+#[derive(Clone, Debug)]
+struct TouchingStep {
+    kernel: TouchingDeconv,
+    weights: Packed,
+    channels: [usize; 2],
+    strides: [usize; 2],
+    epilogue: StepEpilogue,
+}
+
+impl Step<Cpu> for TouchingStep {
+    fn kernel(&self) -> String {
+        format!("deconv_gemm{}", self.epilogue.name())
+    }
+    fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
+        match operand {
+            Operand::Read(i) => i == 0 && row == self.channels[0],
+            Operand::Write(_) => !self.kernel.is_dense() && row == self.channels[1],
+        }
+    }
+    fn strided(&self, strides: &RowStrides) -> Option<Arc<dyn Step<Cpu>>> {
+        let strides = [strides.read(0, self.channels[0]), strides.write(0, self.channels[1])];
+        Some(Arc::new(TouchingStep { strides, ..self.clone() }))
+    }
+    fn run(&self, io: &mut Io<'_>) -> Result<()> {
+        let [from, to] = self.strides;
+        let (out, io) = io.take_output(0);
+        let bias = self.epilogue.bias(&io);
+        self.kernel.run(io.exec, (io.input(0), from), self.weights.as_slice(), (out, to), bias);
+        Ok(())
+    }
+}
+
 fn deconvolved(site: &Site<'_>) -> Result<Option<Built>> {
     let Some(shape) = deconv_shape(site) else { return Ok(None) };
     let mut reads = vec![(0, LAST)];
     let Some(epilogue) = StepEpilogue::of(site, 1, LAST, &mut reads) else { return Ok(None) };
     let Some(tensor) = &site.inputs[1].constant else { return Ok(None) };
+    let channels = [shape.in_channels, shape.out_channels];
+    if let Some(act) = epilogue.light().filter(|_| TouchingDeconv::fits(&shape)) {
+        let kernel = TouchingDeconv::new(site.cx.isa, shape, act);
+        let form = format!("touching_deconv|{:?}|{}", shape.kernel, kernel.is_dense());
+        let weights = site.cx.packed(&form, &[tensor], kernel.packed_floats(), |to| {
+            kernel.pack(&floats_of(tensor)?, to);
+            tensor.release();
+            Ok(())
+        })?;
+        return Ok(Some(Built::step(
+            TouchingStep { kernel, weights, channels, strides: channels, epilogue },
+            reads,
+            LAST,
+        )));
+    }
     let kernel = Deconv::new(site.cx.isa, site.cx.threads, shape);
     let form = format!("deconv|{:?}|{}", shape.kernel, shape.groups);
     let weights = site.cx.packed(&form, &[tensor], kernel.packed_floats(), |to| {
@@ -359,7 +407,6 @@ fn deconvolved(site: &Site<'_>) -> Result<Option<Built>> {
         tensor.release();
         Ok(())
     })?;
-    let channels = [shape.in_channels, shape.out_channels];
     Ok(Some(Built::step(DeconvStep { kernel, weights, channels, strides: channels, epilogue }, reads, LAST)))
 }
 

@@ -26,11 +26,7 @@ pub struct DeconvCells {
 impl DeconvCells {
     /// Whether this kernel can do it.
     pub fn fits(s: &DeconvShape, numbers: Numbers) -> bool {
-        let touches = (0..3).all(|i| {
-            s.kernel[i] == s.stride[i] && s.pad_begin[i] == 0 && s.out_spatial[i] == s.in_spatial[i] * s.stride[i]
-        });
-        let dense = (0..3).all(|i| s.dilation[i] == 1 || s.kernel[i] == 1);
-        touches && dense && s.groups == 1 && s.in_channels > 0 && s.in_channels.is_multiple_of(numbers.per_cell())
+        s.windows_touch() && s.groups == 1 && s.in_channels > 0 && s.in_channels.is_multiple_of(numbers.per_cell())
     }
 
     pub fn new(isa: Isa, shape: DeconvShape, numbers: Numbers) -> DeconvCells {

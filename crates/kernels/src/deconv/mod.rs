@@ -3,8 +3,10 @@
 
 mod cells;
 mod tile;
+mod touching;
 
 pub use cells::DeconvCells;
+pub use touching::TouchingDeconv;
 
 use crate::epilogue::SplitEpilogue;
 use crate::simd::{Entry, entry};
@@ -27,6 +29,18 @@ pub struct DeconvShape {
     /// What is cut off before the first output pixel.
     pub pad_begin: [usize; 3],
     pub groups: usize,
+}
+
+impl DeconvShape {
+    /// Whether windows of the output touch without an overlap, and nothing is cut off.
+    pub(crate) fn windows_touch(&self) -> bool {
+        (0..3).all(|i| {
+            self.kernel[i] == self.stride[i]
+                && self.pad_begin[i] == 0
+                && self.out_spatial[i] == self.in_spatial[i] * self.stride[i]
+                && (self.dilation[i] == 1 || self.kernel[i] == 1)
+        })
+    }
 }
 
 /// A transposed convolution.

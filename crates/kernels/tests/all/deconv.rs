@@ -4,7 +4,7 @@ use crate::spatial_common::{Random, act, close};
 use carafe_kernels::cast::{brain_to_f32, f32_to_brain};
 use carafe_kernels::{
     Act, Deconv, DeconvCells, DeconvShape, Epilogue, Exec, Isa, Numbers, Pool, PoolOptions, Quantizer, Scratch,
-    TypedEpilogue, TypedOut, brain_bits,
+    TouchingDeconv, TypedEpilogue, TypedOut, brain_bits,
 };
 
 fn plain(s: &DeconvShape, input: &[f32], stride: usize, weights: &[f32]) -> Vec<f64> {
@@ -69,6 +69,47 @@ fn check(s: DeconvShape, function: Act, add_last: Option<bool>) {
             let found: Vec<f32> = out.chunks_exact(outs + gap).flat_map(|p| p[..outs].to_vec()).collect();
             assert!(out.chunks_exact(outs + gap).all(|p| p[outs..].iter().all(|x| x.is_nan())), "a gap was written to");
             close(&found, &wanted, 1e-5, &format!("{isa:?} {threads} {s:?}"));
+        }
+    }
+}
+
+/// The same of windows that touch, with gaps between pixels of the output where the kernel takes them.
+fn check_touching(s: DeconvShape, function: Act) {
+    let mut random = Random::new(s.in_channels + s.in_spatial[2]);
+    let (ins, outs) = (s.in_channels, s.out_channels);
+    let input = random.floats(s.batch * s.in_spatial.iter().product::<usize>() * (ins + 2));
+    let weights = random.floats(ins * outs * s.kernel.iter().product::<usize>());
+    let bias = random.floats(outs);
+    let pixels = s.batch * s.out_spatial.iter().product::<usize>();
+    let wanted = plain(&s, &input, ins + 2, &weights);
+    let wanted: Vec<f64> = wanted.iter().enumerate().map(|(i, y)| act(function, y + bias[i % outs] as f64)).collect();
+    for isa in Isa::available() {
+        for threads in [1, 3] {
+            let (pool, scratch) = (Pool::new(PoolOptions::threads(threads)), Scratch::new(threads, 0).unwrap());
+            let kernel = TouchingDeconv::new(isa, s, function);
+            let gap = if kernel.is_dense() { 0 } else { 3 };
+            let mut packed = vec![f32::NAN; kernel.packed_floats()];
+            kernel.pack(&weights, &mut packed);
+            let mut out = vec![f32::NAN; pixels * (outs + gap)];
+            let exec = Exec::new(&pool, isa, &scratch);
+            kernel.run(&exec, (&input, ins + 2), &packed, (&mut out, outs + gap), Some(&bias));
+            let found: Vec<f32> = out.chunks_exact(outs + gap).flat_map(|p| p[..outs].to_vec()).collect();
+            assert!(out.chunks_exact(outs + gap).all(|p| p[outs..].iter().all(|x| x.is_nan())), "a gap was written to");
+            close(&found, &wanted, 1e-5, &format!("{isa:?} {threads} {s:?}"));
+        }
+    }
+}
+
+#[test]
+fn windows_that_touch_are_products() {
+    for channels in [[24, 1], [3, 5], [20, 49], [16, 32]] {
+        for (kernel, size, function) in [(2, 17, Act::Relu), (3, 5, Act::Sigmoid), (2, 1, Act::None), (1, 6, Act::None)]
+        {
+            let mut s = square(size, channels, kernel, kernel, [0, 0]);
+            check_touching(s, function);
+            // An axis of depth as well.
+            (s.in_spatial[0], s.kernel[0], s.stride[0], s.out_spatial[0]) = (3, 2, 2, 6);
+            check_touching(s, function);
         }
     }
 }
