@@ -4,6 +4,7 @@
 mod arg;
 mod bytes;
 mod fold;
+mod short;
 mod typed;
 
 pub use arg::{ArgReduce, Extreme};
@@ -135,6 +136,15 @@ impl Reduce {
             return;
         }
         let folds = shape.folds();
+        if short::fits(shape) {
+            let (chunks, to) = (pieces(exec, x.len()).min(out.len()), SharedMut::new(out));
+            return exec.each(chunks, |chunk, _| {
+                let part = part_of(to.len(), chunks, chunk);
+                // SAFETY: chunks are parts of their own.
+                let out = unsafe { to.part(part.clone()) };
+                short::fold(op, folds, &x[part.start * folds..part.end * folds], out);
+            });
+        }
         let job = Job { shape, op, x };
         let across = shape.width.div_ceil(TILE);
         let units = shape.outer() * across;

@@ -121,6 +121,16 @@ fn any_axes_are_folded() {
 }
 
 #[test]
+fn few_neighbours_are_folded() {
+    let mut r = Random(11);
+    for len in [2, 3, 4] {
+        for outer in [1, 7, 9000] {
+            check(&[outer, len], &[1], &r.floats(outer * len));
+        }
+    }
+}
+
+#[test]
 fn large_arrays_are_shared_by_threads() {
     let mut random = Random(12);
     for (dims, axes) in [
