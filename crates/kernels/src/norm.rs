@@ -91,7 +91,7 @@ impl RowNorm {
     }
 
     fn to_halves<H: Number + bytemuck::Pod>(
-        &self,
+        self,
         exec: &Exec<'_>,
         halves: Halves,
         x: RowsIn<'_>,
