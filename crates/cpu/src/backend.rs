@@ -7,7 +7,7 @@ use crate::weights::{Packed, Packers, Weights};
 use carafe_device::{KernelOp, Parallel, with_parallel};
 use carafe_graph::{Error, Op, Result, normalize_axis};
 use carafe_kernels::{
-    DenormalsGuard, Exec, Isa, MAX_PARTS, Machine, Scratch, Stopped, flush_denormals, keep_denormals,
+    DenormalsGuard, Exec, Halves, Isa, MAX_PARTS, Machine, Scratch, Stopped, flush_denormals, keep_denormals,
 };
 use carafe_ops::carafe::RotaryEmbedding;
 use carafe_ops::indexing::Gather;
@@ -35,8 +35,8 @@ pub(crate) struct Cpu {
     pub(crate) strict_f32: bool,
     /// Whether kernels take denormal numbers as zero.
     pub(crate) flush_denormals: bool,
-    /// Whether products and convolutions of floats are computed in bf16.
-    pub(crate) bf16: bool,
+    /// The type of 16 bits that products and convolutions of floats are computed in; `None` where they are in f32.
+    pub(crate) half: Option<Halves>,
     /// Numbers of a row that are rounded together beside compressed weights; 0 where none are.
     pub(crate) rounded_group: usize,
 }
@@ -47,6 +47,8 @@ pub(crate) struct BuildCx {
     pub(crate) isa: Isa,
     pub(crate) threads: usize,
     pub(crate) strict_f32: bool,
+    /// As in [`Cpu`].
+    pub(crate) half: Option<Halves>,
     pub(crate) rounded_group: usize,
     pub(crate) weights: Arc<Weights>,
     pub(crate) packers: Packers,
@@ -112,19 +114,19 @@ impl Fusing for Cpu {
     fn fuses_separable(&self, bytes: usize) -> bool {
         // What the caches of the threads hold is read where it was written.
         let near = (self.threads * Machine::here().l2 * 3 / 4).min(LARGE_BETWEEN);
-        bytes >= near && !self.bf16
+        bytes >= near && self.half.is_none()
     }
     fn precision(&self, op: &dyn Op, inputs: &[Known<'_>], outputs: &[Known<'_>]) -> ElementType {
-        if self.bf16 && half::suits(op, inputs) {
-            return ElementType::Bf16;
+        match self.half {
+            Some(halves) if half::suits(op, inputs, halves) => half::type_of(halves),
+            _ => model_precision(inputs, outputs),
         }
-        model_precision(inputs, outputs)
     }
     fn reads_narrow(&self, op: &dyn Op, input: usize) -> bool {
         half::reads_narrow(op, input)
     }
     fn passes_on(&self, op: &dyn Op, inputs: &[Known<'_>], group: bool) -> bool {
-        self.bf16 && half::passes_on(op, inputs, group)
+        self.half.is_some() && half::passes_on(op, inputs, group)
     }
 }
 
@@ -143,6 +145,7 @@ impl Backend for Cpu {
             isa: Isa::best(),
             threads: self.threads,
             strict_f32: self.strict_f32,
+            half: self.half,
             rounded_group: self.rounded_group,
             weights: self.weights.clone(),
             packers: Packers::new(self.threads),

@@ -82,7 +82,7 @@ impl Compiled {
             threads: settings.threads_each,
             strict_f32: settings.strict_f32,
             flush_denormals: settings.flush_denormals,
-            bf16: settings.bf16,
+            half: settings.half,
             rounded_group: settings.rounded_group,
         };
         let planner = Arc::new(Planner::new(model, backend));

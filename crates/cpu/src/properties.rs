@@ -4,7 +4,7 @@ use crate::threads::Machine;
 use carafe_device::{Mutability, Properties, PropertyInfo, PropertyKind};
 use carafe_graph::log::{self, Level};
 use carafe_graph::{Error, Result};
-use carafe_kernels::{Isa, Numbers};
+use carafe_kernels::{Halves, Isa, Numbers};
 use std::sync::LazyLock;
 
 const COUNT: PropertyKind = PropertyKind::Int { min: 0, max: 1024 };
@@ -49,8 +49,8 @@ pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
             PropertyKind::Enum(&["f32", "FP32", "bf16", "BF16", "f16", "FP16", "dynamic", "undefined"]),
             fast_precision(),
             "Type that products and convolutions of floats are computed in; dynamic is the type of the model. A type that the \
-         processor has no instructions for, as f16, counts as none: then it is bf16 where that is multiplied faster than f32, in \
-         the mode PERFORMANCE.",
+         processor has no instructions for (f16: AVX512-FP16 or AMX-FP16) counts as none: then it is bf16 where that is \
+         multiplied faster than f32, in the mode PERFORMANCE.",
         ),
         writable(
             MODE,
@@ -120,8 +120,8 @@ pub(crate) struct Settings {
     pub(crate) profiled: bool,
     pub(crate) strict_f32: bool,
     pub(crate) flush_denormals: bool,
-    /// Whether products and convolutions of floats are computed in bf16.
-    pub(crate) bf16: bool,
+    /// The type of 16 bits that products and convolutions of floats are computed in.
+    pub(crate) half: Option<Halves>,
     /// Numbers of a row that are rounded together beside compressed weights; 0 where none are.
     pub(crate) rounded_group: usize,
 }
@@ -162,10 +162,19 @@ impl Settings {
             profiled: properties.is_on(&TABLE, "PERF_COUNT"),
             strict_f32: text(MODE) == "ACCURACY",
             flush_denormals: properties.is_on(&TABLE, "CPU_DENORMALS_OPTIMIZATION"),
-            bf16: precision(properties) == "bf16",
+            half: half_of(precision(properties)),
             rounded_group: rounded_group(properties).parse().unwrap_or(0),
         })
     }
+}
+
+fn half_of(precision: &str) -> Option<Halves> {
+    [Halves::Bf16, Halves::F16].into_iter().find(|halves| halves.name() == precision)
+}
+
+// The type that was asked for, in one spelling.
+fn given_precision(properties: &Properties) -> String {
+    properties.get(PRECISION).unwrap_or_default().trim().to_ascii_lowercase().replace("fp", "f")
 }
 
 // The type that is multiplied fastest.
@@ -181,8 +190,7 @@ fn fast_group() -> &'static str {
 /// What DYNAMIC_QUANTIZATION_GROUP_SIZE comes to: who asks for exact floats and not for groups gets none.
 pub(crate) fn rounded_group(properties: &Properties) -> String {
     let mode = properties.or_default(&TABLE, MODE).unwrap_or_default();
-    let asked = properties.get(PRECISION).unwrap_or_default().trim().to_ascii_lowercase();
-    let exact = mode.trim().eq_ignore_ascii_case("ACCURACY") || matches!(asked.as_str(), "f32" | "fp32");
+    let exact = mode.trim().eq_ignore_ascii_case("ACCURACY") || given_precision(properties) == "f32";
     match properties.get(GROUP) {
         Some(given) => given.trim().to_string(),
         None if exact => "0".into(),
@@ -192,11 +200,12 @@ pub(crate) fn rounded_group(properties: &Properties) -> String {
 
 /// What INFERENCE_PRECISION_HINT comes to: an explicit type wins over the mode, and one without instructions counts as none.
 pub(crate) fn precision(properties: &Properties) -> &'static str {
-    let given = properties.get(PRECISION).unwrap_or_default().trim().to_ascii_lowercase();
+    let given = given_precision(properties);
     let mode = properties.or_default(&TABLE, MODE).unwrap_or_default();
+    let half = half_of(&given).filter(|halves| halves.numbers().is_native(Isa::best()));
     match given.as_str() {
-        "f32" | "fp32" => "f32",
-        "bf16" if Numbers::Bf16.is_native(Isa::best()) => "bf16",
+        "f32" => "f32",
+        _ if half.is_some() => half.map_or("f32", Halves::name),
         "dynamic" | "undefined" => "dynamic",
         _ if mode.trim().eq_ignore_ascii_case("ACCURACY") => "dynamic",
         _ => fast_precision(),
@@ -207,16 +216,15 @@ pub(crate) fn precision(properties: &Properties) -> &'static str {
 pub(crate) fn told_precision(properties: &Properties) -> String {
     let runs = precision(properties);
     match properties.get(PRECISION) {
-        Some(given) if given.trim().to_ascii_lowercase().replace("fp", "f") == runs => given.to_string(),
+        Some(given) if given_precision(properties) == runs => given.to_string(),
         _ => runs.to_string(),
     }
 }
 
 /// Tells the log where another type runs than was asked for.
 pub(crate) fn tell_precision(properties: &Properties) {
-    let given = properties.get(PRECISION).unwrap_or_default().trim().to_ascii_lowercase();
-    let runs = precision(properties);
-    if ["f16", "bf16"].contains(&given.as_str()) && given != runs {
+    let (given, runs) = (given_precision(properties), precision(properties));
+    if half_of(&given).is_some() && given != runs {
         let text = format!("{PRECISION}: CPU has no kernels for {given} on this processor; {runs} runs instead");
         log::report(Level::Info, &text);
     }
@@ -233,7 +241,8 @@ pub(crate) fn metric(name: &str) -> Result<String> {
         "OPTIMIZATION_CAPABILITIES" => {
             let fast = |numbers: Numbers, word| if numbers.is_fast(Isa::best()) { word } else { "" };
             let (bf16, int8) = (fast(Numbers::Bf16, "BF16 "), fast(Numbers::U8I8, "INT8 "));
-            format!("FP32 {bf16}{int8}WINOGRAD EXPORT_IMPORT")
+            let f16 = if Numbers::F16.is_native(Isa::best()) { "FP16 " } else { "" };
+            format!("FP32 {bf16}{f16}{int8}WINOGRAD EXPORT_IMPORT")
         }
         "OPTIMAL_NUMBER_OF_INFER_REQUESTS" => "1".into(),
         "RANGE_FOR_ASYNC_INFER_REQUESTS" => "1 1 1".into(),

@@ -3,7 +3,7 @@
 
 mod products;
 
-use carafe_kernels::{Act, Buffer, Conv, ConvShape, Exec, Gemm, Numbers, Quantizer, TypedEpilogue, TypedOut};
+use carafe_kernels::{Act, Buffer, Conv, ConvShape, Exec, Gemm, Halves, Numbers, Quantizer, TypedEpilogue, TypedOut};
 use products::{Ground, best};
 
 const STEPS: Quantizer = Quantizer { inverse: 0.01, shift: 0.0, low: 0.0, high: 255.0, zero: 0 };
@@ -25,7 +25,7 @@ impl Out {
     fn of(&mut self, numbers: Numbers) -> TypedOut<'_> {
         match numbers {
             Numbers::U8I8 => TypedOut::U8(&mut self.bytes, STEPS),
-            _ => TypedOut::Bf16(&mut self.halves),
+            _ => TypedOut::Half(Halves::Bf16, &mut self.halves),
         }
     }
 }

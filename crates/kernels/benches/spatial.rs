@@ -1,9 +1,9 @@
 //! Speed of the spatial kernels on shapes of well-known networks: `cargo bench --bench spatial -- [part of a name]`.
 
 use carafe_kernels::{
-    Act, Buffer, Conv, ConvShape, Deformable, DeformableShape, Depthwise, Epilogue, Exec, Fold, GridSample, Isa,
-    MaxPositions, Moves, Numbers, Places, Pool, PoolOptions, PoolShape, SampleMode, SamplePadding, Scratch,
-    TypedEpilogue, TypedOut, Winograd, WinogradPairs, brain_bits,
+    Act, Buffer, Conv, ConvShape, Deformable, DeformableShape, Depthwise, Epilogue, Exec, Fold, GridSample, Halves,
+    Isa, MaxPositions, Moves, Numbers, Places, Pool, PoolOptions, PoolShape, SampleMode, SamplePadding, Scratch,
+    TypedEpilogue, TypedOut, Winograd, WinogradPairs,
 };
 use std::time::Instant;
 
@@ -166,9 +166,11 @@ fn winograd(exec: &Exec<'_>) {
         let (bits, mut to) = (vec![0x3f80u16; size * size * ins], vec![0u16; size * size * outs]);
         if let Some(conv) = Conv::of_cells(exec.isa, exec.threads(), s, Numbers::Bf16, 0) {
             let mut packed = floats(conv.packed_floats());
-            conv.pack_bf16(&brain_bits(weights.as_floats()), packed.as_floats_mut());
+            conv.pack_halves(&Halves::Bf16.all_bits(weights.as_floats()), packed.as_floats_mut());
             let cells = bytemuck::cast_slice(&bits);
-            let us = best(|| conv.run_typed(exec, cells, packed.as_floats(), TypedOut::Bf16(&mut to), outs, &end));
+            let us = best(|| {
+                conv.run_typed(exec, cells, packed.as_floats(), TypedOut::Half(Halves::Bf16, &mut to), outs, &end)
+            });
             println!(
                 "winograd - {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, direct, bf16",
                 flops / us / 1e3
@@ -177,7 +179,9 @@ fn winograd(exec: &Exec<'_>) {
         let kernel = WinogradPairs::new(exec.isa, exec.threads(), s);
         let mut packed = floats(kernel.packed_floats());
         kernel.pack(Some(exec), weights.as_floats(), packed.as_floats_mut());
-        let us = best(|| kernel.run(exec, &bits, ins, packed.as_floats(), TypedOut::Bf16(&mut to), outs, &end));
+        let us = best(|| {
+            kernel.run(exec, &bits, ins, packed.as_floats(), TypedOut::Half(Halves::Bf16, &mut to), outs, &end)
+        });
         println!("winograd 2 {size}x{size} {ins} to {outs}: {us:9.2} us {:7.1} Gflop/s, bf16", flops / us / 1e3);
     }
 }

@@ -199,8 +199,9 @@ pub fn half_to_f32(x: Half) -> f32 {
         let quiet = if rest > 0x7c00 { 0x40_0000 } else { 0 };
         return f32::from_bits(sign | 0x7f80_0000 | (rest & 0x3ff) << 13 | quiet);
     }
-    // The exponent is moved by a product, which is exact for denormals too.
-    f32::from_bits(sign | (f32::from_bits(rest << 13) * 2f32.powi(112)).to_bits())
+    // Denormals are made by a difference: they count also where those of f32 are taken as zero.
+    let (normal, small) = ((rest << 13) + (112 << 23), f32::from_bits((rest << 13) + (113 << 23)) - 2f32.powi(-14));
+    f32::from_bits(sign | if rest < 0x400 { small.to_bits() } else { normal })
 }
 
 /// The nearest half, ties to even; too large ones become infinite.

@@ -17,7 +17,7 @@ pub enum Isa {
     /// AVX-512 F, BW, DQ, VL, with AVX2 and FMA: 16 floats.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
-    /// AVX-512 with VNNI and BF16, and the tile registers of AMX for products of bf16 and bytes.
+    /// AVX-512 with VNNI and BF16, and the tile registers of AMX for products of bf16 and bytes, on some processors of f16.
     #[cfg(target_arch = "x86_64")]
     Amx(Amx),
     /// Plain Rust in all, with tile registers that are imitated: slow, and there for tests. Built without debug assertions it
@@ -51,7 +51,10 @@ tokens! {
 /// Proof that this machine has the instructions of `Isa::Amx`, and lets this process use them.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Amx(());
+pub struct Amx {
+    /// Whether f16 are multiplied, too.
+    halves: bool,
+}
 
 #[cfg(target_arch = "x86_64")]
 impl Amx {
@@ -59,20 +62,20 @@ impl Amx {
     /// tries a few instructions.
     pub fn detect() -> Result<Amx, &'static str> {
         use std::sync::OnceLock;
-        static FOUND: OnceLock<Result<(), &'static str>> = OnceLock::new();
+        static FOUND: OnceLock<Result<bool, &'static str>> = OnceLock::new();
         let found = FOUND.get_or_init(|| {
             let vectors = Avx512::detect().is_some()
                 && std::arch::is_x86_feature_detected!("avx512bf16")
                 && std::arch::is_x86_feature_detected!("avx512vnni");
             if vectors { crate::simd::amx::probe() } else { Err("the processor has no AVX-512 for bf16 and bytes") }
         });
-        found.map(|()| Amx(()))
+        found.map(|halves| Amx { halves })
     }
 
     /// For tests that carry the instructions out themselves.
     #[cfg(test)]
     pub(crate) fn unproven() -> Amx {
-        Amx(())
+        Amx { halves: true }
     }
 }
 
@@ -112,6 +115,15 @@ impl Isa {
             Isa::Amx(_) => true,
             Isa::TileTwin => cfg!(any(test, debug_assertions)),
             _ => false,
+        }
+    }
+
+    /// Whether products of f16 do.
+    pub fn has_tiles_of_halves(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Amx(token) => token.halves,
+            _ => self.has_tiles(),
         }
     }
 

@@ -5,7 +5,6 @@
 
 mod arena;
 mod attention;
-mod brain;
 mod buffer;
 pub mod cast;
 mod conv;
@@ -21,6 +20,7 @@ mod exec;
 mod fold;
 mod forks;
 mod gemm;
+mod halves;
 mod interpolate;
 mod isa;
 mod machine;
@@ -46,7 +46,6 @@ pub mod winograd;
 
 pub use arena::{Arena, MAX_PARTS, Part};
 pub use attention::{Attention, AttentionInputs, AttentionParams, Mask};
-pub use brain::brain_bits;
 pub use buffer::Buffer;
 pub use conv::{Conv, ConvPlanar, ConvShape};
 pub use deconv::{Deconv, DeconvCells, DeconvShape, TouchingDeconv};
@@ -62,6 +61,7 @@ pub use gemm::{
     BatchMatMul, BytesMatMul, Codes, CompressedGemm, CompressedMatrix, Compression, Gemm, LONGEST_INTEGER_SUM, Numbers,
     Operand, RoundedGemm, Stored,
 };
+pub use halves::Halves;
 pub use interpolate::{Resize, ResizeAxis};
 pub use isa::Isa;
 #[cfg(target_arch = "aarch64")]

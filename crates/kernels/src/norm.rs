@@ -10,11 +10,11 @@ pub use groups::GroupNorm;
 pub use lrn::Lrn;
 pub use parts::PartedNorm;
 
-use crate::cast::Brain;
+use crate::cast::{Brain, Half};
 use crate::eltwise::pieces;
 use crate::simd::{Number, Simd, dispatch};
 use crate::vmath::take;
-use crate::{Exec, Isa, SharedMut, part_of};
+use crate::{Exec, Halves, Isa, SharedMut, part_of};
 use std::ops::Range;
 
 /// What a row is divided by.
@@ -68,8 +68,8 @@ impl RowNorm {
         self.run_from(exec, x, gamma, beta, out);
     }
 
-    /// The same, where what is read, what is written or both are bf16.
-    pub fn run_brains(
+    /// The same, where what is read, what is written or both are numbers of 16 bits, of one type.
+    pub fn run_halves(
         &self,
         exec: &Exec<'_>,
         x: RowsIn<'_>,
@@ -79,9 +79,33 @@ impl RowNorm {
     ) {
         match (x, out) {
             (RowsIn::F32(x), RowsOut::F32(out)) => self.run_from(exec, x, gamma, beta, out),
-            (RowsIn::F32(x), RowsOut::Bf16(out)) => self.run_from(exec, x, gamma, beta, out),
-            (RowsIn::Bf16(x), RowsOut::F32(out)) => self.run_from(exec, x, gamma, beta, out),
-            (RowsIn::Bf16(x), RowsOut::Bf16(out)) => self.run_from(exec, x, gamma, beta, out),
+            (x, RowsOut::Half(Halves::Bf16, out)) => self.to_halves::<Brain>(exec, Halves::Bf16, x, gamma, beta, out),
+            (x, RowsOut::Half(Halves::F16, out)) => self.to_halves::<Half>(exec, Halves::F16, x, gamma, beta, out),
+            (RowsIn::Half(Halves::Bf16, x), RowsOut::F32(out)) => {
+                self.run_from::<Brain, _>(exec, bytemuck::cast_slice(x), gamma, beta, out);
+            }
+            (RowsIn::Half(Halves::F16, x), RowsOut::F32(out)) => {
+                self.run_from::<Half, _>(exec, bytemuck::cast_slice(x), gamma, beta, out);
+            }
+        }
+    }
+
+    fn to_halves<H: Number + bytemuck::Pod>(
+        self,
+        exec: &Exec<'_>,
+        halves: Halves,
+        x: RowsIn<'_>,
+        gamma: Option<&[f32]>,
+        beta: Option<&[f32]>,
+        out: &mut [u16],
+    ) {
+        let out: &mut [H] = bytemuck::cast_slice_mut(out);
+        match x {
+            RowsIn::F32(x) => self.run_from(exec, x, gamma, beta, out),
+            RowsIn::Half(of, x) => {
+                assert_eq!(of, halves, "rows of one type");
+                self.run_from::<H, H>(exec, bytemuck::cast_slice(x), gamma, beta, out);
+            }
         }
     }
 
@@ -134,14 +158,16 @@ impl RowNorm {
 #[derive(Clone, Copy, Debug)]
 pub enum RowsIn<'a> {
     F32(&'a [f32]),
-    Bf16(&'a [Brain]),
+    /// The bits of numbers of 16 bits.
+    Half(Halves, &'a [u16]),
 }
 
 /// Rows that are written.
 #[derive(Debug)]
 pub enum RowsOut<'a> {
     F32(&'a mut [f32]),
-    Bf16(&'a mut [Brain]),
+    /// The bits of numbers of 16 bits, rounded to the nearest.
+    Half(Halves, &'a mut [u16]),
 }
 
 /// The start of what is read; it may be what is written.

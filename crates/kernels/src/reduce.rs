@@ -11,10 +11,10 @@ pub use arg::{ArgReduce, Extreme};
 pub use bytes::{MOST_PIXELS, mean_bytes};
 pub use typed::{IntegerReduction, reduce_bools, reduce_integers};
 
-use crate::cast::Brain;
+use crate::cast::{Brain, Half};
 use crate::eltwise::pieces;
 use crate::simd::Readable;
-use crate::{Exec, SharedMut, part_of};
+use crate::{Exec, Halves, SharedMut, part_of};
 use fold::{Job, TILE};
 
 /// What becomes of the elements that meet.
@@ -123,9 +123,12 @@ impl Reduce {
         self.run_typed(exec, x, out);
     }
 
-    /// Of numbers of bf16; the results are floats.
-    pub fn run_brains(&self, exec: &Exec<'_>, x: &[Brain], out: &mut [f32]) {
-        self.run_typed(exec, x, out);
+    /// Of the bits of numbers of 16 bits; the results are floats.
+    pub fn run_halves(&self, exec: &Exec<'_>, halves: Halves, x: &[u16], out: &mut [f32]) {
+        match halves {
+            Halves::Bf16 => self.run_typed::<Brain>(exec, bytemuck::cast_slice(x), out),
+            Halves::F16 => self.run_typed::<Half>(exec, bytemuck::cast_slice(x), out),
+        }
     }
 
     fn run_typed<T: Readable>(&self, exec: &Exec<'_>, x: &[T], out: &mut [f32]) {

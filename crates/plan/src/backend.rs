@@ -127,7 +127,7 @@ pub struct Known<'a> {
     pub shape: Option<&'a [usize]>,
     /// Whether its elements are known.
     pub is_constant: bool,
-    /// Whether it was rounded to more steps than a byte counts: whoever quantized to 16 bits wants more than bf16 holds.
+    /// Whether it was rounded to more steps than a byte counts: whoever quantized to 16 bits wants more than a float of 16 bits holds.
     pub is_fine: bool,
 }
 

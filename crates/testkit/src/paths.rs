@@ -31,6 +31,8 @@ pub enum Path {
     /// Convolutions and products compiled for the CPU device in bf16, with all inputs but the first as constants: near the
     /// evaluation.
     Bf16,
+    /// The same in f16.
+    F16,
     /// Planned for another backend than the CPU device, with blocked layouts and memory of its own: all inputs as parameters,
     /// and all but the first as constants.
     Plan,
@@ -55,6 +57,7 @@ impl Path {
         Path::Template,
         Path::Cpu,
         Path::Bf16,
+        Path::F16,
         Path::Plan,
         Path::Gpu,
         Path::Hetero,
@@ -71,6 +74,7 @@ impl Path {
             Path::Template => "template",
             Path::Cpu => "cpu",
             Path::Bf16 => "bf16",
+            Path::F16 => "f16",
             Path::Plan => "plan",
             Path::Gpu => "gpu",
             Path::Hetero => "hetero",
@@ -95,6 +99,7 @@ impl Path {
             | Path::Template
             | Path::Cpu
             | Path::Bf16
+            | Path::F16
             | Path::Plan
             | Path::Gpu
             | Path::Hetero
@@ -112,7 +117,8 @@ impl Path {
                 check_outputs(case, on_device_as(case, "CPU", InputsAs::ConstantsButFirst))
                     .map_err(|e| format!("with constants: {e}"))
             }
-            Path::Bf16 => in_bf16(case),
+            Path::Bf16 => in_half(case, "bf16"),
+            Path::F16 => in_half(case, "f16"),
             Path::Plan => {
                 check_outputs(case, planned(case, InputsAs::Parameters))
                     .map_err(|e| format!("with parameters: {e}"))?;
@@ -172,8 +178,10 @@ fn on_gpu(case: &Case) -> Result<(), String> {
 
 /// How far a number may be from the evaluation, of the largest: a few roundings of 2^-9.
 const BF16_BOUND: f32 = 0.02;
+/// A few of 2^-12.
+const F16_BOUND: f32 = 0.003;
 
-fn in_bf16(case: &Case) -> Result<(), String> {
+fn in_half(case: &Case, hint: &str) -> Result<(), String> {
     let text = |e: Error| e.to_string();
     let Ok(model) = build(case, InputsAs::ConstantsButFirst) else { return Ok(()) };
     let multiplies = |name: &str| ["Convolution", "GroupConvolution", "MatMul"].contains(&name);
@@ -183,15 +191,19 @@ fn in_bf16(case: &Case) -> Result<(), String> {
         return Ok(());
     }
     let Ok(wanted) = model.evaluate(&inputs) else { return Ok(()) };
-    let bf16 = carafe::Properties::new().with("INFERENCE_PRECISION_HINT", "bf16");
-    let found = infer(core().compile_model(&model, "CPU", &bf16).map_err(text)?, &inputs).map_err(text)?;
+    let properties = carafe::Properties::new().with("INFERENCE_PRECISION_HINT", hint);
+    let compiled = core().compile_model(&model, "CPU", &properties).map_err(text)?;
+    // What runs where there are no instructions for the type that was asked for.
+    let runs = compiled.property("INFERENCE_PRECISION_HINT").map_err(text)?;
+    let bound = if runs == "bf16" { BF16_BOUND } else { F16_BOUND };
+    let found = infer(compiled, &inputs).map_err(text)?;
     for (k, (a, b)) in found.iter().zip(&wanted).enumerate() {
         let numbers = |t: &Tensor| t.to_vec::<f32>().map(|v| v.into_owned()).map_err(|e| e.to_string());
         let (found, wanted) = (numbers(a)?, numbers(b)?);
         let largest = wanted.iter().filter(|x| x.is_finite()).fold(0f32, |m, x| m.max(x.abs()));
         for (i, (x, y)) in found.iter().zip(&wanted).enumerate().filter(|(_, (_, y))| y.is_finite()) {
-            if (x - y).abs() > BF16_BOUND * largest || x.is_nan() {
-                return Err(format!("in bf16: output {k}, element {i} is {x}, expected {y} of {largest}"));
+            if (x - y).abs() > bound * largest || x.is_nan() {
+                return Err(format!("in {runs}: output {k}, element {i} is {x}, expected {y} of {largest}"));
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Scaled dot product attention, with operands in whatever order of axes they lie, in f32 or in bf16.
+//! Scaled dot product attention, with operands in whatever order of axes they lie, in f32 or in a type of 16 bits.
 
-use super::{Built, Cpu, Io, Site, Step, floats};
+use super::{Built, Cpu, Io, Site, Step, floats, half};
 use carafe_graph::Result;
-use carafe_kernels::{Attention, AttentionInputs, AttentionParams, Mask};
+use carafe_kernels::{Attention, AttentionInputs, AttentionParams, Halves, Mask};
 use carafe_ops::linear::ScaledDotProductAttention;
 use carafe_plan::{Form, Layout};
 use carafe_tensor::ElementType;
@@ -12,8 +12,8 @@ struct AttentionStep {
     kernel: Attention,
     /// Place of the mask among the reads, and whether it is boolean.
     mask: Option<(usize, bool)>,
-    /// Queries, keys, values and result are bf16.
-    bf16: bool,
+    /// The type of queries, keys, values and result; f32 where there is none.
+    halves: Option<Halves>,
 }
 
 impl Step<Cpu> for AttentionStep {
@@ -30,9 +30,9 @@ impl Step<Cpu> for AttentionStep {
             Some((i, true)) => Mask::Keep(io.inputs[i]),
             Some((i, false)) => Mask::Add(io.input(i)),
         };
-        if self.bf16 {
+        if let Some(halves) = self.halves {
             let inputs = AttentionInputs { q: io.input(0), k: io.input(1), v: io.input(2), mask, sink: None };
-            self.kernel.run_brains(io.exec, &inputs, bytemuck::cast_slice_mut(out));
+            self.kernel.run_halves(io.exec, halves, &inputs, bytemuck::cast_slice_mut(out));
         } else {
             let inputs = AttentionInputs { q: io.input(0), k: io.input(1), v: io.input(2), mask, sink: None };
             self.kernel.run(io.exec, &inputs, bytemuck::cast_slice_mut(out));
@@ -85,8 +85,8 @@ fn attention(site: &Site<'_>, op: &ScaledDotProductAttention) -> Option<Built> {
         None => 1.0 / (qs[3] as f32).sqrt(),
         Some(port) => *port.floats()?.first().filter(|_| port.len() == 1)?,
     };
-    let bf16 = site.precision == ElementType::Bf16;
-    let form = if bf16 { Form::typed(Layout::PLAIN, ElementType::Bf16) } else { Layout::PLAIN.into() };
+    let halves = half::computed_in(site);
+    let form = Form { layout: Layout::PLAIN, ty: halves.map(half::type_of) };
     let mut reads: Vec<(usize, Form)> = vec![(0, form), (1, form), (2, form)];
     let (mut mask, mut mask_steps) = (None, [0; 4]);
     if let (Some(port), false) = (site.inputs.get(3), op.causal) {
@@ -122,7 +122,7 @@ fn attention(site: &Site<'_>, op: &ScaledDotProductAttention) -> Option<Built> {
         mask: mask_steps,
         sink: [0; 3],
     });
-    Some(Built::step(AttentionStep { kernel, mask, bf16 }, reads, form))
+    Some(Built::step(AttentionStep { kernel, mask, halves }, reads, form))
 }
 
 // Steps of a mask along batch, heads, queries and keys; 0 where it repeats.

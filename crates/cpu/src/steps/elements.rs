@@ -1,11 +1,11 @@
 //! Groups of elementwise operations, each in one pass over memory, and the same as what follows a matrix product.
 
-use super::{Built, Cpu, Io, Port, Site, Step};
+use super::{Built, Cpu, Io, Port, Site, Step, half};
 use carafe_graph::Result;
+use carafe_kernels::Halves;
 use carafe_kernels::eltwise::{Arg, Broadcast, Elements, EltOp, Instr, Program, Quantize, Steps};
 use carafe_plan::elementwise::{Act, Binary, Elt, Unary, aligned, names};
 use carafe_plan::{ElementwiseOp, Form, Layout, Operand, RowStrides, Source};
-use carafe_tensor::ElementType;
 use std::sync::Arc;
 
 /// Inputs and outputs together that the kernel takes.
@@ -18,13 +18,13 @@ struct Group {
     /// Dimensions of the result and of each input, as they lie.
     out: Vec<usize>,
     inputs: Vec<Vec<usize>>,
-    /// Inputs that lie as bf16, and whether the result does.
-    brains: (Vec<usize>, bool),
+    /// Inputs that lie as numbers of 16 bits, whether the result does, and their type.
+    halves: (Vec<usize>, bool, Halves),
 }
 
 impl Group {
-    fn in_bf16(&self) -> bool {
-        !self.brains.0.is_empty() || self.brains.1
+    fn in_halves(&self) -> bool {
+        !self.halves.0.is_empty() || self.halves.1
     }
 }
 
@@ -34,7 +34,7 @@ impl Step<Cpu> for Group {
     }
     fn accepts_row_stride(&self, operand: Operand, row: usize) -> bool {
         match operand {
-            Operand::Read(i) => self.inputs[i].last() == Some(&row) && !self.brains.0.contains(&i),
+            Operand::Read(i) => self.inputs[i].last() == Some(&row) && !self.halves.0.contains(&i),
             Operand::Write(_) => row > 1 && self.out.last() == Some(&row),
         }
     }
@@ -43,7 +43,7 @@ impl Step<Cpu> for Group {
         let dims: Vec<&[usize]> = self.inputs.iter().map(Vec::as_slice).collect();
         let broadcast = Broadcast::with_pitches(&self.out, &dims, &row_strides, strides.write(0, 0));
         let elements = Elements::with_broadcast(self.elements.program().clone(), broadcast);
-        let elements = elements.of_brains(&self.brains.0, self.brains.1);
+        let elements = elements.of_halves(self.halves.2, &self.halves.0, self.halves.1);
         Some(Arc::new(Group { elements, ..self.clone() }))
     }
     fn runs_in_place(&self, read: usize) -> bool {
@@ -51,9 +51,9 @@ impl Step<Cpu> for Group {
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let count = self.inputs.len();
-        if self.in_bf16() {
+        if self.in_halves() {
             let (out, io) = io.take_output(0);
-            self.elements.run_brains(io.exec, &io.inputs[..count], out);
+            self.elements.run_halves(io.exec, &io.inputs[..count], out);
             return Ok(());
         }
         let mut inputs: [&[f32]; MOST] = [&[]; MOST];
@@ -84,12 +84,14 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let dims: Vec<&[usize]> = inputs.iter().map(Vec::as_slice).collect();
     let out = layout.dims(&out.shape);
     let elements = Elements::new(program, &out, &dims);
-    // What has all of the result's elements may lie as bf16.
-    let lies_so = |&at: &usize| site.inputs[reads[at]].stored == ElementType::Bf16 && inputs[at] == out;
+    // What has all of the result's elements may lie as numbers of 16 bits.
+    let kind = site.cx.half.unwrap_or(Halves::Bf16);
+    let narrow = half::type_of(kind);
+    let lies_so = |&at: &usize| site.inputs[reads[at]].stored == narrow && inputs[at] == out;
     let halves: Vec<usize> = (0..reads.len()).filter(lies_so).collect();
-    let to_half = site.outputs[0].preferred == Some(ElementType::Bf16);
-    let elements = elements.of_brains(&halves, to_half);
-    let typed = |half: bool, layout: Layout| if half { Form::typed(layout, ElementType::Bf16) } else { layout.into() };
+    let to_half = half::preferred(site) == Some(kind);
+    let elements = elements.of_halves(kind, &halves, to_half);
+    let typed = |half: bool, layout: Layout| if half { Form::typed(layout, narrow) } else { layout.into() };
     let reads = reads.into_iter().enumerate().map(|(at, i)| {
         // A shorter value has no channels of its own; it lies the same way in both layouts.
         let own = if site.inputs[i].rank() == out.len() { layout } else { Layout::PLAIN };
@@ -98,7 +100,7 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let reads: Vec<(usize, Form)> = reads.collect();
     let name = format!("elementwise[{}]", names(site.epilogue));
     let output = typed(to_half, layout);
-    Ok(Some(Built::step(Group { elements, name, out, inputs, brains: (halves, to_half) }, reads, output)))
+    Ok(Some(Built::step(Group { elements, name, out, inputs, halves: (halves, to_half, kind) }, reads, output)))
 }
 
 // Whether an operand can be read with the channels last: it has all axes, or its bytes lie the same either way.

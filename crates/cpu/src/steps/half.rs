@@ -1,6 +1,6 @@
-//! Convolutions and products in bf16: operands are pairs of numbers of 16 bits, sums are floats, and what is done to a sum is
-//! done in f32. The result is stored as bf16 where those who read it compute in it, too. What only moves elements moves them as
-//! they are.
+//! Convolutions and products in bf16 or f16: operands are pairs of numbers of 16 bits, sums are floats, and what is done to a
+//! sum is done in f32. The result is stored in the same type where those who read it compute in it, too. What only moves
+//! elements moves them as they are.
 
 use super::conv::{attrs_of_op, shape_of, taps_of};
 use super::leave::Leave;
@@ -9,7 +9,7 @@ use super::{Built, Cpu, Io, Port, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::{Op, Result};
 use carafe_kernels::{
-    Act, Conv, ConvShape, DeconvCells, Depthwise, Epilogue, Gemm, Machine, Numbers, WinogradPairs, brain_bits, winograd,
+    Act, Conv, ConvShape, DeconvCells, Depthwise, Epilogue, Gemm, Halves, Machine, Numbers, WinogradPairs, winograd,
 };
 use carafe_ops::carafe::RmsNorm;
 use carafe_ops::convolution::{Convolution, ConvolutionBackpropData, GroupConvolution};
@@ -26,14 +26,38 @@ const PAIR: usize = 2;
 /// Images of at most this many channels are convolved where they lie.
 const FEW: usize = 4;
 
-/// Whether a unit is to be computed in bf16. Asked before builders are; what they decline after all is computed in f32.
-pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>]) -> bool {
+/// The element type of numbers of 16 bits.
+pub(crate) fn type_of(halves: Halves) -> ElementType {
+    match halves {
+        Halves::Bf16 => ElementType::Bf16,
+        Halves::F16 => ElementType::F16,
+    }
+}
+
+/// The other way round.
+pub(crate) fn of(ty: ElementType) -> Option<Halves> {
+    [Halves::Bf16, Halves::F16].into_iter().find(|halves| type_of(*halves) == ty)
+}
+
+/// The type of 16 bits that a unit is computed in, if it is.
+pub(super) fn computed_in(site: &Site<'_>) -> Option<Halves> {
+    site.cx.half.filter(|halves| site.precision == type_of(*halves))
+}
+
+/// The type of 16 bits that readers of the result prefer, if they do.
+pub(super) fn preferred(site: &Site<'_>) -> Option<Halves> {
+    site.outputs.first()?.preferred.and_then(of)
+}
+
+/// Whether a unit is to be computed in a type of 16 bits. Asked before builders are; what they decline after all is computed in
+/// f32.
+pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>], halves: Halves) -> bool {
     let [data, weights, ..] = inputs else { return false };
     if inputs.iter().any(|p| p.is_fine) {
         return false;
     }
     if super::recurrent::suits_bf16(op, inputs) {
-        return true;
+        return halves == Halves::Bf16;
     }
     if op.is::<ScaledDotProductAttention>() {
         return inputs.iter().take(3).all(|p| p.ty == ElementType::F32);
@@ -64,14 +88,14 @@ pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>]) -> bool {
         && weights[if op.transpose_b { rank - 1 } else { rank - 2 }].is_multiple_of(PAIR)
 }
 
-/// Whether a unit that is not computed in bf16 reads and writes it where its neighbours do.
+/// Whether a unit that is not computed in 16 bits reads and writes them where its neighbours do.
 pub(crate) fn passes_on(op: &dyn Op, inputs: &[Known<'_>], group: bool) -> bool {
     let one_axis = || inputs.get(1).and_then(|axes| axes.shape).is_some_and(|s| s.iter().product::<usize>() == 1);
     let rows = (op.is::<Mvn>() || op.is::<RmsNorm>()) && one_axis();
     group || rows || op.info().moves.first() == Some(&0) || op.is::<MaxPool>() || op.is::<AvgPool>()
 }
 
-/// Whether a unit in bf16, or one that passes it on, reads this input so: not masks, nor factors of columns.
+/// Whether a unit in 16 bits, or one that passes them on, reads this input so: not masks, nor factors of columns.
 pub(crate) fn reads_narrow(op: &dyn Op, input: usize) -> bool {
     let most = match () {
         _ if op.is::<ScaledDotProductAttention>() => 3,
@@ -82,10 +106,11 @@ pub(crate) fn reads_narrow(op: &dyn Op, input: usize) -> bool {
 }
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
-    if site.precision == ElementType::Bf16 && site.op.is::<ScaledDotProductAttention>() {
+    let halves = computed_in(site);
+    if halves.is_some() && site.op.is::<ScaledDotProductAttention>() {
         return super::attention::build(site);
     }
-    if site.precision == ElementType::Bf16 && super::recurrent::is_recurrent(site.op) {
+    if halves.is_some() && super::recurrent::is_recurrent(site.op) {
         return super::recurrent::build(site);
     }
     if site.group || site.before.is_some() || site.reordered() {
@@ -94,28 +119,27 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if let Some(built) = moved(site)? {
         return Ok(Some(built));
     }
-    if site.precision != ElementType::Bf16 {
-        return Ok(None);
-    }
+    let Some(halves) = halves else { return Ok(None) };
     match site.op.get::<MatMul>() {
-        Some(op) => product(site, op),
-        None if site.op.is::<ConvolutionBackpropData>() => enlarged(site),
-        None => convolution(site),
+        Some(op) => product(site, op, halves),
+        None if site.op.is::<ConvolutionBackpropData>() => enlarged(site, halves),
+        None => convolution(site, halves),
     }
 }
 
-// What only moves elements, as if the model said bf16.
+// What only moves elements, as if the model said that type.
 fn moved(site: &Site<'_>) -> Result<Option<Built>> {
+    let Some(to) = site.cx.half.map(type_of) else { return Ok(None) };
     let moves = site.op.info().moves.first() == Some(&0) && site.epilogue.is_empty();
-    let lies_so = |p: &Port| p.stored == ElementType::Bf16 || p.constant.is_some();
+    let lies_so = |p: &Port| p.stored == to || p.constant.is_some();
     let mut numbers = site.inputs.iter().filter(|p| p.is_f32());
-    let some = site.inputs.iter().any(|p| p.is_f32() && p.stored == ElementType::Bf16);
-    // Where one part is bf16 and the whole is wanted so, the others are converted.
-    let wanted = site.outputs.first().is_some_and(|p| p.preferred == Some(ElementType::Bf16));
+    let some = site.inputs.iter().any(|p| p.is_f32() && p.stored == to);
+    // Where one part lies so and the whole is wanted so, the others are converted.
+    let wanted = site.outputs.first().is_some_and(|p| p.preferred == Some(to));
     if !moves || !some || !(wanted || numbers.all(lies_so)) {
         return Ok(None);
     }
-    let (from, to) = (ElementType::F32, ElementType::Bf16);
+    let from = ElementType::F32;
     let halved = |p: &Port| -> Result<Port> {
         let constant = p.constant.as_ref().map(|t| t.cast(to)).transpose()?;
         Ok(Port { ty: to, stored: to, constant, ..p.clone() })
@@ -143,7 +167,7 @@ fn leave_of(site: &Site<'_>, axis: usize, layout: Layout, reads: &mut Vec<(usize
     if leave.scale.iter().all(|s| *s == 1.0) {
         leave.scale.clear();
     }
-    leave.to_bf16 = leave.to.is_none() && site.outputs[0].preferred == Some(ElementType::Bf16);
+    leave.to_half = preferred(site).filter(|_| leave.to.is_none());
     Some(leave)
 }
 
@@ -174,7 +198,7 @@ impl Method {
     }
 }
 
-fn convolution(site: &Site<'_>) -> Result<Option<Built>> {
+fn convolution(site: &Site<'_>, halves: Halves) -> Result<Option<Built>> {
     let Some((attrs, grouped)) = attrs_of_op(site.op) else { return Ok(None) };
     let (data, filters) = (&site.inputs[0], &site.inputs[1]);
     let Some(tensor) = &filters.constant else { return Ok(None) };
@@ -185,23 +209,30 @@ fn convolution(site: &Site<'_>) -> Result<Option<Built>> {
     let planar = few && (data.layout == Layout::PLAIN || !shape.in_channels.is_multiple_of(PAIR));
     let read = match planar {
         true => Form::from(Layout::PLAIN),
-        false => Form::typed(Layout::CHANNELS_LAST, ElementType::Bf16),
+        false => Form::typed(Layout::CHANNELS_LAST, type_of(halves)),
     };
     if Depthwise::fits(&shape) && !planar {
-        return depthwise(site, tensor, (whole, shape), &kept);
+        return depthwise(site, halves, tensor, (whole, shape), &kept);
     }
-    let method = match !planar && winograd::worthwhile_in_pairs(isa, &shape, threads, Machine::here()) {
+    // Vectors multiply f16 as floats, of which Winograd's method needs fewer.
+    let as_floats = halves == Halves::F16 && !isa.has_tiles_of_halves() && !site.cx.strict_f32;
+    if as_floats && !planar && winograd::worthwhile(&shape, threads, Machine::here()) {
+        return Ok(None);
+    }
+    // Transformed numbers are those of bf16 alone.
+    let tiles = !planar && halves == Halves::Bf16;
+    let method = match tiles && winograd::worthwhile_in_pairs(isa, &shape, threads, Machine::here()) {
         true => Method::Winograd(WinogradPairs::new(isa, threads, shape)),
-        false if planar => Method::Direct(Conv::of_planes(isa, threads, shape)),
-        false => match Conv::of_cells(isa, threads, shape, Numbers::Bf16, 0) {
+        false if planar => Method::Direct(Conv::of_planes(isa, threads, shape, halves)),
+        false => match Conv::of_cells(isa, threads, shape, halves.numbers(), 0) {
             Some(conv) => Method::Direct(conv),
             None => return Ok(None),
         },
     };
     let mut reads = vec![(0, read)];
     let Some(leave) = leave_of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
-    let way = if matches!(method, Method::Winograd(_)) { "winograd_bf16" } else { "conv_bf16" };
-    let form = format!("{way}|{:?}x{:?} of {kept:?} {planar}", shape.kernel, shape.groups);
+    let way = if matches!(method, Method::Winograd(_)) { "winograd" } else { "conv" };
+    let form = format!("{way}_{}|{:?}x{:?} of {kept:?} {planar}", halves.name(), shape.kernel, shape.groups);
     let weights = site.cx.packed(&form, &[tensor], method.packed_floats(), |to: &mut [f32]| {
         let floats = floats_of(tensor)?;
         let floats = match shape == whole {
@@ -210,7 +241,7 @@ fn convolution(site: &Site<'_>) -> Result<Option<Built>> {
         };
         match &method {
             Method::Winograd(conv) => conv.pack(site.cx.packers.exec().as_ref(), &floats, to),
-            Method::Direct(conv) => conv.pack_bf16(&brain_bits(&floats), to),
+            Method::Direct(conv) => conv.pack_halves(&halves.all_bits(&floats), to),
         }
         tensor.release();
         Ok(())
@@ -268,10 +299,11 @@ impl Step<Cpu> for HalfConv {
     }
 }
 
-/// Each channel by itself: floats are computed with, bf16 is read and written.
+/// Each channel by itself: floats are computed with, numbers of 16 bits are read and written.
 #[derive(Clone, Debug)]
 struct HalfDepthwise {
     conv: Depthwise,
+    halves: Halves,
     weights: Packed,
     kernel: [usize; 3],
     channels: usize,
@@ -286,18 +318,19 @@ struct HalfDepthwise {
 
 fn depthwise(
     site: &Site<'_>,
+    halves: Halves,
     tensor: &Tensor,
     (whole, shape): (ConvShape, ConvShape),
     kept: &[Range<usize>; 3],
 ) -> Result<Option<Built>> {
-    let form = Form::typed(Layout::CHANNELS_LAST, ElementType::Bf16);
+    let form = Form::typed(Layout::CHANNELS_LAST, type_of(halves));
     let mut reads = vec![(0, form)];
     let Some(leave) = leave_of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
     let name = leave.name().to_string();
-    let Leave { scale, bias, round_trip, add, act, after, rest, to_bf16, .. } = leave;
+    let Leave { scale, bias, round_trip, add, act, after, rest, to_half, .. } = leave;
     let after = after.unwrap_or([1.0, 0.0]);
     let plain = round_trip.is_none() && add.is_none() && rest.is_none() && Depthwise::does(act, after);
-    if !plain || !to_bf16 || !scale.is_empty() {
+    if !plain || to_half.is_none() || !scale.is_empty() {
         return Ok(None);
     }
     let conv = Depthwise::new(site.cx.isa, site.cx.threads, shape);
@@ -312,7 +345,8 @@ fn depthwise(
         Ok(())
     })?;
     let (kernel, channels) = (shape.kernel, shape.in_channels);
-    let step = HalfDepthwise { conv, weights, kernel, channels, strides: [channels; 2], bias, act, after, name };
+    let step =
+        HalfDepthwise { conv, halves, weights, kernel, channels, strides: [channels; 2], bias, act, after, name };
     Ok(Some(Built::step(step, reads, form)))
 }
 
@@ -333,7 +367,7 @@ impl Step<Cpu> for HalfDepthwise {
         let epilogue = Epilogue { bias: Some(&self.bias), act: self.act, ..Epilogue::default() };
         let (out, io) = io.take_output(0);
         let weights = self.weights.as_slice();
-        self.conv.run_brains(io.exec, (io.input(0), from), weights, (out, to), &epilogue, self.after);
+        self.conv.run_halves(io.exec, self.halves, (io.input(0), from), weights, (out, to), &epilogue, self.after);
         Ok(())
     }
 }
@@ -346,20 +380,20 @@ struct HalfDeconv {
     leave: Leave,
 }
 
-fn enlarged(site: &Site<'_>) -> Result<Option<Built>> {
-    let Some(shape) = deconv_shape(site).filter(|s| DeconvCells::fits(s, Numbers::Bf16)) else { return Ok(None) };
+fn enlarged(site: &Site<'_>, halves: Halves) -> Result<Option<Built>> {
+    let Some(shape) = deconv_shape(site).filter(|s| DeconvCells::fits(s, halves.numbers())) else { return Ok(None) };
     let Some(tensor) = &site.inputs[1].constant else { return Ok(None) };
-    let mut reads = vec![(0, Form::typed(Layout::CHANNELS_LAST, ElementType::Bf16))];
+    let mut reads = vec![(0, Form::typed(Layout::CHANNELS_LAST, type_of(halves)))];
     let Some(mut leave) = leave_of(site, 1, Layout::CHANNELS_LAST, &mut reads) else { return Ok(None) };
     let plain = leave.scale.is_empty() && leave.offset.is_empty() && leave.round_trip.is_none() && leave.to.is_none();
     if !plain || leave.add.is_some() || leave.rest.is_some() {
         return Ok(None);
     }
     leave.spread(shape.kernel.iter().product(), |_, _| 0.0);
-    let conv = DeconvCells::new(site.cx.isa, shape, Numbers::Bf16);
-    let form = format!("deconv_bf16|{:?}", shape.kernel);
+    let conv = DeconvCells::new(site.cx.isa, shape, halves.numbers());
+    let form = format!("deconv_{}|{:?}", halves.name(), shape.kernel);
     let weights = site.cx.packed(&form, &[tensor], conv.packed_floats(), |to: &mut [f32]| {
-        conv.pack_bf16(&brain_bits(&floats_of(tensor)?), to);
+        conv.pack_halves(&halves.all_bits(&floats_of(tensor)?), to);
         tensor.release();
         Ok(())
     })?;
@@ -383,12 +417,13 @@ impl Step<Cpu> for HalfDeconv {
 #[derive(Debug)]
 struct HalfProduct {
     gemm: Gemm,
+    numbers: Numbers,
     weights: Packed,
     rows: usize,
     leave: Leave,
 }
 
-fn product(site: &Site<'_>, op: &MatMul) -> Result<Option<Built>> {
+fn product(site: &Site<'_>, op: &MatMul, halves: Halves) -> Result<Option<Built>> {
     let (a, b, out) = (&site.inputs[0], &site.inputs[1], &site.outputs[0]);
     let Some(tensor) = &b.constant else { return Ok(None) };
     let (last, before) = (b.shape[b.rank() - 1], b.shape[b.rank() - 2]);
@@ -396,17 +431,18 @@ fn product(site: &Site<'_>, op: &MatMul) -> Result<Option<Built>> {
     if k == 0 {
         return Ok(None);
     }
-    let Some(gemm) = Gemm::of_cells(site.cx.isa, Numbers::Bf16, n, k) else { return Ok(None) };
-    let mut reads = vec![(0, Form::typed(Layout::PLAIN, ElementType::Bf16))];
+    let numbers = halves.numbers();
+    let Some(gemm) = Gemm::of_cells(site.cx.isa, numbers, n, k) else { return Ok(None) };
+    let mut reads = vec![(0, Form::typed(Layout::PLAIN, type_of(halves)))];
     let Some(leave) = leave_of(site, out.rank() - 1, Layout::PLAIN, &mut reads) else { return Ok(None) };
-    let form = format!("gemm_bf16|{k}x{n}|{}", op.transpose_b);
+    let form = format!("gemm_{}|{k}x{n}|{}", halves.name(), op.transpose_b);
     let weights = site.cx.packed(&form, &[tensor], gemm.packed_floats(), |to: &mut [f32]| {
-        gemm.pack_bf16(&brain_bits(&floats_of(tensor)?), op.transpose_b, to);
+        gemm.pack_halves(&halves.all_bits(&floats_of(tensor)?), op.transpose_b, to);
         tensor.release();
         Ok(())
     })?;
     let output = leave.form(Layout::PLAIN);
-    Ok(Some(Built::step(HalfProduct { gemm, weights, rows: a.len() / k, leave }, reads, output)))
+    Ok(Some(Built::step(HalfProduct { gemm, numbers, weights, rows: a.len() / k, leave }, reads, output)))
 }
 
 impl Step<Cpu> for HalfProduct {
@@ -420,75 +456,11 @@ impl Step<Cpu> for HalfProduct {
         let (k, n) = (self.gemm.k(), self.gemm.n());
         self.leave.with(io, n, |io, epilogue, out| {
             let rows = (self.rows, bytemuck::cast_slice(io.inputs[0]), k);
-            self.gemm.run_typed(io.exec, Numbers::Bf16, rows, self.weights.as_slice(), out, n, epilogue);
+            self.gemm.run_typed(io.exec, self.numbers, rows, self.weights.as_slice(), out, n, epilogue);
         });
         Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::compiled::Compiled;
-    use carafe_device::{CompiledModel, Properties};
-    use carafe_graph::{Model, Value};
-    use carafe_ops::activation::Relu;
-    use carafe_ops::convolution::Convolution;
-    use carafe_ops::convolution::window::PadType;
-    use carafe_ops::linear::MatMul;
-    use carafe_ops::movement::Reshape;
-    use carafe_tensor::{ElementType, PartialShape, Tensor};
-    use std::sync::Arc;
-
-    fn numbers(shape: &[usize], scale: f32) -> Tensor {
-        let len: usize = shape.iter().product();
-        let data = (0..len).map(|i| ((i * 7919 + 13) % 1009) as f32 / 504.5 - 1.0);
-        Tensor::from_vec(shape, data.map(|x| x * scale).collect::<Vec<f32>>()).unwrap()
-    }
-
-    // A convolution of planes, one of pixels, and a product.
-    fn net() -> Model {
-        let mut m = Model::new("m");
-        let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 3, 9, 8])).unwrap();
-        let conv = || Convolution {
-            strides: vec![1; 2],
-            pads_begin: vec![1; 2],
-            pads_end: vec![1; 2],
-            dilations: vec![1; 2],
-            auto_pad: PadType::Explicit,
-        };
-        let w = m.constant("w1", numbers(&[10, 3, 3, 3], 0.2)).unwrap();
-        let a: Value = m.add("a", conv(), &[x, w]).unwrap().into();
-        let a: Value = m.add("relu", Relu, &[a]).unwrap().into();
-        let w = m.constant("w2", numbers(&[6, 10, 3, 3], 0.1)).unwrap();
-        let b: Value = m.add("b", conv(), &[a, w]).unwrap().into();
-        let shape = m.constant("shape", Tensor::from_slice(&[2], &[6i64, 72]).unwrap()).unwrap();
-        let rows: Value = m.add("rows", Reshape { special_zero: false }, &[b, shape]).unwrap().into();
-        let w = m.constant("w3", numbers(&[72, 5], 0.1)).unwrap();
-        let y = m.add("y", MatMul { transpose_a: false, transpose_b: false }, &[rows, w]).unwrap();
-        m.result("r", y.into()).unwrap();
-        m
-    }
-
-    #[test]
-    fn the_twin_of_the_instructions_computes_whole_models_on_every_machine() {
-        let f32 = Properties::new().with("INFERENCE_PRECISION_HINT", "f32");
-        let output = |compiled: Compiled| {
-            let mut request = Arc::new(compiled).create_request();
-            request.set_input(0, numbers(&[1, 3, 9, 8], 1.0)).unwrap();
-            request.infer().unwrap();
-            request.output(0).unwrap().to_vec::<f32>().unwrap().into_owned()
-        };
-        let wanted = output(Compiled::new(net(), &[], &f32).unwrap());
-        let mut compiled = Compiled::new(net(), &[], &f32).unwrap();
-        let planner = Arc::get_mut(&mut compiled.planner).unwrap();
-        planner.backend.bf16 = true;
-        planner.take_plans();
-        planner.prepare().unwrap();
-        let steps: Vec<_> = compiled.planner.last_plans().iter().flat_map(|p| &p.steps).map(|s| s.precision).collect();
-        assert!(steps.iter().filter(|p| **p == ElementType::Bf16).count() >= 3, "{steps:?}");
-        let largest = wanted.iter().fold(0f32, |m, x| m.max(x.abs()));
-        for (x, y) in output(compiled).iter().zip(&wanted) {
-            assert!((x - y).abs() <= 0.02 * largest, "{x} {y} of {largest}");
-        }
-    }
-}
+mod tests;

@@ -1,10 +1,10 @@
-//! What leaves the tiles of a product of cells (bytes, or two bf16): the epilogue of a unit, sorted into what is applied to sums
+//! What leaves the tiles of a product of cells (bytes, or two numbers of 16 bits): the epilogue of a unit, sorted into what is applied to sums
 //! while they are near and a program for the rest, and the form in which the result is stored.
 
 use super::elements::act_of;
 use super::tile_program::{Rest, name_of};
-use super::{Io, Port, Site};
-use carafe_kernels::{Act, Addend, Quantizer, RoundTrip, TypedEpilogue, TypedOut};
+use super::{Io, Port, Site, half};
+use carafe_kernels::{Act, Addend, Halves, Quantizer, RoundTrip, TypedEpilogue, TypedOut};
 use carafe_plan::elementwise::{Binary, Elt, is_column_vector, is_scalar};
 use carafe_plan::{Form, Grid, Layout, RowStrides, Source};
 use carafe_tensor::ElementType;
@@ -13,23 +13,23 @@ use carafe_tensor::ElementType;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Stored {
     F32,
-    Bf16,
+    Half(Halves),
     Bytes(Grid),
 }
 
 impl Stored {
     /// As a value lies now.
     pub(super) fn of(port: &Port) -> Stored {
-        match (port.stored, port.grid) {
-            (ElementType::U8, Some(grid)) => Stored::Bytes(grid),
-            (ElementType::Bf16, _) => Stored::Bf16,
+        match (half::of(port.stored), port.grid) {
+            (Some(halves), _) => Stored::Half(halves),
+            (None, Some(grid)) if port.stored == ElementType::U8 => Stored::Bytes(grid),
             _ => Stored::F32,
         }
     }
     pub(super) fn form(self, layout: Layout) -> Form {
         match self {
             Stored::F32 => layout.into(),
-            Stored::Bf16 => Form::typed(layout, ElementType::Bf16),
+            Stored::Half(halves) => Form::typed(layout, half::type_of(halves)),
             Stored::Bytes(_) => Form::typed(layout, ElementType::U8),
         }
     }
@@ -54,8 +54,8 @@ pub(super) struct Leave {
     pub(super) rest: Option<Rest>,
     /// The result is stored as bytes.
     pub(super) to: Option<Quantizer>,
-    /// The result is stored as bf16.
-    pub(super) to_bf16: bool,
+    /// The result is stored as numbers of 16 bits.
+    pub(super) to_half: Option<Halves>,
     pub(super) strides: RowStrides,
     name: String,
 }
@@ -102,7 +102,7 @@ impl Leave {
             after: None,
             rest: None,
             to: None,
-            to_bf16: false,
+            to_half: None,
             strides,
             name: String::new(),
         };
@@ -115,7 +115,7 @@ impl Leave {
                 end -= 1;
             }
         }
-        // Integers have a scale; sums of bf16 are real numbers already.
+        // Integers have a scale; sums of floats are real numbers already.
         let integers = !leave.scale.is_empty();
         let mut done = 0;
         while done < end && leave.take(site, done, axis, layout, reads) {
@@ -352,8 +352,7 @@ impl Leave {
 
     /// The form of the result.
     pub(super) fn form(&self, layout: Layout) -> Form {
-        let bf16 = self.to_bf16.then_some(ElementType::Bf16);
-        Form { layout, ty: self.to.map(|_| ElementType::U8).or(bf16) }
+        Form { layout, ty: self.to.map(|_| ElementType::U8).or(self.to_half.map(half::type_of)) }
     }
 
     /// Calls the kernel with the epilogue and the output over the memory of a run.
@@ -364,16 +363,16 @@ impl Leave {
         kernel: impl FnOnce(&Io<'_>, &TypedEpilogue<'_>, TypedOut<'_>),
     ) {
         let (bytes, io) = io.take_output::<u8>(0);
-        let out = match self.to {
-            Some(quantizer) => TypedOut::U8(bytes, quantizer),
-            None if self.to_bf16 => TypedOut::Bf16(bytemuck::cast_slice_mut(bytes)),
-            None => TypedOut::F32(bytemuck::cast_slice_mut(bytes)),
+        let out = match (self.to, self.to_half) {
+            (Some(quantizer), _) => TypedOut::U8(bytes, quantizer),
+            (None, Some(halves)) => TypedOut::Half(halves, bytemuck::cast_slice_mut(bytes)),
+            (None, None) => TypedOut::F32(bytemuck::cast_slice_mut(bytes)),
         };
         let add = self.add.map(|(i, stored)| {
             let stride = self.strides.read(i, stride);
             match stored {
                 Stored::Bytes(g) => Addend::U8 { data: io.inputs[i], stride, scale: g.scale, zero: g.zero.into() },
-                Stored::Bf16 => Addend::Bf16(bytemuck::cast_slice(io.inputs[i]), stride),
+                Stored::Half(halves) => Addend::Half(halves, bytemuck::cast_slice(io.inputs[i]), stride),
                 Stored::F32 => Addend::F32(bytemuck::cast_slice(io.inputs[i]), stride),
             }
         });

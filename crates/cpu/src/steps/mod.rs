@@ -151,7 +151,7 @@ fn build_own(site: &Site<'_>) -> Result<Option<Built>> {
         return Ok(Some(built));
     }
     // Whoever else takes it computes in the type of the model.
-    let narrow = site.precision == ElementType::Bf16 && site.inputs.iter().any(Port::is_f32);
+    let narrow = half::computed_in(site).is_some() && site.inputs.iter().any(Port::is_f32);
     Ok(build_floats(site)?.map(|built| if narrow { built.with_precision(ElementType::F32) } else { built }))
 }
 

@@ -363,7 +363,7 @@ mod tests {
         let wanted = outputs(Compiled::new(net(), &[], &f32).unwrap());
         let mut compiled = Compiled::new(net(), &[], &f32).unwrap();
         let planner = Arc::get_mut(&mut compiled.planner).unwrap();
-        planner.backend.bf16 = true;
+        planner.backend.half = Some(carafe_kernels::Halves::Bf16);
         planner.take_plans();
         planner.prepare().unwrap();
         let plans = compiled.planner.last_plans();

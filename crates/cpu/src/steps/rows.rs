@@ -1,8 +1,9 @@
 //! Work along rows: softmax, reductions, normalisations. Axes are looked for where they lie, so either layout will do as
 //! long as the rows come out whole.
 
-use super::{Built, Cpu, Io, Port, Site, Step, floats};
+use super::{Built, Cpu, Io, Port, Site, Step, floats, half};
 use carafe_graph::{Error, Op, Result, normalize_axis};
+use carafe_kernels::Halves;
 use carafe_kernels::norm::{GroupNorm, Lrn, NormKind, PartedNorm, RowNorm, RowsIn, RowsOut};
 use carafe_kernels::reduce::{Reduce, Reduction};
 use carafe_kernels::softmax::Softmax;
@@ -12,7 +13,6 @@ use carafe_ops::normalization as norm;
 use carafe_ops::reduce as red;
 use carafe_plan::elementwise::{Binary, Elt};
 use carafe_plan::{ElementwiseOp, Form, Layout, Source};
-use carafe_tensor::ElementType;
 
 pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group || !site.inputs.first().is_some_and(Port::is_f32) || !site.outputs[0].is_f32() {
@@ -26,30 +26,30 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
 enum Rows {
     Softmax(Softmax, &'static str),
     Reduce(Reduce),
-    /// The same of numbers of bf16.
-    BrainReduce(Reduce),
+    /// The same of numbers of 16 bits.
+    HalfReduce(Reduce, Halves),
     /// With the positions of a factor and a term among the reads.
     Norm(RowNorm, Option<usize>, Option<usize>),
-    /// The same where rows are read or written as bf16.
-    BrainNorm(RowNorm, [Option<usize>; 2], Brains),
+    /// The same where rows are read or written as numbers of 16 bits.
+    HalfNorm(RowNorm, [Option<usize>; 2], Narrow),
     Groups(GroupNorm, usize, Option<usize>, Option<usize>),
     Parted(PartedNorm),
     Lrn(Lrn),
 }
 
-/// Whether rows are read, and written, as bf16.
+/// The types of 16 bits that rows are read and written in, where they are.
 #[derive(Clone, Copy, Debug)]
-struct Brains {
-    from: bool,
-    to: bool,
+struct Narrow {
+    from: Option<Halves>,
+    to: Option<Halves>,
 }
 
 impl Step<Cpu> for Rows {
     fn kernel(&self) -> String {
         match self {
             Rows::Softmax(_, name) => (*name).into(),
-            Rows::Reduce(_) | Rows::BrainReduce(_) => "reduce".into(),
-            Rows::Norm(..) | Rows::BrainNorm(..) => "row_norm".into(),
+            Rows::Reduce(_) | Rows::HalfReduce(..) => "reduce".into(),
+            Rows::Norm(..) | Rows::HalfNorm(..) => "row_norm".into(),
             Rows::Groups(..) => "group_norm".into(),
             Rows::Parted(_) => "parted_norm".into(),
             Rows::Lrn(_) => "lrn".into(),
@@ -65,19 +65,22 @@ impl Step<Cpu> for Rows {
         read == 0 && matches!(self, Rows::Softmax(..) | Rows::Norm(..))
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
-        if let Rows::BrainNorm(kernel, [gamma, beta], brains) = self {
+        if let Rows::HalfNorm(kernel, [gamma, beta], narrow) = self {
             let (out, io) = io.take_output::<u8>(0);
-            let x = if brains.from { RowsIn::Bf16(io.input(0)) } else { RowsIn::F32(io.input(0)) };
-            let out = match brains.to {
-                true => RowsOut::Bf16(bytemuck::cast_slice_mut(out)),
-                false => RowsOut::F32(bytemuck::cast_slice_mut(out)),
+            let x = match narrow.from {
+                Some(halves) => RowsIn::Half(halves, io.input(0)),
+                None => RowsIn::F32(io.input(0)),
             };
-            kernel.run_brains(io.exec, x, gamma.map(|i| io.input(i)), beta.map(|i| io.input(i)), out);
+            let out = match narrow.to {
+                Some(halves) => RowsOut::Half(halves, bytemuck::cast_slice_mut(out)),
+                None => RowsOut::F32(bytemuck::cast_slice_mut(out)),
+            };
+            kernel.run_halves(io.exec, x, gamma.map(|i| io.input(i)), beta.map(|i| io.input(i)), out);
             return Ok(());
         }
-        if let Rows::BrainReduce(kernel) = self {
+        if let Rows::HalfReduce(kernel, halves) = self {
             let (out, io) = io.take_output(0);
-            kernel.run_brains(io.exec, io.input(0), out);
+            kernel.run_halves(io.exec, *halves, io.input(0), out);
             return Ok(());
         }
         let (out, io) = io.take_output(0);
@@ -95,7 +98,7 @@ impl Step<Cpu> for Rows {
             Rows::Softmax(kernel, _) => kernel.run(exec, x, out),
             Rows::Reduce(kernel) => kernel.run(exec, x, out),
             Rows::Norm(kernel, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
-            Rows::BrainNorm(..) | Rows::BrainReduce(_) => {}
+            Rows::HalfNorm(..) | Rows::HalfReduce(..) => {}
             Rows::Groups(kernel, _, gamma, beta) => kernel.run(exec, x, vector(gamma), vector(beta), out),
             Rows::Parted(kernel) => kernel.run(exec, x, out),
             Rows::Lrn(kernel) => kernel.run(exec, x, out),
@@ -158,9 +161,9 @@ fn reduce(site: &Site<'_>) -> Option<Built> {
     let positions: Vec<usize> = axes.iter().map(|&a| layout.axis(a, rank)).collect();
     let kernel = Reduce::new(kind, &layout.dims(&x.shape), &positions);
     let out = if keep { layout } else { Layout::PLAIN };
-    if x.stored == ElementType::Bf16 {
-        let reads = vec![(0, Form::typed(layout, ElementType::Bf16))];
-        return Some(Built::step(Rows::BrainReduce(kernel), reads, out));
+    if let Some(halves) = half::of(x.stored) {
+        let reads = vec![(0, Form::typed(layout, x.stored))];
+        return Some(Built::step(Rows::HalfReduce(kernel, halves), reads, out));
     }
     Some(Built::step(Rows::Reduce(kernel), vec![(0, layout)], out))
 }
@@ -267,18 +270,15 @@ fn over(site: &Site<'_>, kind: NormKind, axes: &[usize], gamma: Option<usize>) -
     }
     let kernel = RowNorm::new(kind, x.len() / len, len);
     let whole = taken == site.epilogue.len();
-    let brains = Brains {
-        from: x.stored == ElementType::Bf16,
-        to: whole && site.outputs[0].preferred == Some(ElementType::Bf16),
-    };
-    if !brains.from && !brains.to {
+    let narrow = Narrow { from: half::of(x.stored), to: half::preferred(site).filter(|_| whole) };
+    if narrow.from.is_none() && narrow.to.is_none() {
         return Some(Built::step(Rows::Norm(kernel, factor, term), reads, layout).taking(taken));
     }
-    let form = |half: bool| if half { Form::typed(layout, ElementType::Bf16) } else { layout.into() };
+    let form = |halves: Option<Halves>| Form { layout, ty: halves.map(half::type_of) };
     let mut reads: Vec<(usize, Form)> = reads.into_iter().map(|(i, layout)| (i, layout.into())).collect();
-    reads[0].1 = form(brains.from);
-    let step = Rows::BrainNorm(kernel, [factor, term], brains);
-    Some(Built::step(step, reads, form(brains.to)).taking(taken))
+    reads[0].1 = form(narrow.from);
+    let step = Rows::HalfNorm(kernel, [factor, term], narrow);
+    Some(Built::step(step, reads, form(narrow.to)).taking(taken))
 }
 
 // A normalisation over any axes, as they lie: those next to each other that are kept, or not, count as one.

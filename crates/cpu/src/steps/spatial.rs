@@ -1,6 +1,7 @@
 //! Work on images besides convolution: pools, resizing, transposed convolution. All want the channels last.
 
 use super::epilogue::StepEpilogue;
+use super::half;
 use super::leave::Stored;
 use super::types::is_index;
 use super::{Built, Cpu, Io, Site, Step, Work, floats};
@@ -72,9 +73,9 @@ impl Step<Cpu> for PoolStep {
                 let (out, io) = io.take_output(0);
                 self.kernel.run(io.exec, io.input(0), from, out, to);
             }
-            Stored::Bf16 => {
+            Stored::Half(halves) => {
                 let (out, io) = io.take_output(0);
-                self.kernel.run_brains(io.exec, (io.input(0), from), (out, to));
+                self.kernel.run_halves(io.exec, halves, (io.input(0), from), (out, to));
             }
             Stored::Bytes(grid) => {
                 let (out, io) = io.take_output(0);
@@ -141,9 +142,9 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
     let kernel = SpatialPool::new(site.cx.isa, site.cx.threads, shape, kind);
     let name = if kind == PoolKind::Max { "pool_max" } else { "pool_mean" };
     // A mean is rounded only where its readers do.
-    let rounds = kind == PoolKind::Max || site.outputs[0].preferred == Some(ElementType::Bf16);
+    let rounds = kind == PoolKind::Max || half::preferred(site).is_some();
     let numbers = match Stored::of(&site.inputs[0]) {
-        Stored::Bf16 if rounds => Stored::Bf16,
+        Stored::Half(halves) if rounds => Stored::Half(halves),
         Stored::Bytes(grid) if kind == PoolKind::Mean && all_meet => Stored::Bytes(grid),
         _ => Stored::F32,
     };
@@ -151,7 +152,7 @@ fn pooled(site: &Site<'_>) -> Option<Built> {
     let read = numbers.form(LAST);
     Some(match numbers {
         Stored::F32 => Built::step(step, vec![(0, read)], LAST),
-        Stored::Bf16 => Built::step(step, vec![(0, read)], read).with_precision(ElementType::Bf16),
+        Stored::Half(halves) => Built::step(step, vec![(0, read)], read).with_precision(half::type_of(halves)),
         Stored::Bytes(_) => Built::step(step, vec![(0, read)], LAST).with_precision(ElementType::U8),
     })
 }

@@ -397,12 +397,16 @@ fn the_default_is_the_type_that_is_multiplied_fastest() {
     };
     assert_eq!(of(&[]), (wanted.to_string(), fast));
     // A type without instructions counts as none, and the compiled model says what runs instead.
-    assert_eq!(of(&[(HINT, "f16")]), (wanted.to_string(), fast));
+    let f16 = Kinds::F16.is_native(Isa::best());
+    assert_eq!(of(&[(HINT, "f16")]).0, if f16 { "f16" } else { wanted });
+    assert_eq!(of(&[(HINT, "FP16")]).0, if f16 { "FP16" } else { wanted });
+    assert_eq!(of(&[(HINT, "f16")]).1, fast && !f16);
     // An explicit type wins over the mode.
     assert_eq!(of(&[(HINT, "bf16"), (MODE, "ACCURACY")]).1, is_native());
     assert!(!of(&[(HINT, "f32")]).1 && !of(&[(HINT, "dynamic")]).1);
     let words = carafe_device::Device::metric(&device, "OPTIMIZATION_CAPABILITIES").unwrap();
     assert_eq!(words.split(' ').any(|w| w == "BF16"), fast, "{words}");
+    assert_eq!(words.split(' ').any(|w| w == "FP16"), f16, "{words}");
 }
 
 #[test]

@@ -7,9 +7,8 @@
 mod rows;
 mod wide;
 
-use crate::cast::Brain;
-use crate::simd::{Cell, Float, Native, Number, Shifted};
-use crate::{Exec, Isa, Numbers, SharedMut};
+use crate::simd::{Cell, Float, Native, Number, Shifted, Widened};
+use crate::{Exec, Halves, Isa, Numbers, SharedMut};
 
 /// Keys of one block.
 const BLOCK: usize = 256;
@@ -81,7 +80,7 @@ pub enum Mask<'a> {
     Keep(&'a [u8]),
 }
 
-/// The data of one run, of floats or of [`Brain`]s.
+/// The data of one run, of floats or of the bits of numbers of 16 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInputs<'a, T = f32> {
     pub q: &'a [T],
@@ -90,6 +89,13 @@ pub struct AttentionInputs<'a, T = f32> {
     pub mask: Mask<'a>,
     /// A score that belongs to no key.
     pub sink: Option<&'a [f32]>,
+}
+
+impl<'a> AttentionInputs<'a, u16> {
+    fn cast<T: bytemuck::Pod>(&self) -> AttentionInputs<'a, T> {
+        let [q, k, v] = [self.q, self.k, self.v].map(bytemuck::cast_slice);
+        AttentionInputs { q, k, v, mask: self.mask, sink: self.sink }
+    }
 }
 
 /// Attention of one shape. Making one is cheap, so a length may change from run to run.
@@ -120,12 +126,15 @@ impl Attention {
         self.run_cells::<Float>(exec, inputs, out);
     }
 
-    /// The same with operands and result in bf16. Products are those of pairs; scores, shares and sums are floats, but shares are
-    /// rounded before values are multiplied by them.
-    pub fn run_brains(&self, exec: &Exec, inputs: &AttentionInputs<'_, Brain>, out: &mut [Brain]) {
-        match Numbers::Bf16.is_native(exec.isa) {
-            true => self.run_cells::<Native>(exec, inputs, out),
-            false => self.run_cells::<Shifted>(exec, inputs, out),
+    /// The same with operands and result in numbers of 16 bits. Scores, shares and sums are floats. Those of f16 are widened when
+    /// they are read; products of bf16 are those of pairs, and shares are rounded before values are multiplied by them.
+    pub fn run_halves(&self, exec: &Exec, halves: Halves, inputs: &AttentionInputs<'_, u16>, out: &mut [u16]) {
+        match halves {
+            Halves::F16 => self.run_cells::<Widened>(exec, &inputs.cast(), bytemuck::cast_slice_mut(out)),
+            Halves::Bf16 if Numbers::Bf16.is_native(exec.isa) => {
+                self.run_cells::<Native>(exec, &inputs.cast(), bytemuck::cast_slice_mut(out));
+            }
+            Halves::Bf16 => self.run_cells::<Shifted>(exec, &inputs.cast(), bytemuck::cast_slice_mut(out)),
         }
     }
 

@@ -19,8 +19,8 @@ const TALL: usize = 14;
 
 pub(super) fn scratch_floats(p: &super::AttentionParams) -> usize {
     let states = GROUP * (lines(p.head_size * WIDTH) + lines(p.value_size * WIDTH) + 2 * WIDTH);
-    // Queries are copied only as pairs.
-    let copies = lines(BLOCK * p.head_size) + lines(BLOCK * p.value_size) + lines(WIDTH * p.head_size.div_ceil(2));
+    // Queries are copied unless they are floats.
+    let copies = lines(BLOCK * p.head_size) + lines(BLOCK * p.value_size) + lines(WIDTH * p.head_size);
     states + lines(BLOCK * WIDTH) + 2 * WIDTH + lines(BLOCK) + copies
 }
 
@@ -33,7 +33,7 @@ struct KeysValues {
 
 impl KeysValues {
     /// Where they are; or copied, when several blocks of queries read them and they lie far apart: rows of other heads between
-    /// them make them share few lines of the first-level cache. Pairs are always copied.
+    /// them make them share few lines of the first-level cache. What is no float is always copied.
     #[inline(always)]
     unsafe fn of<C: Cell, V: Simd>(
         item: &Item<'_, C::Number>,
@@ -44,13 +44,13 @@ impl KeysValues {
         let p = item.job.p;
         let [to_keys, to_values] = copies;
         let from = [item.at.k.wrapping_add(keys.start * p.k[2]), item.at.v.wrapping_add(keys.start * p.v[2])];
-        if const { C::COUNT == 1 } {
+        if const { C::COUNT == 1 && !C::WIDENED } {
             let place = |from: *const C::Number, stride: usize, size: usize, to: &mut [f32]| {
                 if !several || stride == size {
                     return (from.cast(), stride);
                 }
                 // SAFETY: the rows are those of the operand, whose length was checked.
-                unsafe { copy_rows::<C>(from, stride, size, keys.len(), to) };
+                unsafe { copy_rows::<C, V>(from, stride, size, keys.len(), to) };
                 (to.as_ptr(), size)
             };
             let [k, v] = from;
@@ -61,7 +61,11 @@ impl KeysValues {
         }
         // SAFETY: as above; there is room for a cell of each number.
         unsafe {
-            let cells = copy_rows::<C>(from[0], p.k[2], p.head_size, keys.len(), to_keys);
+            let cells = copy_rows::<C, V>(from[0], p.k[2], p.head_size, keys.len(), to_keys);
+            if const { C::WIDENED } {
+                let values = copy_rows::<C, V>(from[1], p.v[2], p.value_size, keys.len(), to_values);
+                return KeysValues { keys: (to_keys.as_ptr(), cells), values: (to_values.as_ptr(), values) };
+            }
             weave_rows::<C, V>(from[1], p.v[2], p.value_size, keys.len(), to_values);
             KeysValues { keys: (to_keys.as_ptr(), cells), values: (to_values.as_ptr(), p.value_size) }
         }
@@ -70,9 +74,26 @@ impl KeysValues {
 
 /// Copies rows of numbers, each as whole cells, the last one filled up with zero. Gives the cells of a row.
 #[inline(always)]
-unsafe fn copy_rows<C: Cell>(from: *const C::Number, stride: usize, size: usize, rows: usize, to: &mut [f32]) -> usize {
+unsafe fn copy_rows<C: Cell, V: Simd>(
+    from: *const C::Number,
+    stride: usize,
+    size: usize,
+    rows: usize,
+    to: &mut [f32],
+) -> usize {
     let cells = size.div_ceil(C::COUNT);
     for (i, row) in to.chunks_exact_mut(cells.max(1)).take(rows).enumerate() {
+        if const { C::WIDENED } {
+            for at in (0..size).step_by(V::N) {
+                let left = (size - at).min(V::N);
+                // SAFETY: the caller promises the rows; `row` has room for a float of each number.
+                unsafe {
+                    let x: V = C::Number::load_first(from.wrapping_add(i * stride + at), V::first(left), left);
+                    x.store_partial(row.as_mut_ptr().add(at), left);
+                }
+            }
+            continue;
+        }
         if !size.is_multiple_of(C::COUNT) {
             row[cells - 1] = 0.0;
         }
@@ -353,7 +374,7 @@ unsafe fn item_of<C: Cell, V: Simd>(item: &Item<'_, C::Number>, scratch: &mut [f
     let (scores, mask) = (pieces.take(BLOCK * WIDTH), pieces.take(BLOCK));
     let (new_largest, factors) = (pieces.take(WIDTH), pieces.take(WIDTH));
     let (copied_keys, copied_values) = (pieces.take(BLOCK * p.head_size), pieces.take(BLOCK * p.value_size));
-    let copied_queries = pieces.take(WIDTH * p.head_size.div_ceil(2));
+    let copied_queries = pieces.take(WIDTH * p.head_size);
     let mut states: [Option<State>; GROUP] = [const { None }; GROUP];
     let count = item.queries.len().div_ceil(width);
     for (i, state) in states.iter_mut().take(count).enumerate() {
@@ -410,11 +431,11 @@ unsafe fn begin<C: Cell, V: Simd>(item: &Item<'_, C::Number>, s: &mut State, cop
     let (job, p) = (item.job, item.job.p);
     let row = s.vectors * V::N;
     let from = item.at.q.wrapping_add(s.first * p.q[2]);
-    let (from, stride, cells): (*const f32, _, _) = match const { C::COUNT } {
-        1 => (from.cast(), p.q[2], p.head_size),
-        _ => {
+    let (from, stride, cells): (*const f32, _, _) = match const { C::COUNT == 1 && !C::WIDENED } {
+        true => (from.cast(), p.q[2], p.head_size),
+        false => {
             // SAFETY: these queries are there, and `copy` has room for them.
-            let cells = unsafe { copy_rows::<C>(from, p.q[2], p.head_size, s.queries, copy) };
+            let cells = unsafe { copy_rows::<C, V>(from, p.q[2], p.head_size, s.queries, copy) };
             (copy.as_ptr(), cells, cells)
         }
     };
@@ -624,7 +645,7 @@ unsafe fn finish<C: Cell, V: Simd>(item: &Item<'_, C::Number>, s: &mut State) {
             let mut turned = [0.0; 16 * 16];
             for at in (0..p.value_size).step_by(V::N) {
                 let left = (p.value_size - at).min(V::N);
-                let floats = const { C::COUNT == 1 };
+                let floats = const { C::COUNT == 1 && !C::WIDENED };
                 V::transpose(Block {
                     from: s.sums.as_ptr().add(at * row + vector),
                     from_stride: row,

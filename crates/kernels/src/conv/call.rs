@@ -144,7 +144,7 @@ impl Call<'_> {
         // The rows of a chunk are cut into strips in one way only, so the first row tells which strip it is.
         if self.is_other(first + strip.start, thread) {
             let input = match (conv.planar, conv.planes) {
-                (true, Some(planes)) => Input::Brains { data: self.input, planes },
+                (true, Some((planes, halves))) => Input::Pairs { data: self.input, planes, halves },
                 (true, None) => Input::Planar(self.input),
                 (false, _) => Input::ChannelsLast { data: self.input, stride: conv.in_stride },
             };

@@ -10,7 +10,7 @@ use crate::gemm::leave::Leaving;
 use crate::gemm::panels::Panels;
 use crate::gemm::region::{STRIP, TileEpilogue, chunks};
 use crate::gemm::{Gemm, Micro};
-use crate::{Epilogue, Exec, Isa, SharedMut, TypedEpilogue, TypedOut};
+use crate::{Epilogue, Exec, Halves, Isa, SharedMut, TypedEpilogue, TypedOut};
 use std::sync::atomic::AtomicUsize;
 
 /// A convolution of channels-last images with packed weights.
@@ -22,8 +22,8 @@ pub struct Conv {
     /// Floats from pixel to pixel of the input.
     pub(super) in_stride: usize,
     pub(super) planar: bool,
-    /// Channels of the input, where they are planes of floats that become pairs of bf16.
-    pub(super) planes: Option<usize>,
+    /// Channels of the input, where they are planes of floats that become pairs of bf16 or f16.
+    pub(super) planes: Option<(usize, Halves)>,
     /// Groups taken together as one with zeros between them, so that narrow ones fill a vector.
     pub(super) fused: usize,
     /// Panels of one (fused) group.
@@ -82,14 +82,15 @@ impl Conv {
         (conv.fused == 1).then_some(conv)
     }
 
-    /// In bf16, of planes of floats, one a channel, four at most, which become pairs on the way; see [`Conv::run_typed`].
-    pub fn of_planes(isa: Isa, threads: usize, shape: ConvShape) -> Conv {
+    /// In a type of 16 bits, of planes of floats, one a channel, four at most, which become pairs on the way; see [`Conv::run_typed`].
+    pub fn of_planes(isa: Isa, threads: usize, shape: ConvShape, halves: Halves) -> Conv {
         let planes = shape.in_channels;
         assert!((1..=4).contains(&planes) && shape.groups == 1, "{planes} planes in {} groups", shape.groups);
-        let cells = planes.div_ceil(Numbers::Bf16.per_cell());
+        let numbers = halves.numbers();
+        let cells = planes.div_ceil(numbers.per_cell());
         let shape = ConvShape { in_channels: cells, ..shape };
-        let conv = Conv::with_layout(isa, Numbers::Bf16.micro(isa), threads, shape, cells, true);
-        Conv { numbers: Numbers::Bf16, planes: Some(planes), ..conv }
+        let conv = Conv::with_layout(isa, numbers.micro(isa), threads, shape, cells, true);
+        Conv { numbers, planes: Some((planes, halves)), ..conv }
     }
 
     fn with_layout(
@@ -239,8 +240,8 @@ impl Conv {
         self.pack_cells(weights, packed, |cell| std::array::from_fn(|i| cell[i] as u8));
     }
 
-    /// Packs weights given as bits of bf16.
-    pub fn pack_bf16(&self, weights: &[u16], packed: &mut [f32]) {
+    /// Packs weights given as bits of bf16 or f16.
+    pub fn pack_halves(&self, weights: &[u16], packed: &mut [f32]) {
         self.pack_cells(weights, packed, |cell| {
             let [a, b] = [cell[0], cell[1]].map(u16::to_le_bytes);
             [a[0], a[1], b[0], b[1]]
@@ -254,7 +255,7 @@ impl Conv {
 
     fn pack_cells<T: Copy + Default>(&self, weights: &[T], packed: &mut [f32], bytes: impl Fn([T; 4]) -> [u8; 4]) {
         let (taps, cells, each) = (self.shape.taps(), self.group_channels(), self.numbers.per_cell());
-        let channels = self.planes.unwrap_or(cells * each);
+        let channels = self.planes.map_or(cells * each, |(planes, _)| planes);
         let (all, n) = (channels * taps, self.panels.n);
         assert!(weights.len() >= self.groups() * n * all, "{} weights", weights.len());
         assert!(packed.len() >= self.packed_floats(), "{} floats for packed weights", packed.len());
@@ -329,7 +330,7 @@ impl Conv {
     ) {
         let (shape, pixels) = (&self.shape, self.shape.out_pixels());
         let needed = match self.planar {
-            true => shape.in_pixels() * self.planes.unwrap_or(shape.in_channels),
+            true => shape.in_pixels() * self.planes.map_or(shape.in_channels, |(planes, _)| planes),
             false => (shape.in_pixels().max(1) - 1) * self.in_stride + shape.in_channels,
         };
         assert!(shape.in_pixels() == 0 || input.len() >= needed, "{} floats of input, not {needed}", input.len());

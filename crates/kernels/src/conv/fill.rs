@@ -1,8 +1,7 @@
 //! Copies of input rows with their padding, so that the innermost loops meet no border.
 
 use super::ConvShape;
-use crate::Isa;
-use crate::gemm::leave::bf16_bits;
+use crate::{Halves, Isa};
 use std::ops::Range;
 
 /// How rows of the input are laid out in scratch: `planes x rows x width` pixels of `pitch` floats.
@@ -67,10 +66,10 @@ impl Rows {
                         let start = ((image * in_d + iz) * in_h + iy) * in_w * stride;
                         self.copy(shape.in_channels, &data[start..], stride, inside, line);
                     }
-                    Input::Brains { data, planes } => {
+                    Input::Pairs { data, planes, halves } => {
                         let plane = in_d * in_h * in_w;
                         let start = image * planes * plane + (iz * in_h + iy) * in_w;
-                        pair(isa, &data[start..], plane, planes, inside, line);
+                        pair(isa, halves, &data[start..], plane, planes, inside, line);
                     }
                     Input::Planar(data) => {
                         let plane = in_d * in_h * in_w;
@@ -103,31 +102,36 @@ pub(crate) enum Input<'a> {
     ChannelsLast { data: &'a [f32], stride: usize },
     /// One plane a channel.
     Planar(&'a [f32]),
-    /// The same of floats that become pairs of bf16; behind an odd number of channels stands a zero.
-    Brains { data: &'a [f32], planes: usize },
+    /// The same of floats that become pairs of numbers of 16 bits; behind an odd number of channels stands a zero.
+    Pairs { data: &'a [f32], planes: usize, halves: Halves },
 }
 
 /// Rows of planes, one a channel, into pixels of pairs.
-fn pair(isa: Isa, from: &[f32], plane: usize, channels: usize, pixels: usize, to: &mut [f32]) {
+fn pair(isa: Isa, halves: Halves, from: &[f32], plane: usize, channels: usize, pixels: usize, to: &mut [f32]) {
     let cells = channels.div_ceil(2);
     if pixels == 0 {
         return;
     }
     assert!(from.len() >= (channels - 1) * plane + pixels && to.len() >= pixels * cells);
     #[cfg(target_arch = "x86_64")]
-    if crate::Numbers::Bf16.is_native(isa) && (1..=avx512::MOST).contains(&channels) {
-        // SAFETY: the lengths were checked above, and the instructions are there.
-        return unsafe {
-            match channels {
-                1 => avx512::pairs_of::<1>(from.as_ptr(), plane, pixels, to.as_mut_ptr()),
-                2 => avx512::pairs_of::<2>(from.as_ptr(), plane, pixels, to.as_mut_ptr()),
-                3 => avx512::pairs_of::<3>(from.as_ptr(), plane, pixels, to.as_mut_ptr()),
-                _ => avx512::pairs_of::<{ avx512::MOST }>(from.as_ptr(), plane, pixels, to.as_mut_ptr()),
-            }
+    {
+        let rounds = match halves {
+            Halves::Bf16 => halves.numbers().is_native(isa),
+            Halves::F16 => isa.avx512().is_some(),
         };
+        if rounds && (1..=avx512::MOST).contains(&channels) {
+            let (from, to) = (from.as_ptr(), to.as_mut_ptr());
+            // SAFETY: the lengths were checked above, and the instructions are there.
+            return unsafe {
+                match halves {
+                    Halves::Bf16 => avx512::pairs::<false>(from, plane, channels, pixels, to),
+                    Halves::F16 => avx512::pairs::<true>(from, plane, channels, pixels, to),
+                }
+            };
+        }
     }
     let _ = isa;
-    let bits = |c: usize, x: usize| if c < channels { u32::from(bf16_bits(from[c * plane + x])) } else { 0 };
+    let bits = |c: usize, x: usize| if c < channels { u32::from(halves.bits(from[c * plane + x])) } else { 0 };
     for (x, pixel) in to.chunks_exact_mut(cells).enumerate().take(pixels) {
         for (cell, to) in pixel.iter_mut().enumerate() {
             *to = f32::from_bits(bits(2 * cell, x) | bits(2 * cell + 1, x) << 16);
@@ -159,6 +163,7 @@ fn interleave(isa: Isa, from: &[f32], plane: usize, channels: usize, pixels: usi
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
+    use crate::simd::rounded_both;
     use std::arch::x86_64::*;
 
     /// Most channels of [`interleave`].
@@ -176,9 +181,40 @@ mod avx512 {
         }
     }
 
+    /// To f16, or to bf16 where there are instructions for it.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    pub(super) unsafe fn pairs<const F16: bool>(
+        from: *const f32,
+        plane: usize,
+        channels: usize,
+        pixels: usize,
+        to: *mut f32,
+    ) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe {
+            match channels {
+                1 => pairs_of::<1, F16>(from, plane, pixels, to),
+                2 => pairs_of::<2, F16>(from, plane, pixels, to),
+                3 => pairs_of::<3, F16>(from, plane, pixels, to),
+                _ => pairs_of::<MOST, F16>(from, plane, pixels, to),
+            }
+        }
+    }
+
+    /// Two vectors rounded, the first in the lower half.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn rounded<const F16: bool>(low: __m512, high: __m512) -> __m512i {
+        if !F16 {
+            return rounded_both(low, high);
+        }
+        let low = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low);
+        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(high))
+    }
+
     /// Sixteen pixels at a time: pairs of channels are rounded and woven, then the two pairs of a pixel.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")]
-    pub(super) unsafe fn pairs_of<const C: usize>(from: *const f32, plane: usize, pixels: usize, to: *mut f32) {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+    unsafe fn pairs_of<const C: usize, const F16: bool>(from: *const f32, plane: usize, pixels: usize, to: *mut f32) {
         let mut woven = [0u16; 32];
         let mut turns = [[0i32; 16]; 2];
         for i in 0..32 {
@@ -198,12 +234,12 @@ mod avx512 {
                 for c in 0..C {
                     rows[c] = _mm512_maskz_loadu_ps(mask, from.add(c * plane + x));
                 }
-                let low: __m512i = std::mem::transmute(_mm512_cvtne2ps_pbh(rows[1], rows[0]));
+                let low = rounded::<F16>(rows[0], rows[1]);
                 let low = _mm512_castsi512_ps(_mm512_permutexvar_epi16(woven, low));
                 if C <= 2 {
                     _mm512_mask_storeu_ps(to.add(x), mask, low);
                 } else {
-                    let high: __m512i = std::mem::transmute(_mm512_cvtne2ps_pbh(rows[3], rows[2]));
+                    let high = rounded::<F16>(rows[2], rows[3]);
                     let high = _mm512_castsi512_ps(_mm512_permutexvar_epi16(woven, high));
                     let two = if left < 8 { (1u32 << (2 * left)) - 1 } else { 0xffff };
                     let more = (1u32 << (2 * left).saturating_sub(16)) - 1;

@@ -1,4 +1,4 @@
-//! Transposed convolution of cells (two bf16, or four bytes) whose windows touch without an overlap, as those that double an
+//! Transposed convolution of cells (two numbers of 16 bits, or four bytes) whose windows touch without an overlap, as those that double an
 //! image do: each pixel of the input gives a window of the output, whose rows lie one after the other for pixels of a row. So
 //! each row of the kernel is an ordinary product, with a column for each of its pixels and channels.
 
@@ -55,9 +55,9 @@ impl DeconvCells {
         self.matrices() * self.panels.floats(self.cells())
     }
 
-    /// Packs weights of `[in, out, depth, height, width]` given as bits of bf16.
-    pub fn pack_bf16(&self, weights: &[u16], packed: &mut [f32]) {
-        assert_eq!(self.numbers, Numbers::Bf16, "pairs");
+    /// Packs weights of `[in, out, depth, height, width]` given as bits of bf16 or f16.
+    pub fn pack_halves(&self, weights: &[u16], packed: &mut [f32]) {
+        assert_eq!(self.numbers.per_cell(), 2, "pairs");
         self.pack(weights.len(), packed, |at| {
             let [a, b] = [0, 1].map(|i| weights[at(i)].to_le_bytes());
             [a[0], a[1], b[0], b[1]]

@@ -6,11 +6,11 @@ mod fixed;
 mod target;
 
 use crate::ConvShape;
-use crate::cast::Brain;
+use crate::cast::{Brain, Half};
 use crate::epilogue::{Quick, SplitEpilogue};
 use crate::simd::{Entry, Number, entry};
 use crate::split::Split;
-use crate::{Epilogue, Exec, Isa, SharedMut};
+use crate::{Epilogue, Exec, Halves, Isa, SharedMut};
 use target::Target;
 
 /// A convolution with as many groups as input and output channels.
@@ -21,8 +21,9 @@ pub struct Depthwise {
     out: [usize; 3],
     pieces: Vec<Piece>,
     kernels: Kernels<f32>,
-    /// The same over numbers of bf16.
+    /// The same over numbers of bf16, and of f16.
     brains: Kernels<Brain>,
+    halves: Kernels<Half>,
 }
 
 /// Some columns of every output row.
@@ -70,10 +71,11 @@ impl Depthwise {
     pub fn new(isa: Isa, _threads: usize, shape: ConvShape) -> Depthwise {
         assert!(Depthwise::fits(&shape), "a depthwise convolution has one channel a group: {shape:?}");
 
-        let ((kernels, columns), (brains, _)) = (Kernels::of(isa, &shape), Kernels::of(isa, &shape));
+        let (kernels, columns) = Kernels::of(isa, &shape);
+        let ((brains, _), (halves, _)) = (Kernels::of(isa, &shape), Kernels::of(isa, &shape));
         let out = shape.out_spatial();
         let pieces = pieces(&shape, out[2], columns, matches!(kernels, Kernels::Fixed { .. }));
-        Depthwise { isa, shape, out, pieces, kernels, brains }
+        Depthwise { isa, shape, out, pieces, kernels, brains, halves }
     }
 
     /// Floats of packed weights.
@@ -120,29 +122,40 @@ impl Depthwise {
         self.run_typed(exec, &self.kernels, (input, in_stride), packed, (out, out_stride), split, &rest);
     }
 
-    /// Whether [`Depthwise::run_brains`] does the function: any, but few with a factor and a term behind it.
+    /// Whether [`Depthwise::run_halves`] does the function: any, but few with a factor and a term behind it.
     pub fn does(act: crate::Act, after: [f32; 2]) -> bool {
         after == [1.0, 0.0] || Quick::of(act).and_then(|quick| quick.then(after)).is_some()
     }
 
-    /// Over images of bf16, computed in f32. The epilogue is a bias and a function that [`Depthwise::does`], with a factor and a
+    /// Over images of numbers of 16 bits, given by their bits and computed in f32. The epilogue is a bias and a function that [`Depthwise::does`], with a factor and a
     /// term behind it.
-    pub fn run_brains(
+    pub fn run_halves(
         &self,
         exec: &Exec<'_>,
-        (input, in_stride): (&[Brain], usize),
+        halves: Halves,
+        (input, in_stride): (&[u16], usize),
         packed: &[f32],
-        (out, out_stride): (&mut [Brain], usize),
+        (out, out_stride): (&mut [u16], usize),
         epilogue: &Epilogue<'_>,
         after: [f32; 2],
     ) {
-        assert!(epilogue.add.is_none() && Depthwise::does(epilogue.act, after), "{epilogue:?} of bf16");
+        assert!(epilogue.add.is_none() && Depthwise::does(epilogue.act, after), "{epilogue:?} of {halves:?}");
         let mut epilogue = SplitEpilogue::new(epilogue);
-        assert!(epilogue.epilogue.finish.is_none(), "work on finished rows of bf16");
+        assert!(epilogue.epilogue.finish.is_none(), "work on finished rows of {halves:?}");
         epilogue.quick = epilogue.quick.then(after).unwrap_or(epilogue.quick);
         epilogue.in_registers = true;
-        let none = |_: SharedMut<'_, Brain>, _, _, _, _| {};
-        self.run_typed(exec, &self.brains, (input, in_stride), packed, (out, out_stride), epilogue, &none);
+        match halves {
+            Halves::Bf16 => {
+                let (input, out) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(out));
+                let none = |_: SharedMut<'_, Brain>, _, _, _, _| {};
+                self.run_typed(exec, &self.brains, (input, in_stride), packed, (out, out_stride), epilogue, &none);
+            }
+            Halves::F16 => {
+                let (input, out) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(out));
+                let none = |_: SharedMut<'_, Half>, _, _, _, _| {};
+                self.run_typed(exec, &self.halves, (input, in_stride), packed, (out, out_stride), epilogue, &none);
+            }
+        }
     }
 
     fn run_typed<T: Number>(

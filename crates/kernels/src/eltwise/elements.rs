@@ -3,10 +3,10 @@
 
 use super::apply::{Area, Source, Target};
 use super::{Broadcast, Program, pieces};
-use crate::cast::Brain;
+use crate::cast::{Brain, Half};
 use crate::simd::dispatch;
 use crate::vmath::{put, take};
-use crate::{Exec, Isa, part_of};
+use crate::{Exec, Halves, Isa, part_of};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -37,15 +37,19 @@ pub struct Elements {
     types: Types,
 }
 
-/// Inputs that lie as bf16, a bit each, and whether the output does. They are widened and rounded block by block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Inputs that lie as numbers of 16 bits, a bit each, and whether the output does. They are widened and rounded block by block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Types {
     inputs: u64,
     output: bool,
+    /// The type of those, where there are any.
+    halves: Halves,
 }
 
 impl Types {
-    fn is_brain(self, input: usize) -> bool {
+    const FLOATS: Types = Types { inputs: 0, output: false, halves: Halves::Bf16 };
+
+    fn is_half(self, input: usize) -> bool {
         self.inputs >> input & 1 == 1
     }
     /// Which of the buffers for such inputs is that of an input.
@@ -65,14 +69,17 @@ impl Elements {
 
     /// With inputs that may be transposed or cut, see [`Broadcast::with_steps`].
     pub fn with_broadcast(program: Program, broadcast: Broadcast) -> Elements {
-        Elements::with_types(program, broadcast, Types::default())
+        Elements::with_types(program, broadcast, Types::FLOATS)
     }
 
-    /// The same with some inputs, which have the shape of the one output, and maybe the output as bf16; see
-    /// [`Elements::run_brains`].
-    pub fn of_brains(self, inputs: &[usize], output: bool) -> Elements {
+    /// The same with some inputs, which have the shape of the one output, and maybe the output as numbers of 16
+    /// bits; see [`Elements::run_halves`].
+    pub fn of_halves(self, halves: Halves, inputs: &[usize], output: bool) -> Elements {
         assert_eq!(self.program.outputs(), 1, "one output");
-        let types = Types { inputs: inputs.iter().map(|i| 1 << i).sum(), output };
+        let types = match inputs.is_empty() && !output {
+            true => Types::FLOATS,
+            false => Types { inputs: inputs.iter().map(|i| 1 << i).sum(), output, halves },
+        };
         Elements::with_types(self.program, self.broadcast, types)
     }
 
@@ -94,9 +101,9 @@ impl Elements {
         let small = rows * columns < 512 && broadcast.outer() > 1;
         let flat = odd.clone().next().is_some() && (!long || small) && broadcast.out_is_dense();
         let laid_out: Vec<usize> = if flat { odd.collect() } else { gathered.collect() };
-        let laid_out: Vec<usize> = laid_out.into_iter().filter(|&i| !types.is_brain(i)).collect();
-        let like_output = |i: usize| !types.is_brain(i) || (broadcast.inner_steps(i).1 <= 1 && broadcast.is_dense(i));
-        assert!((0..program.inputs()).all(like_output), "an input of bf16 lies like the output");
+        let laid_out: Vec<usize> = laid_out.into_iter().filter(|&i| !types.is_half(i)).collect();
+        let like_output = |i: usize| !types.is_half(i) || (broadcast.inner_steps(i).1 <= 1 && broadcast.is_dense(i));
+        assert!((0..program.inputs()).all(like_output), "an input of 16 bits lies like the output");
         let buffers = laid_out.len() + program.buffers() + types.buffers();
         let block = match buffers {
             0 => DIRECT,
@@ -131,7 +138,7 @@ impl Elements {
     pub fn run(&self, exec: &Exec<'_>, inputs: &[&[f32]], outputs: &mut [&mut [f32]]) {
         assert_eq!(inputs.len(), self.program.inputs(), "as many arrays as inputs");
         assert_eq!(outputs.len(), self.program.outputs(), "as many arrays as outputs");
-        assert_eq!(self.types, Types::default(), "arrays of floats");
+        assert_eq!(self.types, Types::FLOATS, "arrays of floats");
         let (mut from, mut to) = ([std::ptr::null(); MANY], [std::ptr::null_mut(); MANY]);
         for (i, input) in inputs.iter().enumerate() {
             assert!(input.len() >= self.broadcast.input_len(i), "input {i} has {} elements", input.len());
@@ -145,20 +152,20 @@ impl Elements {
         unsafe { self.run_raw(exec, from, to) }
     }
 
-    /// As [`Elements::run`] over the bytes of arrays, whose types [`Elements::of_brains`] was told.
-    pub fn run_brains(&self, exec: &Exec<'_>, inputs: &[&[u8]], output: &mut [u8]) {
+    /// As [`Elements::run`] over the bytes of arrays, whose types [`Elements::of_halves`] was told.
+    pub fn run_halves(&self, exec: &Exec<'_>, inputs: &[&[u8]], output: &mut [u8]) {
         assert_eq!(inputs.len(), self.program.inputs(), "as many arrays as inputs");
         let (mut from, mut to) = ([std::ptr::null(); MANY], [std::ptr::null_mut(); MANY]);
         for (i, input) in inputs.iter().enumerate() {
-            let floats = match self.types.is_brain(i) {
-                true => bytemuck::cast_slice::<u8, Brain>(input).len(),
+            let floats = match self.types.is_half(i) {
+                true => bytemuck::cast_slice::<u8, u16>(input).len(),
                 false => bytemuck::cast_slice::<u8, f32>(input).len(),
             };
             assert!(floats >= self.broadcast.input_len(i), "input {i} has {floats} elements");
             from[i] = input.as_ptr().cast();
         }
         let len = match self.types.output {
-            true => bytemuck::cast_slice::<u8, Brain>(output).len(),
+            true => bytemuck::cast_slice::<u8, u16>(output).len(),
             false => bytemuck::cast_slice::<u8, f32>(output).len(),
         };
         assert_eq!(len, self.broadcast.out_len(), "the output");
@@ -177,7 +184,7 @@ impl Elements {
 
     /// Whether an input may lie where the output goes: it has the same shape, and nothing reads it after that is written.
     pub fn may_run_over(&self, input: usize) -> bool {
-        self.types == Types::default()
+        self.types == Types::FLOATS
             && self.program.may_overwrite(input)
             && self.broadcast.is_dense(input)
             && self.broadcast.out_is_dense()
@@ -253,10 +260,10 @@ impl Elements {
             let area = Area { rows: 1, columns: n };
             // SAFETY: all of it was set up above.
             unsafe {
-                self.widen(isa, area, &mut inputs, |i| (arrays.from[i].cast::<Brain>().add(start), n), buffers);
+                self.widen(isa, area, &mut inputs, |i| (arrays.from[i].cast::<u16>().add(start), n), buffers);
                 let to = self.own_output(&mut outputs, area, buffers);
                 self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block);
-                self.narrow(isa, area, to, (arrays.to[0].cast::<Brain>().wrapping_add(start), n));
+                self.narrow(isa, area, to, (arrays.to[0].cast::<u16>().wrapping_add(start), n));
             }
         }
     }
@@ -292,45 +299,45 @@ impl Elements {
             let (r, c) = self.broadcast.out_inner_steps();
             let at = self.broadcast.out_offset(outer) + row * r + column * c;
             let mut outputs = arrays.to.map(|to| Target { at: to.wrapping_add(at), row: r });
-            let brains = |i: usize| {
+            let narrow = |i: usize| {
                 let (r, c) = self.broadcast.inner_steps(i);
                 let at = self.broadcast.offset(i, outer) + row * r + column * c;
-                (arrays.from[i].cast::<Brain>().wrapping_add(at), r)
+                (arrays.from[i].cast::<u16>().wrapping_add(at), r)
             };
             // SAFETY: all of it was set up above.
             unsafe {
-                self.widen(isa, area, &mut inputs, brains, buffers);
+                self.widen(isa, area, &mut inputs, narrow, buffers);
                 let to = self.own_output(&mut outputs, area, buffers);
                 self.program.run_block(isa, area, &inputs, &outputs, buffers, self.block);
-                self.narrow(isa, area, to, (arrays.to[0].cast::<Brain>().wrapping_add(at), r));
+                self.narrow(isa, area, to, (arrays.to[0].cast::<u16>().wrapping_add(at), r));
             }
         }
     }
 
-    // Puts inputs of bf16 into buffers as floats. `brains` gives the address of an input in the block and its distance from row
+    // Puts inputs of 16 bits into buffers as floats. `narrow` gives the address of an input in the block and its distance from row
     // to row.
     unsafe fn widen(
         &self,
         isa: Isa,
         area: Area,
         inputs: &mut [Source; MANY],
-        brains: impl Fn(usize) -> (*const Brain, usize),
+        narrow: impl Fn(usize) -> (*const u16, usize),
         buffers: *mut f32,
     ) {
-        for i in (0..self.program.inputs()).filter(|&i| self.types.is_brain(i)) {
+        for i in (0..self.program.inputs()).filter(|&i| self.types.is_half(i)) {
             let at = self.program.buffers() + self.laid_out.len() + self.types.position(i);
-            let (buffer, (from, row)) = (buffers.wrapping_add(at * self.block), brains(i));
+            let (buffer, (from, row)) = (buffers.wrapping_add(at * self.block), narrow(i));
             let (rows, columns) = runs(area, row);
             for r in 0..rows {
                 let (from, to) = (from.wrapping_add(r * row), buffer.wrapping_add(r * columns));
                 // SAFETY: every buffer has room for a block; the input reaches as far as the shape says.
-                unsafe { widen(isa, from, to, columns) };
+                unsafe { widen(isa, self.types.halves, from, to, columns) };
             }
             inputs[i] = Source { at: buffer, step: 1, row: area.columns };
         }
     }
 
-    // Lets the output go to a buffer first when it is of bf16.
+    // Lets the output go to a buffer first when it is of 16 bits.
     fn own_output(&self, outputs: &mut [Target; MANY], area: Area, buffers: *mut f32) -> *const f32 {
         let at = self.program.buffers() + self.laid_out.len() + self.types.buffers();
         if self.types.output {
@@ -339,14 +346,14 @@ impl Elements {
         outputs[0].at
     }
 
-    unsafe fn narrow(&self, isa: Isa, area: Area, from: *const f32, (to, row): (*mut Brain, usize)) {
+    unsafe fn narrow(&self, isa: Isa, area: Area, from: *const f32, (to, row): (*mut u16, usize)) {
         if !self.types.output {
             return;
         }
         let (rows, columns) = runs(area, row);
         for r in 0..rows {
             // SAFETY: the buffer holds the block, and the output has room for it.
-            unsafe { narrow(isa, from.add(r * columns), to.wrapping_add(r * row), columns) };
+            unsafe { narrow(isa, self.types.halves, from.add(r * columns), to.wrapping_add(r * row), columns) };
         }
     }
 }
@@ -357,13 +364,18 @@ fn runs(area: Area, row: usize) -> (usize, usize) {
 }
 
 // SAFETY: `n` numbers can be read and written.
-unsafe fn widen(isa: Isa, from: *const Brain, to: *mut f32, n: usize) {
+unsafe fn widen(isa: Isa, halves: Halves, from: *const u16, to: *mut f32, n: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        dispatch!(isa, <S>(from: *const Brain, to: *mut f32, n: usize) {
+        dispatch!(isa, <S>(halves: Halves, from: *const u16, to: *mut f32, n: usize) {
             let mut i = 0;
             while i < n {
-                put(S::load_brains(from.add(i), (n - i).min(S::N)), to, i, n - i);
+                let count = (n - i).min(S::N);
+                let x = match halves {
+                    Halves::Bf16 => S::load_brains(from.add(i).cast::<Brain>(), count),
+                    Halves::F16 => S::load_halves(from.add(i).cast::<Half>(), count),
+                };
+                put(x, to, i, n - i);
                 i += S::N;
             }
         })
@@ -371,13 +383,17 @@ unsafe fn widen(isa: Isa, from: *const Brain, to: *mut f32, n: usize) {
 }
 
 // SAFETY: `n` numbers can be read and written.
-unsafe fn narrow(isa: Isa, from: *const f32, to: *mut Brain, n: usize) {
+unsafe fn narrow(isa: Isa, halves: Halves, from: *const f32, to: *mut u16, n: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        dispatch!(isa, <S>(from: *const f32, to: *mut Brain, n: usize) {
+        dispatch!(isa, <S>(halves: Halves, from: *const f32, to: *mut u16, n: usize) {
             let mut i = 0;
             while i < n {
-                take::<S>(from, i, n - i).store_brains(to.add(i), (n - i).min(S::N));
+                let (x, count) = (take::<S>(from, i, n - i), (n - i).min(S::N));
+                match halves {
+                    Halves::Bf16 => x.store_brains(to.add(i).cast::<Brain>(), count),
+                    Halves::F16 => x.store_halves(to.add(i).cast::<Half>(), count),
+                }
                 i += S::N;
             }
         })

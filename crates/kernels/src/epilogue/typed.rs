@@ -2,6 +2,7 @@
 //! such, and rounded to the steps of the result's grid, all while they are near.
 
 use super::{Act, Finish};
+use crate::Halves;
 
 /// Rounds real numbers to the steps of a grid: `round(x * inverse + shift)`, kept between `low` and `high`, then `+ zero`. A
 /// shift is added before rounding, the zero point after it; definitions differ in which of the two they have.
@@ -57,8 +58,8 @@ impl RoundTrip {
 #[derive(Clone, Copy, Debug)]
 pub enum Addend<'a> {
     F32(&'a [f32], usize),
-    /// The bits of bf16 numbers.
-    Bf16(&'a [u16], usize),
+    /// The bits of numbers of 16 bits.
+    Half(Halves, &'a [u16], usize),
     /// `(x - zero) * scale`.
     U8 {
         data: &'a [u8],
@@ -72,8 +73,8 @@ pub enum Addend<'a> {
 #[derive(Debug)]
 pub enum TypedOut<'a> {
     F32(&'a mut [f32]),
-    /// The bits of bf16 numbers, rounded to the nearest.
-    Bf16(&'a mut [u16]),
+    /// The bits of numbers of 16 bits, rounded to the nearest.
+    Half(Halves, &'a mut [u16]),
     U8(&'a mut [u8], Quantizer),
 }
 

@@ -1,4 +1,4 @@
-//! Products of numbers smaller than a float. Four bytes, a cell, hold one f32, two bf16, or four 8-bit integers; everything
+//! Products of numbers smaller than a float. Four bytes, a cell, hold one f32, two bf16 or f16, or four 8-bit integers; everything
 //! that moves or counts floats (strips, taps, panels, copied rows) moves and counts cells, and only the innermost
 //! multiplication knows what is inside. `A` holds u8 where `B` holds i8.
 
@@ -11,6 +11,7 @@ use crate::Isa;
 pub enum Numbers {
     F32,
     Bf16,
+    F16,
     /// u8 times i8, summed in i32.
     U8I8,
 }
@@ -23,15 +24,20 @@ impl Numbers {
     pub fn per_cell(self) -> usize {
         match self {
             Numbers::F32 => 1,
-            Numbers::Bf16 => 2,
+            Numbers::Bf16 | Numbers::F16 => 2,
             Numbers::U8I8 => 4,
         }
     }
     /// Whether the processor multiplies them faster than floats.
     pub fn is_fast(self, isa: Isa) -> bool {
         // Vectors of Intel's cores multiply pairs of bf16 at half the rate of floats; tiles are many times faster.
-        let pairs = || isa.has_tiles() || crate::machine::multiplies_pairs_fast();
-        self.is_native(isa) && (self != Numbers::Bf16 || pairs())
+        let fast = || match self {
+            Numbers::F32 | Numbers::U8I8 => true,
+            Numbers::Bf16 => isa.has_tiles() || crate::machine::multiplies_pairs_fast(),
+            // Vectors widen them, and multiply floats.
+            Numbers::F16 => isa.has_tiles_of_halves(),
+        };
+        self.is_native(isa) && fast()
     }
     /// Whether the processor has instructions that multiply them.
     pub fn is_native(self, isa: Isa) -> bool {
@@ -39,6 +45,11 @@ impl Numbers {
             Numbers::F32 => true,
             #[cfg(target_arch = "x86_64")]
             Numbers::Bf16 => isa.avx512().is_some() && is_x86_feature_detected!("avx512bf16"),
+            #[cfg(target_arch = "x86_64")]
+            // Vectors need no more than AVX-512, but where that is all they are slower than those of floats.
+            Numbers::F16 => {
+                isa.has_tiles_of_halves() || (isa.avx512().is_some() && is_x86_feature_detected!("avx512fp16"))
+            }
             #[cfg(target_arch = "x86_64")]
             // Without VNNI bytes are widened, which costs what they save.
             Numbers::U8I8 => match isa {
@@ -59,18 +70,23 @@ impl Numbers {
             #[cfg(any(test, debug_assertions))]
             (Isa::TileTwin, Numbers::Bf16) => return &super::amx::TWIN_BF16,
             #[cfg(any(test, debug_assertions))]
+            (Isa::TileTwin, Numbers::F16) => return &super::amx::TWIN_F16,
+            #[cfg(any(test, debug_assertions))]
             (Isa::TileTwin, Numbers::U8I8) => return &super::amx::TWIN_U8I8,
             #[cfg(target_arch = "x86_64")]
             (Isa::Amx(_), Numbers::Bf16) => return &super::amx::BF16,
+            #[cfg(target_arch = "x86_64")]
+            (Isa::Amx(_), Numbers::F16) if isa.has_tiles_of_halves() => return &super::amx::F16,
             #[cfg(target_arch = "x86_64")]
             (Isa::Amx(_), Numbers::U8I8) => return &super::amx::U8I8,
             _ => {}
         }
         #[cfg(target_arch = "x86_64")]
-        if isa.avx512().is_some() && self.is_native(isa) {
+        if isa.avx512().is_some() && (self.is_native(isa) || self == Numbers::F16) {
             return match self {
                 Numbers::F32 => &super::cells_avx512::F32,
                 Numbers::Bf16 => &super::cells_avx512::BF16,
+                Numbers::F16 => &super::halves_avx512::F16,
                 Numbers::U8I8 => &super::cells_avx512::U8I8,
             };
         }
@@ -84,6 +100,7 @@ impl Numbers {
         match self {
             Numbers::F32 => &super::cells_plain::F32,
             Numbers::Bf16 => &super::cells_plain::BF16,
+            Numbers::F16 => &super::cells_plain::F16,
             Numbers::U8I8 => &super::cells_plain::U8I8,
         }
     }

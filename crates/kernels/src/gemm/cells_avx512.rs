@@ -5,7 +5,7 @@
 use super::leave::{Added, Leaving, SUMS, Short, ShortAct, To};
 use super::task::{Simple, Task, store_rows};
 use super::{Micro, TileFn, each_row};
-use crate::{Quantizer, RoundTrip};
+use crate::{Halves, Quantizer, RoundTrip};
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -82,7 +82,7 @@ const fn few<const OP: usize, const W: usize>() -> [TileFn; 5] {
 }
 
 #[repr(align(64))]
-struct Buffer([MaybeUninit<f32>; ROWS * SUMS]);
+pub(super) struct Buffer(pub(super) [MaybeUninit<f32>; ROWS * SUMS]);
 
 /// One row of one step: its cell to all lanes, multiplied and added. `$m` is how many rows the group has, `$j` the row, `$at`
 /// its address, `$s` and `$t` the registers of its sums.
@@ -280,7 +280,10 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
         let add = |row: usize, column: usize, mask: u16| match l.add {
             Added::None => zero,
             Added::F32(data, stride) => _mm512_maskz_loadu_ps(mask, data.add(row * stride + column)),
-            Added::Bf16(data, stride) => {
+            Added::Half(Halves::F16, data, stride) => {
+                _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, data.add(row * stride + column).cast()))
+            }
+            Added::Half(Halves::Bf16, data, stride) => {
                 let bits = _mm256_maskz_loadu_epi16(mask, data.add(row * stride + column).cast());
                 _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits)))
             }
@@ -605,7 +608,11 @@ unsafe fn store(to: &To, at: usize, mask: u16, x: __m512) {
         match *to {
             To::F32(c) if mask == 0xffff => _mm512_storeu_ps(c.add(at), x),
             To::F32(c) => _mm512_mask_storeu_ps(c.add(at), mask, x),
-            To::Bf16(c) => {
+            To::Half(Halves::F16, c) => {
+                let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
+                _mm256_mask_storeu_epi16(c.add(at).cast(), mask, half);
+            }
+            To::Half(Halves::Bf16, c) => {
                 // Rounded to the nearest, ties to even; what is no number stays none.
                 let bits = _mm512_castps_si512(x);
                 let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));

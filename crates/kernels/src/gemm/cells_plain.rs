@@ -5,6 +5,7 @@ use super::cells::row_of;
 use super::leave::{SUMS, leave_plain};
 use super::task::{Task, store_rows};
 use super::{Micro, TileFn};
+use crate::cast::{Half, half_to_f32};
 
 const ROWS: usize = 14;
 const GROUP: usize = 7;
@@ -12,6 +13,7 @@ const GROUP: usize = 7;
 pub(crate) static F32: Micro = micro::<0>();
 pub(crate) static BF16: Micro = micro::<1>();
 pub(crate) static U8I8: Micro = micro::<2>();
+pub(crate) static F16: Micro = micro::<3>();
 
 pub(super) const fn micro<const OP: usize>() -> Micro {
     Micro {
@@ -71,7 +73,7 @@ unsafe fn tile<const OP: usize, const M0: usize, const M1: usize>(task: &Task) {
     unsafe { product::<OP>(task, M0, M0 + M1) }
 }
 
-// `OP` says what a cell holds: 0 a float, 1 two bf16, 2 four integers.
+// `OP` says what a cell holds: 0 a float, 1 two bf16, 2 four integers, 3 two f16.
 unsafe fn product<const OP: usize>(task: &Task, first: usize, rows: usize) {
     let mut sums = [0f32; ROWS * SUMS];
     // SAFETY: the caller of a micro kernel promises that every row, tap and panel of the task may be read.
@@ -103,6 +105,10 @@ fn multiply<const OP: usize>(x: u32, y: u32, sum: f32) -> f32 {
         1 => {
             let sum = half(x, true).mul_add(half(y, true), sum);
             half(x, false).mul_add(half(y, false), sum)
+        }
+        3 => {
+            let number = |v: u32| half_to_f32(Half(v as u16));
+            number(x >> 16).mul_add(number(y >> 16), number(x).mul_add(number(y), sum))
         }
         _ => {
             let (x, y) = (x.to_le_bytes(), y.to_le_bytes());

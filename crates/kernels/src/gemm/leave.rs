@@ -3,7 +3,7 @@
 
 use super::task::{Post, Simple, Task};
 use crate::epilogue::{Addend, Quantizer, RoundTrip, TypedEpilogue, TypedOut};
-use crate::{Act, Epilogue, Finish, Isa, Tile, vmath};
+use crate::{Act, Epilogue, Finish, Halves, Isa, Tile, vmath};
 
 /// Floats from row to row of the buffer of sums.
 pub(crate) const SUMS: usize = 32;
@@ -83,7 +83,7 @@ impl ShortAct {
 pub(crate) enum Added {
     None,
     F32(*const f32, usize),
-    Bf16(*const u16, usize),
+    Half(Halves, *const u16, usize),
     U8 { data: *const u8, stride: usize, scale: f32, offset: f32 },
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Added {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum To {
     F32(*mut f32),
-    Bf16(*mut u16),
+    Half(Halves, *mut u16),
     U8(*mut u8, Quantizer),
 }
 
@@ -123,9 +123,9 @@ impl<'a> Leaving<'a> {
                 assert!(fits(data.len(), stride), "the added matrix is too small");
                 Added::F32(data.as_ptr(), stride)
             }
-            Some(Addend::Bf16(data, stride)) => {
+            Some(Addend::Half(halves, data, stride)) => {
                 assert!(fits(data.len(), stride), "the added matrix is too small");
-                Added::Bf16(data.as_ptr(), stride)
+                Added::Half(halves, data.as_ptr(), stride)
             }
             Some(Addend::U8 { data, stride, scale, zero }) => {
                 assert!(fits(data.len(), stride), "the added matrix is too small");
@@ -135,7 +135,7 @@ impl<'a> Leaving<'a> {
         assert!(rows < 2 || ldc >= columns, "rows overlap: {ldc} for {columns}");
         let (to, len) = match out {
             TypedOut::F32(data) => (To::F32(data.as_mut_ptr()), data.len()),
-            TypedOut::Bf16(data) => (To::Bf16(data.as_mut_ptr()), data.len()),
+            TypedOut::Half(halves, data) => (To::Half(halves, data.as_mut_ptr()), data.len()),
             TypedOut::U8(data, quantizer) => (To::U8(data.as_mut_ptr(), quantizer), data.len()),
         };
         assert!(fits(len, ldc), "{len} elements for {rows} rows of {columns}");
@@ -182,10 +182,10 @@ impl<'a> Leaving<'a> {
         let act = ShortAct::of(&self.post, self.later)?;
         let (add, add_stride) = match self.add {
             Added::None => (std::ptr::null(), 0),
-            Added::Bf16(data, stride) => (data, stride),
+            Added::Half(Halves::Bf16, data, stride) => (data, stride),
             _ => return None,
         };
-        let To::Bf16(to) = self.to else { return None };
+        let To::Half(Halves::Bf16, to) = self.to else { return None };
         let plain = !self.integer
             && self.scale.is_null()
             && self.offset.is_null()
@@ -260,22 +260,13 @@ impl Added {
             match *self {
                 Added::None => 0.0,
                 Added::F32(data, stride) => *data.add(row * stride + column),
-                Added::Bf16(data, stride) => f32::from_bits(u32::from(*data.add(row * stride + column)) << 16),
+                Added::Half(halves, data, stride) => halves.wide(*data.add(row * stride + column)),
                 Added::U8 { data, stride, scale, offset } => {
                     f32::from(*data.add(row * stride + column)).mul_add(scale, offset)
                 }
             }
         }
     }
-}
-
-/// bf16 bits of a number, rounded to the nearest, ties to even.
-pub(crate) fn bf16_bits(x: f32) -> u16 {
-    let bits = x.to_bits();
-    if x.is_nan() {
-        return (bits >> 16) as u16 | 0x40;
-    }
-    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
 /// Takes rows of sums out of a buffer.
@@ -339,7 +330,7 @@ pub(crate) unsafe fn leave_plain(task: &Task, sums: *mut f32, rows: usize) {
                 let (x, to) = (*sums.add(i * SUMS + j), (task.row + i) * l.ldc + task.column + j);
                 match l.to {
                     To::F32(c) => *c.add(to) = x,
-                    To::Bf16(c) => *c.add(to) = bf16_bits(x),
+                    To::Half(halves, c) => *c.add(to) = halves.bits(x),
                     To::U8(c, q) => {
                         let most = if l.most.is_null() { f32::INFINITY } else { *l.most.add(task.column + j) };
                         *c.add(to) = q.step(x.min(most)) as u8;

@@ -19,6 +19,8 @@ mod f32_avx2;
 mod f32_avx512;
 mod f32_simd;
 pub(crate) mod grid;
+#[cfg(target_arch = "x86_64")]
+mod halves_avx512;
 pub(crate) mod leave;
 pub(crate) mod pack;
 pub(crate) mod panels;

@@ -126,8 +126,8 @@ impl Gemm {
         self.pack_cells(b, 4, transposed, packed, |cell| std::array::from_fn(|i| cell[i] as u8));
     }
 
-    /// Packs a matrix of bits of bf16.
-    pub fn pack_bf16(&self, b: &[u16], transposed: bool, packed: &mut [f32]) {
+    /// Packs a matrix of bits of bf16 or f16.
+    pub fn pack_halves(&self, b: &[u16], transposed: bool, packed: &mut [f32]) {
         self.pack_cells(b, 2, transposed, packed, |cell| {
             let [a, b] = [cell[0], cell[1]].map(u16::to_le_bytes);
             [a[0], a[1], b[0], b[1]]

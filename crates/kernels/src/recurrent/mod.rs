@@ -11,7 +11,7 @@ mod steps;
 mod team;
 mod weights;
 
-use crate::{Act, Epilogue, Exec, Gemm, Isa, Numbers, TypedEpilogue, TypedOut, brain_bits};
+use crate::{Act, Epilogue, Exec, Gemm, Halves, Isa, Numbers, TypedEpilogue, TypedOut};
 use weights::{Layout, Weights};
 
 /// The equations of a cell.
@@ -214,7 +214,7 @@ impl Recurrent {
         let product = &mut packed[..self.gemm.packed_floats()];
         match self.per_cell() {
             1 => self.gemm.pack(exec, from.w, true, product),
-            _ => self.gemm.pack_bf16(&brain_bits(&from.w[..rows * p.input]), true, product),
+            _ => self.gemm.pack_halves(&Halves::Bf16.all_bits(&from.w[..rows * p.input]), true, product),
         }
         self.layout.pack(p, from, packed);
     }

@@ -7,14 +7,14 @@
 //! left to the handler that was there before. The handler is there for the few microseconds of the trial, which a process
 //! makes once. It is set by system calls, as the standard library has no word for it.
 
-/// Whether tiles of bf16 and bytes can be multiplied, or why not.
+/// Whether tiles of f16 can be multiplied besides those of bf16 and bytes, or why none can.
 #[cfg(target_os = "linux")]
-pub(crate) fn probe() -> Result<(), &'static str> {
+pub(crate) fn probe() -> Result<bool, &'static str> {
     linux::probe()
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn probe() -> Result<(), &'static str> {
+pub(crate) fn probe() -> Result<bool, &'static str> {
     Err("tile registers are asked for on Linux alone")
 }
 
@@ -27,10 +27,12 @@ pub(crate) mod linux {
 
     /// Bits of leaf 7: bf16, tiles, 8-bit integers.
     const FEATURES: u32 = 1 << 22 | 1 << 24 | 1 << 25;
+    /// The bit of its first sub-leaf for f16.
+    const HALVES: u32 = 1 << 21;
     /// Bits of the register that says what the system saves: configuration and data of tiles.
     const SAVED: u64 = 1 << 17 | 1 << 18;
 
-    pub(super) fn probe() -> Result<(), &'static str> {
+    pub(super) fn probe() -> Result<bool, &'static str> {
         if __cpuid(0).eax < 7 || __cpuid_count(7, 0).edx & FEATURES != FEATURES {
             return Err("the processor has no AMX for bf16 and bytes");
         }
@@ -45,7 +47,11 @@ pub(crate) mod linux {
         if unsafe { system(ARCH_PRCTL, [REQUEST, TILE_DATA, 0, 0]) } != 0 {
             return Err("the system denies tile registers");
         }
-        if trial() { Ok(()) } else { Err("tile instructions do not work, though they are announced") }
+        if !trial(multiply) {
+            return Err("tile instructions do not work, though they are announced");
+        }
+        let halves = __cpuid_count(7, 0).eax >= 1 && __cpuid_count(7, 1).eax & HALVES != 0;
+        Ok(halves && trial(multiply_halves))
     }
 
     unsafe fn saved() -> u64 {
@@ -158,7 +164,7 @@ pub(crate) mod linux {
 
     /// Tries the instructions; for one caller at a time. False when they trap, when their result is wrong, and when no handler
     /// can be set.
-    fn trial() -> bool {
+    fn trial(multiply: unsafe fn() -> bool) -> bool {
         let Some(mut before) = Action::current() else { return false };
         BEFORE.store(&mut before, Ordering::SeqCst);
         let mask = 1u64 << (INVALID_INSTRUCTION - 1);
@@ -181,16 +187,14 @@ pub(crate) mod linux {
     #[repr(C, align(64))]
     struct Square([u32; 256]);
 
-    /// # Safety
-    /// A handler is set that skips what is invalid.
-    pub(crate) unsafe fn multiply() -> bool {
-        const CONFIG: Config = Config::new([(16, 16), (16, 16), (16, 16), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)]);
-        // Twice -1.5 a cell, and twice -3: bytes c0 bf and 40 c0, where the sign matters in both.
-        let (a, b) = (Square([0xbfc0_bfc0; 256]), Square([0xc040_c040; 256]));
-        let (mut floats, mut integers) = (Square([0; 256]), Square([0; 256]));
-        let done: usize;
-        // SAFETY: reads and writes squares of 16 rows of 64 bytes. When an instruction traps the rest is skipped.
-        unsafe {
+    /// Multiplies squares of one cell each by two instructions. Gives both products, or nothing when one of them trapped.
+    macro_rules! products {
+        ($first:literal, $second:literal, $a:expr, $b:expr) => {{
+            const CONFIG: Config = Config::new([(16, 16), (16, 16), (16, 16), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)]);
+            let (a, b) = (Square([$a; 256]), Square([$b; 256]));
+            let mut products = [const { Square([0; 256]) }; 2];
+            let [one, two] = &mut products;
+            let done: usize;
             asm!(
                 "lea {done}, [rip+2f]",
                 "mov [{tried}], {done}",
@@ -202,11 +206,11 @@ pub(crate) mod linux {
                 "tileloadd tmm1, [{a}+{stride}*1]",
                 "tileloaddt1 tmm2, [{b}+{stride}*1]",
                 "tilezero tmm0",
-                "tdpbf16ps tmm0, tmm1, tmm2",
-                "tilestored [{floats}+{stride}*1], tmm0",
+                $first,
+                "tilestored [{one}+{stride}*1], tmm0",
                 "tilezero tmm0",
-                "tdpbusd tmm0, tmm1, tmm2",
-                "tilestored [{integers}+{stride}*1], tmm0",
+                $second,
+                "tilestored [{two}+{stride}*1], tmm0",
                 "tilerelease",
                 "mov {done:e}, 1",
                 "3:",
@@ -215,14 +219,34 @@ pub(crate) mod linux {
                 config = in(reg) &CONFIG,
                 a = in(reg) &a,
                 b = in(reg) &b,
-                floats = in(reg) &mut floats,
-                integers = in(reg) &mut integers,
+                one = in(reg) one,
+                two = in(reg) two,
                 stride = in(reg) 64usize,
                 options(nostack),
             );
-        }
+            (done == 1).then(|| products.map(|square| square.0))
+        }};
+    }
+
+    /// # Safety
+    /// A handler is set that skips what is invalid.
+    pub(crate) unsafe fn multiply() -> bool {
+        // Twice -1.5 a cell, and twice -3: bytes c0 bf and 40 c0, where the sign matters in both.
+        let (a, b) = (0xbfc0_bfc0, 0xc040_c040);
+        // SAFETY: reads and writes squares of 16 rows of 64 bytes. When an instruction traps the rest is skipped.
+        let products = unsafe { products!("tdpbf16ps tmm0, tmm1, tmm2", "tdpbusd tmm0, tmm1, tmm2", a, b) };
         // 32 times 4.5, and 32 times 192 * 64 - 191 * 64.
-        done == 1 && floats.0 == [144f32.to_bits(); 256] && integers.0 == [2048; 256]
+        products == Some([[144f32.to_bits(); 256], [2048; 256]])
+    }
+
+    /// # Safety
+    /// As for [`multiply`].
+    pub(crate) unsafe fn multiply_halves() -> bool {
+        // Twice -1.5 a cell, and twice -3; the product is taken either way round.
+        let (a, b) = (0xbe00_be00, 0xc200_c200);
+        // SAFETY: as above.
+        let products = unsafe { products!("tdpfp16ps tmm0, tmm1, tmm2", "tdpfp16ps tmm0, tmm2, tmm1", a, b) };
+        products == Some([[144f32.to_bits(); 256]; 2])
     }
 
     /// For tests that set handlers.
@@ -238,7 +262,7 @@ pub(crate) mod linux {
             let _one = HANDLERS.lock().unwrap_or_else(|e| e.into_inner());
             let known = crate::isa::Amx::detect();
             let before = Action::current().unwrap();
-            let again = trial();
+            let again = trial(multiply);
             assert_eq!(Action::current().unwrap(), before);
             // Where the system has not given the registers the trial traps; where it has, it works again.
             assert!(again == known.is_ok() || known.is_err(), "{known:?} {again}");

@@ -3,7 +3,7 @@
 
 use super::avx2::sums_of_halves;
 use super::{Block, Kernel, Simd, operators};
-use crate::cast::Brain;
+use crate::cast::{Brain, Half};
 use std::arch::asm;
 use std::arch::x86_64::*;
 
@@ -46,9 +46,10 @@ fn rounded(x: __m512) -> __m256i {
     half
 }
 
+/// Two vectors rounded to bf16, the first in the lower half; only where there are instructions of bf16.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn rounded_both(low: __m512, high: __m512) -> __m512i {
+pub(crate) fn rounded_both(low: __m512, high: __m512) -> __m512i {
     let both;
     unsafe {
         asm!("vcvtne2ps2bf16 {0}, {1}, {2}", out(zmm_reg) both, in(zmm_reg) high, in(zmm_reg) low,
@@ -135,6 +136,17 @@ impl Simd for F32x16 {
         unsafe {
             let upper = _mm512_srli_epi32::<16>(_mm512_castps_si512(self.0));
             _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(upper));
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_halves(from: *const Half, n: usize) -> Self {
+        F32x16(unsafe { _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first(n), from.cast())) })
+    }
+    #[inline(always)]
+    unsafe fn store_halves(self, to: *mut Half, n: usize) {
+        unsafe {
+            let bits = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(self.0);
+            _mm256_mask_storeu_epi16(to.cast(), first(n), bits);
         }
     }
     #[inline(always)]

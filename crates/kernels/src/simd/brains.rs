@@ -1,8 +1,8 @@
-//! Cells of four bytes in the lanes of vectors: one float, or two bf16. Pairs are multiplied by instructions of the processor, or
+//! Cells of four bytes in the lanes of vectors: one float, which may have been an f16, or two bf16. Pairs are multiplied by instructions of the processor, or
 //! by those of floats at any level; a kernel that is generic over [`Cell`] is compiled for all, and the plain way tests the other.
 
 use super::{Number, Simd};
-use crate::cast::Brain;
+use crate::cast::{Brain, Half};
 
 /// What a cell holds.
 pub(crate) trait Cell: Copy + Send + Sync + 'static {
@@ -10,6 +10,8 @@ pub(crate) trait Cell: Copy + Send + Sync + 'static {
     type Number: Number;
     /// Numbers of a cell.
     const COUNT: usize;
+    /// Whether numbers are widened when they are copied into cells.
+    const WIDENED: bool = false;
     /// Whether there is code for vectors that have no instructions of bf16. What is not compiled must not be called.
     const EVERYWHERE: bool = true;
     /// `sum` and the products of the numbers of each lane.
@@ -31,6 +33,24 @@ pub(crate) struct Float;
 impl Cell for Float {
     type Number = f32;
     const COUNT: usize = 1;
+    #[inline(always)]
+    unsafe fn multiply<S: Simd>(a: S, b: S, sum: S) -> S {
+        a.mul_add(b, sum)
+    }
+    #[inline(always)]
+    unsafe fn pair<S: Simd>(_: S, _: S) -> S {
+        unreachable!("a cell of floats has room for one")
+    }
+}
+
+/// One f16, which is a float in its cell.
+#[derive(Clone, Copy)]
+pub(crate) struct Widened;
+
+impl Cell for Widened {
+    type Number = Half;
+    const COUNT: usize = 1;
+    const WIDENED: bool = true;
     #[inline(always)]
     unsafe fn multiply<S: Simd>(a: S, b: S, sum: S) -> S {
         a.mul_add(b, sum)

@@ -13,7 +13,8 @@
 //! # Raw intrinsics
 //!
 //! They stand in this folder, in the innermost functions of products (`gemm/f32_*.rs`, `gemm/pack.rs`,
-//! `gemm/cells_*.rs`, `gemm/short_avx512.rs`, `gemm/compressed/rounded_avx512.rs`), in `cast.rs`, where bytes are multiplied or made (`depthwise_bytes/avx512.rs`, `quantize.rs`), and where
+//! `gemm/cells_*.rs`, `gemm/halves_avx512.rs`, `gemm/short_avx512.rs`, `gemm/compressed/rounded_avx512.rs`), in `cast.rs`,
+//! where bytes are multiplied or made (`depthwise_bytes/avx512.rs`, `quantize.rs`), and where
 //! elements are moved between lanes by patterns that have no portable name: transposed tiles of 1 to 8 bytes
 //! (`movement/tiles.rs`), woven streams (`movement/weave.rs`), planes to pixels (`conv/fill.rs`). A test keeps it so.
 
@@ -35,12 +36,14 @@ mod neon;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
 
-pub(crate) use brains::{Brains, Cell, Float, Native, Shifted};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx512::rounded_both;
+pub(crate) use brains::{Brains, Cell, Float, Native, Shifted, Widened};
 pub(crate) use dispatch::{Entry, Kernel, dispatch, entry, run};
 pub(crate) use number::{Number, Readable};
 pub(crate) use unroll::unroll;
 
-use crate::cast::{Brain, brain_to_f32, f32_to_brain};
+use crate::cast::{Brain, Half, brain_to_f32, f32_to_brain, f32_to_half, half_to_f32};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// `N` floats, with integers of the same width and one truth value a lane.
@@ -207,6 +210,34 @@ pub(crate) trait Simd:
     unsafe fn store_brains_exact(self, to: *mut Brain) {
         // SAFETY: the caller's promise.
         unsafe { self.store_brains(to, Self::N) }
+    }
+
+    /// The first `n` lanes, at most `N`, of numbers that lie as f16; the others 0.
+    /// # Safety
+    /// `n` numbers can be read.
+    #[inline(always)]
+    unsafe fn load_halves(from: *const Half, n: usize) -> Self {
+        let mut floats = [0.0; 16];
+        for i in 0..n.min(Self::N) {
+            // SAFETY: the caller's promise.
+            floats[i] = half_to_f32(unsafe { *from.add(i) });
+        }
+        // SAFETY: no vector has more than 16 lanes.
+        unsafe { Self::load(floats.as_ptr()) }
+    }
+    /// The first `n` lanes, at most `N`, rounded to f16.
+    /// # Safety
+    /// `n` numbers can be written.
+    #[inline(always)]
+    unsafe fn store_halves(self, to: *mut Half, n: usize) {
+        let mut floats = [0.0; 16];
+        // SAFETY: no vector has more than 16 lanes; the rest is the caller's promise.
+        unsafe {
+            self.store(floats.as_mut_ptr());
+            for i in 0..n.min(Self::N) {
+                *to.add(i) = f32_to_half(floats[i]);
+            }
+        }
     }
 
     /// `sum` and the products of the two bf16 that each lane of both holds.

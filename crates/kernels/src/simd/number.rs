@@ -1,7 +1,7 @@
 //! Numbers as they lie in memory: kernels that compute with floats read and write other types through this.
 
 use super::Simd;
-use crate::cast::{Brain, brain_to_f32};
+use crate::cast::{Brain, Half, brain_to_f32, half_to_f32};
 
 /// Lanes of the widest vectors.
 const MOST_LANES: usize = 16;
@@ -104,6 +104,37 @@ impl Number for Brain {
     unsafe fn store_first<L: Simd>(v: L, to: *mut Brain, _: L::Mask, n: usize) {
         // SAFETY: the caller's promise.
         unsafe { v.store_brains(to, n) }
+    }
+}
+
+impl Readable for Half {
+    #[inline(always)]
+    unsafe fn load<L: Simd>(from: *const Half) -> L {
+        // SAFETY: the caller's promise.
+        unsafe { L::load_halves(from, L::N) }
+    }
+    #[inline(always)]
+    unsafe fn load_first<L: Simd>(from: *const Half, _: L::Mask, n: usize) -> L {
+        // SAFETY: the caller's promise.
+        unsafe { L::load_halves(from, n) }
+    }
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        half_to_f32(self)
+    }
+}
+
+impl Number for Half {
+    const LOWEST: f32 = -65504.0;
+    #[inline(always)]
+    unsafe fn store<L: Simd>(v: L, to: *mut Half) {
+        // SAFETY: the caller's promise.
+        unsafe { v.store_halves(to, L::N) }
+    }
+    #[inline(always)]
+    unsafe fn store_first<L: Simd>(v: L, to: *mut Half, _: L::Mask, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { v.store_halves(to, n) }
     }
 }
 

@@ -8,10 +8,10 @@ mod row;
 pub use bytes::max_pool_bytes;
 pub use positions::{MaxPositions, Places};
 
-use crate::cast::Brain;
+use crate::cast::{Brain, Half};
 use crate::simd::{Entry, Number, Readable};
 use crate::split::Split;
-use crate::{Exec, Isa, SharedMut};
+use crate::{Exec, Halves, Isa, SharedMut};
 use row::Row;
 
 /// Windows on an image. Sizes are depth, height, width; 1 where there is no such axis.
@@ -47,8 +47,9 @@ pub struct SpatialPool {
     /// Columns first into scratch, then rows of those.
     two_passes: bool,
     kernels: Kernels<f32, f32>,
-    /// The same over numbers of bf16.
+    /// The same over numbers of bf16, and of f16.
     brains: Kernels<Brain, Brain>,
+    halves: Kernels<Half, Half>,
     /// Means of bytes.
     bytes: Kernels<u8, f32>,
 }
@@ -81,8 +82,8 @@ impl SpatialPool {
         let (tall, wide, step) = (shape.kernel[0] * shape.kernel[1], shape.kernel[2], shape.stride[2]);
         let two_passes = shape.out_spatial[2] > 1 && 4 * (tall * step + wide + 2) < 3 * tall * wide;
         let max = kind == PoolKind::Max;
-        let (kernels, brains) = (Kernels::of(isa, max), Kernels::of(isa, max));
-        SpatialPool { isa, shape, kind, two_passes, kernels, brains, bytes: Kernels::of(isa, false) }
+        let (kernels, brains, halves) = (Kernels::of(isa, max), Kernels::of(isa, max), Kernels::of(isa, max));
+        SpatialPool { isa, shape, kind, two_passes, kernels, brains, halves, bytes: Kernels::of(isa, false) }
     }
 
     /// Floats that each thread needs of scratch.
@@ -95,14 +96,24 @@ impl SpatialPool {
         self.run_typed(exec, &self.kernels, (input, in_stride), PLAIN, (out, out_stride));
     }
 
-    /// The same over images of bf16, computed in f32.
-    pub fn run_brains(
+    /// The same over images of numbers of 16 bits, given by their bits and computed in f32.
+    pub fn run_halves(
         &self,
         exec: &Exec<'_>,
-        (input, in_stride): (&[Brain], usize),
-        (out, out_stride): (&mut [Brain], usize),
+        halves: Halves,
+        (input, in_stride): (&[u16], usize),
+        (out, out_stride): (&mut [u16], usize),
     ) {
-        self.run_typed(exec, &self.brains, (input, in_stride), PLAIN, (out, out_stride));
+        match halves {
+            Halves::Bf16 => {
+                let (input, out) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(out));
+                self.run_typed(exec, &self.brains, (input, in_stride), PLAIN, (out, out_stride));
+            }
+            Halves::F16 => {
+                let (input, out) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(out));
+                self.run_typed(exec, &self.halves, (input, in_stride), PLAIN, (out, out_stride));
+            }
+        }
     }
 
     /// Means of bytes that stand for `(x - zero) * scale`. Every window has a pixel, and only those inside of the image count.

@@ -1,7 +1,8 @@
 //! Attention against a plain loop in f64, at every level and with several threads.
 
-use carafe_kernels::cast::{Brain, brain_to_f32, f32_to_brain};
-use carafe_kernels::{Attention, AttentionInputs, AttentionParams, Exec, Isa, Mask, Pool, PoolOptions, Scratch};
+use carafe_kernels::{
+    Attention, AttentionInputs, AttentionParams, Exec, Halves, Isa, Mask, Pool, PoolOptions, Scratch,
+};
 
 struct Random(u64);
 
@@ -73,11 +74,11 @@ fn check(p: AttentionParams, x: &AttentionInputs, out_len: usize) {
     }
 }
 
-/// The same in bf16: shares and results are rounded, and products are exact.
-fn check_brains(p: AttentionParams, x: &AttentionInputs, out_len: usize) {
-    let brains = |x: &[f32]| x.iter().map(|x| f32_to_brain(*x)).collect::<Vec<_>>();
-    let floats = |x: &[Brain]| x.iter().map(|x| brain_to_f32(*x)).collect::<Vec<_>>();
-    let (q, k, v) = (brains(x.q), brains(x.k), brains(x.v));
+/// The same in numbers of 16 bits: results are rounded, those of bf16 after their shares were, and products are exact.
+fn check_halves(p: AttentionParams, x: &AttentionInputs, out_len: usize, halves: Halves) {
+    let floats = |x: &[u16]| x.iter().map(|x| halves.wide(*x)).collect::<Vec<_>>();
+    let [q, k, v] = [x.q, x.k, x.v].map(|x| halves.all_bits(x));
+    let bound = if halves == Halves::Bf16 { 6e-3 } else { 6e-4 };
     let mut wanted = vec![7.0; out_len];
     naive(
         &p,
@@ -89,12 +90,12 @@ fn check_brains(p: AttentionParams, x: &AttentionInputs, out_len: usize) {
         let pool = Pool::new(PoolOptions::threads(threads));
         let scratch = Scratch::new(threads, attention.scratch_floats()).unwrap();
         for isa in Isa::tested() {
-            let mut out = brains(&vec![7.0; out_len]);
+            let mut out = halves.all_bits(&vec![7.0; out_len]);
             let inputs = AttentionInputs { q: &q[..], k: &k[..], v: &v[..], mask: x.mask, sink: x.sink };
-            attention.run_brains(&Exec::new(&pool, isa, &scratch), &inputs, &mut out);
+            attention.run_halves(&Exec::new(&pool, isa, &scratch), halves, &inputs, &mut out);
             for (i, (y, w)) in floats(&out).iter().zip(&wanted).enumerate() {
-                let same = (y - w).abs() <= 6e-3 * w.abs().max(0.5) || (y.is_nan() && w.is_nan());
-                assert!(same, "bf16 {isa:?}, {threads} threads, {p:?}: {y} is not {w} at {i}");
+                let same = (y - w).abs() <= bound * w.abs().max(0.5) || (y.is_nan() && w.is_nan());
+                assert!(same, "{halves:?} {isa:?}, {threads} threads, {p:?}: {y} is not {w} at {i}");
             }
         }
     }
@@ -106,7 +107,9 @@ fn dense(r: &mut Random, p: AttentionParams, mask: Mask, sink: Option<&[f32]>) {
     let (k, v) = (r.floats(kv * p.head_size), r.floats(kv * p.value_size));
     let out = p.batch * p.heads * p.q_len * p.value_size;
     check(p, &AttentionInputs { q: &q, k: &k, v: &v, mask, sink }, out);
-    check_brains(p, &AttentionInputs { q: &q, k: &k, v: &v, mask, sink }, out);
+    for halves in [Halves::Bf16, Halves::F16] {
+        check_halves(p, &AttentionInputs { q: &q, k: &k, v: &v, mask, sink }, out, halves);
+    }
 }
 
 const SHAPES: [[usize; 6]; 14] = [

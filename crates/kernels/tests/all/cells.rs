@@ -3,12 +3,17 @@
 use crate::conv::plain;
 use crate::products::{ACTS, Random, act, everywhere};
 use carafe_kernels::{
-    Act, Addend, BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Exec, Finish, Gemm, Numbers, PoolShape, Quantizer,
-    RoundTrip, Tile, TypedEpilogue, TypedOut, dequantize, max_pool_bytes, quantize, quantize_planes,
+    Act, Addend, BytesEpilogue, Conv, ConvShape, DepthwiseBytes, Exec, Finish, Gemm, Halves, Numbers, PoolShape,
+    Quantizer, RoundTrip, Tile, TypedEpilogue, TypedOut, dequantize, max_pool_bytes, quantize, quantize_planes,
 };
 
 const SCRATCH: usize = 1 << 21;
-const ALL: [Numbers; 3] = [Numbers::F32, Numbers::Bf16, Numbers::U8I8];
+const ALL: [Numbers; 4] = [Numbers::F32, Numbers::Bf16, Numbers::F16, Numbers::U8I8];
+
+/// The type of cells of two.
+fn halves_of(numbers: Numbers) -> Halves {
+    if numbers == Numbers::F16 { Halves::F16 } else { Halves::Bf16 }
+}
 
 /// Numbers in cells, and what they stand for.
 struct Data {
@@ -23,9 +28,10 @@ fn activations(r: &mut Random, numbers: Numbers, n: usize, zero: u8) -> Data {
             let cells = r.floats(n);
             Data { real: cells.iter().map(|x| f64::from(*x)).collect(), cells }
         }
-        Numbers::Bf16 => {
-            let bits: Vec<u16> = r.floats(n).iter().map(|x| (x.to_bits() >> 16) as u16).collect();
-            let real = bits.iter().map(|b| f64::from(f32::from_bits(u32::from(*b) << 16))).collect();
+        Numbers::Bf16 | Numbers::F16 => {
+            let halves = halves_of(numbers);
+            let bits = halves.all_bits(&r.floats(n));
+            let real = bits.iter().map(|b| f64::from(halves.wide(*b))).collect();
             Data { cells: cells(&bits.iter().flat_map(|b| b.to_le_bytes()).collect::<Vec<_>>()), real }
         }
         Numbers::U8I8 => {
@@ -44,14 +50,14 @@ fn weights(r: &mut Random, numbers: Numbers, n: usize) -> Vec<f32> {
     let floats = r.floats(n);
     match numbers {
         Numbers::F32 => floats,
-        Numbers::Bf16 => floats.iter().map(|x| f32::from_bits(x.to_bits() & 0xffff_0000)).collect(),
+        Numbers::Bf16 | Numbers::F16 => {
+            let halves = halves_of(numbers);
+            floats.iter().map(|x| halves.wide(halves.bits(*x))).collect()
+        }
         Numbers::U8I8 => floats.iter().map(|x| (x * 127.0).round()).collect(),
     }
 }
 
-fn bits(w: &[f32]) -> Vec<u16> {
-    w.iter().map(|x| (x.to_bits() >> 16) as u16).collect()
-}
 fn bytes(w: &[f32]) -> Vec<i8> {
     w.iter().map(|x| *x as i8).collect()
 }
@@ -87,11 +93,12 @@ impl End {
     /// `unit` brings sums to about one.
     fn new(r: &mut Random, rows: usize, columns: usize, unit: f32, taken: &[f64]) -> End {
         let add_bytes: Vec<u8> = (0..rows * columns).map(|_| r.below(256) as u8).collect();
-        let add_bits = bits(&r.floats(rows * columns));
-        let add_kind = r.below(4);
+        let add_kind = r.below(5);
+        let add_halves = if add_kind == 4 { Halves::F16 } else { Halves::Bf16 };
+        let add_bits = add_halves.all_bits(&r.floats(rows * columns));
         let add = match add_kind {
             1 => r.floats(rows * columns),
-            2 => add_bits.iter().map(|b| f32::from_bits(u32::from(*b) << 16)).collect(),
+            2 | 4 => add_bits.iter().map(|b| add_halves.wide(*b)).collect(),
             3 => add_bytes.iter().map(|b| (f32::from(*b) - 100.0) * 0.01).collect(),
             _ => vec![0.0; rows * columns],
         };
@@ -118,7 +125,8 @@ impl End {
         let stride = self.columns;
         let add = match self.add_kind {
             1 => Some(Addend::F32(&self.add, stride)),
-            2 => Some(Addend::Bf16(&self.add_bits, stride)),
+            2 => Some(Addend::Half(Halves::Bf16, &self.add_bits, stride)),
+            4 => Some(Addend::Half(Halves::F16, &self.add_bits, stride)),
             3 => Some(Addend::U8 { data: &self.add_bytes, stride, scale: 0.01, zero: 100 }),
             _ => None,
         };
@@ -171,9 +179,12 @@ fn compare(end: &End, sums: &[f64], taken: &[f64], run: impl Fn(TypedOut<'_>, us
     run(TypedOut::F32(&mut out), stride);
     each(&|at| f64::from(out[at]), &|_| 3e-4);
     assert!(out.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77.0)), "beside: {}", what());
-    let mut half = vec![77u16; rows * stride];
-    run(TypedOut::Bf16(&mut half), stride);
-    each(&|at| f64::from(f32::from_bits(u32::from(half[at]) << 16)), &|y| 3e-4 + y.abs() / 256.0);
+    for (halves, rounding) in [(Halves::Bf16, 1.0 / 256.0), (Halves::F16, 1.0 / 2048.0)] {
+        let mut half = vec![77u16; rows * stride];
+        run(TypedOut::Half(halves, &mut half), stride);
+        each(&|at| f64::from(halves.wide(half[at])), &|y| 3e-4 + y.abs() * rounding);
+        assert!(half.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77)), "beside: {}", what());
+    }
     let mut steps = vec![77u8; rows * stride];
     run(TypedOut::U8(&mut steps, STEPS), stride);
     each(&|at| (f64::from(steps[at]) - 128.0) / 60.0, &|y| {
@@ -187,8 +198,8 @@ fn compare(end: &End, sums: &[f64], taken: &[f64], run: impl Fn(TypedOut<'_>, us
 fn products_of_small_numbers_equal_plain_loops() {
     everywhere(SCRATCH, |exec| {
         let mut r = Random(11);
-        for case in 0..54 {
-            let numbers = ALL[case % 3];
+        for case in 0..72 {
+            let numbers = ALL[case % 4];
             let each = numbers.per_cell();
             let m = r.pick(&[1, 2, 4, 5, 7, 8, 13, 14, 15, 16, 17, 29, 32, 33, 75]);
             let n = r.pick(&[1, 5, 15, 16, 17, 31, 32, 33, 70]);
@@ -209,7 +220,9 @@ fn products_of_small_numbers_equal_plain_loops() {
             let mut packed = vec![f32::NAN; gemm.packed_floats()];
             match numbers {
                 Numbers::F32 => gemm.pack_f32(&w, transposed, &mut packed),
-                Numbers::Bf16 => gemm.pack_bf16(&bits(&w), transposed, &mut packed),
+                Numbers::Bf16 | Numbers::F16 => {
+                    gemm.pack_halves(&halves_of(numbers).all_bits(&w), transposed, &mut packed);
+                }
                 Numbers::U8I8 => gemm.pack_i8(&bytes(&w), transposed, &mut packed),
             }
             let run = |out: TypedOut<'_>, stride: usize| {
@@ -229,7 +242,7 @@ fn convolve(exec: &Exec<'_>, s: &ConvShape, numbers: Numbers, zero: u8, r: &mut 
     let mut packed = vec![f32::NAN; conv.packed_floats()];
     match numbers {
         Numbers::F32 => conv.pack_f32(&w, &mut packed),
-        Numbers::Bf16 => conv.pack_bf16(&bits(&w), &mut packed),
+        Numbers::Bf16 | Numbers::F16 => conv.pack_halves(&halves_of(numbers).all_bits(&w), &mut packed),
         Numbers::U8I8 => conv.pack_i8(&bytes(&w), &mut packed),
     }
     let [d, h, width] = s.in_spatial;
@@ -253,8 +266,8 @@ fn convolve(exec: &Exec<'_>, s: &ConvShape, numbers: Numbers, zero: u8, r: &mut 
 fn convolutions_of_small_numbers_equal_plain_loops() {
     everywhere(SCRATCH, |exec| {
         let mut r = Random(23);
-        for case in 0..60 {
-            let numbers = ALL[case % 3];
+        for case in 0..80 {
+            let numbers = ALL[case % 4];
             let groups = r.pick(&[1, 1, 1, 2]);
             let kernel = r.pick(&[[1, 1, 1], [1, 3, 3], [1, 1, 5], [1, 7, 1], [2, 2, 3]]);
             let dilation = [1, r.pick(&[1, 1, 2]), r.pick(&[1, 1, 3])];
@@ -333,7 +346,10 @@ fn sums_that_count_steps_leave_as_bytes_on_every_level() {
 fn channels_that_do_not_fill_a_cell_are_declined() {
     everywhere(0, |exec| {
         assert!(Gemm::of_cells(exec.isa, Numbers::U8I8, 8, 6).is_none());
-        assert!(Gemm::of_cells(exec.isa, Numbers::Bf16, 8, 6).is_some());
+        for numbers in [Numbers::Bf16, Numbers::F16] {
+            assert!(Gemm::of_cells(exec.isa, numbers, 8, 7).is_none());
+            assert!(Gemm::of_cells(exec.isa, numbers, 8, 6).is_some());
+        }
     });
 }
 
@@ -499,13 +515,13 @@ fn functions_of_sums_that_leave_as_bf16_are_right_to_its_last_digit() {
     everywhere(SCRATCH, |exec| {
         let gemm = Gemm::of_cells(exec.isa, Numbers::Bf16, n, k).unwrap();
         let mut packed = vec![0.0; gemm.packed_floats()];
-        gemm.pack_bf16(&[0x3f80; 80], false, &mut packed);
+        gemm.pack_halves(&[0x3f80; 80], false, &mut packed);
         for (case, (act, function)) in functions.iter().flat_map(|f| [f; 4]).enumerate() {
             let (add_last, after) = (case % 2 == 0, (case % 4 > 1).then_some([-2.0, 0.5]));
             let with_add = case % 3 > 0;
             let epilogue = TypedEpilogue {
                 bias: Some(&bias),
-                add: with_add.then_some(Addend::Bf16(&add, n)),
+                add: with_add.then_some(Addend::Half(Halves::Bf16, &add, n)),
                 add_last,
                 act: *act,
                 after,
@@ -513,7 +529,7 @@ fn functions_of_sums_that_leave_as_bf16_are_right_to_its_last_digit() {
             };
             let mut out = vec![0u16; rows * n];
             let cells: Vec<f32> = cells(&a.iter().flat_map(|b| b.to_le_bytes()).collect::<Vec<_>>());
-            let to = TypedOut::Bf16(&mut out);
+            let to = TypedOut::Half(Halves::Bf16, &mut out);
             gemm.run_typed(exec, Numbers::Bf16, (rows, &cells, gemm.k()), &packed, to, n, &epilogue);
             for (i, found) in out.iter().enumerate() {
                 let x = f64::from(numbers[i / n]) + f64::from(bias[i % n]);

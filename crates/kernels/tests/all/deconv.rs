@@ -1,10 +1,9 @@
 //! Transposed convolution against plain loops.
 
 use crate::spatial_common::{Random, act, close};
-use carafe_kernels::cast::{brain_to_f32, f32_to_brain};
 use carafe_kernels::{
-    Act, Deconv, DeconvCells, DeconvShape, Epilogue, Exec, Isa, Numbers, Pool, PoolOptions, Quantizer, Scratch,
-    TouchingDeconv, TypedEpilogue, TypedOut, brain_bits,
+    Act, Deconv, DeconvCells, DeconvShape, Epilogue, Exec, Halves, Isa, Numbers, Pool, PoolOptions, Quantizer, Scratch,
+    TouchingDeconv, TypedEpilogue, TypedOut,
 };
 
 fn plain(s: &DeconvShape, input: &[f32], stride: usize, weights: &[f32]) -> Vec<f64> {
@@ -188,12 +187,14 @@ fn functions_and_sums_come_in_their_order() {
 
 #[test]
 fn windows_of_pairs_that_touch_agree_with_plain_loops() {
-    for (ins, outs, size, kernel) in [
-        (8, 24, [1, 5, 9], [1, 2, 2]),
-        (34, 7, [1, 3, 20], [1, 3, 2]),
-        (16, 1, [2, 4, 4], [2, 2, 4]),
-        (64, 40, [1, 70, 33], [1, 2, 2]),
-        (2, 5, [1, 1, 6], [1, 1, 3]),
+    for (halves, ins, outs, size, kernel) in [
+        (Halves::Bf16, 8, 24, [1, 5, 9], [1, 2, 2]),
+        (Halves::Bf16, 34, 7, [1, 3, 20], [1, 3, 2]),
+        (Halves::F16, 34, 7, [1, 3, 20], [1, 3, 2]),
+        (Halves::Bf16, 16, 1, [2, 4, 4], [2, 2, 4]),
+        (Halves::Bf16, 64, 40, [1, 70, 33], [1, 2, 2]),
+        (Halves::F16, 64, 40, [1, 70, 33], [1, 2, 2]),
+        (Halves::Bf16, 2, 5, [1, 1, 6], [1, 1, 3]),
     ] {
         let s = DeconvShape {
             batch: 2,
@@ -208,16 +209,17 @@ fn windows_of_pairs_that_touch_agree_with_plain_loops() {
             groups: 1,
         };
         let padded = DeconvShape { pad_begin: [0, 0, 1], ..s };
-        assert!(DeconvCells::fits(&s, Numbers::Bf16) && !DeconvCells::fits(&padded, Numbers::Bf16));
+        assert!(DeconvCells::fits(&s, halves.numbers()) && !DeconvCells::fits(&padded, halves.numbers()));
         let mut random = Random::new(ins);
         let mut numbers =
-            |n: usize| -> Vec<f32> { random.floats(n).into_iter().map(|x| brain_to_f32(f32_to_brain(x))).collect() };
+            |n: usize| -> Vec<f32> { random.floats(n).into_iter().map(|x| halves.wide(halves.bits(x))).collect() };
         let input = numbers(2 * size.iter().product::<usize>() * ins);
         let weights = numbers(ins * outs * kernel.iter().product::<usize>());
         let bias = numbers(outs);
         let mut wanted = plain(&s, &input, ins, &weights);
         wanted.iter_mut().enumerate().for_each(|(i, y)| *y = (*y + f64::from(bias[i % outs])).max(0.0));
-        let cells: Vec<f32> = brain_bits(&input)
+        let cells: Vec<f32> = halves
+            .all_bits(&input)
             .as_chunks::<2>()
             .0
             .iter()
@@ -227,9 +229,9 @@ fn windows_of_pairs_that_touch_agree_with_plain_loops() {
             for threads in [1, 3] {
                 let (pool, scratch) =
                     (Pool::new(PoolOptions::threads(threads)), Scratch::new(threads, 1 << 16).unwrap());
-                let conv = DeconvCells::new(isa, s, Numbers::Bf16);
+                let conv = DeconvCells::new(isa, s, halves.numbers());
                 let mut packed = vec![0.0; conv.packed_floats()];
-                conv.pack_bf16(&brain_bits(&weights), &mut packed);
+                conv.pack_halves(&halves.all_bits(&weights), &mut packed);
                 let columns = bias.repeat(kernel.iter().product());
                 let end = TypedEpilogue { bias: Some(&columns), act: Act::Relu, ..TypedEpilogue::default() };
                 let mut out = vec![f32::NAN; wanted.len()];

@@ -14,6 +14,7 @@ mod eltwise;
 mod embedding;
 mod fold;
 mod gemm;
+mod halves;
 mod interpolate;
 mod max_positions;
 mod movement;

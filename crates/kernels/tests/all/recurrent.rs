@@ -1,8 +1,8 @@
 //! Recurrent layers against a plain loop in f64, at every level and with several threads.
 
 use carafe_kernels::{
-    Act, CellKind, Direction, Exec, Isa, Lengths, Pool, PoolOptions, Recurrent, RecurrentInputs, RecurrentOutputs,
-    RecurrentParams, RecurrentWeights, Scratch, brain_bits,
+    Act, CellKind, Direction, Exec, Halves, Isa, Lengths, Pool, PoolOptions, Recurrent, RecurrentInputs,
+    RecurrentOutputs, RecurrentParams, RecurrentWeights, Scratch,
 };
 
 struct Random(u64);
@@ -63,7 +63,7 @@ impl Data {
 }
 
 fn brain(x: f64) -> f64 {
-    f64::from(f32::from_bits(u32::from(brain_bits(&[x as f32])[0]) << 16))
+    f64::from(f32::from_bits(u32::from(Halves::Bf16.all_bits(&[x as f32])[0]) << 16))
 }
 
 fn rounded(all: &[f32]) -> Vec<f32> {
@@ -154,7 +154,7 @@ fn check_bf16(p: RecurrentParams, mut a: Data) {
 }
 
 fn check_in(p: RecurrentParams, a: &Data, in_bf16: bool) {
-    let (pairs, tolerance) = (brain_bits(&a.x), if in_bf16 { 4e-3 } else { 3e-5 });
+    let (pairs, tolerance) = (Halves::Bf16.all_bits(&a.x), if in_bf16 { 4e-3 } else { 3e-5 });
     let cells = |c: &[u16]| f32::from_bits(u32::from(c[0]) | u32::from(c.get(1).copied().unwrap_or(0)) << 16);
     let x = if in_bf16 { pairs.chunks(2).map(cells).collect() } else { a.x.clone() };
     let d = p.directions();

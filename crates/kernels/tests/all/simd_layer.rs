@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Files that may use intrinsics, besides `simd/`.
-const RAW: [&str; 14] = [
+const RAW: [&str; 15] = [
     "cast.rs",
     "conv/fill.rs",
     "depthwise_bytes/avx512.rs",
@@ -12,6 +12,7 @@ const RAW: [&str; 14] = [
     "gemm/compressed/rounded_avx512.rs",
     "gemm/f32_avx2.rs",
     "gemm/f32_avx512.rs",
+    "gemm/halves_avx512.rs",
     "gemm/pack.rs",
     "gemm/short_avx512.rs",
     "machine.rs",

@@ -2,7 +2,7 @@
 
 use crate::spatial_common::{Random, act, close, direct};
 use carafe_kernels::{
-    Act, Addend, ConvShape, Epilogue, Exec, Isa, Machine, Pool, PoolOptions, Scratch, TypedEpilogue, TypedOut,
+    Act, Addend, ConvShape, Epilogue, Exec, Halves, Isa, Machine, Pool, PoolOptions, Scratch, TypedEpilogue, TypedOut,
     Winograd, WinogradPairs, winograd,
 };
 
@@ -160,7 +160,7 @@ fn check_pairs(s: ConvShape, function: Act, add_last: Option<bool>, to_bf16: boo
     let (input, add) = (bits(&input), bits(&add));
     let epilogue = TypedEpilogue {
         bias: Some(&bias),
-        add: add_last.map(|_| Addend::Bf16(&add, outs)),
+        add: add_last.map(|_| Addend::Half(Halves::Bf16, &add, outs)),
         add_last: add_last.unwrap_or(false),
         act: function,
         ..TypedEpilogue::default()
@@ -183,7 +183,7 @@ fn check_pairs(s: ConvShape, function: Act, add_last: Option<bool>, to_bf16: boo
             };
             if to_bf16 {
                 let mut out = vec![u16::MAX; pixels * (outs + gap)];
-                let to = TypedOut::Bf16(&mut out);
+                let to = TypedOut::Half(Halves::Bf16, &mut out);
                 kernel.run(&exec, &input, ins + gap, &packed, to, outs + gap, &epilogue);
                 let floats: Vec<f32> = out.iter().map(|b| f32::from_bits(u32::from(*b) << 16)).collect();
                 close(&kept(&floats), &wanted, 4e-3, &what);

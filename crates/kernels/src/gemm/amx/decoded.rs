@@ -4,7 +4,7 @@
 
 use super::tests::{KINDS, convolution, product};
 use super::twin::Twin;
-use super::{BYTES, Config, PAIR};
+use super::{BYTES, Config, HALF_PAIR, PAIR};
 use crate::isa::Amx;
 use crate::simd::amx::linux::{self, Action};
 use crate::{ConvShape, Isa};
@@ -67,6 +67,7 @@ unsafe fn carry_out(at: *const u8, register: impl Fn(usize) -> usize) -> Option<
             (0x4b, 3 | 1, Some(m)) if rm == 4 => r.load(reg, m.start as *const u8, m.stride),
             (0x4b, 2, Some(m)) if rm == 4 => r.store(reg, m.start as *mut u8, m.stride),
             (0x5c, 2, None) => r.multiply(PAIR, [reg, rm, other]),
+            (0x5c, 3, None) => r.multiply(HALF_PAIR, [reg, rm, other]),
             (0x5e, 1, None) => r.multiply(BYTES, [reg, rm, other]),
             _ => return None,
         }
@@ -150,6 +151,10 @@ fn the_instructions_of_convolutions_do_what_the_twin_does() {
 
 #[test]
 fn the_trial_expects_what_tiles_give() {
-    // SAFETY: what is invalid is carried out here.
-    with_tiles(|_| assert!(unsafe { linux::multiply() }));
+    with_tiles(|isa| {
+        // SAFETY: what is invalid is carried out here.
+        assert!(unsafe { linux::multiply() });
+        // SAFETY: the same, or the instruction is there.
+        assert!(!isa.has_tiles_of_halves() || unsafe { linux::multiply_halves() });
+    });
 }

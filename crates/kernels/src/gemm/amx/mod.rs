@@ -1,5 +1,5 @@
-//! Tiles of cells in the tile registers of AMX, up to 32 rows by 32 columns: two bf16 a cell (`tdpbf16ps`), four bytes a cell
-//! (`tdpbusd`). A row of `A` is a row of a tile register as it lies, and so is a row of half a panel, so that the same packing
+//! Tiles of cells in the tile registers of AMX, up to 32 rows by 32 columns: two bf16 a cell (`tdpbf16ps`), two f16
+//! (`tdpfp16ps`), or four bytes (`tdpbusd`). A row of `A` is a row of a tile register as it lies, and so is a row of half a panel, so that the same packing
 //! serves vectors and tiles.
 //!
 //! What a tile register does is behind [`Unit`]: the processor's (`real.rs`), or a twin in plain Rust (`twin.rs`) that does and
@@ -32,15 +32,21 @@ pub(super) const SIDE: usize = 16;
 /// What cells hold.
 pub(super) const PAIR: usize = 1;
 pub(super) const BYTES: usize = 2;
+pub(super) const HALF_PAIR: usize = 3;
 
 /// With a processor that has AMX.
 #[cfg(target_arch = "x86_64")]
 pub(crate) static BF16: Micro = micro::<real::Amx, PAIR>(super::cells_avx512::micro::<PAIR>());
 #[cfg(target_arch = "x86_64")]
 pub(crate) static U8I8: Micro = micro::<real::Amx, BYTES>(super::cells_avx512::micro::<BYTES>());
+/// Where there are instructions for f16, too.
+#[cfg(target_arch = "x86_64")]
+pub(crate) static F16: Micro = micro::<real::Amx, HALF_PAIR>(super::halves_avx512::MICRO);
 /// Everywhere, but in programs that are not for tests.
 #[cfg(any(test, debug_assertions))]
 pub(crate) static TWIN_BF16: Micro = micro::<twin::Twin, PAIR>(cells_plain::micro::<PAIR>());
+#[cfg(any(test, debug_assertions))]
+pub(crate) static TWIN_F16: Micro = micro::<twin::Twin, HALF_PAIR>(cells_plain::micro::<HALF_PAIR>());
 #[cfg(any(test, debug_assertions))]
 pub(crate) static TWIN_U8I8: Micro = micro::<twin::Twin, BYTES>(cells_plain::micro::<BYTES>());
 
@@ -83,7 +89,7 @@ pub(super) trait Unit {
     unsafe fn load<const T: usize>(from: *const f32, stride: usize);
     /// `tileloaddt1`: rows that pass by, which leave the nearest cache to others.
     unsafe fn stream<const T: usize>(from: *const f32, stride: usize);
-    /// `tdpbf16ps` or `tdpbusd`: adds the product of `A` and `B` to `C`.
+    /// `tdpbf16ps`, `tdpfp16ps` or `tdpbusd`: adds the product of `A` and `B` to `C`.
     unsafe fn multiply<const OP: usize, const C: usize, const A: usize, const B: usize>();
     /// `tilestored`.
     unsafe fn store<const T: usize>(to: *mut f32, stride: usize);

@@ -2,7 +2,7 @@
 //! instructions, so they stand in assembly; it never touches the registers itself, and keeps the order of such blocks. Callers
 //! hold an `Isa::Amx`, or a table that was handed out for one.
 
-use super::{BYTES, Chunk, Config, PAIR, Unit};
+use super::{BYTES, Chunk, Config, HALF_PAIR, PAIR, Unit};
 use crate::gemm::cells_avx512;
 use crate::gemm::task::Task;
 use std::arch::asm;
@@ -60,12 +60,18 @@ impl Unit for Amx {
     }
     #[inline(always)]
     unsafe fn multiply<const OP: usize, const C: usize, const A: usize, const B: usize>() {
-        const { assert!(OP == PAIR || OP == BYTES) };
+        const { assert!(OP == PAIR || OP == BYTES || OP == HALF_PAIR) };
         // SAFETY: no memory. Of bytes the first factor is unsigned, the second signed.
         unsafe {
             if const { OP == PAIR } {
                 asm!(
                     "tdpbf16ps tmm{c}, tmm{a}, tmm{b}",
+                    c = const C, a = const A, b = const B,
+                    options(nomem, nostack, preserves_flags),
+                );
+            } else if const { OP == HALF_PAIR } {
+                asm!(
+                    "tdpfp16ps tmm{c}, tmm{a}, tmm{b}",
                     c = const C, a = const A, b = const B,
                     options(nomem, nostack, preserves_flags),
                 );

@@ -1,11 +1,11 @@
 //! Products whose results tell what tile registers did, and what happens between tiles.
 
 use super::twin::Twin;
-use crate::{Act, Addend, Conv, ConvShape, Exec, Finish, Gemm, Isa, Numbers, Pool, PoolOptions, Scratch, Tile};
+use crate::{Act, Addend, Conv, ConvShape, Exec, Finish, Gemm, Halves, Isa, Numbers, Pool, PoolOptions, Scratch, Tile};
 use crate::{TypedEpilogue, TypedOut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of any kind, and bf16 whose sums are exact in every order: eighths below one.
+/// Bytes of any kind, and numbers of 16 bits whose sums are exact in every order: eighths below one.
 pub(super) struct Random(u32);
 
 impl Random {
@@ -13,25 +13,29 @@ impl Random {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (self.0 >> 24) as u8
     }
-    fn half(&mut self) -> u16 {
-        (((f32::from(self.byte() % 15) - 7.0) / 8.0).to_bits() >> 16) as u16
+    fn half(&mut self, halves: Halves) -> u16 {
+        halves.bits((f32::from(self.byte() % 15) - 7.0) / 8.0)
     }
     fn bytes(&mut self, count: usize) -> Vec<i8> {
         (0..count).map(|_| self.byte() as i8).collect()
     }
-    fn halves(&mut self, count: usize) -> Vec<u16> {
-        (0..count).map(|_| self.half()).collect()
+    fn halves(&mut self, halves: Halves, count: usize) -> Vec<u16> {
+        (0..count).map(|_| self.half(halves)).collect()
     }
     fn cells(&mut self, numbers: Numbers, count: usize) -> Vec<f32> {
         let mut cell = || match numbers {
             Numbers::U8I8 => u32::from_le_bytes(std::array::from_fn(|_| self.byte())),
-            _ => u32::from(self.half()) << 16 | u32::from(self.half()),
+            _ => u32::from(self.half(of(numbers))) << 16 | u32::from(self.half(of(numbers))),
         };
         (0..count).map(|_| f32::from_bits(cell())).collect()
     }
 }
 
-pub(super) const KINDS: [Numbers; 2] = [Numbers::Bf16, Numbers::U8I8];
+pub(super) const KINDS: [Numbers; 3] = [Numbers::Bf16, Numbers::F16, Numbers::U8I8];
+
+fn of(numbers: Numbers) -> Halves {
+    if numbers == Numbers::F16 { Halves::F16 } else { Halves::Bf16 }
+}
 
 /// Runs `work` on one thread with memory for copies.
 fn alone(isa: Isa, work: impl FnOnce(&Exec<'_>)) {
@@ -49,7 +53,7 @@ fn ended(isa: Isa, numbers: Numbers, [m, n, cells]: [usize; 3], finish: Option<&
     let mut packed = vec![f32::NAN; gemm.packed_floats()];
     match numbers {
         Numbers::U8I8 => gemm.pack_i8(&r.bytes(k * n), false, &mut packed),
-        _ => gemm.pack_bf16(&r.halves(k * n), false, &mut packed),
+        _ => gemm.pack_halves(&r.halves(of(numbers), k * n), false, &mut packed),
     }
     let (a, mut out) = (r.cells(numbers, m * (cells + 1)), vec![77.0; m * n]);
     // Sums of every tile meet numbers of their own row and column.
@@ -76,7 +80,7 @@ pub(super) fn convolution(isa: Isa, numbers: Numbers, shape: ConvShape) -> Vec<f
     let mut packed = vec![f32::NAN; conv.packed_floats()];
     match numbers {
         Numbers::U8I8 => conv.pack_i8(&r.bytes(shape.weights()), &mut packed),
-        _ => conv.pack_bf16(&r.halves(shape.weights()), &mut packed),
+        _ => conv.pack_halves(&r.halves(of(numbers), shape.weights()), &mut packed),
     }
     let input = r.cells(numbers, shape.in_pixels() * shape.in_channels / numbers.per_cell());
     let mut out = vec![77.0; shape.out_pixels() * shape.out_channels];

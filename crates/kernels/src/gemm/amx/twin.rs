@@ -1,8 +1,9 @@
 //! Tile registers in plain Rust. They belong to a thread, as those of a processor do; what raises an exception there panics
-//! here. Sums of bf16 are those of the instruction to the last bit: even and odd numbers are summed apart, each product added
-//! with one rounding, and numbers too small to be normal are zero before and after.
+//! here. Sums of bf16 and f16 are those of the instructions to the last bit: even and odd numbers are summed apart, each product
+//! added with one rounding, and floats too small to be normal are zero before and after. Those of f16 that are so small count.
 
-use super::{BYTES, Chunk, Config, PAIR, SIDE, Unit};
+use super::{BYTES, Chunk, Config, HALF_PAIR, PAIR, SIDE, Unit};
+use crate::cast::{Half, half_to_f32};
 use crate::gemm::leave::leave_plain;
 use crate::gemm::task::Task;
 use std::cell::{Cell, RefCell};
@@ -85,7 +86,8 @@ impl Registers {
                 let factors = (0..k).map(|x| (cell(&self.tiles[a], i, x), cell(&self.tiles[b], x, j)));
                 let sum = cell(&self.tiles[c], i, j);
                 let sum = match op {
-                    PAIR => pairs(f32::from_le_bytes(sum), factors).to_le_bytes(),
+                    PAIR => pairs(f32::from_le_bytes(sum), factors, brain).to_le_bytes(),
+                    HALF_PAIR => pairs(f32::from_le_bytes(sum), factors, half).to_le_bytes(),
                     BYTES => bytes(i32::from_le_bytes(sum), factors).to_le_bytes(),
                     _ => panic!("no such product: {op}"),
                 };
@@ -95,10 +97,21 @@ impl Registers {
     }
 }
 
-fn pairs(sum: f32, factors: impl Iterator<Item = ([u8; 4], [u8; 4])>) -> f32 {
-    // Too small to be normal: zero of the same sign.
-    let normal = |x: f32| if x.is_subnormal() { 0f32.copysign(x) } else { x };
-    let number = |cell: [u8; 4], odd: usize| normal(f32::from_le_bytes([0, 0, cell[2 * odd], cell[2 * odd + 1]]));
+// Too small to be normal: zero of the same sign.
+fn normal(x: f32) -> f32 {
+    if x.is_subnormal() { 0f32.copysign(x) } else { x }
+}
+
+fn brain(bits: [u8; 2]) -> f32 {
+    normal(f32::from_le_bytes([0, 0, bits[0], bits[1]]))
+}
+
+fn half(bits: [u8; 2]) -> f32 {
+    half_to_f32(Half(u16::from_le_bytes(bits)))
+}
+
+fn pairs(sum: f32, factors: impl Iterator<Item = ([u8; 4], [u8; 4])>, wide: fn([u8; 2]) -> f32) -> f32 {
+    let number = |cell: [u8; 4], odd: usize| wide([cell[2 * odd], cell[2 * odd + 1]]);
     let mut sums = [0f32; 2];
     for (x, y) in factors {
         for odd in 0..2 {
@@ -196,6 +209,20 @@ mod tests {
         assert_eq!(add(0.0, f32::MIN_POSITIVE, 0.5), 0.0, "behind");
         assert_eq!(add(tiny, 0.0, 0.0), 0.0, "in the sum");
         assert_eq!(add(1.0, 2.0, 3.0), 7.0);
+    }
+
+    #[test]
+    fn small_numbers_of_half_precision_count() {
+        let add = |c: f32, x: u16, y: u16| {
+            let cell = |bits: u16| [bits.to_le_bytes(), [0; 2]].concat().try_into().unwrap();
+            f32::from_le_bytes(one(HALF_PAIR, c.to_le_bytes(), cell(x), cell(y)))
+        };
+        // The least number there is, and its product with itself.
+        assert_eq!(add(0.0, 1, 0x3c00), 2f32.powi(-24));
+        assert_eq!(add(0.0, 1, 1), 2f32.powi(-48));
+        assert_eq!(add(1.0, 0x7bff, 0x7bff), 65504.0 * 65504.0 + 1.0, "no product is too large");
+        assert_eq!(add(f32::MIN_POSITIVE / 2.0, 0, 0), 0.0, "a sum that is too small");
+        assert!(add(0.0, 0x7c00, 0).is_nan() && add(0.0, 0x7c00, 1) == f32::INFINITY);
     }
 
     #[test]
