@@ -25,15 +25,30 @@ pub enum InputsAs {
     ConstantsButFirst,
 }
 
+/// A name as cases are looked up by.
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_ascii_lowercase()
+}
+
+/// Every class by its plain names. A plan asks for thousands.
+fn by_plain_name() -> &'static HashMap<String, Vec<&'static OpFactory>> {
+    static CLASSES: LazyLock<HashMap<String, Vec<&'static OpFactory>>> = LazyLock::new(|| {
+        let mut classes: HashMap<String, Vec<&'static OpFactory>> = HashMap::new();
+        for factory in registry().all() {
+            let (name, xml_name) = (plain(factory.info.name), plain(factory.info.xml_name));
+            if xml_name != name {
+                classes.entry(xml_name).or_default().push(factory);
+            }
+            classes.entry(name).or_default().push(factory);
+        }
+        classes
+    });
+    &CLASSES
+}
+
 /// The class of operation a case is about.
 pub fn find_op(name: &str, opset: Option<&str>) -> Result<&'static OpFactory> {
-    let plain = |s: &str| s.replace('_', "").to_ascii_lowercase();
-    let wanted = plain(name);
-    let classes: Vec<&OpFactory> = registry()
-        .all()
-        .into_iter()
-        .filter(|f| plain(f.info.name) == wanted || plain(f.info.xml_name) == wanted)
-        .collect();
+    let classes = by_plain_name().get(&plain(name)).map(Vec::as_slice).unwrap_or_default();
     let Some(newest) = classes.iter().max_by_key(|f| f.info.since) else {
         let near = registry().near(&name.replace('_', ""));
         return Err(Error::not_found(format!("operation `{name}` is unknown; similar: {}", near.join(", "))));

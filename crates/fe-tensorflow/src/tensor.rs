@@ -61,8 +61,14 @@ impl Values<'_> {
         all.try_reserve_exact(count).map_err(|_| Error::invalid(format!("{ty}{shape:?} is too large")))?;
         all.extend_from_slice(given);
         let last: Vec<T> = given.rchunks(unit).next().map_or(vec![zero; unit], <[T]>::to_vec);
-        while all.len() < count {
+        let start = all.len();
+        if start < count {
             all.extend_from_slice(&last);
+        }
+        while all.len() < count {
+            // All that repeats already, as often as it takes.
+            let some = (count - all.len()).min(all.len() - start);
+            all.extend_from_within(start..start + some);
         }
         Ok(all)
     }
