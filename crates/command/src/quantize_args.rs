@@ -35,7 +35,7 @@ pub(crate) struct QuantizeArgs {
     #[arg(long, value_enum, default_value_t = CalibrationArg::MinMax)]
     pub calibration: CalibrationArg,
     /// Share of the numbers that a range holds, for --calibration percentile
-    #[arg(long, value_name = "PERCENT", default_value_t = 99.99)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 99.99, allow_negative_numbers = true)]
     pub percentile: f64,
     /// Symmetric data (performance) or data with zero points (mixed); mixed for transformers and performance for others when
     /// left out
@@ -54,7 +54,7 @@ pub(crate) struct QuantizeArgs {
     #[arg(long = "ignored-scope", value_name = "LIST", value_delimiter = ',')]
     pub ignored_scope: Vec<String>,
     /// Largest difference to the float model; the worst layers stay in float until it holds
-    #[arg(long = "max-drop", value_name = "X")]
+    #[arg(long = "max-drop", value_name = "X", allow_negative_numbers = true)]
     pub max_drop: Option<f64>,
     /// What the difference is
     #[arg(long, value_enum, default_value_t = MetricArg::Error)]
@@ -121,7 +121,7 @@ pub(crate) struct CompressWeightsArgs {
     #[arg(long = "group-size", value_name = "N", default_value_t = 128, allow_negative_numbers = true)]
     pub group_size: i64,
     /// Share of the weights that gets 4 bits, those that lose least first; the others get 8
-    #[arg(long, value_name = "R", default_value_t = 1.0)]
+    #[arg(long, value_name = "R", default_value_t = 1.0, allow_negative_numbers = true)]
     pub ratio: f64,
     /// Layers whose weights stay as they are: NAME, type:TYPE or regex:PATTERN; may be given several times or as a list
     #[arg(long = "ignored-scope", value_name = "LIST", value_delimiter = ',')]

@@ -148,6 +148,8 @@ fn wrong_options_are_told() {
     for (more, part, code) in [
         (&["--max-drop", "0.0000000001"][..], "cannot be reached", 1),
         (&["--max-drop", "nan"], "--max-drop must not be below 0", 2),
+        (&["--max-drop", "-1"], "--max-drop must not be below 0, found -1", 2),
+        (&["--percentile", "-3"], "--percentile must be above 0 and at most 100, found -3", 2),
         (&["--ignored-scope", "nobody"], "has no node `nobody`", 2),
         (&["--ignored-scope", "type:MatMul"], "nothing is left to quantize", 2),
         (&["--smooth-quant", "7"], "--smooth-quant must be from 0 to 1", 2),
@@ -163,6 +165,7 @@ fn wrong_options_are_told() {
         (&["--group-size", "0"][..], "--group-size must be at least 1", 2),
         (&["--mode", "int4_sym", "--group-size", "7"], "no weights can be stored as int4_sym", 2),
         (&["--ratio", "2"], "ratio must be from 0 to 1", 2),
+        (&["--ratio", "-0.1"], "ratio must be from 0 to 1, found -0.1", 2),
         (&["--ignored-scope", "type:MatMul"], "ignored by type MatMul", 1),
     ] {
         let (found, text) = compress(more);

@@ -95,11 +95,14 @@ pub(crate) fn passes_on(op: &dyn Op, inputs: &[Known<'_>], group: bool) -> bool 
     group || rows || op.info().moves.first() == Some(&0) || op.is::<MaxPool>() || op.is::<AvgPool>()
 }
 
-/// Whether a unit in 16 bits, or one that passes them on, reads this input so: not masks, nor factors of columns.
+/// Whether a unit in 16 bits, or one that passes them on, reads this input so: not masks, nor factors of columns. Sums along a
+/// transformer go from layer to layer, and each rounding of them stays to the end: normalizations and sums behind products read
+/// them as floats, which costs nothing beside the products.
 pub(crate) fn reads_narrow(op: &dyn Op, input: usize) -> bool {
     let most = match () {
         _ if op.is::<ScaledDotProductAttention>() => 3,
-        _ if op.is::<Mvn>() || op.is::<RmsNorm>() || super::recurrent::is_recurrent(op) => 1,
+        _ if op.is::<Mvn>() || op.is::<RmsNorm>() => 0,
+        _ if op.is::<MatMul>() || super::recurrent::is_recurrent(op) => 1,
         _ => usize::MAX,
     };
     input < most

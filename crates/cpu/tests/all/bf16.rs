@@ -334,6 +334,50 @@ fn a_layer_of_a_transformer_stays_bf16() {
     }
 }
 
+// Each product of a row of 16 halves with weights that are given by column.
+fn of_halves(m: &mut Model, x: Value, columns: [f32; 4]) -> Value {
+    let numbers: Vec<f32> = (0..16).flat_map(|_| columns).collect();
+    let w = constant(m, Tensor::from_slice(&[16, 4], &numbers).unwrap());
+    m.add(format!("product{}", m.len()), MatMul { transpose_a: false, transpose_b: false }, &[x, w]).unwrap().into()
+}
+
+#[test]
+fn a_sum_that_a_normalization_reads_is_not_rounded() {
+    let mut m = Model::new("m");
+    let x = input(&mut m, &[3, 16]);
+    // 256.5 is no number of bf16.
+    let (a, b) = (of_halves(&mut m, x, [32.0; 4]), of_halves(&mut m, x, [0.0, 0.0625, 0.0, 0.0625]));
+    let sum: Value = m.add("sum", Add::default(), &[b, a]).unwrap().into();
+    let axes = m.constant("axes", Tensor::from_slice(&[1], &[-1i64]).unwrap()).unwrap();
+    let mvn = Mvn { eps: 1e-6, normalize_variance: true, eps_mode: EpsMode::InsideSqrt };
+    let norm: Value = m.add("norm", mvn, &[sum, axes]).unwrap().into();
+    let one: Vec<f32> = (0..16).map(|i| if i % 5 == 0 { 1.0 } else { 0.0 }).collect();
+    let one = constant(&mut m, Tensor::from_slice(&[4, 4], &one).unwrap());
+    let y = m.add("same", MatMul { transpose_a: false, transpose_b: false }, &[norm, one]).unwrap().into();
+    m.result("y", y).unwrap();
+    let halves = Tensor::from_slice(&[3, 16], &[0.5f32; 48]).unwrap();
+    let (found, _) = run(compile(&m, &with(&[(HINT, "bf16")])), &halves);
+    assert_near(&found, &[-1.0, 1.0].repeat(6), 0.01, "numbers half apart");
+}
+
+#[test]
+fn an_output_that_a_layer_reads_too_is_not_rounded() {
+    let mut m = Model::new("m");
+    let x = input(&mut m, &[3, 16]);
+    // 257 is no number of bf16.
+    let first: Vec<f32> = (0..16 * 4).map(|i| if i < 4 { 34.0 } else { 32.0 }).collect();
+    let w = constant(&mut m, Tensor::from_slice(&[16, 4], &first).unwrap());
+    let product = MatMul { transpose_a: false, transpose_b: false };
+    let y: Value = m.add("first", product.clone(), &[x, w]).unwrap().into();
+    m.result("y", y).unwrap();
+    let w = constant(&mut m, Tensor::from_slice(&[4, 2], &[1f32; 8]).unwrap());
+    let z = m.add("second", product, &[y, w]).unwrap().into();
+    m.result("z", z).unwrap();
+    let halves = Tensor::from_slice(&[3, 16], &[0.5f32; 48]).unwrap();
+    let (found, _) = run(compile(&m, &with(&[(HINT, "bf16")])), &halves);
+    assert_eq!(found, [257.0; 12]);
+}
+
 #[test]
 fn what_lies_between_convolutions_stays_bf16() {
     let (mut m, n) = (Model::new("m"), &mut Numbers(17));

@@ -4,6 +4,7 @@
 use super::attend::{Attend, bias_of, both, causal, flag, heads, joined, keep, lowest, rotated, scale};
 use super::contrib::MS;
 use super::contrib_quantized::dequantized;
+use super::quantized::check_scale;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Result, Value};
 use carafe_ops::movement::VariadicSplit;
@@ -31,6 +32,8 @@ fn attention(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn quantized_attention(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, weights, bias) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let (x_scale, w_scale) = (n.input(3)?, n.input(4)?);
+    check_scale(n, 3, false)?;
+    check_scale(n, 4, false)?;
     let given = Given { mask: n.opt(5)?, past: n.opt(8)?, bias: None };
     let (x_zero, w_zero) = (n.opt(6)?, n.opt(7)?);
     let x = dequantized(n, x, x_scale, x_zero, None)?;

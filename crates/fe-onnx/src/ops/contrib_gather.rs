@@ -16,6 +16,7 @@ fn gather_block_quantized(n: &mut NodeCx<'_>) -> Result<Outputs> {
         return Err(n.fail(format!("block_size must be a power of 2 from 16 on, found {block}")));
     }
     let (data, indices, scales) = (n.input(0)?, n.input(1)?, n.input(2)?);
+    super::quantized::check_scale(n, 2, false)?;
     let rank = n.known_rank(data)?;
     let (at, blocks) = (n.axis(gather_axis, rank)?, n.axis(quantize_axis, rank)?);
     let numbers = Numbers::of(n, data, bits)?;

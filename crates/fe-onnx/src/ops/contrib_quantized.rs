@@ -2,6 +2,7 @@
 //! constants.
 
 use super::contrib::MS;
+use super::quantized::check_scale;
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule_in};
 use carafe_graph::{Error, Op, Result, Value};
 use carafe_ops::activation::{Clamp, PRelu, Sigmoid, Softmax};
@@ -102,24 +103,28 @@ pub(super) fn quantized(
 // A quantized input: tensor, scale, zero point.
 fn q_input(n: &mut NodeCx<'_>, at: usize) -> Result<Value> {
     let (x, scale, zero) = (n.input(at)?, n.input(at + 1)?, n.opt(at + 2)?);
+    check_scale(n, at + 1, false)?;
     dequantized(n, x, scale, zero, None)
 }
 
 // The output by its scale and zero point.
 fn q_output(n: &mut NodeCx<'_>, y: Value, at: usize) -> Result<Outputs> {
     let (scale, zero) = (n.input(at)?, n.opt(at + 1)?);
+    check_scale(n, at, true)?;
     Ok(quantized(n, y, scale, zero, None)?.into())
 }
 
 fn quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let axis: Option<i64> = n.opt_attr("axis")?;
     let (x, scale, zero) = (n.input(0)?, n.input(1)?, n.opt(2)?);
+    check_scale(n, 1, true)?;
     Ok(quantized(n, x, scale, zero, axis.or(Some(1)))?.into())
 }
 
 fn dequantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let axis: Option<i64> = n.opt_attr("axis")?;
     let (x, scale, zero) = (n.input(0)?, n.input(1)?, n.opt(2)?);
+    check_scale(n, 1, false)?;
     Ok(dequantized(n, x, scale, zero, axis.or(Some(1)))?.into())
 }
 
@@ -162,6 +167,7 @@ fn q_softmax(n: &mut NodeCx<'_>) -> Result<Outputs> {
     };
     // The steps in 1 are a whole number, as the operation is defined by its one implementation.
     let (scale, zero) = (n.input(3)?, n.opt(4)?);
+    check_scale(n, 3, true)?;
     let one = n.scalar_like(scale, 1.0)?;
     let steps = n.over(one, scale)?;
     let steps = n.floor(steps)?;
@@ -263,6 +269,7 @@ fn q_gemm(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (transpose_a, transpose_b) = (n.attr("transA", 0i64)? != 0, n.attr("transB", 0i64)? != 0);
     let a = q_input(n, 0)?;
     let (b, b_scale, b_zero) = (n.input(3)?, n.input(4)?, n.opt(5)?);
+    check_scale(n, 4, false)?;
     let columns = if transpose_b { 0 } else { 1 };
     let b = dequantized(n, b, b_scale, b_zero, Some(columns))?;
     let mut y = n.emit(MatMul { transpose_a, transpose_b }, &[a, b])?;
@@ -282,6 +289,8 @@ fn q_gemm(n: &mut NodeCx<'_>) -> Result<Outputs> {
 fn mat_mul_integer_to_float(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (a, b, a_scale, b_scale) = (n.input(0)?, n.input(1)?, n.input(2)?, n.input(3)?);
     let (a_zero, b_zero) = (n.opt(4)?, n.opt(5)?);
+    check_scale(n, 2, false)?;
+    check_scale(n, 3, false)?;
     let a = dequantized(n, a, a_scale, a_zero, None)?;
     let b = dequantized(n, b, b_scale, b_zero, Some(-1))?;
     let mut y = n.product(a, b, false)?;
@@ -294,6 +303,7 @@ fn mat_mul_integer_to_float(n: &mut NodeCx<'_>) -> Result<Outputs> {
 // The first input is quantized to u8 by its own range.
 fn dynamic_quantize_mat_mul(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (a, b, b_scale, b_zero) = (n.input(0)?, n.input(1)?, n.input(2)?, n.opt(3)?);
+    check_scale(n, 2, false)?;
     let b = dequantized(n, b, b_scale, b_zero, Some(-1))?;
     let a = through_bytes(n, a)?;
     let mut y = n.product(a, b, false)?;
@@ -349,6 +359,7 @@ fn mat_mul_n_bits(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let packed = n.input(1)?;
     let weights = unpacked(n, packed, ty, &[columns, blocks, block])?;
     let scales = n.input(2)?;
+    check_scale(n, 2, false)?;
     let scales = n.reshape(scales, &[columns as i64, blocks as i64, 1])?;
     let zero = match n.opt(3)? {
         None => {

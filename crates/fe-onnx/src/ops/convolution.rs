@@ -253,6 +253,9 @@ fn q_linear_conv(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (x, x_scale, x_zero) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let (w, w_scale, w_zero) = (n.input(3)?, n.input(4)?, n.input(5)?);
     let (y_scale, y_zero, bias) = (n.input(6)?, n.input(7)?, n.opt(8)?);
+    for (scale, divides) in [(1, false), (4, false), (6, true)] {
+        super::quantized::check_scale(n, scale, divides)?;
+    }
     let windows = Windows::of_filters(n, w, x)?;
     let (groups, axes) = (groups(n)?, windows.n_spatial());
     for (what, v) in [("scales", w_scale), ("zero points", w_zero)] {

@@ -184,6 +184,7 @@ impl Quantized {
         };
         let heads = n.shape(rows).dim(1).get().unwrap_or(-1);
         let size = n.shape(rows).dim(3).get().unwrap_or(-1);
+        super::quantized::check_scale(n, scale, true)?;
         let scale = n.input(scale)?;
         let scale = n.convert(scale, ElementType::F32)?;
         let scale = if per_channel { n.reshape(scale, &[1, heads, 1, size])? } else { n.reshape(scale, &[])? };

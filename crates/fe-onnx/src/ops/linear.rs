@@ -1,7 +1,7 @@
 //! Matrix products. Integer products subtract the zero points first; the products themselves are then exact.
 
 use super::convolution::centred;
-use super::quantized::to_integer;
+use super::quantized::{check_scale, to_integer};
 use carafe_frontend::{Compose, NodeCx, Outputs, StaticRule, rule};
 use carafe_graph::{Result, Value};
 use carafe_ops::linear::{Einsum, MatMul};
@@ -64,6 +64,9 @@ fn q_linear_mat_mul(n: &mut NodeCx<'_>) -> Result<Outputs> {
     let (a, a_scale, a_zero) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let (b, b_scale, b_zero) = (n.input(3)?, n.input(4)?, n.input(5)?);
     let (y_scale, y_zero) = (n.input(6)?, n.input(7)?);
+    for (scale, divides) in [(1, false), (4, false), (6, true)] {
+        check_scale(n, scale, divides)?;
+    }
     let (a_scale, a_zero) = (per_row(n, a_scale, a)?, per_row(n, a_zero, a)?);
     let y_scale = per_row(n, y_scale, a)?;
     let y_zero = per_row(n, y_zero, a)?;

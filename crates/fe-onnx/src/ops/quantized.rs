@@ -67,13 +67,22 @@ enum Grain {
     Repeat { axis: usize, block: i64 },
 }
 
-// Peers run such scales, and whoever reads the numbers gets NaN or zeros. A channel whose weights are all 0 has a scale of 0.
-fn warn_of_scale(n: &NodeCx<'_>, scale: Value, divides: bool) {
-    let odd = |s: &f32| !s.is_finite() || *s < 0.0 || (divides && *s == 0.0);
-    let Some(all) = n.tensor(scale).filter(|t| t.len() <= 1 << 20).and_then(|t| t.to_vec::<f32>().ok()) else { return };
-    if let Some(at) = all.iter().position(odd) {
+/// Refuses a constant scale that is no finite number: nothing computed with it means anything. Others are as the operation
+/// defines them and warned of: peers run them, and whoever reads the numbers gets the largest ones, or those of the other sign. A
+/// channel whose weights are all 0 has a scale of 0, so such a one is told only where it divides.
+pub(super) fn check_scale(n: &mut NodeCx<'_>, input: usize, divides: bool) -> Result<()> {
+    let Some(scale) = n.opt(input)? else { return Ok(()) };
+    let Some(all) = n.tensor(scale).filter(|t| t.len() <= 1 << 20).and_then(|t| t.to_vec::<f32>().ok()) else {
+        return Ok(());
+    };
+    if let Some(at) = all.iter().position(|s| !s.is_finite()) {
+        let about = format!("input {input} is a scale and holds {} at position {at}", all[at]);
+        return Err(n.fail(format!("{about}; expected finite numbers above 0")));
+    }
+    if let Some(at) = all.iter().position(|s| *s < 0.0 || (divides && *s == 0.0)) {
         n.warn(&format!("the scale is {} at position {at}; expected a number above 0", all[at]));
     }
+    Ok(())
 }
 
 // A zero point goes with each scale.
@@ -186,7 +195,7 @@ fn quantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     if let Some(zero_point) = zero_point {
         check_zero_point(n, zero_point, scale)?;
     }
-    warn_of_scale(n, scale, true);
+    check_scale(n, 1, true)?;
     let grain = Grain::read(n, x, scale)?;
     let scale = grain.spread(n, scale, x)?;
     let zero_point = zero_point.map(|z| grain.spread(n, z, x)).transpose()?;
@@ -234,7 +243,7 @@ fn dequantize_linear(n: &mut NodeCx<'_>) -> Result<Outputs> {
     if let Some(zero_point) = zero_point {
         check_zero_point(n, zero_point, scale)?;
     }
-    warn_of_scale(n, scale, false);
+    check_scale(n, 1, false)?;
     let grain = Grain::read(n, x, scale)?;
     let scale = grain.spread(n, scale, x)?;
     let scale = n.convert(scale, ty)?;

@@ -204,3 +204,56 @@ fn a_scale_that_gives_no_numbers_is_taken_with_a_warning() {
     let back = "g (int8[2] x) => (float[2] y) <float[2] s = {0, 1}> { [n] y = DequantizeLinear <axis = 0> (x, s) }";
     assert_eq!(warnings(&graph(back)).len(), 0);
 }
+
+#[test]
+fn a_scale_that_is_no_finite_number_is_refused() {
+    let bytes = "uint8 z = {0}, uint8[2,2] b = {1, 2, 3, 4}, uint8[1,1,1,1] w = {1}";
+    let both = |a: &str, b: &str| format!("{bytes}, float s = {{0.5}}, float a = {{{a}}}, float b_s = {{{b}}}");
+    let ms = |text: &str| format!("<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> g {text}");
+    for bad in ["nan", "inf", "-inf"] {
+        let texts = [
+            format!("(float[2,2] x) => (uint8[2,2] y) <{}> {{ y = QuantizeLinear (x, a, z) }}", both(bad, "1")),
+            format!("(uint8[2,2] x) => (float[2,2] y) <{}> {{ y = DequantizeLinear (x, a, z) }}", both(bad, "1")),
+            format!(
+                "(uint8[2,2] x) => (uint8[2,2] y) <{}> {{ y = QLinearMatMul (x, a, z, b, s, z, s, z) }}",
+                both(bad, "1")
+            ),
+            format!(
+                "(uint8[2,2] x) => (uint8[2,2] y) <{}> {{ y = QLinearMatMul (x, s, z, b, s, z, b_s, z) }}",
+                both("1", bad)
+            ),
+            format!(
+                "(uint8[1,1,2,2] x) => (uint8[1,1,2,2] y) <{}> {{ y = QLinearConv (x, s, z, w, a, z, s, z) }}",
+                both(bad, "1")
+            ),
+            ms(&format!(
+                "(uint8[2,2] x) => (uint8[2,2] y) <{}> {{ y = com.microsoft.QLinearAdd (x, a, z, b, s, z, s, z) }}",
+                both(bad, "1")
+            )),
+            ms(&format!(
+                "(uint8[2,2] x) => (uint8[2,2] y) <{}> {{ y = com.microsoft.QLinearSigmoid (x, s, z, b_s, z) }}",
+                both("1", bad)
+            )),
+            ms(&format!(
+                "(uint8[2,2] x) => (uint8[2,2] y) <{}> {{ y = com.microsoft.QGemm (x, s, z, b, a, z, \"\", s, z) }}",
+                both(bad, "1")
+            )),
+            ms(&format!(
+                "(uint8[2,2] x) => (float[2,2] y) <{}> {{ y = com.microsoft.DequantizeLinear (x, a, z) }}",
+                both(bad, "1")
+            )),
+        ];
+        for text in texts {
+            let text = if text.starts_with('<') { text } else { opset(17, &text) };
+            check_error(text, "expected finite numbers above 0");
+        }
+    }
+}
+
+#[test]
+fn a_negative_scale_of_an_operation_on_bytes_is_taken_with_a_warning() {
+    let text = "(uint8[2] x) => (uint8[2] y) <float s = {-0.5}, float t = {0.5}, uint8 z = {0}> \
+                { [n] y = com.microsoft.QLinearSigmoid (x, s, z, t, z) }";
+    let text = format!("<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> g {text}");
+    assert_eq!(warnings(&text), ["node `n`: the scale is -0.5 at position 0; expected a number above 0"]);
+}

@@ -1,6 +1,6 @@
 //! FakeQuantize: limits data to an input range, rounds it to one of `levels` equal steps, and stretches the steps over an
 //! output range. Every step is rounded to f32 in the order written here: in f64, ties such as 0.015 in 0..2.55 fall the
-//! other way. The input range may be inverted or empty.
+//! other way. The input range may be inverted or empty; limits that are known are no NaN.
 
 use crate::arithmetic::{AutoBroadcast, Meeting};
 use crate::index::offsets;
@@ -56,6 +56,12 @@ impl Op for FakeQuantize {
             cx.require(fits, || {
                 format!("{} of shape [{limit}] does not fit data of shape [{data}]", cx.port_name(input))
             })?;
+            // An infinite limit has a meaning, such as one step for all; this has none.
+            let known = cx.tensor(input).and_then(|t| t.to_vec::<f64>().ok());
+            if let Some((at, x)) = known.iter().flat_map(|all| all.iter().enumerate()).find(|(_, x)| x.is_nan()) {
+                let about = format!("{} holds {x} at position {at}", cx.port_name(input));
+                return Err(cx.fail(format!("{about}; expected a number")));
+            }
         }
         cx.output_like(0, 0);
         Ok(())

@@ -26,6 +26,10 @@ pub(super) fn find(draft: &mut Draft, fusing: &dyn Fusing) {
         let spread = |i: usize, v: usize| i >= unit.own_inputs && elements(v) < elements(unit.outputs[0]);
         let read = |(i, v): (usize, &usize)| (fusing.reads_narrow(&*op, i) && !spread(i, *v)).then_some(*v);
         for v in unit.inputs.iter().enumerate().filter_map(read).collect::<Vec<_>>() {
+            // A rounding there would be for nothing: it leaves in full.
+            if draft.outputs.contains(&v) {
+                continue;
+            }
             let value = &mut draft.values[v];
             if value.ty == model && value.constant.is_none() && value.input.is_none() && value.grid.is_none() {
                 value.preferred = Some(wanted);
