@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import platform
 import sys
 from pathlib import Path
@@ -63,7 +62,7 @@ def parse(argv):
     parser.add_argument("--write-docs", action="store_true", help="write docs/bench/: a page of tables, and charts")
     args = parser.parse_args(argv)
     args.engines = args.engines or (TF_ENGINES if args.tf_models else ["carafe", "openvino", "onnxruntime"])
-    args.threads = args.threads or sorted({1, os.cpu_count()})
+    args.threads = args.threads or sorted({1, place.cores()})
     args.rounds = args.rounds or (3 if args.quick else 5)
     args.seconds = args.seconds or (0.2 if args.quick else 0.4)
     args.loads = args.loads or (1 if args.quick else 3)
@@ -165,7 +164,7 @@ def machine(plan):
             from importlib import metadata
             from .engines import PACKAGES
             versions[engine] = metadata.version(PACKAGES.get(engine, engine))
-    return {"cpu": name, "cores": os.cpu_count(), "versions": versions}
+    return {"cpu": name, "cores": place.cores(), "versions": versions}
 
 
 def tell_again(args, result, shown=False):

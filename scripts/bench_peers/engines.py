@@ -13,6 +13,8 @@ import time
 
 import numpy as np
 
+from . import place
+
 
 class OpenVino:
     """In f32 unless told otherwise, which is what the others compute in. STREAMS 0 lets it choose."""
@@ -23,7 +25,7 @@ class OpenVino:
         self.config = {"PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT"}
         if precision != "default":
             self.config["INFERENCE_PRECISION_HINT"] = precision
-        self.config["INFERENCE_NUM_THREADS"] = threads * streams if streams else os.cpu_count()
+        self.config["INFERENCE_NUM_THREADS"] = threads * streams if streams else place.cores()
         if streams > 1:
             self.config["NUM_STREAMS"] = streams
         self.most = max(streams, 1)

@@ -38,6 +38,11 @@ def lock():
     return Path(named) if named else TARGET / "bench.lock"
 
 
+def cores():
+    """Those that this process may use: `taskset` can make them fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
 def enter_environment(script, more=()):
     """Goes on in the environment with the peers; makes it when it is not there yet. Installs `more` where it is missing."""
     home = folder("CARAFE_BENCH_VENV", "bench-venv")

@@ -227,7 +227,7 @@ def pace(worker, seconds):
 
 
 def throughput(plan, files, found, able):
-    cores = os.cpu_count()
+    cores = place.cores()
     for place_in_list in range(2):
         workers = {}
         for engine in able():
