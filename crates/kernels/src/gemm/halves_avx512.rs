@@ -9,8 +9,9 @@
 //! of a step of the panel both numbers of all columns are, one after the other. All of it is AVX-512 F and BW, so every machine
 //! with AVX-512 tests it.
 
-use super::cells_avx512::{Buffer, leave};
+use super::cells_avx512::Buffer;
 use super::leave::SUMS;
+use super::leave_avx512::leave;
 use super::task::{Task, store_rows};
 use super::{Micro, TileFn, each_row};
 use std::arch::asm;

@@ -279,7 +279,7 @@ pub(crate) type LeaveFn = unsafe fn(&Task, *mut f32, usize);
 pub(crate) fn leave_of(isa: Isa) -> LeaveFn {
     #[cfg(target_arch = "x86_64")]
     if isa.avx512().is_some() {
-        return super::cells_avx512::leave;
+        return super::leave_avx512::leave;
     }
     let _ = isa;
     leave_plain

@@ -22,6 +22,8 @@ pub(crate) mod grid;
 #[cfg(target_arch = "x86_64")]
 mod halves_avx512;
 pub(crate) mod leave;
+#[cfg(target_arch = "x86_64")]
+mod leave_avx512;
 pub(crate) mod pack;
 pub(crate) mod panels;
 mod prepacked;

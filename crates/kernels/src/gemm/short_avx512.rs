@@ -1,8 +1,8 @@
 //! Short sums of cells: tiles of 14 rows one below the other, whose sums leave the registers as bf16, or as bytes, without a way
 //! through memory. With few numbers to a sum, what surrounds a tile takes longer than the tile.
 
-use super::cells_avx512::{GELU, HARD, LIMITS, SWISH, Steps, acted, numbers_of, order_of_rows};
 use super::leave::{Added, ShortAct, To};
+use super::leave_avx512::{GELU, HARD, LIMITS, SWISH, Steps, acted, numbers_of, order_of_rows};
 use super::task::Task;
 use super::{StripFn, each_row};
 use std::arch::x86_64::*;

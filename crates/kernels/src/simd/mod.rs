@@ -13,7 +13,7 @@
 //! # Raw intrinsics
 //!
 //! They stand in this folder, in the innermost functions of products (`gemm/f32_*.rs`, `gemm/pack.rs`,
-//! `gemm/cells_*.rs`, `gemm/halves_avx512.rs`, `gemm/short_avx512.rs`, `gemm/compressed/rounded_avx512.rs`), in `cast.rs`,
+//! `gemm/cells_*.rs`, `gemm/leave_avx512.rs`, `gemm/halves_avx512.rs`, `gemm/short_avx512.rs`, `gemm/compressed/rounded_avx512.rs`), in `cast.rs`,
 //! where bytes are multiplied or made (`depthwise_bytes/avx512.rs`, `quantize.rs`), and where
 //! elements are moved between lanes by patterns that have no portable name: transposed tiles of 1 to 8 bytes
 //! (`movement/tiles.rs`), woven streams (`movement/weave.rs`), planes to pixels (`conv/fill.rs`). A test keeps it so.

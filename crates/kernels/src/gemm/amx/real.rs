@@ -3,7 +3,7 @@
 //! hold an `Isa::Amx`, or a table that was handed out for one.
 
 use super::{BYTES, Chunk, Config, HALF_PAIR, PAIR, Unit};
-use crate::gemm::cells_avx512;
+use crate::gemm::leave_avx512;
 use crate::gemm::task::Task;
 use std::arch::asm;
 use std::cell::Cell;
@@ -100,7 +100,7 @@ impl Unit for Amx {
     #[inline(always)]
     unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
         // SAFETY: AMX comes with AVX-512; the rest is the caller's promise.
-        unsafe { cells_avx512::leave(task, sums, rows) }
+        unsafe { leave_avx512::leave(task, sums, rows) }
     }
     #[inline(always)]
     fn chunk() -> &'static LocalKey<Cell<*const Chunk>> {
