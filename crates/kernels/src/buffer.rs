@@ -1,9 +1,12 @@
-//! Zeroed memory at a 64-byte boundary. Large buffers are mapped and ask for huge pages before they are first touched.
+//! Zeroed memory at a 64-byte boundary. Large buffers are cut from regions of mapped memory that ask for huge pages.
 
+mod regions;
+
+use regions::Cut;
 use std::fmt;
 
-/// Sizes from here on are mapped.
-const MAPPED: usize = 1 << 20;
+/// Sizes from here on are cut from regions.
+const MAPPED: usize = 256 << 10;
 
 /// A run of zeroed bytes, aligned to 64, fixed in size.
 pub struct Buffer {
@@ -12,7 +15,7 @@ pub struct Buffer {
 }
 
 enum Memory {
-    Mapped(memmap2::MmapMut),
+    Mapped(Cut),
     Owned(Vec<Line>),
 }
 
@@ -29,11 +32,7 @@ impl Buffer {
     /// `None` when the memory cannot be had.
     pub fn zeroed(len: usize) -> Option<Buffer> {
         let memory = if len >= MAPPED {
-            let map = memmap2::MmapOptions::new().len(len).map_anon().ok()?;
-            #[cfg(target_os = "linux")]
-            // It is only advice: small pages work too.
-            let _ = map.advise(memmap2::Advice::HugePage);
-            Memory::Mapped(map)
+            Memory::Mapped(Cut::zeroed(len)?)
         } else {
             Memory::Owned(vec![Line([0; 64]); len.div_ceil(64)])
         };
@@ -51,13 +50,13 @@ impl Buffer {
     }
     pub fn as_bytes(&self) -> &[u8] {
         match &self.memory {
-            Memory::Mapped(m) => &m[..self.len],
+            Memory::Mapped(cut) => cut.bytes(),
             Memory::Owned(v) => &bytemuck::cast_slice(v)[..self.len],
         }
     }
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
-            Memory::Mapped(m) => &mut m[..self.len],
+            Memory::Mapped(cut) => cut.bytes_mut(),
             Memory::Owned(v) => &mut bytemuck::cast_slice_mut(v)[..self.len],
         }
     }
