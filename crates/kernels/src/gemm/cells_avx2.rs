@@ -4,7 +4,7 @@
 
 use super::cells::row_of;
 use super::leave::{Leaving, SUMS, To, leave_plain};
-use super::task::{Task, store_rows};
+use super::task::{Target, Task, store_rows};
 use super::{Micro, TileFn};
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -85,7 +85,7 @@ unsafe fn tile<const DOT: bool, const M0: usize, const M1: usize, const V: usize
                 _ => sums::<DOT, 3, V>(task, first, M0, to),
             }
         }
-        leave(task, buffer.0.as_mut_ptr(), rows);
+        leave(&task.target(), buffer.0.as_mut_ptr(), rows);
     }
 }
 
@@ -150,20 +150,20 @@ unsafe fn sums<const DOT: bool, const R: usize, const V: usize>(task: &Task, fir
 
 /// Takes sums out of the buffer as the task says. What counts steps already goes by vectors, the rest one by one.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
+unsafe fn leave(target: &Target, sums: *mut f32, rows: usize) {
     // SAFETY: the caller promises that `leaving` is set and the rectangle this thread's own; `Leaving::new` has checked the lengths.
     unsafe {
-        let l: &Leaving<'_> = &*task.leaving;
-        let To::U8(to, quantizer) = l.to else { return leave_plain(task, sums, rows) };
-        if !l.is_in_steps() || !l.most.is_null() || l.round_trip.is_some() || l.adds() != [false; 2] {
-            return leave_plain(task, sums, rows);
+        let l: &Leaving<'_> = &*target.leaving;
+        let To::U8(to, quantizer) = l.to else { return leave_plain(target, sums, rows) };
+        if !l.in_steps || !l.most.is_null() || l.round_trip.is_some() || l.adds() != [false; 2] {
+            return leave_plain(target, sums, rows);
         }
-        let scale = std::slice::from_raw_parts(l.scale.add(task.column), task.columns);
-        let bias = std::slice::from_raw_parts(l.bias.add(task.column), task.columns);
+        let scale = std::slice::from_raw_parts(l.scale.add(target.column), target.columns);
+        let bias = std::slice::from_raw_parts(l.bias.add(target.column), target.columns);
         for i in 0..rows {
-            let line = std::slice::from_raw_parts(sums.add(i * SUMS).cast::<i32>(), task.columns);
-            let out = to.add((task.row + i) * l.ldc + task.column);
-            let out = std::slice::from_raw_parts_mut(out, task.columns);
+            let line = std::slice::from_raw_parts(sums.add(i * SUMS).cast::<i32>(), target.columns);
+            let out = to.add((target.row + i) * l.ldc + target.column);
+            let out = std::slice::from_raw_parts_mut(out, target.columns);
             for (j, byte) in out.iter_mut().enumerate() {
                 let x = (line[j] as f32).mul_add(scale[j], bias[j]);
                 let x = if x > quantizer.low { x } else { quantizer.low };

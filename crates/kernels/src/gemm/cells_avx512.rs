@@ -246,6 +246,6 @@ unsafe fn tile<const OP: usize, const M0: usize, const M1: usize, const W: usize
                 }
             }
         });
-        leave(task, to, M0 + M1);
+        leave(&task.target(), to, M0 + M1);
     }
 }

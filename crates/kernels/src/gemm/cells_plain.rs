@@ -93,7 +93,7 @@ unsafe fn product<const OP: usize>(task: &Task, first: usize, rows: usize) {
                 }
             }
         }
-        leave_plain(task, sums.as_mut_ptr(), rows);
+        leave_plain(&task.target(), sums.as_mut_ptr(), rows);
     }
 }
 

@@ -231,7 +231,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
                 }
             }
         });
-        leave(task, to, M0 + M1);
+        leave(&task.target(), to, M0 + M1);
     }
 }
 

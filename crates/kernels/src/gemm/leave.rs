@@ -1,7 +1,7 @@
 //! How sums leave a tile whose operands or result are not floats: scaled, with the epilogue applied, and converted to the type
 //! of the result. Tiles put their sums into a small buffer; the functions here take them from there.
 
-use super::task::{Post, Simple, Task};
+use super::task::{Post, Simple, Target};
 use crate::epilogue::{Addend, Quantizer, RoundTrip, TypedEpilogue, TypedOut};
 use crate::{Act, Epilogue, Finish, Halves, Isa, Tile, vmath};
 
@@ -30,13 +30,17 @@ pub(crate) struct Leaving<'a> {
     after: Option<[f32; 2]>,
     finish: Option<&'a dyn Finish>,
     isa: Isa,
+    /// Sums of integers become bytes by one multiplication, with at most a rounding and a sum with bytes between: scales and bias
+    /// count in steps of what follows already.
+    pub(crate) in_steps: bool,
     /// The same in short, where it can be said so.
     pub(crate) short: Option<Short>,
 }
 
-/// The usual end of sums of bf16: `+ bias + add`, a function, stored as bf16.
+/// The usual end of sums of 16 bits: `+ bias + add`, a function, stored as numbers of the same type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Short {
+    pub(crate) halves: Halves,
     /// Null when there is none.
     pub(crate) add: *const u16,
     pub(crate) add_stride: usize,
@@ -48,7 +52,7 @@ pub(crate) struct Short {
     pub(crate) to: *mut u16,
 }
 
-/// Functions whose results are rounded to bf16, so that an error below a tenth of that rounding does not matter.
+/// Functions whose results are rounded to 16 bits, so that an error below a tenth of that rounding does not matter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ShortAct {
     /// Between two numbers.
@@ -161,10 +165,12 @@ impl<'a> Leaving<'a> {
             after: epilogue.after,
             finish,
             isa,
+            in_steps: false,
             short: None,
         };
         leaving.short = leaving.in_short();
-        assert!(most.is_null() || leaving.is_in_steps(), "limits of columns are in steps");
+        leaving.in_steps = leaving.is_in_steps();
+        assert!(most.is_null() || leaving.in_steps, "limits of columns are in steps");
         leaving
     }
 
@@ -180,22 +186,30 @@ impl<'a> Leaving<'a> {
 
     fn in_short(&self) -> Option<Short> {
         let act = ShortAct::of(&self.post, self.later)?;
+        let To::Half(halves, to) = self.to else { return None };
         let (add, add_stride) = match self.add {
             Added::None => (std::ptr::null(), 0),
-            Added::Half(Halves::Bf16, data, stride) => (data, stride),
+            Added::Half(of, data, stride) if of == halves => (data, stride),
             _ => return None,
         };
-        let To::Half(Halves::Bf16, to) = self.to else { return None };
         let plain = !self.integer
             && self.scale.is_null()
             && self.offset.is_null()
             && self.round_trip.is_none()
             && self.finish.is_none();
-        let native = crate::Numbers::Bf16.is_native(self.isa);
+        // Functions in short are off by more than a tenth of what rounding to f16 costs.
+        let native = match halves {
+            Halves::Bf16 => crate::Numbers::Bf16.is_native(self.isa),
+            Halves::F16 => self.isa.avx512().is_some() && matches!(act, ShortAct::Limits(..) | ShortAct::Hard(..)),
+        };
         let add_last = self.post.add_last || self.add_later;
-        (plain && native).then_some(Short { add, add_stride, add_last, act, after: self.after, to })
+        (plain && native).then_some(Short { halves, add, add_stride, add_last, act, after: self.after, to })
     }
 
+    /// Whether work of others is left, which must not find a tile half done.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.finish.is_some()
+    }
     /// Whether work is left that does not fit in registers.
     pub(crate) fn is_deferred(&self) -> bool {
         self.later != Act::None || self.finish.is_some()
@@ -204,9 +218,7 @@ impl<'a> Leaving<'a> {
     pub(crate) fn after(&self) -> Option<[f32; 2]> {
         self.after.filter(|_| self.later == Act::None)
     }
-    /// Whether sums of integers become bytes by one multiplication, with at most a rounding and a sum with bytes between: scales
-    /// and bias count in steps of what follows already.
-    pub(crate) fn is_in_steps(&self) -> bool {
+    fn is_in_steps(&self) -> bool {
         let unit = |trip: &RoundTrip| trip.quantizer.is_unit();
         let add = matches!(self.add, Added::None | Added::U8 { .. });
         // A sum is one of real numbers: only then is it rounded as the model says.
@@ -225,19 +237,19 @@ impl<'a> Leaving<'a> {
     /// The work that does not fit in registers, on real numbers in the buffer.
     ///
     /// # Safety
-    /// The buffer has `rows` rows, and they are the task's.
-    pub(crate) unsafe fn deferred(&self, task: &Task, buffer: *mut f32, rows: usize) {
+    /// The buffer has `rows` rows, and they are the target's.
+    pub(crate) unsafe fn deferred(&self, target: &Target, buffer: *mut f32, rows: usize) {
         // SAFETY: the caller's promise.
-        let data = unsafe { std::slice::from_raw_parts_mut(buffer, (rows - 1) * SUMS + task.columns) };
-        if self.later != Act::None && task.columns == SUMS && !self.add_later && self.after.is_none() {
+        let data = unsafe { std::slice::from_raw_parts_mut(buffer, (rows - 1) * SUMS + target.columns) };
+        if self.later != Act::None && target.columns == SUMS && !self.add_later && self.after.is_none() {
             vmath::act_in_place(self.isa, self.later, data);
         } else if self.later != Act::None {
             for (i, line) in data.chunks_mut(SUMS).enumerate() {
-                let line = &mut line[..task.columns];
+                let line = &mut line[..target.columns];
                 vmath::act_in_place(self.isa, self.later, line);
                 for (j, x) in line.iter_mut().enumerate().filter(|_| self.add_later) {
                     // SAFETY: the addend is as large as the output.
-                    *x += unsafe { self.add.at(task.row + i, task.column + j) };
+                    *x += unsafe { self.add.at(target.row + i, target.column + j) };
                 }
                 if let Some([factor, term]) = self.after {
                     line.iter_mut().for_each(|x| *x = x.mul_add(factor, term));
@@ -245,8 +257,8 @@ impl<'a> Leaving<'a> {
             }
         }
         if let Some(finish) = self.finish {
-            let (row, column, columns) = (task.row, task.column, task.columns);
-            finish.finish(Tile { data, stride: SUMS, row, column, rows, columns }, task.thread);
+            let (row, column, columns) = (target.row, target.column, target.columns);
+            finish.finish(Tile { data, stride: SUMS, row, column, rows, columns }, target.thread);
         }
     }
 }
@@ -273,7 +285,7 @@ impl Added {
 ///
 /// # Safety
 /// As [`leave_plain`]; the buffer is aligned to cache lines.
-pub(crate) type LeaveFn = unsafe fn(&Task, *mut f32, usize);
+pub(crate) type LeaveFn = unsafe fn(&Target, *mut f32, usize);
 
 /// The function of a level.
 pub(crate) fn leave_of(isa: Isa) -> LeaveFn {
@@ -288,16 +300,16 @@ pub(crate) fn leave_of(isa: Isa) -> LeaveFn {
 /// Takes `rows` of sums out of the buffer, one number at a time.
 ///
 /// # Safety
-/// The task's `leaving` is set, the buffer holds the sums, and the rectangle is this thread's own.
-pub(crate) unsafe fn leave_plain(task: &Task, sums: *mut f32, rows: usize) {
+/// The target's `leaving` is set, the buffer holds the sums, and the rectangle is this thread's own.
+pub(crate) unsafe fn leave_plain(target: &Target, sums: *mut f32, rows: usize) {
     // SAFETY: the caller's promise; `Leaving::new` has checked the lengths.
     unsafe {
-        let l = &*task.leaving;
+        let l = &*target.leaving;
         let [before, behind] = l.adds();
         for i in 0..rows {
-            for j in 0..task.columns {
+            for j in 0..target.columns {
                 let at = sums.add(i * SUMS + j);
-                let (row, column) = (task.row + i, task.column + j);
+                let (row, column) = (target.row + i, target.column + j);
                 let mut x = if l.integer { (*at).to_bits() as i32 as f32 } else { *at };
                 let scale = if l.scale.is_null() { 1.0 } else { *l.scale.add(column) };
                 x = x.mul_add(scale, if l.bias.is_null() { 0.0 } else { *l.bias.add(column) });
@@ -323,16 +335,16 @@ pub(crate) unsafe fn leave_plain(task: &Task, sums: *mut f32, rows: usize) {
             }
         }
         if l.is_deferred() {
-            l.deferred(task, sums, rows);
+            l.deferred(target, sums, rows);
         }
         for i in 0..rows {
-            for j in 0..task.columns {
-                let (x, to) = (*sums.add(i * SUMS + j), (task.row + i) * l.ldc + task.column + j);
+            for j in 0..target.columns {
+                let (x, to) = (*sums.add(i * SUMS + j), (target.row + i) * l.ldc + target.column + j);
                 match l.to {
                     To::F32(c) => *c.add(to) = x,
                     To::Half(halves, c) => *c.add(to) = halves.bits(x),
                     To::U8(c, q) => {
-                        let most = if l.most.is_null() { f32::INFINITY } else { *l.most.add(task.column + j) };
+                        let most = if l.most.is_null() { f32::INFINITY } else { *l.most.add(target.column + j) };
                         *c.add(to) = q.step(x.min(most)) as u8;
                     }
                 }

@@ -2,35 +2,37 @@
 //! innermost loop; everything else is one loop over all that an epilogue may have.
 
 use super::leave::{Added, Leaving, SUMS, Short, ShortAct, To};
-use super::task::{Simple, Task};
+use super::task::{Simple, Target};
 use crate::{Halves, Quantizer, RoundTrip};
 use std::arch::x86_64::*;
 
 const LANES: usize = 16;
 
-/// Takes sums out of the buffer as the task says.
+/// Takes sums out of the buffer as the target says.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
 #[inline(never)]
-pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
+pub(super) unsafe fn leave(target: &Target, sums: *mut f32, rows: usize) {
     let (zero, one) = (_mm512_setzero_ps(), _mm512_set1_ps(1.0));
     // SAFETY: the caller promises that `leaving` is set and the rectangle this thread's own; `Leaving::new` has checked the
     // lengths, and masks leave out what lies beyond the last column.
     unsafe {
-        let l = &*task.leaving;
-        if l.is_in_steps() {
+        let l = &*target.leaving;
+        if l.in_steps {
             return match (l.round_trip.is_some(), matches!(l.add, Added::None)) {
-                (false, true) => in_steps::<false, false>(task, l, sums, rows),
-                (false, false) => in_steps::<false, true>(task, l, sums, rows),
-                (true, true) => in_steps::<true, false>(task, l, sums, rows),
-                (true, false) => in_steps::<true, true>(task, l, sums, rows),
+                (false, true) => in_steps::<false, false>(target, l, sums, rows),
+                (false, false) => in_steps::<false, true>(target, l, sums, rows),
+                (true, true) => in_steps::<true, false>(target, l, sums, rows),
+                (true, false) => in_steps::<true, true>(target, l, sums, rows),
             };
         }
         if let Some(short) = &l.short {
-            return match short.act {
-                ShortAct::Limits(..) => leave_short::<LIMITS>(task, short, sums, rows),
-                ShortAct::Hard(..) => leave_short::<HARD>(task, short, sums, rows),
-                ShortAct::Swish(_) => leave_short::<SWISH>(task, short, sums, rows),
-                ShortAct::Gelu(_) => leave_short::<GELU>(task, short, sums, rows),
+            return match (short.halves, short.act) {
+                (Halves::Bf16, ShortAct::Limits(..)) => leave_short::<LIMITS, false>(target, short, sums, rows),
+                (Halves::Bf16, ShortAct::Hard(..)) => leave_short::<HARD, false>(target, short, sums, rows),
+                (Halves::Bf16, ShortAct::Swish(_)) => leave_short::<SWISH, false>(target, short, sums, rows),
+                (Halves::Bf16, ShortAct::Gelu(_)) => leave_short::<GELU, false>(target, short, sums, rows),
+                (Halves::F16, ShortAct::Hard(..)) => leave_short::<HARD, true>(target, short, sums, rows),
+                (Halves::F16, _) => leave_short::<LIMITS, true>(target, short, sums, rows),
             };
         }
         let ([before, behind], deferred, after) = (l.adds(), l.is_deferred(), l.after());
@@ -51,10 +53,10 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
                 _mm512_fmadd_ps(x, _mm512_set1_ps(scale), _mm512_set1_ps(offset))
             }
         };
-        for v in 0..task.columns.div_ceil(LANES) {
-            let left = task.columns - v * LANES;
+        for v in 0..target.columns.div_ceil(LANES) {
+            let left = target.columns - v * LANES;
             let mask = if left >= LANES { 0xffff } else { ((1u32 << left) - 1) as u16 };
-            let column = task.column + v * LANES;
+            let column = target.column + v * LANES;
             let scale = if l.scale.is_null() { one } else { _mm512_maskz_loadu_ps(mask, l.scale.add(column)) };
             let bias = if l.bias.is_null() { zero } else { _mm512_maskz_loadu_ps(mask, l.bias.add(column)) };
             let offset = if l.offset.is_null() { zero } else { _mm512_maskz_loadu_ps(mask, l.offset.add(column)) };
@@ -77,7 +79,7 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
                     x = _mm512_add_ps(x, offset);
                 }
                 if before {
-                    x = _mm512_add_ps(x, add(task.row + i, column, mask));
+                    x = _mm512_add_ps(x, add(target.row + i, column, mask));
                 }
                 // The number itself comes second in every comparison, so that NaN stays.
                 x = match l.post.simple {
@@ -92,27 +94,27 @@ pub(super) unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
                     Simple::HardSigmoid => _mm512_min_ps(one, _mm512_max_ps(zero, _mm512_fmadd_ps(x, p, q))),
                 };
                 if behind {
-                    x = _mm512_add_ps(x, add(task.row + i, column, mask));
+                    x = _mm512_add_ps(x, add(target.row + i, column, mask));
                 }
                 if let Some([factor, term]) = after {
                     x = _mm512_fmadd_ps(x, _mm512_set1_ps(factor), _mm512_set1_ps(term));
                 }
                 match deferred {
                     true => _mm512_store_ps(at, x),
-                    false => store(&l.to, (task.row + i) * l.ldc + column, mask, x),
+                    false => store(&l.to, (target.row + i) * l.ldc + column, mask, x),
                 }
             }
         }
         if !deferred {
             return;
         }
-        l.deferred(task, sums, rows);
-        for v in 0..task.columns.div_ceil(LANES) {
-            let left = task.columns - v * LANES;
+        l.deferred(target, sums, rows);
+        for v in 0..target.columns.div_ceil(LANES) {
+            let left = target.columns - v * LANES;
             let mask = if left >= LANES { 0xffff } else { ((1u32 << left) - 1) as u16 };
             for i in 0..rows {
                 let x = _mm512_load_ps(sums.add(i * SUMS + v * LANES));
-                store(&l.to, (task.row + i) * l.ldc + task.column + v * LANES, mask, x);
+                store(&l.to, (target.row + i) * l.ldc + target.column + v * LANES, mask, x);
             }
         }
     }
@@ -204,21 +206,21 @@ pub(super) fn order_of_rows() -> __m512i {
     _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)
 }
 
-/// Takes sums out of the buffer as bytes, where [`Leaving::is_in_steps`]; two rows at a time.
+/// Takes sums out of the buffer as bytes, where [`Leaving::in_steps`]; two rows at a time.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
-unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'_>, sums: *const f32, rows: usize) {
+unsafe fn in_steps<const TRIP: bool, const ADD: bool>(target: &Target, l: &Leaving<'_>, sums: *const f32, rows: usize) {
     let To::U8(to, quantizer) = l.to else { return };
     let (steps, (added, add_stride)) = Steps::new(l, &quantizer);
     // Bytes of two rows come out of packing with lanes of four side by side.
     let order = order_of_rows();
     // SAFETY: as in `leave`.
     unsafe {
-        let line = |v: usize, mask: u16| Steps::line(l, &quantizer, task.column + v * LANES, mask);
-        let at = |row: usize, v: usize| (task.row + row) * l.ldc + task.column + v * LANES;
+        let line = |v: usize, mask: u16| Steps::line(l, &quantizer, target.column + v * LANES, mask);
+        let at = |row: usize, v: usize| (target.row + row) * l.ldc + target.column + v * LANES;
         let one = |row: usize, v: usize, mask: u16, line: [__m512; 4]| {
             let add = match ADD {
                 true => {
-                    let from = (task.row + row) * add_stride + task.column + v * LANES;
+                    let from = (target.row + row) * add_stride + target.column + v * LANES;
                     _mm_maskz_loadu_epi8(mask, added.wrapping_add(from).cast())
                 }
                 false => _mm_setzero_si128(),
@@ -226,7 +228,7 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
             steps.of::<TRIP, ADD>(_mm512_load_ps(sums.add(row * SUMS + v * LANES)), line, add)
         };
         let mut first = 0;
-        if task.columns == 2 * LANES {
+        if target.columns == 2 * LANES {
             let lines = [line(0, !0), line(1, !0)];
             while first < rows {
                 // The last row of an odd number is taken twice.
@@ -240,8 +242,8 @@ unsafe fn in_steps<const TRIP: bool, const ADD: bool>(task: &Task, l: &Leaving<'
             }
             return;
         }
-        for v in 0..task.columns.div_ceil(LANES) {
-            let left = task.columns - v * LANES;
+        for v in 0..target.columns.div_ceil(LANES) {
+            let left = target.columns - v * LANES;
             let mask = if left >= LANES { 0xffff } else { ((1u32 << left) - 1) as u16 };
             let line = line(v, mask);
             for row in 0..rows {
@@ -302,36 +304,126 @@ pub(super) fn acted<const ACT: usize>(x: __m512, [a, b, c]: [__m512; 3]) -> __m5
     }
 }
 
-/// The usual end of sums of floats, without a question in the innermost loop: a bias, an addend, a function, bf16.
+/// The usual end of sums of floats, without a question in the innermost loop: a bias, an addend, a function, 16 bits.
 ///
 /// # Safety
 /// As [`leave`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")]
-unsafe fn leave_short<const ACT: usize>(task: &Task, short: &Short, sums: *const f32, rows: usize) {
-    let numbers = numbers_of(short.act);
-    let (a, b, c) = (_mm512_set1_ps(numbers[0]), _mm512_set1_ps(numbers[1]), _mm512_set1_ps(numbers[2]));
+unsafe fn leave_short<const ACT: usize, const F16: bool>(
+    target: &Target,
+    short: &Short,
+    sums: *const f32,
+    rows: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe {
-        let l = &*task.leaving;
-        for v in 0..task.columns.div_ceil(LANES) {
-            let left = task.columns - v * LANES;
+        match (target.columns == 2 * LANES, short.add.is_null()) {
+            (true, true) => whole_rows::<ACT, F16, false>(target, short, sums, rows),
+            (true, false) => whole_rows::<ACT, F16, true>(target, short, sums, rows),
+            (false, _) => cut_rows::<ACT, F16>(target, short, sums, rows),
+        }
+    }
+}
+
+/// Rows of two whole vectors.
+///
+/// # Safety
+/// As [`leave`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")]
+#[inline]
+unsafe fn whole_rows<const ACT: usize, const F16: bool, const ADD: bool>(
+    target: &Target,
+    short: &Short,
+    sums: *const f32,
+    rows: usize,
+) {
+    let [a, b, c] = numbers_of(short.act);
+    let (a, b, c) = (_mm512_set1_ps(a), _mm512_set1_ps(b), _mm512_set1_ps(c));
+    // SAFETY: the caller's promise.
+    unsafe {
+        let l = &*target.leaving;
+        let (mut low, mut high) = (_mm512_setzero_ps(), _mm512_setzero_ps());
+        if !l.bias.is_null() {
+            low = _mm512_loadu_ps(l.bias.add(target.column));
+            high = _mm512_loadu_ps(l.bias.add(target.column + LANES));
+        }
+        let mut from = sums;
+        let mut to = short.to.wrapping_add(target.row * l.ldc + target.column);
+        let mut add = short.add.wrapping_add(target.row * short.add_stride + target.column);
+        let (has_after, [factor, term]) = (short.after.is_some(), short.after.unwrap_or([1.0, 0.0]));
+        let (factor, term) = (_mm512_set1_ps(factor), _mm512_set1_ps(term));
+        for _ in 0..rows {
+            let mut x = _mm512_add_ps(_mm512_load_ps(from), low);
+            let mut y = _mm512_add_ps(_mm512_load_ps(from.wrapping_add(LANES)), high);
+            if ADD {
+                let more = widened::<F16>(_mm256_loadu_si256(add.cast()));
+                let rest = widened::<F16>(_mm256_loadu_si256(add.wrapping_add(LANES).cast()));
+                if short.add_last {
+                    x = _mm512_add_ps(acted::<ACT>(x, [a, b, c]), more);
+                    y = _mm512_add_ps(acted::<ACT>(y, [a, b, c]), rest);
+                } else {
+                    x = acted::<ACT>(_mm512_add_ps(x, more), [a, b, c]);
+                    y = acted::<ACT>(_mm512_add_ps(y, rest), [a, b, c]);
+                }
+            } else {
+                x = acted::<ACT>(x, [a, b, c]);
+                y = acted::<ACT>(y, [a, b, c]);
+            }
+            if has_after {
+                x = _mm512_fmadd_ps(x, factor, term);
+                y = _mm512_fmadd_ps(y, factor, term);
+            }
+            if F16 {
+                _mm256_storeu_si256(to.cast(), _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x));
+                _mm256_storeu_si256(to.wrapping_add(LANES).cast(), _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(y));
+            } else {
+                let bits: __m512i = std::mem::transmute(_mm512_cvtne2ps_pbh(y, x));
+                _mm512_storeu_si512(to.cast(), bits);
+            }
+            from = from.wrapping_add(SUMS);
+            to = to.wrapping_add(l.ldc);
+            add = add.wrapping_add(short.add_stride);
+        }
+    }
+}
+
+/// Sixteen numbers of 16 bits as floats.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn widened<const F16: bool>(bits: __m256i) -> __m512 {
+    match F16 {
+        true => _mm512_cvtph_ps(bits),
+        false => _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits))),
+    }
+}
+
+/// Rows of less than two vectors.
+///
+/// # Safety
+/// As [`leave`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma")]
+unsafe fn cut_rows<const ACT: usize, const F16: bool>(target: &Target, short: &Short, sums: *const f32, rows: usize) {
+    let [a, b, c] = numbers_of(short.act);
+    let (a, b, c) = (_mm512_set1_ps(a), _mm512_set1_ps(b), _mm512_set1_ps(c));
+    // SAFETY: the caller's promise.
+    unsafe {
+        let l = &*target.leaving;
+        for v in 0..target.columns.div_ceil(LANES) {
+            let left = target.columns - v * LANES;
             let mask = if left >= LANES { 0xffff } else { ((1u32 << left) - 1) as u16 };
-            let column = task.column + v * LANES;
+            let column = target.column + v * LANES;
             let bias = match l.bias.is_null() {
                 true => _mm512_setzero_ps(),
                 false => _mm512_maskz_loadu_ps(mask, l.bias.add(column)),
             };
-            let mut to = short.to.add(task.row * l.ldc + column);
+            let mut to = short.to.add(target.row * l.ldc + column);
             let mut from = sums.add(v * LANES);
-            let mut add = short.add.wrapping_add(task.row * short.add_stride + column);
+            let mut add = short.add.wrapping_add(target.row * short.add_stride + column);
             for _ in 0..rows {
                 let mut x = _mm512_add_ps(_mm512_load_ps(from), bias);
                 let added = match short.add.is_null() {
                     true => _mm512_setzero_ps(),
-                    false => {
-                        let bits = _mm256_maskz_loadu_epi16(mask, add.cast());
-                        _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits)))
-                    }
+                    false => widened::<F16>(_mm256_maskz_loadu_epi16(mask, add.cast())),
                 };
                 if !short.add_last {
                     x = _mm512_add_ps(x, added);
@@ -343,7 +435,10 @@ unsafe fn leave_short<const ACT: usize>(task: &Task, short: &Short, sums: *const
                 if let Some([factor, term]) = short.after {
                     x = _mm512_fmadd_ps(x, _mm512_set1_ps(factor), _mm512_set1_ps(term));
                 }
-                let bits: __m256i = std::mem::transmute(_mm512_cvtneps_pbh(x));
+                let bits: __m256i = match F16 {
+                    true => _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x),
+                    false => std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x)),
+                };
                 match mask {
                     0xffff => _mm256_storeu_si256(to.cast(), bits),
                     _ => _mm256_mask_storeu_epi16(to.cast(), mask, bits),

@@ -106,6 +106,7 @@ impl Micro {
         self.unit.as_ref().map_or_else(|| self.pairs[width / 8 - 1][rows], |unit| unit.tile)
     }
     /// Rows of a tile that are counted from its first start, and from its second.
+    #[inline(always)]
     pub(crate) fn starts(&self, rows: usize) -> [usize; 2] {
         let first = rows.min(FIRST_ROWS);
         self.unit.as_ref().map_or([first, rows - first], |_| amx::TileUnit::starts(rows))
@@ -127,12 +128,27 @@ impl Micro {
     }
 }
 
-/// The same number, but the compiler does not know it: addresses are then built from it instead of being kept one by one.
-#[cfg(target_arch = "x86_64")]
+/// The same number, but the compiler does not know it: addresses are then built from it instead of being kept one by one, and it
+/// is neither read nor written together with its neighbours in memory.
 #[inline(always)]
 pub(crate) fn opaque(mut x: usize) -> usize {
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: no instruction at all.
-    unsafe { std::arch::asm!("/* {0} */", inout(reg) x, options(pure, nomem, nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) x, options(pure, nomem, nostack, preserves_flags));
+    }
+    x
+}
+
+/// [`opaque`] for pointers.
+#[inline(always)]
+#[allow(clippy::pointers_in_nomem_asm_block)] // Nothing is read or written there.
+pub(crate) fn opaque_pointer<T>(mut x: *const T) -> *const T {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: no instruction at all.
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) x, options(pure, nomem, nostack, preserves_flags));
+    }
     x
 }
 

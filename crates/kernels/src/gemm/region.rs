@@ -357,9 +357,10 @@ impl Product<'_> {
             let (width, column) = (self.panels.width_of(panel), panel * self.panels.width);
             let tile = part_of(strip.len(), tiles, t);
             let row = strip.start + tile.start;
-            task.rows = self.micro.starts(tile.len());
+            let starts = self.micro.starts(tile.len());
+            task.rows = starts;
             task.a[0] = a.wrapping_add(tile.start * lda);
-            task.a[1] = task.a[0].wrapping_add(task.rows[0] * lda);
+            task.a[1] = task.a[0].wrapping_add(starts[0] * lda);
             task.b = self.b.wrapping_add(self.panels.start(panel, self.k) + block.start * width);
             task.c = self.c.wrapping_add(row * self.ldc + column);
             task.columns = self.panels.columns(panel);

@@ -5,6 +5,7 @@ use super::leave::{Added, ShortAct, To};
 use super::leave_avx512::{GELU, HARD, LIMITS, SWISH, Steps, acted, numbers_of, order_of_rows};
 use super::task::Task;
 use super::{StripFn, each_row};
+use crate::Halves;
 use std::arch::x86_64::*;
 
 /// Rows of a tile.
@@ -32,7 +33,7 @@ pub(super) const fn strip_of(pairs: bool, bytes: bool) -> Option<StripFn> {
 pub(super) unsafe fn strip(task: &Task, rows: usize) -> usize {
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(short) = &(*task.leaving).short else { return 0 };
+        let Some(short) = (*task.leaving).short.as_ref().filter(|s| s.halves == Halves::Bf16) else { return 0 };
         let tiles = rows / ROWS;
         if short.after.is_some() || task.tap_count != 1 || tiles == 0 {
             return 0;
@@ -146,7 +147,7 @@ unsafe fn columns<const W: usize, const ADD: usize, const ACT: usize>(task: &Tas
     }
 }
 
-/// See [`super::StripFn`]; for one tap, where [`super::leave::Leaving::is_in_steps`].
+/// See [`super::StripFn`]; for one tap, where [`super::leave::Leaving::in_steps`].
 ///
 /// # Safety
 /// As for [`super::StripFn`]; the processor has AVX-512 with VNNI.
@@ -154,7 +155,7 @@ unsafe fn strip_of_bytes(task: &Task, rows: usize) -> usize {
     // SAFETY: the caller's promise.
     unsafe {
         let (l, tiles) = (&*task.leaving, rows / ROWS);
-        if task.tap_count != 1 || tiles == 0 || !l.is_in_steps() {
+        if task.tap_count != 1 || tiles == 0 || !l.in_steps {
             return 0;
         }
         macro_rules! by_width {

@@ -2,6 +2,7 @@
 //! stored. The innermost functions of every instruction level take this one description.
 
 use super::leave::Leaving;
+use super::{opaque, opaque_pointer};
 use crate::{Act, Epilogue};
 
 /// One tile of `C`: `rows x columns` sums over every tap and `depth` numbers of each.
@@ -42,6 +43,29 @@ pub(crate) struct Task {
     pub(crate) column: usize,
     pub(crate) thread: usize,
     pub(crate) leaving: *const Leaving<'static>,
+}
+
+/// Where sums of cells leave to: the rectangle of the whole output, who computes it, and what happens to them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    pub(crate) columns: usize,
+    pub(crate) thread: usize,
+    pub(crate) leaving: *const Leaving<'static>,
+}
+
+impl Task {
+    #[inline(always)]
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            row: opaque(self.row),
+            column: opaque(self.column),
+            columns: opaque(self.columns),
+            thread: opaque(self.thread),
+            leaving: opaque_pointer(self.leaving),
+        }
+    }
 }
 
 /// What is done in registers.

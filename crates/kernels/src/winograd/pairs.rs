@@ -8,7 +8,7 @@ use super::transform::{Domain, Gather, GatherTiles, Grid};
 use crate::cast::{Brain, f32_to_brain};
 use crate::exec::Stop;
 use crate::gemm::leave::{LeaveFn, Leaving, SUMS, leave_of};
-use crate::gemm::task::Task;
+use crate::gemm::task::Target;
 use crate::simd::{Brains, Entry, Kernel, Native, Shifted, Simd, entry, unroll};
 use crate::{ConvShape, Exec, Isa, Machine, Numbers, SharedMut, TypedEpilogue, TypedOut, part_of};
 use std::marker::PhantomData;
@@ -320,21 +320,20 @@ impl Job<'_> {
             let weights = &self.packed[c * MATRICES * cells..][..width * MATRICES * cells];
             matrices.multiply(&this.kernels.products, weights, width, m);
             let columns = (this.shape.out_channels - c).min(width);
-            let task = Task {
-                column: c,
-                columns,
-                thread,
-                leaving: std::ptr::from_ref(self.leaving).cast(),
-                ..Task::default()
-            };
-            self.leave(task, &tiles, (m, m_step, width / lanes), sums);
+            let leaving = std::ptr::from_ref(self.leaving).cast();
+            self.leave(
+                Target { row: 0, column: c, columns, thread, leaving },
+                &tiles,
+                (m, m_step, width / lanes),
+                sums,
+            );
         }
     }
 
     /// Tiles next to each other back to pixels, and those to the output.
     fn leave(
         &self,
-        mut task: Task,
+        mut target: Target,
         tiles: &Range<usize>,
         (m, m_step, vectors): (&[f32], usize, usize),
         sums: &mut [f32],
@@ -352,10 +351,10 @@ impl Job<'_> {
             unsafe { (this.kernels.scatter)(&scatter) };
             let (x, end) = (tx * TILE, ((tx + count) * TILE).min(width));
             for i in 0..TILE.min(height - ty * TILE) {
-                task.row = (image * height + ty * TILE + i) * width + x;
+                target.row = (image * height + ty * TILE + i) * width + x;
                 let line = &mut sums[i * TOGETHER * TILE * SUMS..];
                 // SAFETY: the sums are those of the task's pixels and channels, which are this thread's own.
-                unsafe { (this.kernels.leave)(&task, line.as_mut_ptr(), end - x) };
+                unsafe { (this.kernels.leave)(&target, line.as_mut_ptr(), end - x) };
             }
             tile += count;
         }

@@ -8,6 +8,7 @@ use super::chunk::{self, Behind, Chunk};
 use super::{SIDE, Shape, Unit};
 use crate::gemm::leave::SUMS;
 use crate::gemm::task::Task;
+use crate::gemm::{opaque, opaque_pointer};
 
 /// The tile of a task, whose `ldb` is the width of its panel: 16 or 32 columns. Its sums leave with the next tile of the chunk.
 pub(super) unsafe fn tile<U: Unit, const OP: usize>(task: &Task) {
@@ -22,15 +23,16 @@ pub(super) unsafe fn tile<U: Unit, const OP: usize>(task: &Task) {
 }
 
 unsafe fn within<U: Unit, const OP: usize>(task: &Task, chunk: &Chunk) {
-    let (tall, wide) = (task.rows[1] > 0, task.ldb > SIDE);
+    // One by one: see `Waiting`.
+    let rows = [opaque(task.rows[0]), opaque(task.rows[1])];
+    let (tall, wide) = (rows[1] > 0, task.ldb > SIDE);
     let steps = Steps::of(task.depth);
     let (to, mut behind) = chunk.next(task.tap_count * steps.count());
     // SAFETY: the caller's promise; there is room for 32 by 32 sums.
     unsafe {
         match steps {
             Steps::Even { count, step } => {
-                let rows = task.rows.map(|rows| rows as u8);
-                chunk.configure::<U>(Shape::Square { rows, wide, step: step as u8 });
+                chunk.configure::<U>(Shape::Square { rows: [rows[0] as u8, rows[1] as u8], wide, step: step as u8 });
                 match (tall, wide) {
                     (false, false) => square::<U, OP, false, false>(task, count, step, to, &mut behind),
                     (false, true) => square::<U, OP, false, true>(task, count, step, to, &mut behind),
@@ -39,9 +41,8 @@ unsafe fn within<U: Unit, const OP: usize>(task: &Task, chunk: &Chunk) {
                 }
             }
             Steps::Ending { count, tail } => {
-                for (half, first) in [0, task.rows[0]].into_iter().enumerate().take(1 + usize::from(tall)) {
-                    let rows = task.rows[half] as u8;
-                    chunk.configure::<U>(Shape::Line { rows, wide, tail: tail as u8 });
+                for (half, first) in [0, rows[0]].into_iter().enumerate().take(1 + usize::from(tall)) {
+                    chunk.configure::<U>(Shape::Line { rows: rows[half] as u8, wide, tail: tail as u8 });
                     let to = to.add(first * SUMS);
                     match wide {
                         false => line::<U, OP, false>(task, half, count, tail, to, &mut behind),
@@ -110,24 +111,26 @@ unsafe fn square<U: Unit, const OP: usize, const TALL: bool, const WIDE: bool>(
         let mut b = task.b;
         for tap in 0..task.tap_count {
             let offset = *task.taps.add(tap);
-            let mut a = task.a.map(|a| a.wrapping_add(offset));
+            let mut first = opaque_pointer(task.a[0]).wrapping_add(offset);
+            let mut second = opaque_pointer(task.a[1]).wrapping_add(offset);
             for _ in 0..count {
                 U::load::<6>(b, task.ldb);
-                U::stream::<4>(a[0], task.lda);
+                U::stream::<4>(first, task.lda);
                 U::multiply::<OP, 0, 4, 6>();
                 if WIDE {
                     U::load::<7>(b.wrapping_add(SIDE), task.ldb);
                     U::multiply::<OP, 1, 4, 7>();
                 }
                 if TALL {
-                    U::stream::<5>(a[1], task.lda);
+                    U::stream::<5>(second, task.lda);
                     U::multiply::<OP, 2, 5, 6>();
                 }
                 if TALL && WIDE {
                     U::multiply::<OP, 3, 5, 7>();
                 }
                 behind.some::<U>();
-                a = a.map(|a| a.wrapping_add(step));
+                first = first.wrapping_add(step);
+                second = second.wrapping_add(step);
                 b = b.wrapping_add(step * task.ldb);
             }
         }

@@ -9,18 +9,68 @@
 //! registers would wait for them otherwise.
 
 use super::{SIDE, Shape, Unit};
-use crate::gemm::leave::SUMS;
-use crate::gemm::task::Task;
+use crate::gemm::leave::{Leaving, SUMS};
+use crate::gemm::task::{Target, Task};
+use crate::gemm::{opaque, opaque_pointer};
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
+use std::ptr::null;
 
 pub(in crate::gemm) struct Chunk {
     /// As the registers are configured.
     shape: Cell<Option<Shape>>,
-    behind: Cell<Behind>,
+    waiting: Waiting,
     /// Of the tile that is computed and of the one behind it.
     sums: [Sums; 2],
     turn: Cell<usize>,
+}
+
+/// Sums that leave with the next tile: each number is read by itself, as it was written. Two in one load would come back from
+/// memory, behind the tiles that are stored there, and everything would wait for them.
+struct Waiting {
+    row: Cell<usize>,
+    column: Cell<usize>,
+    columns: Cell<usize>,
+    thread: Cell<usize>,
+    leaving: Cell<*const Leaving<'static>>,
+    sums: Cell<*const f32>,
+    rows: Cell<usize>,
+}
+
+impl Waiting {
+    const fn none() -> Waiting {
+        Waiting {
+            row: Cell::new(0),
+            column: Cell::new(0),
+            columns: Cell::new(0),
+            thread: Cell::new(0),
+            leaving: Cell::new(null()),
+            sums: Cell::new(null()),
+            rows: Cell::new(0),
+        }
+    }
+    #[inline(always)]
+    fn set(&self, behind: &Behind) {
+        self.row.set(behind.target.row);
+        self.column.set(behind.target.column);
+        self.columns.set(behind.target.columns);
+        self.thread.set(behind.target.thread);
+        self.leaving.set(behind.target.leaving);
+        self.sums.set(behind.sums);
+        self.rows.set(behind.rows);
+    }
+    #[inline(always)]
+    fn take(&self) -> Behind {
+        let target = Target {
+            row: opaque(self.row.get()),
+            column: opaque(self.column.get()),
+            columns: opaque(self.columns.get()),
+            thread: opaque(self.thread.get()),
+            leaving: opaque_pointer(self.leaving.get()),
+        };
+        let sums = opaque_pointer(self.sums.get()).cast_mut();
+        Behind { target, sums, rows: opaque(self.rows.replace(0)), share: 0 }
+    }
 }
 
 #[repr(align(64))]
@@ -39,14 +89,14 @@ impl Sums {
 pub(super) unsafe fn around<U: Unit>(work: &mut dyn FnMut()) {
     let chunk = Chunk {
         shape: Cell::new(None),
-        behind: Cell::new(Behind::none()),
+        waiting: Waiting::none(),
         sums: [Sums::new(), Sums::new()],
         turn: Cell::new(0),
     };
     let began = Began::<U> { chunk: &chunk, outer: U::chunk().replace(&chunk), unit: std::marker::PhantomData };
     work();
     // SAFETY: the caller's promise.
-    unsafe { chunk.behind.replace(Behind::none()).all::<U>() };
+    unsafe { chunk.waiting.take().all::<U>() };
     drop(began);
 }
 
@@ -89,42 +139,38 @@ impl Chunk {
     pub(super) fn next(&self, steps: usize) -> (*mut f32, Behind) {
         let turn = self.turn.get() ^ 1;
         self.turn.set(turn);
-        let mut behind = self.behind.replace(Behind::none());
+        let mut behind = self.waiting.take();
         behind.share = behind.rows.div_ceil(steps.max(1)).max(LEAST_SHARE);
         (self.sums[turn].0.get().cast(), behind)
     }
 
-    /// Lets the sums of a tile leave: with the next one, or at once where that is not a matter of registers alone. Foreign code
-    /// finds no tile half done.
+    /// Lets the sums of a tile leave: with the next one, or at once where that is a matter of others, who find no tile half done.
     #[inline(always)]
     pub(super) unsafe fn leave<U: Unit>(&self, task: &Task, sums: *mut f32) {
-        let behind = Behind { task: *task, sums, rows: task.rows[0] + task.rows[1], share: 0 };
+        let rows = opaque(task.rows[0]) + opaque(task.rows[1]);
+        let behind = Behind { target: task.target(), sums, rows, share: 0 };
         // SAFETY: tasks of cells have it.
-        match unsafe { (*task.leaving).is_deferred() } {
+        match unsafe { (*task.leaving).is_foreign() } {
             // SAFETY: the caller's promise.
             true => unsafe { behind.all::<U>() },
-            false => self.behind.set(behind),
+            false => self.waiting.set(&behind),
         }
     }
 }
 
 /// Fewer rows at a time cost more than they hide.
-const LEAST_SHARE: usize = 2;
+const LEAST_SHARE: usize = 8;
 
 /// Sums that have not left yet.
 #[derive(Clone, Copy)]
 pub(super) struct Behind {
-    task: Task,
+    target: Target,
     sums: *mut f32,
     rows: usize,
     share: usize,
 }
 
 impl Behind {
-    fn none() -> Behind {
-        Behind { task: Task::default(), sums: std::ptr::null_mut(), rows: 0, share: 0 }
-    }
-
     /// Lets a share of the rows leave.
     #[inline(always)]
     pub(super) unsafe fn some<U: Unit>(&mut self) {
@@ -133,8 +179,8 @@ impl Behind {
         }
         let rows = self.share.min(self.rows);
         // SAFETY: the rows were stored, and are left out from now on.
-        unsafe { U::leave(&self.task, self.sums, rows) };
-        self.task.row += rows;
+        unsafe { U::leave(&self.target, self.sums, rows) };
+        self.target.row += rows;
         self.sums = self.sums.wrapping_add(rows * SUMS);
         self.rows -= rows;
     }
@@ -144,7 +190,7 @@ impl Behind {
     pub(super) unsafe fn all<U: Unit>(self) {
         if self.rows > 0 {
             // SAFETY: the rows were stored.
-            unsafe { U::leave(&self.task, self.sums, self.rows) };
+            unsafe { U::leave(&self.target, self.sums, self.rows) };
         }
     }
 }

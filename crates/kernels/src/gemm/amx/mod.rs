@@ -21,7 +21,7 @@ mod twin;
 use super::Micro;
 #[cfg(any(test, debug_assertions))]
 use super::cells_plain;
-use super::task::Task;
+use super::task::Target;
 use chunk::Chunk;
 use std::cell::Cell;
 use std::thread::LocalKey;
@@ -93,8 +93,8 @@ pub(super) trait Unit {
     unsafe fn multiply<const OP: usize, const C: usize, const A: usize, const B: usize>();
     /// `tilestored`.
     unsafe fn store<const T: usize>(to: *mut f32, stride: usize);
-    /// Takes sums out of the buffer as the task says.
-    unsafe fn leave(task: &Task, sums: *mut f32, rows: usize);
+    /// Takes sums out of the buffer as the target says.
+    unsafe fn leave(target: &Target, sums: *mut f32, rows: usize);
     /// The chunk that this thread is at, or null.
     fn chunk() -> &'static LocalKey<Cell<*const Chunk>>;
 }

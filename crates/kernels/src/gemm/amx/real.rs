@@ -4,7 +4,7 @@
 
 use super::{BYTES, Chunk, Config, HALF_PAIR, PAIR, Unit};
 use crate::gemm::leave_avx512;
-use crate::gemm::task::Task;
+use crate::gemm::task::Target;
 use std::arch::asm;
 use std::cell::Cell;
 use std::thread::LocalKey;
@@ -98,9 +98,9 @@ impl Unit for Amx {
         }
     }
     #[inline(always)]
-    unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
+    unsafe fn leave(target: &Target, sums: *mut f32, rows: usize) {
         // SAFETY: AMX comes with AVX-512; the rest is the caller's promise.
-        unsafe { leave_avx512::leave(task, sums, rows) }
+        unsafe { leave_avx512::leave(target, sums, rows) }
     }
     #[inline(always)]
     fn chunk() -> &'static LocalKey<Cell<*const Chunk>> {

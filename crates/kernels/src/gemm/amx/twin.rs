@@ -5,7 +5,7 @@
 use super::{BYTES, Chunk, Config, HALF_PAIR, PAIR, SIDE, Unit};
 use crate::cast::{Half, half_to_f32};
 use crate::gemm::leave::leave_plain;
-use crate::gemm::task::Task;
+use crate::gemm::task::Target;
 use std::cell::{Cell, RefCell};
 use std::thread::LocalKey;
 
@@ -160,9 +160,9 @@ impl Unit for Twin {
         // SAFETY: the caller's promise.
         Twin::with(|r| unsafe { r.store(T, to.cast(), 4 * stride) });
     }
-    unsafe fn leave(task: &Task, sums: *mut f32, rows: usize) {
+    unsafe fn leave(target: &Target, sums: *mut f32, rows: usize) {
         // SAFETY: the caller's promise.
-        unsafe { leave_plain(task, sums, rows) }
+        unsafe { leave_plain(target, sums, rows) }
     }
     fn chunk() -> &'static LocalKey<Cell<*const Chunk>> {
         &CHUNK
