@@ -159,7 +159,7 @@ impl Call<'_> {
         let (mut from, mut to) = (shape.out_channels, 0);
         for (group, panels) in self.by_group(panels) {
             let packed = &self.packed[group * conv.panels.floats(k)..];
-            for panel in panels {
+            for panel in panels.clone() {
                 self.stop.check();
                 let width = conv.panels.width_of(panel);
                 let column = group * conv.panels.n + panel * conv.panels.width;
@@ -175,6 +175,11 @@ impl Call<'_> {
                     ..Task::default()
                 };
                 (from, to) = (from.min(column), to.max(column + task.columns));
+                // Rows of a strip have about as many tiles each. The panels of a group lie one behind the other.
+                let next = (below.is_none() && panel + 1 < panels.end)
+                    .then(|| packed.as_ptr().wrapping_add(panel_start + k * width));
+                let shared = strip.len().div_ceil(if paired { 2 } else { 1 }) * out_w.div_ceil(micro.rows);
+                let mut asked = 0;
                 for block in 0..taps.blocks {
                     let block = part_of(all, taps.blocks, block);
                     let mut y = strip.start;
@@ -225,6 +230,8 @@ impl Call<'_> {
                                 task.a[1] = task.a[0].wrapping_add(task.rows[0] * task.lda);
                                 micro.tile(tile.len(), width)
                             };
+                            task.ask_for(next, k * width, met.len() * taps.depth, asked, shared * taps.blocks);
+                            asked += 1;
                             // SAFETY: the copied rows hold every tap of the tile; the tile is this thread's own.
                             unsafe {
                                 self.tile_epilogue.direct(&mut task, pixel, column, last);

@@ -116,10 +116,13 @@ macro_rules! row {
     };
 }
 
-/// One step: row `$u` of the panel after `{b}`, and cell `$u` of each row of `A`. Panels are asked for 24 steps ahead.
+/// One step: row `$u` of the panel after `{b}`, and cell `$u` of each row of `A`. Panels are asked for 24 steps ahead, see
+/// [`Task::ask_for`] for what comes after them.
 macro_rules! step {
     ($u:literal) => {
         concat!(
+            "prefetcht1 byte ptr [{ahead}]\n",
+            "add {ahead}, qword ptr [{aside}+8]\n",
             "prefetcht0 byte ptr [{b}+32*{w}*(24+",
             $u,
             ")]\n",
@@ -163,6 +166,7 @@ macro_rules! clear {
 unsafe fn tile<const OP: usize, const M0: usize, const M1: usize, const W: usize>(task: &Task) {
     let mut s = [[_mm512_setzero_ps(); 2]; ROWS];
     let ld = task.lda * 4;
+    let aside = [task.depth, task.ahead_step];
     let mut buffer = Buffer([const { MaybeUninit::uninit() }; ROWS * SUMS]);
     // SAFETY: the caller of a micro kernel promises that every row, tap and panel of the task may be read. Only registers
     // named here are written.
@@ -177,7 +181,7 @@ unsafe fn tile<const OP: usize, const M0: usize, const M1: usize, const W: usize
             ".if {m1} > 0",
             "lea {p1}, [{a1}+4*{k}]",
             ".endif",
-            "mov {k}, {depth}",
+            "mov {k}, qword ptr [{aside}]",
             "sub {k}, 4",
             "jb 4f",
             ".p2align 5",
@@ -218,8 +222,9 @@ unsafe fn tile<const OP: usize, const M0: usize, const M1: usize, const W: usize
             count = inout(reg) task.tap_count => _,
             a0 = in(reg) task.a[0],
             a1 = in(reg) task.a[1],
-            depth = in(reg) task.depth,
+            aside = in(reg) &raw const aside,
             b = inout(reg) task.b => _,
+            ahead = inout(reg) task.asks() => _,
             ld = in(reg) ld,
             ld3 = in(reg) 3 * ld,
             ld5 = in(reg) 5 * ld,

@@ -97,10 +97,12 @@ macro_rules! row {
 }
 
 /// One step: row `$u` of the panel after `{b}`, and number `$u` of each row of `A`. Panels are asked for 40 steps ahead, which
-/// is how long the second-level cache and beyond take.
+/// is how long the second-level cache and beyond take; see [`Task::ask_for`] for what comes after them.
 macro_rules! step {
     ($u:literal) => {
         concat!(
+            "prefetcht1 byte ptr [{ahead}]\n",
+            "add {ahead}, qword ptr [{aside}+32]\n",
             "prefetcht0 byte ptr [{b}+32*{w}*(40+",
             $u,
             ")]\n",
@@ -206,7 +208,8 @@ struct Aside {
     /// Whether there are sums in `sums`.
     some: usize,
     depth: usize,
-    unused: [usize; 4],
+    ahead_step: usize,
+    unused: [usize; 3],
     sums: MaybeUninit<Sums>,
 }
 
@@ -217,7 +220,8 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
     let ld = task.lda * 4;
     let every = if task.chunk_taps == 0 { task.tap_count } else { task.chunk_taps };
     let sums = MaybeUninit::uninit();
-    let mut aside = Aside { left: every, every, some: 0, depth: task.depth, unused: [0; 4], sums };
+    let (depth, ahead_step) = (task.depth, task.ahead_step);
+    let mut aside = Aside { left: every, every, some: 0, depth, ahead_step, unused: [0; 3], sums };
     // SAFETY: the caller of a micro kernel promises that every row, tap and panel of the task may be read. Only registers
     // named here and `aside` are written.
     unsafe {
@@ -288,6 +292,7 @@ unsafe fn tile<const M0: usize, const M1: usize, const W: usize>(task: &Task) {
             a1 = in(reg) task.a[1],
             aside = in(reg) &raw mut aside,
             b = inout(reg) task.b => _,
+            ahead = inout(reg) task.asks() => _,
             ld = in(reg) ld,
             ld3 = in(reg) 3 * ld,
             ld5 = in(reg) 5 * ld,
@@ -320,7 +325,7 @@ unsafe fn strip(task: &Task, rows: usize) -> usize {
         3 => tile::<GROUP, GROUP, 3>,
         _ => tile::<GROUP, GROUP, 4>,
     };
-    let mut task = *task;
+    let mut task = Task { ahead_step: 0, ..*task };
     for _ in 0..rows / ROWS {
         task.a[1] = task.a[0].wrapping_add(GROUP * task.lda);
         // SAFETY: the caller's promise, of a tile of the strip.

@@ -353,7 +353,11 @@ impl Product<'_> {
         };
         let (strip, a) = (strip.start + done..strip.end, a.wrapping_add(done * lda));
         let tiles = strip.len().div_ceil(self.micro.rows);
-        let mut one = |panel: usize, t: usize| {
+        // Where a block of a panel lies.
+        let lies = |panel: usize, from: usize| {
+            self.b.wrapping_add(self.panels.start(panel, self.k) + from * self.panels.width_of(panel))
+        };
+        let mut one = |panel: usize, t: usize, next: Option<*const f32>| {
             let (width, column) = (self.panels.width_of(panel), panel * self.panels.width);
             let tile = part_of(strip.len(), tiles, t);
             let row = strip.start + tile.start;
@@ -361,7 +365,8 @@ impl Product<'_> {
             task.rows = starts;
             task.a[0] = a.wrapping_add(tile.start * lda);
             task.a[1] = task.a[0].wrapping_add(starts[0] * lda);
-            task.b = self.b.wrapping_add(self.panels.start(panel, self.k) + block.start * width);
+            task.b = lies(panel, block.start);
+            task.ask_for(next, width * block.len(), block.len(), t, tiles);
             task.c = self.c.wrapping_add(row * self.ldc + column);
             task.columns = self.panels.columns(panel);
             task.ldb = width;
@@ -378,11 +383,16 @@ impl Product<'_> {
         };
         if panels.len() * self.panels.width * block.len() <= NEAR {
             self.stop.check();
-            (0..tiles).for_each(|t| panels.clone().for_each(|panel| one(panel, t)));
+            (0..tiles).for_each(|t| panels.clone().for_each(|panel| one(panel, t, None)));
         } else {
             for panel in panels.clone() {
                 self.stop.check();
-                (0..tiles).for_each(|t| one(panel, t));
+                // Behind the last panel comes the next block of the first.
+                let next = match panel + 1 < panels.end {
+                    true => Some(lies(panel + 1, block.start)),
+                    false => (block.end < self.k).then(|| lies(panels.start, block.end)),
+                };
+                (0..tiles).for_each(|t| one(panel, t, next));
             }
         }
     }

@@ -38,6 +38,10 @@ pub(crate) struct Task {
     pub(crate) add: *const f32,
     pub(crate) ld_add: usize,
     pub(crate) post: Post,
+    /// What is asked for while the sums are taken, so that it is near when its turn comes: so many bytes of it with each row of
+    /// the panel. See [`Task::ask_for`].
+    pub(crate) ahead: *const f32,
+    pub(crate) ahead_step: usize,
     /// Where the tile lies in the whole output, and who computes it. Only tiles of cells look at these and at `leaving`.
     pub(crate) row: usize,
     pub(crate) column: usize,
@@ -55,7 +59,33 @@ pub(crate) struct Target {
     pub(crate) leaving: *const Leaving<'static>,
 }
 
+/// Tiles over a panel that share the work of asking for the next one, at most.
+const ASKING: usize = 16;
+/// Floats of a panel that is rather not asked for as a whole: much else would have to leave the second-level cache for it.
+const LARGE: usize = 128 * 1024;
+
 impl Task {
+    /// Asks for a part of the panel at `next`: this is tile `t` of `tiles` over a panel of as many floats, in `steps` rows. Weights
+    /// come from afar while a tile waits for them, all of them within the first tile of a panel; in this way they come bit by bit,
+    /// while the tiles of the panel before it have enough to do.
+    #[inline(always)]
+    pub(crate) fn ask_for(&mut self, next: Option<*const f32>, floats: usize, steps: usize, t: usize, tiles: usize) {
+        let asking = tiles.min(ASKING);
+        (self.ahead, self.ahead_step) = (std::ptr::null(), 0);
+        if let Some(next) = next
+            && t < asking
+            && floats <= LARGE
+        {
+            let step = (4 * floats).div_ceil(asking * steps.max(1));
+            (self.ahead, self.ahead_step) = (next.wrapping_byte_add(t * step * steps), step);
+        }
+    }
+    /// The first address that is asked for, where each step asks for one whatever it is: what is here already, when there is
+    /// nothing else.
+    #[inline(always)]
+    pub(crate) fn asks(&self) -> *const f32 {
+        if self.ahead_step == 0 { self.b } else { self.ahead }
+    }
     #[inline(always)]
     pub(crate) fn target(&self) -> Target {
         Target {
@@ -207,6 +237,8 @@ impl Default for Task {
             add: none,
             ld_add: 0,
             post: Post::NONE,
+            ahead: none,
+            ahead_step: 0,
             row: 0,
             column: 0,
             thread: 0,

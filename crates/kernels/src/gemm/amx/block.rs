@@ -28,16 +28,17 @@ unsafe fn within<U: Unit, const OP: usize>(task: &Task, chunk: &Chunk) {
     let (tall, wide) = (rows[1] > 0, task.ldb > SIDE);
     let steps = Steps::of(task.depth);
     let (to, mut behind) = chunk.next(task.tap_count * steps.count());
+    let mut ahead = Ahead::of(task, steps);
     // SAFETY: the caller's promise; there is room for 32 by 32 sums.
     unsafe {
         match steps {
             Steps::Even { count, step } => {
                 chunk.configure::<U>(Shape::Square { rows: [rows[0] as u8, rows[1] as u8], wide, step: step as u8 });
                 match (tall, wide) {
-                    (false, false) => square::<U, OP, false, false>(task, count, step, to, &mut behind),
-                    (false, true) => square::<U, OP, false, true>(task, count, step, to, &mut behind),
-                    (true, false) => square::<U, OP, true, false>(task, count, step, to, &mut behind),
-                    (true, true) => square::<U, OP, true, true>(task, count, step, to, &mut behind),
+                    (false, false) => square::<U, OP, false, false>(task, count, step, to, &mut behind, &mut ahead),
+                    (false, true) => square::<U, OP, false, true>(task, count, step, to, &mut behind, &mut ahead),
+                    (true, false) => square::<U, OP, true, false>(task, count, step, to, &mut behind, &mut ahead),
+                    (true, true) => square::<U, OP, true, true>(task, count, step, to, &mut behind, &mut ahead),
                 }
             }
             Steps::Ending { count, tail } => {
@@ -45,8 +46,8 @@ unsafe fn within<U: Unit, const OP: usize>(task: &Task, chunk: &Chunk) {
                     chunk.configure::<U>(Shape::Line { rows: rows[half] as u8, wide, tail: tail as u8 });
                     let to = to.add(first * SUMS);
                     match wide {
-                        false => line::<U, OP, false>(task, half, count, tail, to, &mut behind),
-                        true => line::<U, OP, true>(task, half, count, tail, to, &mut behind),
+                        false => line::<U, OP, false>(task, half, count, tail, to, &mut behind, &mut ahead),
+                        true => line::<U, OP, true>(task, half, count, tail, to, &mut behind, &mut ahead),
                     }
                 }
             }
@@ -55,6 +56,33 @@ unsafe fn within<U: Unit, const OP: usize>(task: &Task, chunk: &Chunk) {
         chunk.leave::<U>(task, to);
     }
 }
+
+/// What is asked for with each step: see [`Task::ask_for`].
+struct Ahead {
+    at: *const f32,
+    lines: usize,
+}
+
+impl Ahead {
+    #[inline(always)]
+    fn of(task: &Task, steps: Steps) -> Ahead {
+        let cells = match steps {
+            Steps::Even { step, .. } => step,
+            Steps::Ending { .. } => SIDE,
+        };
+        Ahead { at: task.asks(), lines: (opaque(task.ahead_step) * cells).div_ceil(LINE) }
+    }
+    #[inline(always)]
+    fn some<U: Unit>(&mut self) {
+        for _ in 0..self.lines {
+            U::ask(self.at);
+            self.at = self.at.wrapping_byte_add(LINE);
+        }
+    }
+}
+
+/// Bytes of a line of all caches.
+const LINE: usize = 64;
 
 /// How the cells of a tap are cut into steps of at most [`SIDE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +123,7 @@ unsafe fn square<U: Unit, const OP: usize, const TALL: bool, const WIDE: bool>(
     step: usize,
     to: *mut f32,
     behind: &mut Behind,
+    ahead: &mut Ahead,
 ) {
     // SAFETY: tiles are named as `Shape::Square` says; a step is of cells that the task has.
     unsafe {
@@ -129,6 +158,7 @@ unsafe fn square<U: Unit, const OP: usize, const TALL: bool, const WIDE: bool>(
                     U::multiply::<OP, 3, 5, 7>();
                 }
                 behind.some::<U>();
+                ahead.some::<U>();
                 first = first.wrapping_add(step);
                 second = second.wrapping_add(step);
                 b = b.wrapping_add(step * task.ldb);
@@ -157,6 +187,7 @@ unsafe fn line<U: Unit, const OP: usize, const WIDE: bool>(
     tail: usize,
     to: *mut f32,
     behind: &mut Behind,
+    ahead: &mut Ahead,
 ) {
     // SAFETY: tiles are named as `Shape::Line` says; a step is of cells that the task has.
     unsafe {
@@ -176,6 +207,7 @@ unsafe fn line<U: Unit, const OP: usize, const WIDE: bool>(
                     U::multiply::<OP, 1, 2, 5>();
                 }
                 behind.some::<U>();
+                ahead.some::<U>();
                 a = a.wrapping_add(SIDE);
                 b = b.wrapping_add(SIDE * task.ldb);
             }

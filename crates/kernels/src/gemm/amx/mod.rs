@@ -93,6 +93,8 @@ pub(super) trait Unit {
     unsafe fn multiply<const OP: usize, const C: usize, const A: usize, const B: usize>();
     /// `tilestored`.
     unsafe fn store<const T: usize>(to: *mut f32, stride: usize);
+    /// `prefetcht1`: a cache line that is wanted soon, but not at once.
+    fn ask(at: *const f32);
     /// Takes sums out of the buffer as the target says.
     unsafe fn leave(target: &Target, sums: *mut f32, rows: usize);
     /// The chunk that this thread is at, or null.

@@ -6,6 +6,7 @@ use super::{BYTES, Chunk, Config, HALF_PAIR, PAIR, Unit};
 use crate::gemm::leave_avx512;
 use crate::gemm::task::Target;
 use std::arch::asm;
+use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 use std::cell::Cell;
 use std::thread::LocalKey;
 
@@ -96,6 +97,11 @@ impl Unit for Amx {
                 options(nostack, preserves_flags),
             );
         }
+    }
+    #[inline(always)]
+    fn ask(at: *const f32) {
+        // SAFETY: it is a hint, for any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }
     #[inline(always)]
     unsafe fn leave(target: &Target, sums: *mut f32, rows: usize) {

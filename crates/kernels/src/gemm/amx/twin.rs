@@ -160,6 +160,7 @@ impl Unit for Twin {
         // SAFETY: the caller's promise.
         Twin::with(|r| unsafe { r.store(T, to.cast(), 4 * stride) });
     }
+    fn ask(_: *const f32) {}
     unsafe fn leave(target: &Target, sums: *mut f32, rows: usize) {
         // SAFETY: the caller's promise.
         unsafe { leave_plain(target, sums, rows) }
