@@ -6,7 +6,6 @@ use super::{BYTES, Chunk, Config, HALF_PAIR, PAIR, Unit};
 use crate::gemm::leave_avx512;
 use crate::gemm::task::Target;
 use std::arch::asm;
-use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 use std::cell::Cell;
 use std::thread::LocalKey;
 
@@ -101,7 +100,7 @@ impl Unit for Amx {
     #[inline(always)]
     fn ask(at: *const f32) {
         // SAFETY: it is a hint, for any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+        unsafe { asm!("prefetcht1 [{0}]", in(reg) at, options(readonly, nostack, preserves_flags)) }
     }
     #[inline(always)]
     unsafe fn leave(target: &Target, sums: *mut f32, rows: usize) {
