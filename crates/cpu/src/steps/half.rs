@@ -68,8 +68,11 @@ pub(crate) fn suits(op: &dyn Op, inputs: &[Known<'_>], halves: Halves) -> bool {
     let (Some(data), Some(weights)) = (data.shape, weights.shape) else { return false };
     let rank = weights.len();
     if op.is::<Convolution>() {
-        // A single channel would fill half of each pair.
-        return rank > 2 && (weights[1].is_multiple_of(PAIR) || (PAIR..FEW).contains(&weights[1]));
+        // A single channel fills half of each pair, which takes no longer than floats do, and the result is half as long. What goes
+        // along one axis of a single channel filters a signal: it keeps its digits.
+        let image = || weights[2..].iter().filter(|&&n| n > 1).count() > 1;
+        let few = weights[1] < FEW && (weights[1] > 1 || image());
+        return rank > 2 && (weights[1].is_multiple_of(PAIR) || few);
     }
     if op.is::<GroupConvolution>() {
         let depthwise = rank > 3 && weights[1] == 1 && weights[2] == 1;
