@@ -1,6 +1,8 @@
-//! Attention of well-known models: microseconds a call and GFlop/s, best of many.
+//! Attention of well-known models in f32 and bf16: microseconds a call and GFlop/s, best of many.
 
-use carafe_kernels::{Attention, AttentionInputs, AttentionParams, Exec, Isa, Mask, Pool, PoolOptions, Scratch};
+use carafe_kernels::{
+    Attention, AttentionInputs, AttentionParams, Exec, Halves, Isa, Mask, Pool, PoolOptions, Scratch,
+};
 use std::time::Instant;
 
 fn main() {
@@ -51,29 +53,35 @@ fn main() {
                 let attention = Attention::new(p);
                 let scratch = Scratch::new(threads, attention.scratch_floats()).unwrap();
                 let exec = Exec::new(&pool, isa, &scratch);
-                let x = AttentionInputs {
-                    q: &data,
-                    k: &data,
-                    v: &data,
-                    mask: if masked { Mask::Add(&mask) } else { Mask::None },
-                    sink: None,
-                };
-                let (mut best, begin) = (f64::MAX, Instant::now());
-                while begin.elapsed().as_secs_f64() < 0.15 {
-                    let start = Instant::now();
-                    attention.run(&exec, &x, &mut out);
-                    best = best.min(start.elapsed().as_secs_f64());
-                }
+                let mask = if masked { Mask::Add(&mask) } else { Mask::None };
+                let x = AttentionInputs { q: &data[..], k: &data[..], v: &data[..], mask, sink: None };
+                let floats = best(|| attention.run(&exec, &x, &mut out));
+                let (data, mut out) = (Halves::Bf16.all_bits(&data), Halves::Bf16.all_bits(&out));
+                let x = AttentionInputs { q: &data[..], k: &data[..], v: &data[..], mask, sink: None };
+                let halves = best(|| attention.run_halves(&exec, Halves::Bf16, &x, &mut out));
                 let flops = 4.0 * (batch * heads * q_len * kv_len * size) as f64 / if causal { 2.0 } else { 1.0 };
-                let bytes = 8.0 * (batch * heads * kv_len * size) as f64;
-                println!(
-                    "{threads} threads {name:24} {} {:10.1} us {:7.1} GFlop/s {:6.1} GB/s",
-                    if packed { "qkv  " } else { "dense" },
-                    best * 1e6,
-                    flops / best / 1e9,
-                    bytes / best / 1e9
-                );
+                let numbers = 2.0 * (batch * heads * kv_len * size) as f64;
+                let layout = if packed { "qkv  " } else { "dense" };
+                for (ty, best, bytes) in [("f32 ", floats, 4.0 * numbers), ("bf16", halves, 2.0 * numbers)] {
+                    println!(
+                        "{threads} threads {name:24} {layout} {ty} {:10.1} us {:7.1} GFlop/s {:6.1} GB/s",
+                        best * 1e6,
+                        flops / best / 1e9,
+                        bytes / best / 1e9
+                    );
+                }
             }
         }
     }
+}
+
+/// Seconds of the fastest of many calls.
+fn best(mut call: impl FnMut()) -> f64 {
+    let (mut best, begin) = (f64::MAX, Instant::now());
+    while begin.elapsed().as_secs_f64() < 0.15 {
+        let start = Instant::now();
+        call();
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    best
 }

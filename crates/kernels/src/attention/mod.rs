@@ -3,12 +3,17 @@
 //!
 //! Many queries at once run in [`wide`], transposed: queries lie across the lanes, so that keys and values are read where
 //! they are and the softmax needs no sums across lanes. The few queries left over, and decoding with one, run in [`rows`].
+//! Where there are tile registers, many queries of bf16 run in [`tiled`], a query a row.
 
 mod rows;
+mod tiled;
 mod wide;
 
-use crate::simd::{Cell, Float, Native, Number, Shifted, Widened};
+use crate::cast::Brain;
+use crate::gemm::amx::PlainUnit;
+use crate::simd::{Brains, Cell, Float, Native, Number, Shifted, Widened};
 use crate::{Exec, Halves, Isa, Numbers, SharedMut};
+use std::ops::Range;
 
 /// Keys of one block.
 const BLOCK: usize = 256;
@@ -118,7 +123,8 @@ impl Attention {
 
     /// Floats that each thread needs of the scratch, enough for every level.
     pub fn scratch_floats(&self) -> usize {
-        wide::scratch_floats(&self.p).max(rows::scratch_floats(&self.p))
+        let p = &self.p;
+        wide::scratch_floats(p).max(rows::scratch_floats(p)).max(tiled::scratch_floats(p))
     }
 
     /// A query that sees no key at all gives NaN, as does one with a NaN among its scores.
@@ -129,6 +135,20 @@ impl Attention {
     /// The same with operands and result in numbers of 16 bits. Scores, shares and sums are floats. Those of f16 are widened when
     /// they are read; products of bf16 are those of pairs, and shares are rounded before values are multiplied by them.
     pub fn run_halves(&self, exec: &Exec, halves: Halves, inputs: &AttentionInputs<'_, u16>, out: &mut [u16]) {
+        let tiles = PlainUnit::of(exec.isa).filter(|_| self.p.q_len >= tiled::LEAST);
+        match (halves, tiles) {
+            (Halves::Bf16, Some(unit)) if Numbers::Bf16.is_native(exec.isa) => {
+                self.run_tiled::<Native>(exec, unit, &inputs.cast(), bytemuck::cast_slice_mut(out));
+            }
+            #[cfg(any(test, debug_assertions))]
+            (Halves::Bf16, Some(unit)) => {
+                self.run_tiled::<Shifted>(exec, unit, &inputs.cast(), bytemuck::cast_slice_mut(out));
+            }
+            _ => self.run_vectors(exec, halves, inputs, out),
+        }
+    }
+
+    fn run_vectors(&self, exec: &Exec, halves: Halves, inputs: &AttentionInputs<'_, u16>, out: &mut [u16]) {
         match halves {
             Halves::F16 => self.run_cells::<Widened>(exec, &inputs.cast(), bytemuck::cast_slice_mut(out)),
             Halves::Bf16 if Numbers::Bf16.is_native(exec.isa) => {
@@ -139,12 +159,41 @@ impl Attention {
     }
 
     fn run_cells<C: Cell>(&self, exec: &Exec, inputs: &AttentionInputs<'_, C::Number>, out: &mut [C::Number]) {
+        let lanes = exec.isa.lanes();
+        let left = self.p.q_len % lanes;
+        let wide = if left <= lanes / 2 { self.p.q_len - left } else { self.p.q_len };
+        let split = Split::new(&self.p, exec, wide, (2 * lanes, wide::GROUP));
+        self.run_items(exec, split, inputs, out, |job, item, memory| job.item::<C>(item, memory));
+    }
+
+    fn run_tiled<B: Brains>(
+        &self,
+        exec: &Exec,
+        unit: &PlainUnit,
+        inputs: &AttentionInputs<'_, Brain>,
+        out: &mut [Brain],
+    ) {
+        let split = Split::new(&self.p, exec, self.p.q_len, (tiled::WIDTH, tiled::GROUP));
+        self.run_items(exec, split, inputs, out, |job, item, memory| {
+            let (batch, head, queries) = job.wide_item(item);
+            tiled::run::<B>(job, unit, batch, head, queries, memory);
+        });
+    }
+
+    fn run_items<T: Number>(
+        &self,
+        exec: &Exec,
+        split: Split,
+        inputs: &AttentionInputs<'_, T>,
+        out: &mut [T],
+        run: impl Fn(&Job<'_, T>, usize, &mut [f32]) + Sync,
+    ) {
         let p = &self.p;
         self.check(inputs, out.len());
         if p.batch * p.heads * p.q_len * p.value_size == 0 {
             return;
         }
-        let job = Job { p, inputs, out: SharedMut::new(out), isa: exec.isa, split: Split::new(p, exec) };
+        let job = Job { p, inputs, out: SharedMut::new(out), isa: exec.isa, split };
         let scratch = self.scratch_floats();
         let items = job.split.items();
         let whole = p.batch * p.heads * p.q_len * p.kv_len * (p.head_size + p.value_size) < 1 << 16;
@@ -152,7 +201,7 @@ impl Attention {
             let mut memory = exec.scratch.of(thread);
             let memory = &mut memory[..scratch];
             for item in if whole { 0..items } else { chunk..chunk + 1 } {
-                job.item::<C>(item, memory);
+                run(&job, item, memory);
             }
         });
     }
@@ -219,14 +268,11 @@ struct Split {
 }
 
 impl Split {
-    fn new(p: &AttentionParams, exec: &Exec) -> Split {
-        let lanes = exec.isa.lanes();
-        let left = p.q_len % lanes;
-        let wide = if left <= lanes / 2 { p.q_len - left } else { p.q_len };
-        let width = 2 * lanes;
+    /// `wide` of the queries in blocks of `width`, of which an item has at most `most`.
+    fn new(p: &AttentionParams, exec: &Exec, wide: usize, (width, most): (usize, usize)) -> Split {
         let blocks = wide.div_ceil(width);
         let heads = p.batch * p.heads;
-        let mut group = wide::GROUP.min(blocks).max(1);
+        let mut group = most.min(blocks).max(1);
         while group > 1 && heads * blocks.div_ceil(group) < 3 * exec.threads() {
             group -= 1;
         }
@@ -257,18 +303,28 @@ struct Job<'a, T> {
 impl<T: Number> Job<'_, T> {
     fn item<C: Cell<Number = T>>(&self, item: usize, scratch: &mut [f32]) {
         let (p, s) = (self.p, &self.split);
-        let per_kv_head = s.shared * s.groups + s.row_items;
-        let (kv_head, item) = (item / per_kv_head, item % per_kv_head);
-        let (batch, kv_head) = (kv_head / p.kv_heads, kv_head % p.kv_heads);
-        if item < s.shared * s.groups {
-            let head = kv_head * s.shared + item / s.groups;
-            let from = item % s.groups * s.group;
-            wide::run::<C>(self, batch, head, from..(from + s.group).min(s.wide), scratch);
+        let (kv_head, inner) = self.kv_head(item);
+        if inner < s.shared * s.groups {
+            let (batch, head, queries) = self.wide_item(item);
+            wide::run::<C>(self, batch, head, queries, scratch);
         } else {
-            let from = (item - s.shared * s.groups) * rows::ROWS;
+            let from = (inner - s.shared * s.groups) * rows::ROWS;
             let to = (from + rows::ROWS).min((p.q_len - s.wide) * s.shared);
-            rows::run(self, batch, kv_head, from..to, scratch);
+            rows::run(self, kv_head / p.kv_heads, kv_head % p.kv_heads, from..to, scratch);
         }
+    }
+    /// The head of keys, over the batch, that an item reads, and its number among those that do.
+    fn kv_head(&self, item: usize) -> (usize, usize) {
+        let per_kv_head = self.split.shared * self.split.groups + self.split.row_items;
+        (item / per_kv_head, item % per_kv_head)
+    }
+    /// Batch, head and queries of an item of many queries.
+    fn wide_item(&self, item: usize) -> (usize, usize, Range<usize>) {
+        let (p, s) = (self.p, &self.split);
+        let (kv_head, item) = self.kv_head(item);
+        let head = kv_head % p.kv_heads * s.shared + item / s.groups;
+        let from = item % s.groups * s.group;
+        (kv_head / p.kv_heads, head, from..(from + s.group).min(s.wide))
     }
     /// The keys that queries up to `last` can see at all.
     fn visible(&self, last: usize) -> usize {

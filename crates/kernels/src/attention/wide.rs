@@ -66,7 +66,7 @@ impl KeysValues {
                 let values = copy_rows::<C, V>(from[1], p.v[2], p.value_size, keys.len(), to_values);
                 return KeysValues { keys: (to_keys.as_ptr(), cells), values: (to_values.as_ptr(), values) };
             }
-            weave_rows::<C, V>(from[1], p.v[2], p.value_size, keys.len(), to_values);
+            weave_rows::<C::Number, V>(from[1], p.v[2], p.value_size, keys.len(), to_values, p.value_size);
             KeysValues { keys: (to_keys.as_ptr(), cells), values: (to_values.as_ptr(), p.value_size) }
         }
     }
@@ -103,25 +103,25 @@ unsafe fn copy_rows<C: Cell, V: Simd>(
     cells
 }
 
-/// Two rows of numbers become one of cells; behind an odd one stand zeros.
+/// Two rows of numbers become one of cells, `to_stride` from one to the next; behind an odd one stand zeros.
 #[inline(always)]
-unsafe fn weave_rows<C: Cell, V: Simd>(
-    from: *const C::Number,
+pub(super) unsafe fn weave_rows<T: Number, V: Simd>(
+    from: *const T,
     stride: usize,
     size: usize,
     rows: usize,
     to: &mut [f32],
+    to_stride: usize,
 ) {
     for row in (0..rows).step_by(2) {
         for at in (0..size).step_by(V::N) {
             let left = (size - at).min(V::N);
             // SAFETY: the caller promises the rows and a cell of each number.
             unsafe {
-                let load = |row: usize| -> V {
-                    C::Number::load_first(from.wrapping_add(row * stride + at), V::first(left), left)
-                };
+                let load =
+                    |row: usize| -> V { T::load_first(from.wrapping_add(row * stride + at), V::first(left), left) };
                 let second = if row + 1 < rows { load(row + 1) } else { V::splat(0.0) };
-                load(row).weave_brains(second).store_partial(to.as_mut_ptr().add(row / 2 * size + at), left);
+                load(row).weave_brains(second).store_partial(to.as_mut_ptr().add(row / 2 * to_stride + at), left);
             }
         }
     }

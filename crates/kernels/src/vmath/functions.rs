@@ -5,6 +5,8 @@ use crate::simd::Simd;
 
 /// `(exp(r) - 1 - r) / r^2` for `|r| <= ln(2) / 2`, relative to `exp(r) - 1` to 2^-26.
 const EXP: [f32; 5] = [0.001_394_655_3, 0.008_366_644, 0.041_666_28, 0.166_665_42, 0.5];
+/// `2^f` for `|f| <= 1/2`, relative to 2^-18.5.
+const EXP2: [f32; 5] = [0.009_570_102, 0.055_917_86, 0.240_247_44, 0.693_121_8, 0.999_999_3];
 /// `(ln(1 + f) - f + f^2 / 2) / f^3` for `|f| <= 1/3`.
 const LOG: [f32; 8] =
     [-0.131_917, 0.139_624, -0.121_151_18, 0.140_109_3, -0.166_854_66, 0.200_100_44, -0.249_996_89, 0.333_332_24];
@@ -53,6 +55,16 @@ pub(crate) fn exp_or_zero<S: Simd>(x: S) -> S {
     }
     let (n, q) = exp_parts(S::splat(-88.1).max(x));
     (q + S::splat(1.0)) * S::power_of_two(n)
+}
+
+/// `2^x` for `x <= 0`, NaN included, for results that are rounded to bf16: the error is at most 2^-17 of it. Results below the
+/// least normal number may count as 0.
+#[inline(always)]
+pub(crate) fn exp2_of_negative_roughly<S: Simd>(x: S) -> S {
+    let x = S::splat(if S::FAST_LDEXP { -160.0 } else { -127.0 }).max(x);
+    let n = x.round_even();
+    let power = (x - n).poly(EXP2);
+    if S::FAST_LDEXP { power.ldexp(n) } else { power * S::power_of_two(n) }
 }
 
 /// `exp(x)` where arguments above 44 count as 44, so that the product of two results is finite; 0 below the normal numbers.

@@ -219,6 +219,7 @@ fn parts_of_one_tensor_need_no_transpose() {
     };
     let x = AttentionInputs { q: &all, k: &all[heads * d..], v: &all[2 * heads * d..], mask: Mask::None, sink: None };
     check(p, &x, batch * len * heads * d);
+    check_halves(p, &x, batch * len * heads * d, Halves::Bf16);
 }
 
 #[test]
@@ -249,7 +250,9 @@ fn a_nan_score_spoils_its_row_alone() {
         let p = AttentionParams::dense(1, 1, q, 30, 8, 8);
         let (mut queries, k, v) = (r.floats(q * 8), r.floats(30 * 8), r.floats(30 * 8));
         queries[8] = f32::NAN;
-        check(p, &AttentionInputs { q: &queries, k: &k, v: &v, mask: Mask::None, sink: None }, q * 8);
+        let inputs = AttentionInputs { q: &queries[..], k: &k[..], v: &v[..], mask: Mask::None, sink: None };
+        check(p, &inputs, q * 8);
+        check_halves(p, &inputs, q * 8, Halves::Bf16);
     }
 }
 

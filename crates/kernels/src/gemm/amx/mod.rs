@@ -11,6 +11,7 @@ mod block;
 mod chunk;
 #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
 mod decoded;
+mod plain;
 #[cfg(target_arch = "x86_64")]
 mod real;
 #[cfg(test)]
@@ -23,11 +24,12 @@ use super::Micro;
 use super::cells_plain;
 use super::task::Target;
 use chunk::Chunk;
+pub(crate) use plain::{Plain, PlainUnit};
 use std::cell::Cell;
 use std::thread::LocalKey;
 
 /// Rows of a tile register, and cells of each.
-pub(super) const SIDE: usize = 16;
+pub(crate) const SIDE: usize = 16;
 
 /// What cells hold.
 pub(super) const PAIR: usize = 1;
