@@ -3,7 +3,7 @@
 
 use crate::eltwise::pieces;
 use crate::simd::{Simd, dispatch};
-use crate::vmath::functions::{exp_of_negative, log};
+use crate::vmath::functions::{exp_or_zero, log};
 use crate::vmath::{put, take};
 use crate::{Exec, Isa, SharedMut, part_of};
 use std::ops::Range;
@@ -193,7 +193,7 @@ unsafe fn short<S: Simd, const K: usize>(x: *const f32, mask: *const f32, out: *
     let mut sum = S::splat(0.0);
     for k in 0..K {
         if k * S::N < len {
-            v[k] = exp_of_negative(v[k] - max);
+            v[k] = exp_or_zero(v[k] - max);
             let twice = k * S::N - position(k).0;
             sum = sum + if twice == 0 { v[k] } else { S::select(S::first(twice), S::splat(0.0), v[k]) };
         }
@@ -232,7 +232,7 @@ unsafe fn long<S: Simd>(x: *const f32, mask: *const f32, out: *mut f32, line: Li
             let end = len.min(i + 512 * S::N);
             let mut part = S::splat(0.0);
             while i < end {
-                let e = exp_of_negative(at(x, mask, i, len - i, factor, lowest) - max);
+                let e = exp_or_zero(at(x, mask, i, len - i, factor, lowest) - max);
                 if !log {
                     put(e, out, i, len - i);
                 }
@@ -290,7 +290,7 @@ unsafe fn columns<S: Simd, const K: usize>(x: *const f32, out: *mut f32, step: u
         }
         for k in 0..line.len {
             for v in 0..K {
-                let e = exp_of_negative(take::<S>(x.add(k * step), v * S::N, left - v * S::N) * factor - max[v]);
+                let e = exp_or_zero(take::<S>(x.add(k * step), v * S::N, left - v * S::N) * factor - max[v]);
                 sum[v] = sum[v] + e;
                 if !line.log {
                     put(e, out.add(k * step), v * S::N, left - v * S::N);

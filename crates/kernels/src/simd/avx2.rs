@@ -27,7 +27,6 @@ impl Simd for F32x8 {
     type Mask = __m256;
     const N: usize = 8;
     const REGISTERS: usize = 16;
-    const FAST_LDEXP: bool = false;
     const FAST_LOOKUP: bool = false;
     const FUSED: bool = true;
 

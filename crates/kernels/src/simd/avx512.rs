@@ -76,7 +76,6 @@ impl Simd for F32x16 {
     type Mask = __mmask16;
     const N: usize = 16;
     const REGISTERS: usize = 32;
-    const FAST_LDEXP: bool = true;
     const FAST_LOOKUP: bool = true;
     const FUSED: bool = true;
     const BRAINS: bool = true;

@@ -59,8 +59,6 @@ pub(crate) trait Simd:
     const N: usize;
     /// Vector registers of the machine, which bound the sums that a kernel keeps.
     const REGISTERS: usize;
-    /// Whether [`Simd::ldexp`] is one instruction.
-    const FAST_LDEXP: bool;
     /// Whether [`Simd::lookup`] is one instruction.
     const FAST_LOOKUP: bool;
     /// Whether [`Simd::mul_add`] rounds once.
@@ -307,11 +305,6 @@ pub(crate) trait Simd:
     #[inline(always)]
     fn sign_bit(self) -> Self {
         self.and_bits(0x8000_0000)
-    }
-    /// `2^n` for whole `n` from -126 to 127, and 0 for -127.
-    #[inline(always)]
-    fn power_of_two(n: Self) -> Self {
-        Self::from_bits(Self::int_shl::<23>(Self::int_add(n.to_int(), Self::int(127))))
     }
     /// The polynomial with these coefficients, the highest power first.
     #[inline(always)]

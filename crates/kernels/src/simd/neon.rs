@@ -50,7 +50,6 @@ impl Simd for F32x4 {
     type Mask = uint32x4_t;
     const N: usize = 4;
     const REGISTERS: usize = 32;
-    const FAST_LDEXP: bool = false;
     const FAST_LOOKUP: bool = false;
     const FUSED: bool = true;
 

@@ -78,7 +78,6 @@ impl Simd for F32x4 {
     type Mask = Mask;
     const N: usize = 4;
     const REGISTERS: usize = 16;
-    const FAST_LDEXP: bool = false;
     const FAST_LOOKUP: bool = false;
     const FUSED: bool = false;
 

@@ -58,7 +58,6 @@ impl Simd for F32x4 {
     type Mask = __m128;
     const N: usize = 4;
     const REGISTERS: usize = 16;
-    const FAST_LDEXP: bool = false;
     const FAST_LOOKUP: bool = false;
     const FUSED: bool = false;
 

@@ -22,56 +22,74 @@ const LN2: f32 = std::f32::consts::LN_2;
 /// What `LN2` lacks.
 const LN2_REST: f32 = -1.904_654_3e-9;
 
-/// `exp(x) - 1 = 2^n * (1 + q) - 1`: gives `(n, q)`, for `|x|` below 120.
+/// Added to a number from -127 to 127 it rounds it to a whole `n`, and its lowest nine bits are those of `n + 127`: shifted to the
+/// exponent they are `2^n`, and 0 for -127. So no number becomes smaller than the least normal one on the way to 0: instructions
+/// that scale by a power of two take hundreds of cycles then on some processors, even where such numbers are flushed.
+const SHIFT: f32 = 12_582_912.0 + 127.0;
+
+/// `exp(x) = 2^n * (1 + q)`: gives `(2^n, q)`, for `x` from -88.1 to 88.
 #[inline(always)]
 fn exp_parts<S: Simd>(x: S) -> (S, S) {
-    let n = (x * S::splat(std::f32::consts::LOG2_E)).round_even();
-    let r = n.fnma(S::splat(LN2_REST), n.fnma(S::splat(LN2), x));
-    let q = (r * r).fma(r.poly(EXP), r);
-    (n, q)
+    let shifted = x.fma(S::splat(std::f32::consts::LOG2_E), S::splat(SHIFT));
+    let r = exp_left(x, shifted - S::splat(SHIFT));
+    (power_of_shifted(shifted), exp_rest(r))
+}
+
+/// `2^n` of the sum of [`SHIFT`] and a number.
+#[inline(always)]
+fn power_of_shifted<S: Simd>(shifted: S) -> S {
+    S::from_bits(S::int_shl::<23>(shifted.to_bits()))
+}
+
+/// `x - n * ln(2)`.
+#[inline(always)]
+fn exp_left<S: Simd>(x: S, n: S) -> S {
+    n.fnma(S::splat(LN2_REST), n.fnma(S::splat(LN2), x))
+}
+
+/// `exp(r) - 1` for `r` near 0.
+#[inline(always)]
+fn exp_rest<S: Simd>(r: S) -> S {
+    (r * r).fma(r.poly(EXP), r)
 }
 
 /// Error at most 1.5 ulp; overflow gives infinity, underflow passes through the denormals to 0.
 #[inline(always)]
 pub(crate) fn exp<S: Simd>(x: S) -> S {
     let x = S::splat(-104.0).max(S::splat(89.0).min(x));
-    let (n, q) = exp_parts(x);
-    (q + S::splat(1.0)).ldexp(n)
+    let n = (x * S::splat(std::f32::consts::LOG2_E)).round_even();
+    (exp_rest(exp_left(x, n)) + S::splat(1.0)).ldexp(n)
 }
 
 /// `exp(x)` for `x <= 0`, NaN included.
 #[inline(always)]
-pub(crate) fn exp_of_negative<S: Simd>(x: S) -> S {
-    let (n, q) = exp_parts(S::splat(-104.0).max(x));
-    (q + S::splat(1.0)).ldexp(n)
+fn exp_of_negative<S: Simd>(x: S) -> S {
+    let x = S::splat(-104.0).max(x);
+    let n = (x * S::splat(std::f32::consts::LOG2_E)).round_even();
+    (exp_rest(exp_left(x, n)) + S::splat(1.0)).ldexp(n)
 }
 
-/// `exp(x)` for `x <= 0`, NaN included, where results below the least normal number may count as 0: cheaper where scaling by
-/// powers of two takes several instructions.
+/// The same with 0 below the normal numbers, for what is far below often, as the scores of hidden keys are.
 #[inline(always)]
 pub(crate) fn exp_or_zero<S: Simd>(x: S) -> S {
-    if S::FAST_LDEXP {
-        return exp_of_negative(x);
-    }
-    let (n, q) = exp_parts(S::splat(-88.1).max(x));
-    (q + S::splat(1.0)) * S::power_of_two(n)
+    let (power, q) = exp_parts(S::splat(-88.1).max(x));
+    (q + S::splat(1.0)) * power
 }
 
-/// `2^x` for `x <= 0`, NaN included, for results that are rounded to bf16: the error is at most 2^-17 of it. Results below the
-/// least normal number may count as 0.
+/// `2^x` for `x <= 0`, NaN included, for results that are rounded to bf16: the error is at most 2^-17 of it. 0 below the normal
+/// numbers.
 #[inline(always)]
 pub(crate) fn exp2_of_negative_roughly<S: Simd>(x: S) -> S {
-    let x = S::splat(if S::FAST_LDEXP { -160.0 } else { -127.0 }).max(x);
-    let n = x.round_even();
-    let power = (x - n).poly(EXP2);
-    if S::FAST_LDEXP { power.ldexp(n) } else { power * S::power_of_two(n) }
+    let x = S::splat(-127.0).max(x);
+    let shifted = x + S::splat(SHIFT);
+    (x - (shifted - S::splat(SHIFT))).poly(EXP2) * power_of_shifted(shifted)
 }
 
 /// `exp(x)` where arguments above 44 count as 44, so that the product of two results is finite; 0 below the normal numbers.
 #[inline(always)]
 pub(crate) fn exp_capped<S: Simd>(x: S) -> S {
-    let (n, q) = exp_parts(S::splat(-88.1).max(S::splat(44.0).min(x)));
-    (q + S::splat(1.0)) * S::power_of_two(n)
+    let (power, q) = exp_parts(S::splat(-88.1).max(S::splat(44.0).min(x)));
+    (q + S::splat(1.0)) * power
 }
 
 /// `exp(x) - 1`, also near 0, where arguments above 44 count as 44.
@@ -83,8 +101,7 @@ pub(crate) fn expm1_capped<S: Simd>(x: S) -> S {
 /// `exp(x) - 1` for `x <= 44`, NaN included; error at most 2 ulp also near 0.
 #[inline(always)]
 pub(crate) fn expm1<S: Simd>(x: S) -> S {
-    let (n, q) = exp_parts(S::splat(-80.0).max(x));
-    let power = S::power_of_two(n);
+    let (power, q) = exp_parts(S::splat(-80.0).max(x));
     power.fma(q, power - S::splat(1.0))
 }
 
@@ -254,9 +271,7 @@ fn pow_of_positive<S: Simd>(x: S, exponent: S) -> S {
     let n = (held * S::splat(std::f32::consts::LOG2_E)).round_even();
     // Where the product was cut, it may have been infinite, and there is no rest of it.
     let rest = S::select(held.equal(product), product_rest, S::splat(0.0));
-    let r = n.fnma(S::splat(LN2_REST), n.fnma(S::splat(LN2), held)) + rest;
-    let q = (r * r).fma(r.poly(EXP), r);
-    (q + one).ldexp(n)
+    (exp_rest(exp_left(held, n) + rest) + one).ldexp(n)
 }
 
 /// `(x - n * pi / 2, n)`, good for `|x|` up to [`FAR`].
