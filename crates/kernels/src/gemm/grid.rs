@@ -50,9 +50,12 @@ impl Grid {
         let tiles = m.div_ceil(micro.rows);
         // Each thread reads its part of large weights once, rather than all of them, where that costs less than the rows do.
         let large = micro.resumes && units == m && weights >= LARGE && panels * micro.width > m;
+        // Tile registers multiply faster than weights come from far away, of which there are more than rows here.
+        let waiting = micro.has_tiles() && panels >= 2 * threads && panels * micro.width > m;
         let by_panels = panels >= threads
             && (tiles < 2 * threads
                 || (large && panels >= 2 * PIECES * threads)
+                || waiting
                 || waste(units, threads) > waste(panels, threads) + 4);
         let rows = if by_panels { 1 } else { threads.min(tiles).min(units) };
         let columns = (threads / rows).min(panels);

@@ -97,6 +97,10 @@ impl Micro {
             _ => unsafe { dispatch!(isa, <S>() -> &'static Micro { &f32_simd::Level::<S>::MICRO }) },
         }
     }
+    /// Whether tile registers multiply.
+    pub(crate) fn has_tiles(&self) -> bool {
+        self.unit.is_some()
+    }
     /// `rows` that follow one another; `starts` says how many of them from which start.
     pub(crate) fn tile(&self, rows: usize, width: usize) -> TileFn {
         self.unit.as_ref().map_or_else(|| self.tiles[width / 8 - 1][rows], |unit| unit.tile)
