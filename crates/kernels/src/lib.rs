@@ -77,7 +77,7 @@ pub use recurrent::{
 pub use roi::{RoiGrid, RoiMap, RoiMode, RoiRegion};
 pub use rope::{Rope, RopeForm, RopeParams};
 pub use sample::{Deformable, DeformableShape, GridSample, Moves, SampleMode, SamplePadding};
-pub use separable::{Separable, Stage};
+pub use separable::{Behind, Separable, Stage};
 pub use shared::{SharedMut, part_of};
 pub use spatial_pool::{MaxPositions, Places, PoolKind, PoolShape, SpatialPool, max_pool_bytes};
 pub use trees::{TreeNodes, TreeTest, TreeWalk};

@@ -1,11 +1,11 @@
-//! A depthwise convolution in one go with the pointwise ones before and behind it: each thread makes some rows of what lies
-//! between in its scratch and goes on with them while they are in its cache.
+//! A depthwise convolution in one go with the pointwise ones before and behind it, or a pool behind it: each thread makes some
+//! rows of what lies between in its scratch and goes on with them while they are in its cache.
 
 use crate::epilogue::SplitEpilogue;
 use crate::gemm::Micro;
 use crate::gemm::panels::Panels;
 use crate::gemm::region::{Product, TileEpilogue};
-use crate::{ConvShape, Depthwise, Epilogue, Exec, Gemm, Isa, SharedMut, part_of};
+use crate::{ConvShape, Depthwise, Epilogue, Exec, Gemm, Isa, PoolKind, PoolShape, SharedMut, SpatialPool, part_of};
 use std::ops::Range;
 
 /// Floats of rows that a thread keeps between two convolutions.
@@ -13,7 +13,17 @@ const STRIP: usize = 48 * 1024;
 /// Input rows of a part of the work from which it is worth to begin anew in its middle, so that another thread may take it.
 const LONG: usize = 24;
 
-/// Two or three convolutions.
+/// What comes behind the depthwise convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behind {
+    Nothing,
+    /// A pointwise convolution to so many channels.
+    Mixed(usize),
+    /// The largest numbers of windows of so many rows and columns that touch each other.
+    Pooled([usize; 2]),
+}
+
+/// Two or three convolutions, or one or two and a pool.
 #[derive(Debug)]
 pub struct Separable {
     isa: Isa,
@@ -21,7 +31,11 @@ pub struct Separable {
     spread: Option<Gemm>,
     depthwise: Depthwise,
     mixed: Option<Gemm>,
+    pooled: Option<SpatialPool>,
     shape: ConvShape,
+    /// Height and width of the output, and rows of the depthwise convolution under one of its rows.
+    out: [usize; 2],
+    tall: usize,
     /// Output rows of an image that are computed at once, and parts that its rows are shared out in.
     rows: usize,
     parts: usize,
@@ -42,21 +56,18 @@ impl Separable {
     }
 
     /// `shape` is that of the depthwise convolution. Its input is made of `in_channels` by a pointwise convolution where they are
-    /// given, its output becomes `out_channels` by another.
-    pub fn new(
-        isa: Isa,
-        threads: usize,
-        shape: ConvShape,
-        in_channels: Option<usize>,
-        out_channels: Option<usize>,
-    ) -> Separable {
+    /// given.
+    pub fn new(isa: Isa, threads: usize, shape: ConvShape, in_channels: Option<usize>, behind: Behind) -> Separable {
         assert!(Separable::fits(&shape), "not a flat depthwise convolution: {shape:?}");
         let (threads, channels) = (threads.max(1), shape.in_channels);
-        let [_, height, width] = shape.out_spatial();
+        let [_, between, across] = shape.out_spatial();
+        let (tall, wide) = if let Behind::Pooled([tall, wide]) = behind { (tall, wide) } else { (1, 1) };
+        assert!(tall > 0 && wide > 0, "windows of {tall} by {wide} pixels");
+        let (height, width) = (between / tall, across / wide);
         // Floats that one more output row takes, in the larger of both places.
-        let spread = in_channels.map_or(0, |_| shape.stride[1] * shape.in_spatial[2] * channels);
-        let mixed = out_channels.map_or(0, |_| width * channels);
-        let most = (STRIP / spread.max(mixed).max(1)).max(1);
+        let spread = in_channels.map_or(0, |_| tall * shape.stride[1] * shape.in_spatial[2] * channels);
+        let kept = if behind == Behind::Nothing { 0 } else { tall * across * channels };
+        let most = (STRIP / spread.max(kept).max(1)).max(1);
         // Pairs of rows share what they load.
         let most = if most > 1 { most / 2 * 2 } else { 1 };
         let (rows, parts) = match in_channels {
@@ -69,7 +80,7 @@ impl Separable {
             }
             // Strips of a part share input rows.
             Some(_) => {
-                let parts = if height >= 2 * LONG * threads { 2 * threads } else { threads.min(height).max(1) };
+                let parts = if height * tall >= 2 * LONG * threads { 2 * threads } else { threads.min(height).max(1) };
                 (most.min(height.div_ceil(parts)).max(1), parts)
             }
         };
@@ -78,8 +89,17 @@ impl Separable {
             micro: Micro::of(isa),
             spread: in_channels.map(|from| Gemm::new(isa, channels, from)),
             depthwise: Depthwise::new(isa, threads, shape),
-            mixed: out_channels.map(|to| Gemm::new(isa, to, channels)),
+            mixed: if let Behind::Mixed(to) = behind { Some(Gemm::new(isa, to, channels)) } else { None },
+            pooled: (tall * wide > 1).then(|| {
+                let (batch, window) = (shape.batch, [1, tall, wide]);
+                let (in_spatial, out_spatial) = ([1, between, across], [1, height, width]);
+                let (kernel, stride, dilation, pad_begin) = (window, window, [1; 3], [0; 3]);
+                let shape = PoolShape { batch, channels, in_spatial, out_spatial, kernel, stride, dilation, pad_begin };
+                SpatialPool::new(isa, threads, shape, PoolKind::Max)
+            }),
             shape,
+            out: [height, width],
+            tall,
             rows,
             parts,
         }
@@ -97,16 +117,16 @@ impl Separable {
     }
     /// Floats that each thread needs of scratch.
     pub fn scratch_floats(&self) -> usize {
-        let mixed = self.rows * self.shape.out_spatial()[2] * self.shape.in_channels;
-        self.spread_floats() + self.mixed.map_or(0, |_| mixed)
+        let between = self.rows * self.tall * self.shape.out_spatial()[2] * self.shape.in_channels;
+        self.spread_floats() + if self.mixed.is_some() || self.pooled.is_some() { between } else { 0 }
     }
     fn spread_floats(&self) -> usize {
         let s = &self.shape;
-        let rows = (self.rows - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1;
+        let rows = (self.rows * self.tall - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1;
         self.spread.map_or(0, |_| rows * s.in_spatial[2] * s.in_channels)
     }
 
-    /// The stages are those of the convolution before, of the depthwise one and of the one behind. The epilogues of the
+    /// The stages are those of the convolution before, of the depthwise one and of the one behind; a pool is none. The epilogues of the
     /// first two are a bias and a function. `in_stride` and `out_stride` are floats from pixel to pixel.
     pub fn run(
         &self,
@@ -116,7 +136,8 @@ impl Separable {
         (out, out_stride): (&mut [f32], usize),
     ) {
         let s = &self.shape;
-        let [_, height, width] = s.out_spatial();
+        let [height, width] = self.out;
+        let [_, conv_height, conv_width] = s.out_spatial();
         let [_, in_height, in_width] = s.in_spatial;
         let channels = s.in_channels;
         let (ins, outs) = (self.spread.map_or(channels, |g| g.k()), self.mixed.map_or(channels, |g| g.n()));
@@ -131,7 +152,7 @@ impl Separable {
         epilogue.in_registers = true;
         let plain = |e: &Epilogue<'_>| e.add.is_none() && e.finish.is_none();
         assert!(plain(given.epilogue), "{:?} behind {s:?}", given.epilogue);
-        epilogue.check(pixels, channels);
+        epilogue.check(s.batch * conv_height * conv_width, channels);
         let job = self.depthwise.job(given.weights, epilogue);
         let out = SharedMut::new(out);
         // What both products have in common.
@@ -163,6 +184,7 @@ impl Separable {
             for row in part.clone().step_by(self.rows) {
                 let strip = row..(row + self.rows).min(part.end);
                 let rows = image * height + strip.start..image * height + strip.end;
+                let strip = strip.start * self.tall..strip.end * self.tall;
                 let mut from = (input, 0, in_stride);
                 if let Some((panels, k, weights)) = spreads {
                     let under = self.depthwise.under(strip.start).start..self.depthwise.under(strip.end - 1).end;
@@ -189,13 +211,19 @@ impl Separable {
                     held = under;
                     from = (&*near, image * in_height + held.start, channels);
                 }
-                let Some((panels, k, weights)) = mixes else {
-                    self.depthwise.rows_into(&job, rows, from, (out, 0, out_stride));
+                let conv_rows = image * conv_height + strip.start..image * conv_height + strip.end;
+                if mixes.is_none() && self.pooled.is_none() {
+                    self.depthwise.rows_into(&job, conv_rows, from, (out, 0, out_stride));
                     continue;
-                };
+                }
+                let between = &mut between[..strip.len() * conv_width * channels];
+                let first = conv_rows.start;
+                self.depthwise.rows_into(&job, conv_rows, from, (SharedMut::new(between), first, channels));
+                if let Some(pool) = &self.pooled {
+                    pool.rows_into((exec, thread), rows.clone(), (between, first, channels), (out, out_stride));
+                }
+                let Some((panels, k, weights)) = mixes else { continue };
                 let (pixel, count) = (rows.start * width, rows.len() * width);
-                let between = &mut between[..count * channels];
-                self.depthwise.rows_into(&job, rows.clone(), from, (SharedMut::new(between), rows.start, channels));
                 let product = Product {
                     micro: self.micro,
                     panels,

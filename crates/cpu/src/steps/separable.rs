@@ -1,13 +1,15 @@
-//! A depthwise convolution with the pointwise ones before and behind it as one step, see `plan/src/lower/separable.rs`.
+//! A depthwise convolution with the pointwise ones before and behind it, or a pool behind it, as one step, see
+//! `plan/src/lower/separable.rs`.
 
 use super::conv::{attrs_of, shape_of};
 use super::epilogue::StepEpilogue;
 use super::{Built, Cpu, Io, Site, Step, floats};
 use crate::weights::{Packed, floats_of};
 use carafe_graph::Result;
-use carafe_kernels::{Epilogue, Gemm, Machine, Separable, Stage};
+use carafe_kernels::{Behind, Epilogue, Gemm, Machine, Separable, Stage};
 use carafe_ops::convolution::GroupConvolution;
-use carafe_plan::{Before, Layout, Operand, RowStrides};
+use carafe_ops::pooling::MaxPool;
+use carafe_plan::{Before, Layout, Operand, RowStrides, Windows};
 use carafe_tensor::Tensor;
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ struct SeparableStep {
     kernel: Arc<Separable>,
     /// The pointwise convolution before, the depthwise one, the pointwise one behind.
     stages: [Option<Convolved>; 3],
+    pooled: bool,
     /// Channels of the input and of the output, and floats from pixel to pixel.
     channels: [usize; 2],
     strides: [usize; 2],
@@ -44,7 +47,7 @@ impl Step<Cpu> for SeparableStep {
             .iter()
             .zip(&self.stages)
             .filter_map(|(name, s)| Some(format!("{name}{}", s.as_ref()?.epilogue.name())));
-        each.collect::<Vec<_>>().join("+")
+        each.chain(self.pooled.then(|| "pool_max".into())).collect::<Vec<_>>().join("+")
     }
     fn scratch_bytes(&self) -> usize {
         floats(self.kernel.scratch_floats())
@@ -92,8 +95,9 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     let inner = site_before(site, near);
     let innermost = near.before().map(|far| (site_before(&inner, far), near.first_input + far.first_input));
     let innermost = innermost.as_ref().map(|(far, at)| (far, *at));
+    let pooled = site.op.is::<MaxPool>();
     let (before, depthwise, behind) = match (near.op().is::<GroupConvolution>(), innermost) {
-        (true, before) => (before, (&inner, near.first_input), Some((site, 0))),
+        (true, before) => (before, (&inner, near.first_input), (!pooled).then_some((site, 0))),
         (false, None) => (Some((&inner, near.first_input)), (site, 0), None),
         (false, Some(_)) => return Ok(None),
     };
@@ -106,11 +110,18 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     }
     let (data, from) = before.unwrap_or(depthwise);
     let ins = data.inputs[0].shape[1];
-    let outs = behind.map(|_| site.outputs[0].shape[1]);
-    let kernel = Separable::new(site.cx.isa, site.cx.threads, shape, before.map(|_| ins), outs);
+    let last = match (behind, pooled) {
+        (Some(_), _) => Behind::Mixed(site.outputs[0].shape[1]),
+        (None, true) => match window(site) {
+            Some(window) => Behind::Pooled(window),
+            None => return Ok(None),
+        },
+        (None, false) => Behind::Nothing,
+    };
+    let kernel = Separable::new(site.cx.isa, site.cx.threads, shape, before.map(|_| ins), last);
     // Each thread has some rows of an image, and what it keeps of them fits its cache.
     let near = floats(kernel.scratch_floats()) <= Machine::here().l2;
-    if !near || shape.batch * shape.out_spatial()[1] < site.cx.threads {
+    if !near || shape.batch * site.outputs[0].shape[2] < site.cx.threads {
         return Ok(None);
     }
     let mut reads = vec![(from, Layout::CHANNELS_LAST)];
@@ -146,9 +157,19 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
         };
         stages[i] = Some(Convolved { weights, channels: one.outputs[0].shape[1], epilogue });
     }
-    let channels = [ins, outs.unwrap_or(shape.out_channels)];
-    let step = SeparableStep { kernel: Arc::new(kernel), stages, channels, strides: channels };
+    let channels = [ins, site.outputs[0].shape[1]];
+    let step = SeparableStep { kernel: Arc::new(kernel), stages, pooled, channels, strides: channels };
     Ok(Some(Built::step(step, reads, Layout::CHANNELS_LAST)))
+}
+
+/// Height and width of the windows of a pool that gives the largest numbers alone, of windows that touch each other.
+fn window(site: &Site<'_>) -> Option<[usize; 2]> {
+    let (windows, _) = Windows::of_pool(site.op, &site.inputs[0].shape, &site.outputs[0].shape)?;
+    let Windows { input, output, kernel, stride, dilation, padded, .. } = windows;
+    let whole = (0..3).all(|i| output[i] == input[i] / kernel[i]);
+    let alone = site.epilogue.is_empty() && site.wanted.iter().skip(1).all(|wanted| !wanted);
+    (alone && whole && !padded && kernel == stride && dilation == [1; 3] && kernel[0] == 1)
+        .then_some([kernel[1], kernel[2]])
 }
 
 /// The convolution before that of a site, as a site of its own.

@@ -25,6 +25,9 @@ pub(super) fn build(site: &Site<'_>) -> Result<Option<Built>> {
     if site.group || !(3..=5).contains(&site.inputs[0].rank()) {
         return Ok(None);
     }
+    if site.before.is_some() {
+        return super::separable::build(site);
+    }
     if site.inputs[0].ty == ElementType::U8 && site.op.is::<pool::MaxPool>() {
         return Ok(pooled(site));
     }

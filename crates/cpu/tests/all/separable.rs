@@ -6,7 +6,8 @@ use carafe_graph::{Model, Value};
 use carafe_ops::activation::{Clamp, Gelu, HSwish, Relu, gelu::GeluApproximation};
 use carafe_ops::arithmetic::{Add, Multiply};
 use carafe_ops::convolution::GroupConvolution;
-use carafe_ops::convolution::window::PadType;
+use carafe_ops::convolution::window::{PadType, Rounding};
+use carafe_ops::pooling::MaxPool;
 use carafe_tensor::{ElementType, PartialShape};
 
 /// Which pointwise convolutions stand around the depthwise one.
@@ -159,4 +160,68 @@ fn a_chain_of_pairs_is_a_step_for_each_pair() {
     assert_like_eval(&m, std::slice::from_ref(&input), 1e-4);
     let found = kernels(&m, input);
     assert!(found.len() == 2 && found.iter().all(|k| k.contains("depthwise") && k.contains("gemm")), "{found:?}");
+}
+
+/// A depthwise convolution, with a pointwise one before it or not, and a pool of this window and these steps behind it.
+fn pooled(
+    size: [usize; 2],
+    before: bool,
+    window: [i64; 2],
+    strides: [i64; 2],
+    pad: i64,
+) -> (Model, carafe_tensor::Tensor) {
+    let (mut m, n, c) = (Model::new("pooled"), &mut Numbers(6), 33);
+    let ins = if before { FEW } else { c };
+    let shape = [2, ins, size[0], size[1]];
+    let mut x = m.parameter("x", ElementType::F32, PartialShape::of(&shape)).unwrap();
+    if before {
+        x = conv(&mut m, n, x, [FEW, c], 1, 1);
+    }
+    let w = weights(&mut m, n, &[c, 1, 1, 3, 3]);
+    let op = GroupConvolution {
+        strides: vec![1; 2],
+        pads_begin: vec![1; 2],
+        pads_end: vec![1; 2],
+        dilations: vec![1; 2],
+        auto_pad: PadType::Explicit,
+    };
+    let y = m.add("depthwise", op, &[x, w]).unwrap();
+    let y = m.add("relu", Relu, &[y.into()]).unwrap();
+    let op = MaxPool {
+        strides: strides.to_vec(),
+        dilations: vec![1; 2],
+        pads_begin: vec![pad; 2],
+        pads_end: vec![pad; 2],
+        kernel: window.to_vec(),
+        rounding_type: Rounding::Floor,
+        auto_pad: PadType::Explicit,
+        index_element_type: ElementType::I64,
+        axis: 0,
+    };
+    let y = m.add("pool", op, &[y.into()]).unwrap();
+    m.result("y", y.into()).unwrap();
+    let input = Numbers(8).tensor(&shape);
+    (m, input)
+}
+
+#[test]
+fn a_pool_whose_windows_touch_is_one_step_with_the_convolution_before() {
+    for (size, window) in [([131, 127], [2, 2]), ([140, 120], [3, 2])] {
+        for before in [false, true] {
+            let (model, input) = pooled(size, before, window, window, 0);
+            assert_like_eval(&model, std::slice::from_ref(&input), 1e-4);
+            let found = kernels(&model, input);
+            assert!(found.len() == 1 && found[0].ends_with("pool_max"), "{before}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pool_whose_windows_overlap_or_are_padded_is_a_step_of_its_own() {
+    for (window, strides, pad) in [([3, 3], [2, 2], 0), ([2, 2], [2, 2], 1), ([2, 2], [3, 3], 0)] {
+        let (model, input) = pooled([131, 127], true, window, strides, pad);
+        assert_like_eval(&model, std::slice::from_ref(&input), 1e-4);
+        let found = kernels(&model, input);
+        assert!(found.iter().all(|k| !k.contains("pool")), "{window:?} {strides:?} {pad}: {found:?}");
+    }
 }

@@ -13,6 +13,7 @@ use crate::simd::{Entry, Number, Readable};
 use crate::split::Split;
 use crate::{Exec, Halves, Isa, SharedMut};
 use row::Row;
+use std::ops::Range;
 
 /// Windows on an image. Sizes are depth, height, width; 1 where there is no such axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +130,22 @@ impl SpatialPool {
         self.run_typed(exec, &self.bytes, (input, in_stride), line, (out, out_stride));
     }
 
+    /// Some rows of the output, over all images, of which this thread has the input from row `first` on.
+    pub(crate) fn rows_into(
+        &self,
+        (exec, thread): (&Exec<'_>, usize),
+        rows: Range<usize>,
+        (input, first, in_stride): (&[f32], usize, usize),
+        (out, out_stride): (SharedMut<'_, f32>, usize),
+    ) {
+        let s = &self.shape;
+        debug_assert!(!self.two_passes, "the scratch of {s:?} is with others");
+        let job = Job { this: self, kernels: &self.kernels, input, first, in_stride, line: PLAIN, out, out_stride };
+        for row in rows {
+            job.row(row, [0, s.channels], exec, thread);
+        }
+    }
+
     fn run_typed<I: Readable, O: Number>(
         &self,
         exec: &Exec<'_>,
@@ -155,7 +172,7 @@ impl SpatialPool {
         let least = 4 * self.isa.lanes();
         let parts = if rows < 4 * exec.threads() { (channels / least).clamp(1, 2 * exec.threads()) } else { 1 };
         let split = Split::new(rows * parts, pixels * channels * s.kernel.iter().product::<usize>(), exec.threads());
-        let job = Job { this: self, kernels, input, in_stride, line, out: SharedMut::new(out), out_stride };
+        let job = Job { this: self, kernels, input, first: 0, in_stride, line, out: SharedMut::new(out), out_stride };
         exec.each(split.chunks(), |chunk, thread| {
             for unit in split.range(chunk) {
                 let part = |i: usize| (channels * i / parts).next_multiple_of(least).min(channels);
@@ -180,6 +197,8 @@ struct Job<'a, I: 'static, O: 'static> {
     this: &'a SpatialPool,
     kernels: &'a Kernels<I, O>,
     input: &'a [I],
+    /// The row of all images that the input begins with.
+    first: usize,
     in_stride: usize,
     /// What means are multiplied with, and what is added then.
     line: (f32, f32),
@@ -200,7 +219,8 @@ impl<I: Readable, O: Number> Job<'_, I, O> {
         };
         let [depth, height, width] = s.in_spatial;
         let line = (width * self.in_stride) as isize;
-        let origin = ((image * depth) as isize + top[0]) * height as isize * line + top[1] * line + c as isize;
+        let origin = ((image * depth) as isize + top[0]) * height as isize + top[1] - self.first as isize;
+        let origin = origin * line + c as isize;
         let (inside_depth, inside_height) = (inside(0), inside(1));
         let rows = (inside_depth[1] - inside_depth[0]) * (inside_height[1] - inside_height[0]);
         let divisor = match self.this.kind {

@@ -1,11 +1,13 @@
-//! Puts a depthwise convolution into the pointwise one behind it, and a pointwise one into the depthwise one behind it, where
-//! what lies between is too large to stay near.
+//! Puts a depthwise convolution into the pointwise one or the pool behind it, and a pointwise one into the depthwise one behind it,
+//! where what lies between is too large to stay near.
 
 use super::draft::{Draft, Unit};
 use crate::backend::Fusing;
 use crate::epilogue::ElementwiseOp;
 use carafe_graph::Op;
+use carafe_ops::convolution::window::PadType;
 use carafe_ops::convolution::{Convolution, GroupConvolution};
+use carafe_ops::pooling::MaxPool;
 use carafe_tensor::ElementType;
 
 /// A convolution that is done first.
@@ -45,7 +47,8 @@ pub(super) fn fuse(draft: &mut Draft, fusing: &dyn Fusing) {
         let then = &draft.units[*second];
         let spreads = unit.before.is_none() && is_pointwise(draft, unit) && is_depthwise(draft, then);
         let mixes = is_depthwise(draft, unit) && is_pointwise(draft, then);
-        if !spreads && !mixes {
+        let pools = is_depthwise(draft, unit) && touches(then);
+        if !spreads && !mixes && !pools {
             continue;
         }
         let mut joined = draft.units[*second].clone();
@@ -89,4 +92,13 @@ fn is_pointwise(draft: &Draft, unit: &Unit) -> bool {
                 && f.constant.is_some()
                 && f.shape.as_ref().is_some_and(|s| s.len() > 2 && s[2..].iter().all(|&n| n == 1))
         })
+}
+
+// Windows of a pool that do not overlap, without anything around the image.
+fn touches(unit: &Unit) -> bool {
+    unit.op.get::<MaxPool>().is_some_and(|p| {
+        p.strides == p.kernel
+            && p.pads_begin.iter().chain(&p.pads_end).all(|&n| n == 0)
+            && p.auto_pad == PadType::Explicit
+    })
 }
