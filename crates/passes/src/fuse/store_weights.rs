@@ -116,12 +116,16 @@ fn whole(model: &Model, root: NodeId) -> Option<Tensor> {
         return None;
     }
     let data = model.constant_of(model.input(root, 1)?)?;
-    let values = data.as_slice::<f32>().ok()?;
-    let fits = |x: &f32| x.fract() == 0.0 && (-128.0..=127.0).contains(x);
-    if values.len() < 2 || !values.iter().all(fits) {
+    if data.element_type() != ElementType::F32 || data.len() < 2 {
         return None;
     }
-    Tensor::from_vec(data.shape(), values.iter().map(|x| *x as i8).collect::<Vec<_>>()).ok()
+    // Most weights end at their first number. At an odd address they would be copied to be looked at as floats, for good.
+    let values = || data.bytes().as_chunks().0.iter().map(|bytes| f32::from_ne_bytes(*bytes));
+    let fits = |x: f32| x.fract() == 0.0 && (-128.0..=127.0).contains(&x);
+    if !values().all(fits) {
+        return None;
+    }
+    Tensor::from_vec(data.shape(), values().map(|x| x as i8).collect::<Vec<_>>()).ok()
 }
 
 // Which element of a small tensor meets each of the data, when it has at most one axis of more than one element.
