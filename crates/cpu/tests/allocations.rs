@@ -13,12 +13,10 @@ use carafe_device::{
 };
 use carafe_graph::{Model, Result};
 use carafe_ops::activation::Relu;
-use carafe_ops::convolution::Convolution;
-use carafe_ops::convolution::window::PadType;
 use carafe_ops::linear::MatMul;
 use carafe_ops::math::Abs;
 use carafe_ops::movement::Reshape;
-use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
+use carafe_tensor::{ElementType, PartialShape, Tensor};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -170,22 +168,9 @@ fn weights_at_odd_addresses_are_not_kept_twice() {
     let n = &mut nets::Numbers(5);
     let mut m = Model::new("m");
     let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 256, 8, 8])).unwrap();
-    let mut odd = |m: &mut Model, shape: &[usize]| {
-        let tensor = n.tensor(shape);
-        let mut bytes = vec![0u8; 1];
-        bytes.extend_from_slice(tensor.bytes());
-        let store = SharedBytes::from_vec(bytes);
-        m.constant("w", Tensor::view(ElementType::F32, shape, &store, 1, tensor.byte_len()).unwrap()).unwrap()
-    };
+    let mut odd = |m: &mut Model, shape: &[usize]| m.constant("w", nets::at_odd_address(&n.tensor(shape))).unwrap();
     let filters = odd(&mut m, &[256, 256, 3, 3]);
-    let op = Convolution {
-        strides: vec![1; 2],
-        pads_begin: vec![1; 2],
-        pads_end: vec![1; 2],
-        dilations: vec![1; 2],
-        auto_pad: PadType::Explicit,
-    };
-    let y = m.add("conv", op, &[x, filters]).unwrap();
+    let y = m.add("conv", nets::convolution(&[3, 3], 1), &[x, filters]).unwrap();
     let to = m.constant("to", Tensor::from_slice(&[2], &[16i64, 1024]).unwrap()).unwrap();
     let y = m.add("rows", Reshape { special_zero: false }, &[y.into(), to]).unwrap();
     let matrix = odd(&mut m, &[1024, 1024]);

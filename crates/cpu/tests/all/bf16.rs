@@ -1,8 +1,8 @@
 //! What is computed in bf16: near the numbers of f32, stored so between steps, told in names and properties. Where the processor
 //! has no such instructions all of it is f32, and near all the more.
 
-use crate::integers::{self, Style, add, constant, convolution, rounded};
-use crate::nets::{Numbers, compile, conv, network, weights};
+use crate::integers::{self, Style, add, constant, rounded};
+use crate::nets::{Numbers, compile, conv, convolution, network, weights};
 use carafe_device::{CompiledModel, Properties};
 use carafe_graph::{Model, Value};
 use carafe_kernels::{Isa, Numbers as Kinds};

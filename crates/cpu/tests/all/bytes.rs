@@ -1,10 +1,8 @@
 //! What lies between integer layers: elementwise work, joins and resizes on bytes, operations of extensions, and quantization that
 //! makes no sense, which runs as it is written.
 
-use crate::integers::{
-    Style, add, bias, check, constant, convolution, fake, grouped, has_integers, input, number, rounded, weights,
-};
-use crate::nets::{Numbers, ints};
+use crate::integers::{Style, add, bias, check, constant, fake, has_integers, input, number, rounded, weights};
+use crate::nets::{Numbers, convolution, grouped, ints};
 use carafe_graph::{EvalCx, InferCx, Model, Op, Result, Value};
 use carafe_kernels::Isa;
 use carafe_ops::activation::{Sigmoid, Softmax, Swish};

@@ -1,7 +1,7 @@
 //! Quantized networks: what runs on integers agrees with the operations themselves, up to a step of the last grid where a sum
 //! falls just between two.
 
-use crate::nets::{Numbers, compile, ints};
+use crate::nets::{Numbers, compile, convolution, grouped, ints};
 use carafe_cpu::CpuDevice;
 use carafe_device::{CompiledModel, Device, Properties};
 use carafe_graph::{Model, Value};
@@ -9,8 +9,8 @@ use carafe_kernels::Isa;
 use carafe_ops::activation::{Clamp, Relu, Swish};
 use carafe_ops::arithmetic::{Add, Divide, Multiply, Subtract};
 use carafe_ops::convert::Convert;
+use carafe_ops::convolution::ConvolutionBackpropData;
 use carafe_ops::convolution::window::{PadType, Rounding};
-use carafe_ops::convolution::{Convolution, ConvolutionBackpropData, GroupConvolution};
 use carafe_ops::linear::MatMul;
 use carafe_ops::math::Round;
 use carafe_ops::math::round::RoundMode;
@@ -84,22 +84,6 @@ pub(crate) fn bias(m: &mut Model, n: &mut Numbers, x: Value, shape: &[usize]) ->
     let b = n.tensor(shape);
     let b = constant(m, b);
     add(m, Add::default(), &[x, b])
-}
-
-pub(crate) fn convolution(kernel: &[i64], stride: i64) -> Convolution {
-    let pads: Vec<i64> = kernel.iter().map(|k| k / 2).collect();
-    Convolution {
-        strides: vec![stride; kernel.len()],
-        dilations: vec![1; kernel.len()],
-        pads_begin: pads.clone(),
-        pads_end: pads,
-        auto_pad: PadType::Explicit,
-    }
-}
-
-pub(crate) fn grouped(kernel: &[i64], stride: i64) -> GroupConvolution {
-    let Convolution { strides, dilations, pads_begin, pads_end, auto_pad } = convolution(kernel, stride);
-    GroupConvolution { strides, dilations, pads_begin, pads_end, auto_pad }
 }
 
 pub(crate) fn input(m: &mut Model, shape: &[usize]) -> Value {

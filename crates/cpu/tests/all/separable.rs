@@ -1,11 +1,10 @@
 //! Depthwise and pointwise convolutions in one step, against the operations' own evaluation.
 
-use crate::nets::{Numbers, assert_like_eval, compile, conv, weights};
+use crate::nets::{Numbers, assert_like_eval, compile, conv, grouped, weights};
 use carafe_device::Properties;
 use carafe_graph::{Model, Value};
 use carafe_ops::activation::{Clamp, Gelu, HSwish, Relu, gelu::GeluApproximation};
 use carafe_ops::arithmetic::{Add, Multiply};
-use carafe_ops::convolution::GroupConvolution;
 use carafe_ops::convolution::window::{PadType, Rounding};
 use carafe_ops::pooling::MaxPool;
 use carafe_tensor::{ElementType, PartialShape};
@@ -53,15 +52,7 @@ fn block(
         x = m.add("relu0", Relu, &[x]).unwrap().into();
     }
     let w = weights(&mut m, n, &[c, 1, 1, kernel, kernel]);
-    let pad = (kernel / 2) as i64;
-    let op = GroupConvolution {
-        strides: vec![stride; 2],
-        pads_begin: vec![pad; 2],
-        pads_end: vec![pad; 2],
-        dilations: vec![1; 2],
-        auto_pad: PadType::Explicit,
-    };
-    let mut y: Value = m.add("depthwise", op, &[x, w]).unwrap().into();
+    let mut y: Value = m.add("depthwise", grouped(&[kernel as i64; 2], stride), &[x, w]).unwrap().into();
     if !matches!(between, Between::Nothing) {
         let bias = weights(&mut m, n, &[1, c, 1, 1]);
         y = m.add("bias", Add::default(), &[y, bias]).unwrap().into();
@@ -145,14 +136,7 @@ fn a_chain_of_pairs_is_a_step_for_each_pair() {
     let mut y = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 32, 160, 160])).unwrap();
     for name in ["a", "b"] {
         let w = weights(&mut m, n, &[32, 1, 1, 3, 3]);
-        let op = GroupConvolution {
-            strides: vec![1; 2],
-            pads_begin: vec![1; 2],
-            pads_end: vec![1; 2],
-            dilations: vec![1; 2],
-            auto_pad: PadType::Explicit,
-        };
-        y = m.add(name, op, &[y, w]).unwrap().into();
+        y = m.add(name, grouped(&[3, 3], 1), &[y, w]).unwrap().into();
         y = conv(&mut m, n, y, [32, 32], 1, 1);
     }
     m.result("y", y).unwrap();
@@ -178,14 +162,7 @@ fn pooled(
         x = conv(&mut m, n, x, [FEW, c], 1, 1);
     }
     let w = weights(&mut m, n, &[c, 1, 1, 3, 3]);
-    let op = GroupConvolution {
-        strides: vec![1; 2],
-        pads_begin: vec![1; 2],
-        pads_end: vec![1; 2],
-        dilations: vec![1; 2],
-        auto_pad: PadType::Explicit,
-    };
-    let y = m.add("depthwise", op, &[x, w]).unwrap();
+    let y = m.add("depthwise", grouped(&[3, 3], 1), &[x, w]).unwrap();
     let y = m.add("relu", Relu, &[y.into()]).unwrap();
     let op = MaxPool {
         strides: strides.to_vec(),

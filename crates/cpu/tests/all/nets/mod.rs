@@ -15,7 +15,7 @@ use carafe_ops::normalization::Mvn;
 use carafe_ops::normalization::mvn::EpsMode;
 use carafe_ops::pooling::MaxPool;
 use carafe_ops::reduce::ReduceMean;
-use carafe_tensor::{ElementType, PartialShape, Tensor};
+use carafe_tensor::{ElementType, PartialShape, SharedBytes, Tensor};
 use std::sync::Arc;
 
 /// Numbers that look random and are the same every time.
@@ -90,16 +90,34 @@ pub fn ints(m: &mut Model, values: &[i64]) -> Value {
 
 pub fn conv(m: &mut Model, n: &mut Numbers, x: Value, channels: [usize; 2], k: usize, stride: i64) -> Value {
     let w = weights(m, n, &[channels[1], channels[0], k, k]);
-    let pad = (k / 2) as i64;
-    let op = Convolution {
-        strides: vec![stride; 2],
-        pads_begin: vec![pad; 2],
-        pads_end: vec![pad; 2],
-        dilations: vec![1; 2],
-        auto_pad: PadType::Explicit,
-    };
     let name = format!("conv{}", m.len());
-    m.add(name, op, &[x, w]).unwrap().into()
+    m.add(name, convolution(&[k as i64; 2], stride), &[x, w]).unwrap().into()
+}
+
+/// Padded by half of its kernel.
+pub fn convolution(kernel: &[i64], stride: i64) -> Convolution {
+    let pads: Vec<i64> = kernel.iter().map(|k| k / 2).collect();
+    Convolution {
+        strides: vec![stride; kernel.len()],
+        dilations: vec![1; kernel.len()],
+        pads_begin: pads.clone(),
+        pads_end: pads,
+        auto_pad: PadType::Explicit,
+    }
+}
+
+/// The same in groups.
+pub fn grouped(kernel: &[i64], stride: i64) -> GroupConvolution {
+    let Convolution { strides, dilations, pads_begin, pads_end, auto_pad } = convolution(kernel, stride);
+    GroupConvolution { strides, dilations, pads_begin, pads_end, auto_pad }
+}
+
+/// The same numbers at an address that is none of floats.
+pub fn at_odd_address(tensor: &Tensor) -> Tensor {
+    let mut bytes = vec![0u8; 1];
+    bytes.extend_from_slice(tensor.bytes());
+    let store = SharedBytes::from_vec(bytes);
+    Tensor::view(tensor.element_type(), tensor.shape(), &store, 1, tensor.byte_len()).unwrap()
 }
 
 /// A network with most of what real ones have: layers of every kind, a residual, a gate, a join, a head with rows.
@@ -116,14 +134,7 @@ pub fn network(batch: &str) -> Model {
     let b: Value = m.add("residual", Add::default(), &[b, a]).unwrap().into();
     let b: Value = m.add("swish", Swish, &[b]).unwrap().into();
     let w = weights(&mut m, n, &[16, 1, 1, 3, 3]);
-    let depthwise = GroupConvolution {
-        strides: vec![1; 2],
-        pads_begin: vec![1; 2],
-        pads_end: vec![1; 2],
-        dilations: vec![1; 2],
-        auto_pad: PadType::Explicit,
-    };
-    let c: Value = m.add("depthwise", depthwise, &[b, w]).unwrap().into();
+    let c: Value = m.add("depthwise", grouped(&[3, 3], 1), &[b, w]).unwrap().into();
     let axes = ints(&mut m, &[2, 3]);
     let mean: Value = m.add("mean", ReduceMean { keep_dims: true }, &[c, axes]).unwrap().into();
     let gate = conv(&mut m, n, mean, [16, 16], 1, 1);

@@ -3,7 +3,7 @@
 //! serves vectors and tiles.
 //!
 //! What a tile register does is behind [`Unit`]: the processor's (`real.rs`), or a twin in plain Rust (`twin.rs`) that does and
-//! refuses what the instructions do and refuse. All else (`block.rs`) is written once over both, so that machines without AMX
+//! refuses what the instructions do and refuse. All else (`block.rs`, `plain.rs`) is written once over both, so that machines without AMX
 //! test packing, ends, taps, configurations and the choice of functions. Of `real.rs`, which is one instruction a function, they
 //! test the encodings: the unit tests carry out what they decode from its machine code (`decoded.rs`).
 
