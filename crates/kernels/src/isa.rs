@@ -132,6 +132,15 @@ impl Isa {
         matches!(self, Isa::Scalar | Isa::TileTwin)
     }
 
+    /// Whether vectors are those of AVX-512.
+    pub(crate) fn is_avx512(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) | Isa::Amx(_) => true,
+            _ => false,
+        }
+    }
+
     /// Floats in one vector.
     pub fn lanes(self) -> usize {
         match self {

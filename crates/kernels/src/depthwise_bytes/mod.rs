@@ -74,10 +74,7 @@ impl DepthwiseBytes {
 
     /// Whether it is faster than a convolution of floats: only AVX-512 has it in vectors.
     pub fn is_fast(&self) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        return self.isa.avx512().is_some() && Numbers::U8I8.is_fast(self.isa);
-        #[cfg(not(target_arch = "x86_64"))]
-        false
+        self.isa.is_avx512() && Numbers::U8I8.is_fast(self.isa)
     }
 
     fn blocks(&self) -> usize {

@@ -200,7 +200,7 @@ impl<'a> Leaving<'a> {
         // Functions in short are off by more than a tenth of what rounding to f16 costs.
         let native = match halves {
             Halves::Bf16 => crate::Numbers::Bf16.is_native(self.isa),
-            Halves::F16 => self.isa.avx512().is_some() && matches!(act, ShortAct::Limits(..) | ShortAct::Hard(..)),
+            Halves::F16 => self.isa.is_avx512() && matches!(act, ShortAct::Limits(..) | ShortAct::Hard(..)),
         };
         let add_last = self.post.add_last || self.add_later;
         (plain && native).then_some(Short { halves, add, add_stride, add_last, act, after: self.after, to })

@@ -135,6 +135,7 @@ impl Micro {
 /// The same number, but the compiler does not know it: addresses are then built from it instead of being kept one by one, and it
 /// is neither read nor written together with its neighbours in memory.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
 pub(crate) fn opaque(mut x: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: no instruction at all.
@@ -147,6 +148,7 @@ pub(crate) fn opaque(mut x: usize) -> usize {
 /// [`opaque`] for pointers.
 #[inline(always)]
 #[allow(clippy::pointers_in_nomem_asm_block)] // Nothing is read or written there.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
 pub(crate) fn opaque_pointer<T>(mut x: *const T) -> *const T {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: no instruction at all.
