@@ -26,6 +26,9 @@ pub(super) struct Call<'a> {
 /// Tiles of a row from which it is long.
 const LONG_ROW: usize = 4;
 
+/// Floats of a panel, beyond which it does not stay in the nearest cache.
+const NEAREST: usize = 8 * 1024;
+
 /// Threads that remember what they hold.
 pub(super) const HELD: usize = 64;
 
@@ -162,6 +165,7 @@ impl Call<'_> {
             for panel in panels.clone() {
                 self.stop.check();
                 let width = conv.panels.width_of(panel);
+                let rows_stay = shape.kernel[2] > shape.stride[2] && k * width > NEAREST;
                 let column = group * conv.panels.n + panel * conv.panels.width;
                 let panel_start = conv.panels.start(panel, k);
                 let mut task = Task {
@@ -172,6 +176,7 @@ impl Call<'_> {
                     columns: conv.panels.columns(panel),
                     ldb: width,
                     thread,
+                    rows_stay,
                     ..Task::default()
                 };
                 (from, to) = (from.min(column), to.max(column + task.columns));
@@ -223,11 +228,11 @@ impl Call<'_> {
                             task.c = self.out.as_ptr().wrapping_add(pixel * self.out_stride + column);
                             let run = if together == 2 {
                                 task.rows = [tile.len(); 2];
+                                task.low = tile.len();
                                 task.a[1] = task.a[0].wrapping_add(shape.stride[1] * taps.rows.row);
                                 micro.pair(tile.len(), width)
                             } else {
-                                task.rows = micro.starts(tile.len());
-                                task.a[1] = task.a[0].wrapping_add(task.rows[0] * task.lda);
+                                micro.start(&mut task, tile.len(), (out_w - done).div_ceil(tiles));
                                 micro.tile(tile.len(), width)
                             };
                             task.ask_for(next, k * width, met.len() * taps.depth, asked, shared * taps.blocks);

@@ -109,11 +109,13 @@ impl Micro {
     pub(crate) fn pair(&self, rows: usize, width: usize) -> TileFn {
         self.unit.as_ref().map_or_else(|| self.pairs[width / 8 - 1][rows], |unit| unit.tile)
     }
-    /// Rows of a tile that are counted from its first start, and from its second.
+    /// Sets where the halves of a tile begin whose first row the task has. The largest of the tiles beside it has `most` rows.
     #[inline(always)]
-    pub(crate) fn starts(&self, rows: usize) -> [usize; 2] {
+    pub(crate) fn start(&self, task: &mut Task, rows: usize, most: usize) {
         let first = rows.min(FIRST_ROWS);
-        self.unit.as_ref().map_or([first, rows - first], |_| amx::TileUnit::starts(rows))
+        task.rows = self.unit.as_ref().map_or([first, rows - first], |_| amx::TileUnit::starts(rows, most));
+        task.low = rows - task.rows[1];
+        task.a[1] = task.a[0].wrapping_add(task.low * task.lda);
     }
     /// Runs what computes tiles on this thread. What they store is whole when this returns.
     ///

@@ -13,9 +13,15 @@ use std::ops::Range;
 /// Floats of `A` in a strip, and of `C`: a quarter of the second-level cache each.
 pub(crate) const STRIP: usize = 64 * 1024;
 
-/// The same where the cache is known and sums are floats: half of it, since panels only pass through.
+/// The same where the cache is known and sums are floats: half of it, since panels only pass through. Tile registers multiply faster
+/// than panels come from beyond it, so that they had better come once.
 fn strip_floats(micro: &Micro) -> usize {
-    if micro.resumes { (Machine::here().l2 / 8).clamp(STRIP, 2 * STRIP) } else { STRIP }
+    let l2 = Machine::here().l2;
+    match micro.resumes {
+        true => (l2 / 8).clamp(STRIP, 2 * STRIP),
+        false if micro.has_tiles() => (l2 / 32 * 5).clamp(STRIP, 8 * STRIP),
+        false => STRIP,
+    }
 }
 
 /// Longest sums that are taken at once.
@@ -353,6 +359,7 @@ impl Product<'_> {
         };
         let (strip, a) = (strip.start + done..strip.end, a.wrapping_add(done * lda));
         let tiles = strip.len().div_ceil(self.micro.rows);
+        let most = strip.len().div_ceil(tiles.max(1));
         // Where a block of a panel lies.
         let lies = |panel: usize, from: usize| {
             self.b.wrapping_add(self.panels.start(panel, self.k) + from * self.panels.width_of(panel))
@@ -361,10 +368,8 @@ impl Product<'_> {
             let (width, column) = (self.panels.width_of(panel), panel * self.panels.width);
             let tile = part_of(strip.len(), tiles, t);
             let row = strip.start + tile.start;
-            let starts = self.micro.starts(tile.len());
-            task.rows = starts;
             task.a[0] = a.wrapping_add(tile.start * lda);
-            task.a[1] = task.a[0].wrapping_add(starts[0] * lda);
+            self.micro.start(&mut task, tile.len(), most);
             task.b = lies(panel, block.start);
             task.ask_for(next, width * block.len(), block.len(), t, tiles);
             task.c = self.c.wrapping_add(row * self.ldc + column);

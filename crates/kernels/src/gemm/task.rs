@@ -10,8 +10,12 @@ use crate::{Act, Epilogue};
 pub(crate) struct Task {
     /// First row, and the first row of the second group of rows (see [`crate::gemm::Micro`]).
     pub(crate) a: [*const f32; 2],
-    /// Rows from each of both. Only tile registers look at it.
+    /// Rows from each of both. Only tile registers look at it, and at what follows.
     pub(crate) rows: [usize; 2],
+    /// The row of the tile that the second start is. Less than the rows from the first one where both overlap.
+    pub(crate) low: usize,
+    /// Steps read rows that others have read, while too much of the panel passes by to stay near.
+    pub(crate) rows_stay: bool,
     /// Floats from row to row of `A`.
     pub(crate) lda: usize,
     /// Offsets in floats added to the rows, one a tap.
@@ -222,6 +226,8 @@ impl Default for Task {
         Task {
             a: [none; 2],
             rows: [0; 2],
+            low: 0,
+            rows_stay: false,
             lda: 0,
             taps: std::ptr::null(),
             tap_count: 0,

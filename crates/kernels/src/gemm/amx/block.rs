@@ -34,15 +34,17 @@ unsafe fn within<U: Unit, const OP: usize>(task: &Task, chunk: &Chunk) {
         match steps {
             Steps::Even { count, step } => {
                 chunk.configure::<U>(Shape::Square { rows: [rows[0] as u8, rows[1] as u8], wide, step: step as u8 });
-                match (tall, wide) {
-                    (false, false) => square::<U, OP, false, false>(task, count, step, to, &mut behind, &mut ahead),
-                    (false, true) => square::<U, OP, false, true>(task, count, step, to, &mut behind, &mut ahead),
-                    (true, false) => square::<U, OP, true, false>(task, count, step, to, &mut behind, &mut ahead),
-                    (true, true) => square::<U, OP, true, true>(task, count, step, to, &mut behind, &mut ahead),
-                }
+                let run = match (tall, wide, task.rows_stay) {
+                    (false, false, _) => square::<U, OP, false, false, false>,
+                    (false, true, _) => square::<U, OP, false, true, false>,
+                    (true, false, _) => square::<U, OP, true, false, false>,
+                    (true, true, false) => square::<U, OP, true, true, false>,
+                    (true, true, true) => square::<U, OP, true, true, true>,
+                };
+                run(task, count, step, to, &mut behind, &mut ahead);
             }
             Steps::Ending { count, tail } => {
-                for (half, first) in [0, rows[0]].into_iter().enumerate().take(1 + usize::from(tall)) {
+                for (half, first) in [0, opaque(task.low)].into_iter().enumerate().take(1 + usize::from(tall)) {
                     chunk.configure::<U>(Shape::Line { rows: rows[half] as u8, wide, tail: tail as u8 });
                     let to = to.add(first * SUMS);
                     match wide {
@@ -115,9 +117,9 @@ impl Steps {
     }
 }
 
-/// Two rows of tiles when `TALL`, by two columns when `WIDE`. `B` stays in the nearest cache while rows of `A` pass by.
-#[inline(always)]
-unsafe fn square<U: Unit, const OP: usize, const TALL: bool, const WIDE: bool>(
+/// Two rows of tiles when `TALL`, by two columns when `WIDE`. `B` stays in the nearest cache while rows of `A` pass by, or the other
+/// way round when `STAY`.
+unsafe fn square<U: Unit, const OP: usize, const TALL: bool, const WIDE: bool, const STAY: bool>(
     task: &Task,
     count: usize,
     step: usize,
@@ -143,15 +145,15 @@ unsafe fn square<U: Unit, const OP: usize, const TALL: bool, const WIDE: bool>(
             let mut first = opaque_pointer(task.a[0]).wrapping_add(offset);
             let mut second = opaque_pointer(task.a[1]).wrapping_add(offset);
             for _ in 0..count {
-                U::load::<6>(b, task.ldb);
-                U::stream::<4>(first, task.lda);
+                fetch::<U, 6>(STAY, b, task.ldb);
+                fetch::<U, 4>(!STAY, first, task.lda);
                 U::multiply::<OP, 0, 4, 6>();
                 if WIDE {
-                    U::load::<7>(b.wrapping_add(SIDE), task.ldb);
+                    fetch::<U, 7>(STAY, b.wrapping_add(SIDE), task.ldb);
                     U::multiply::<OP, 1, 4, 7>();
                 }
                 if TALL {
-                    U::stream::<5>(second, task.lda);
+                    fetch::<U, 5>(!STAY, second, task.lda);
                     U::multiply::<OP, 2, 5, 6>();
                 }
                 if TALL && WIDE {
@@ -164,7 +166,7 @@ unsafe fn square<U: Unit, const OP: usize, const TALL: bool, const WIDE: bool>(
                 b = b.wrapping_add(step * task.ldb);
             }
         }
-        let low = to.add(task.rows[0] * SUMS);
+        let low = to.add(opaque(task.low) * SUMS);
         U::store::<0>(to, SUMS);
         if WIDE {
             U::store::<1>(to.add(SIDE), SUMS);
@@ -174,6 +176,18 @@ unsafe fn square<U: Unit, const OP: usize, const TALL: bool, const WIDE: bool>(
         }
         if TALL && WIDE {
             U::store::<3>(low.add(SIDE), SUMS);
+        }
+    }
+}
+
+/// Loads a tile, of rows that pass by or stay near.
+#[inline(always)]
+unsafe fn fetch<U: Unit, const T: usize>(pass: bool, from: *const f32, stride: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match pass {
+            true => U::stream::<T>(from, stride),
+            false => U::load::<T>(from, stride),
         }
     }
 }

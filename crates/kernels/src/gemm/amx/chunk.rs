@@ -147,7 +147,8 @@ impl Chunk {
     /// Lets the sums of a tile leave: with the next one, or at once where that is a matter of others, who find no tile half done.
     #[inline(always)]
     pub(super) unsafe fn leave<U: Unit>(&self, task: &Task, sums: *mut f32) {
-        let rows = opaque(task.rows[0]) + opaque(task.rows[1]);
+        let (first, second) = (opaque(task.rows[0]), opaque(task.rows[1]));
+        let rows = if second > 0 { opaque(task.low) + second } else { first };
         let behind = Behind { target: task.target(), sums, rows, share: 0 };
         // SAFETY: tasks of cells have it.
         match unsafe { (*task.leaving).is_foreign() } {

@@ -68,10 +68,11 @@ pub(crate) struct TileUnit {
 }
 
 impl TileUnit {
-    /// Rows of a tile that come from its first start, and from its second: halves, which have the same configuration when
-    /// they are equal.
-    pub(super) fn starts(rows: usize) -> [usize; 2] {
-        if rows <= SIDE { [rows, 0] } else { [rows.div_ceil(2), rows / 2] }
+    /// Rows of a tile that come from its first start, and from its second, of which the largest tile beside it has `most`. Both are
+    /// as many as in that one, so that one configuration serves all: in smaller tiles they overlap.
+    pub(super) fn starts(rows: usize, most: usize) -> [usize; 2] {
+        let half = most.div_ceil(2);
+        if most <= SIDE || rows < half { [rows, 0] } else { [half; 2] }
     }
 }
 
