@@ -217,6 +217,10 @@ impl Step<Cpu> for ConvStep {
         step.epilogue = self.epilogue.with_strides(strides);
         Some(Arc::new(step))
     }
+    fn runs_in_place(&self, read: usize) -> bool {
+        let Method::Direct(conv) = &self.method else { return false };
+        self.epilogue.runs_in_place(read, |epilogue| conv.adds_over(epilogue))
+    }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let [from, to] = self.strides;
         let (out, io) = io.take_output(0);

@@ -101,15 +101,23 @@ impl StepEpilogue {
         StepEpilogue { strides: RowStrides { reads: strides.reads.clone(), writes: vec![] }, ..self.clone() }
     }
 
-    // Without the rest. `stride` is that of the summed operand's rows.
-    fn epilogue<'e>(&'e self, inputs: &[&'e [u8]], stride: usize) -> Epilogue<'e> {
+    /// Whether the result may be written over a read: over what is added to it, where the kernel can.
+    pub(super) fn runs_in_place(&self, read: usize, adds_over: impl FnOnce(&Epilogue<'_>) -> bool) -> bool {
+        let (add_last, act) = (self.add_last, self.act);
+        self.rest.is_none() && self.add == Some(read) && adds_over(&Epilogue { add_last, act, ..Epilogue::default() })
+    }
+
+    // Without the rest. `stride` is that of the summed operand's rows, `in_place` the read that lies in the output.
+    fn epilogue<'e>(&'e self, inputs: &[&'e [u8]], in_place: Option<usize>, stride: usize) -> Epilogue<'e> {
         let bias = self.bias.as_ref().map(|b| match b {
             Columns::Constant(v) => v.as_slice(),
             Columns::Read(i) => bytemuck::cast_slice(inputs[*i]),
         });
+        let add = self.add.filter(|_| self.add != in_place);
         Epilogue {
             bias,
-            add: self.add.map(|i| (bytemuck::cast_slice(inputs[i]), self.strides.read(i, stride))),
+            add: add.map(|i| (bytemuck::cast_slice(inputs[i]), self.strides.read(i, stride))),
+            add_own: add != self.add,
             add_last: self.add_last,
             act: self.act,
             finish: None,
@@ -118,7 +126,7 @@ impl StepEpilogue {
 
     /// Calls the kernel with the epilogue over the memory of a run.
     pub(super) fn with<R>(&self, io: &Io<'_>, stride: usize, kernel: impl FnOnce(&Epilogue<'_>) -> R) -> R {
-        let epilogue = self.epilogue(io.inputs, stride);
+        let epilogue = self.epilogue(io.inputs, io.in_place, stride);
         let Some(rest) = &self.rest else { return kernel(&epilogue) };
         rest.with(io, &self.strides, stride, |tiles| {
             let epilogue = Epilogue { finish: Some(tiles), ..epilogue };
@@ -133,7 +141,7 @@ impl StepEpilogue {
 
     /// The numbers that are added to columns, over the memory of a run.
     pub(super) fn bias<'a>(&'a self, io: &'a Io<'_>) -> Option<&'a [f32]> {
-        self.epilogue(io.inputs, 0).bias
+        self.epilogue(io.inputs, io.in_place, 0).bias
     }
 
     /// For reports.

@@ -288,6 +288,9 @@ impl Step<Cpu> for HalfConv {
         step.leave.strides = RowStrides { reads: strides.reads.clone(), writes: vec![] };
         Some(Arc::new(step))
     }
+    fn runs_in_place(&self, read: usize) -> bool {
+        self.leave.runs_in_place(read)
+    }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let [from, to] = self.strides;
         self.leave.with(io, self.shape.out_channels, |io, epilogue, out| {
@@ -457,6 +460,9 @@ impl Step<Cpu> for HalfProduct {
     }
     fn scratch_bytes(&self) -> usize {
         floats(self.gemm.scratch_floats())
+    }
+    fn runs_in_place(&self, read: usize) -> bool {
+        self.leave.runs_in_place(read)
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (k, n) = (self.gemm.k(), self.gemm.n());

@@ -346,6 +346,16 @@ impl Leave {
         true
     }
 
+    /// Whether the result may be written over a read: over what is added to it, if that lies in the same type.
+    pub(super) fn runs_in_place(&self, read: usize) -> bool {
+        let same = |stored| match stored {
+            Stored::F32 => self.to.is_none() && self.to_half.is_none(),
+            Stored::Half(halves) => self.to.is_none() && self.to_half == Some(halves),
+            Stored::Bytes(_) => self.to.is_some(),
+        };
+        self.rest.is_none() && self.add.is_some_and(|(i, stored)| i == read && same(stored))
+    }
+
     pub(super) fn is_matrix(&self, read: usize) -> bool {
         self.add.is_some_and(|(i, _)| i == read) || self.rest.as_ref().is_some_and(|rest| rest.is_matrix(read))
     }
@@ -371,6 +381,8 @@ impl Leave {
         let add = self.add.map(|(i, stored)| {
             let stride = self.strides.read(i, stride);
             match stored {
+                Stored::Bytes(g) if io.in_place == Some(i) => Addend::Own { scale: g.scale, zero: g.zero.into() },
+                _ if io.in_place == Some(i) => Addend::Own { scale: 1.0, zero: 0 },
                 Stored::Bytes(g) => Addend::U8 { data: io.inputs[i], stride, scale: g.scale, zero: g.zero.into() },
                 Stored::Half(halves) => Addend::Half(halves, bytemuck::cast_slice(io.inputs[i]), stride),
                 Stored::F32 => Addend::F32(bytemuck::cast_slice(io.inputs[i]), stride),

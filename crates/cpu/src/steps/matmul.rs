@@ -35,6 +35,9 @@ impl Step<Cpu> for Weighted {
     fn scratch_bytes(&self) -> usize {
         floats(self.gemm.scratch_floats())
     }
+    fn runs_in_place(&self, read: usize) -> bool {
+        self.epilogue.runs_in_place(read, |epilogue| self.gemm.adds_over(epilogue))
+    }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (k, n) = (self.gemm.k(), self.gemm.n());
         let (out, io) = io.take_output(0);

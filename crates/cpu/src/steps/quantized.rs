@@ -209,6 +209,9 @@ impl Step<Cpu> for IntegerConv {
         step.leave.strides = RowStrides { reads: strides.reads.clone(), writes: vec![] };
         Some(Arc::new(step))
     }
+    fn runs_in_place(&self, read: usize) -> bool {
+        self.leave.runs_in_place(read)
+    }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         debug_assert!(self.channels.is_multiple_of(4));
         self.leave.with(io, self.conv.shape().out_channels, |io, epilogue, out| {
@@ -324,6 +327,9 @@ impl Step<Cpu> for OfPlanes {
     fn scratch_bytes(&self) -> usize {
         self.conv.scratch_bytes()
     }
+    fn runs_in_place(&self, read: usize) -> bool {
+        self.conv.leave.runs_in_place(read)
+    }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         match &self.quantizer {
             Some(quantizer) => quantize_planes(io.exec, quantizer, io.input(0), self.planes, io.workspace),
@@ -385,6 +391,9 @@ impl Step<Cpu> for IntegerProduct {
     }
     fn scratch_bytes(&self) -> usize {
         floats(self.gemm.scratch_floats())
+    }
+    fn runs_in_place(&self, read: usize) -> bool {
+        self.leave.runs_in_place(read)
     }
     fn run(&self, io: &mut Io<'_>) -> Result<()> {
         let (k, n) = (self.gemm.k(), self.gemm.n());

@@ -231,6 +231,24 @@ fn work_in_place_lowers_the_planned_memory_of_a_residual_net() {
 }
 
 #[test]
+fn a_convolution_is_written_over_what_is_added_to_it() {
+    let n = &mut Numbers(7);
+    let mut m = Model::new("residual");
+    let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 3, 24, 24])).unwrap();
+    let a = conv(&mut m, n, x, [3, 16], 3, 1);
+    let b = conv(&mut m, n, a, [16, 16], 3, 1);
+    let b = conv(&mut m, n, b, [16, 16], 1, 1);
+    let sum: Value = m.add("sum", Add::default(), &[a, b]).unwrap().into();
+    let y = conv(&mut m, n, sum, [16, 4], 1, 1);
+    let axes = ints(&mut m, &[2, 3]);
+    let y: Value = m.add("mean", carafe_ops::reduce::ReduceMean { keep_dims: false }, &[y, axes]).unwrap().into();
+    m.result("r", y).unwrap();
+    // The kept value and what the second convolution gives; the sum would need a third.
+    assert_eq!(arena(&m), 2 * IMAGE);
+    assert_like_eval(&m, &[n.tensor(&[1, 3, 24, 24])], 1e-4);
+}
+
+#[test]
 fn joined_values_take_no_memory_besides_the_whole() {
     let n = &mut Numbers(6);
     let mut m = Model::new("joined");

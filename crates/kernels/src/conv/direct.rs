@@ -8,7 +8,7 @@ use crate::gemm::cells::{self, Numbers};
 use crate::gemm::grid::{Grid, Size};
 use crate::gemm::leave::Leaving;
 use crate::gemm::panels::Panels;
-use crate::gemm::region::{STRIP, TileEpilogue, chunks};
+use crate::gemm::region::{self, STRIP, TileEpilogue, chunks};
 use crate::gemm::{Gemm, Micro};
 use crate::{Epilogue, Exec, Halves, Isa, SharedMut, TypedEpilogue, TypedOut};
 use std::sync::atomic::AtomicUsize;
@@ -273,6 +273,15 @@ impl Conv {
         }
     }
 
+    /// Whether what the epilogue adds may lie in the output.
+    pub fn adds_over(&self, epilogue: &Epilogue<'_>) -> bool {
+        let k = match self.path {
+            Path::Rows { blocks: 1, .. } => 0,
+            _ => self.k(),
+        };
+        region::adds_over(k, epilogue)
+    }
+
     /// Convolves a channels-last `input`; pixels of `out` are `out_stride` floats apart.
     pub fn run(
         &self,
@@ -294,8 +303,13 @@ impl Conv {
             "{} floats for {pixels} pixels of {out_stride}",
             out.len()
         );
-        let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, pixels, shape.out_channels);
-        self.convolve(exec, input, packed, SharedMut::new(out), out_stride, tile_epilogue);
+        let mut tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, pixels, shape.out_channels);
+        let out = SharedMut::new(out);
+        if epilogue.add_own {
+            assert!(self.adds_over(epilogue), "{epilogue:?} cannot add what the output holds");
+            tile_epilogue = tile_epilogue.over(out.as_ptr(), out_stride);
+        }
+        self.convolve(exec, input, packed, out, out_stride, tile_epilogue);
     }
 
     /// Convolves a channels-last `input` of cells; pixels of `out` are `out_stride` elements apart.

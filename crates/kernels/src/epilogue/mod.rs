@@ -72,6 +72,9 @@ pub struct Epilogue<'a> {
     pub bias: Option<&'a [f32]>,
     /// A matrix like the output, with its stride.
     pub add: Option<(&'a [f32], usize)>,
+    /// What is added lies in the output before it is written; `add` is none then. Only where [`crate::Gemm::adds_over`] or
+    /// [`crate::Conv::adds_over`] says so.
+    pub add_own: bool,
     pub add_last: bool,
     pub act: Act,
     pub finish: Option<&'a dyn Finish>,

@@ -123,6 +123,7 @@ impl Quick {
 
 impl<'a> SplitEpilogue<'a> {
     pub(crate) fn new(epilogue: &Epilogue<'a>) -> SplitEpilogue<'a> {
+        assert!(!epilogue.add_own, "what is added lies beside the output");
         let quick = Quick::of(epilogue.act);
         let add = epilogue.add.is_some();
         SplitEpilogue {

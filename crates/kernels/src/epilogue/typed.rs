@@ -67,6 +67,11 @@ pub enum Addend<'a> {
         scale: f32,
         zero: i32,
     },
+    /// What the output holds before it is written. Bytes count as in [`Addend::U8`]; other types have no use for the numbers.
+    Own {
+        scale: f32,
+        zero: i32,
+    },
 }
 
 /// Where the result goes.

@@ -135,6 +135,14 @@ impl<'a> Leaving<'a> {
                 assert!(fits(data.len(), stride), "the added matrix is too small");
                 Added::U8 { data: data.as_ptr(), stride, scale, offset: -(zero as f32) * scale }
             }
+            // Each number is read before it is written, by whoever writes it.
+            Some(Addend::Own { scale, zero }) => match &out {
+                TypedOut::F32(data) => Added::F32(data.as_ptr(), ldc),
+                TypedOut::Half(halves, data) => Added::Half(*halves, data.as_ptr(), ldc),
+                TypedOut::U8(data, _) => {
+                    Added::U8 { data: data.as_ptr(), stride: ldc, scale, offset: -(zero as f32) * scale }
+                }
+            },
         };
         assert!(rows < 2 || ldc >= columns, "rows overlap: {ldc} for {columns}");
         let (to, len) = match out {

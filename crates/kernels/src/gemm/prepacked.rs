@@ -5,7 +5,7 @@ use super::grid::{Grid, Size};
 use super::leave::Leaving;
 use super::pack;
 use super::panels::Panels;
-use super::region::{Product, TileEpilogue};
+use super::region::{self, Product, TileEpilogue};
 use super::{Micro, SKINNY};
 use crate::{Epilogue, Exec, Isa, SharedMut, TypedEpilogue, TypedOut};
 
@@ -98,6 +98,11 @@ impl Gemm {
         }
     }
 
+    /// Whether what the epilogue adds may lie in the output.
+    pub fn adds_over(&self, epilogue: &Epilogue<'_>) -> bool {
+        region::adds_over(self.k, epilogue)
+    }
+
     /// Multiplies `m` rows of `a`, `lda` apart, and stores them `ldc` apart.
     pub fn run(
         &self,
@@ -117,8 +122,12 @@ impl Gemm {
         assert!(self.micro.resumes, "a product of cells has a typed output");
         assert!(m == 1 || (lda >= k && ldc >= n), "rows overlap: {lda} for {k}, {ldc} for {n}");
         assert!(c.len() >= (m - 1) * ldc + n, "{} floats for {m} rows of {n}", c.len());
-        let tile_epilogue = TileEpilogue::new(self.isa, epilogue, 1.0, m, n);
-        self.multiply(exec, (m, a, lda), packed, c.as_mut_ptr(), ldc, tile_epilogue);
+        let (mut tile_epilogue, c) = (TileEpilogue::new(self.isa, epilogue, 1.0, m, n), c.as_mut_ptr());
+        if epilogue.add_own {
+            assert!(self.adds_over(epilogue), "{epilogue:?} cannot add what the output holds");
+            tile_epilogue = tile_epilogue.over(c, ldc);
+        }
+        self.multiply(exec, (m, a, lda), packed, c, ldc, tile_epilogue);
     }
 
     /// Packs a matrix of 8-bit numbers, `k x n` or `n x k` when `transposed`; `k` counts numbers.

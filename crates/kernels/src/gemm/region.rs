@@ -27,6 +27,13 @@ fn strip_floats(micro: &Micro) -> usize {
 /// Longest sums that are taken at once.
 const DEPTH: usize = 1024;
 
+/// Whether the epilogue of a product may add what the output holds: sums of `k` are taken at once, and nothing is added to what
+/// has been stored.
+pub(crate) fn adds_over(k: usize, epilogue: &Epilogue<'_>) -> bool {
+    let (_, later) = Post::of(epilogue, 1.0);
+    k <= DEPTH && !(epilogue.add_last && later != Act::None)
+}
+
 /// Numbers after which a sum begins anew, more or less: the errors of the parts do not add up as those of one long sum do.
 const CHUNK: usize = 512;
 
@@ -82,6 +89,11 @@ impl<'a> TileEpilogue<'a> {
         let add_later = !add.is_null() && epilogue.add_last && later != Act::None;
         let bias = epilogue.bias.map_or(std::ptr::null(), <[f32]>::as_ptr);
         TileEpilogue { post, later, bias, add, ld_add, add_later, finish: epilogue.finish, isa, leaving: None }
+    }
+
+    /// The same with what the output holds in the place of what is added. Nothing may be stored there before: see [`adds_over`].
+    pub(crate) fn over(self, c: *const f32, ldc: usize) -> TileEpilogue<'a> {
+        TileEpilogue { add: c, ld_add: ldc, ..self }
     }
 
     /// For tiles of cells.

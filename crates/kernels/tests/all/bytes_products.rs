@@ -36,6 +36,7 @@ fn products_of_bytes_equal_plain_loops() {
                 add_last: r.below(2) == 0,
                 act: r.pick(&ACTS),
                 finish: None,
+                ..Epilogue::default()
             };
             let at = |o: &Operand, item: usize, i: usize, j: usize| {
                 o.offsets[item] + if o.transposed { j * o.stride + i } else { i * o.stride + j }

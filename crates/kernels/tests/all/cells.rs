@@ -162,8 +162,21 @@ impl End {
     }
 }
 
-/// Runs with an output of each type and compares.
-fn compare(end: &End, sums: &[f64], taken: &[f64], run: impl Fn(TypedOut<'_>, usize), what: &dyn Fn() -> String) {
+/// Puts rows into others that are `stride` apart.
+fn fill<T: Copy>(to: &mut [T], stride: usize, rows: &[T], columns: usize) {
+    for (line, row) in to.chunks_mut(stride).zip(rows.chunks(columns)) {
+        line[..columns].copy_from_slice(row);
+    }
+}
+
+/// Runs with an output of each type and compares. What is added may lie in an output of its type before.
+fn compare(
+    end: &End,
+    sums: &[f64],
+    taken: &[f64],
+    run: impl Fn(TypedOut<'_>, usize, &TypedEpilogue<'_>),
+    what: &dyn Fn() -> String,
+) {
     let (columns, rows) = (end.columns, sums.len() / end.columns);
     let stride = columns + 3;
     let each = |found: &dyn Fn(usize) -> f64, bound: &dyn Fn(f64) -> f64| {
@@ -175,23 +188,42 @@ fn compare(end: &End, sums: &[f64], taken: &[f64], run: impl Fn(TypedOut<'_>, us
             assert!(near, "{found} instead of {right:?} at {i},{j}: {}", what());
         }
     };
-    let mut out = vec![77f32; rows * stride];
-    run(TypedOut::F32(&mut out), stride);
-    each(&|at| f64::from(out[at]), &|_| 3e-4);
-    assert!(out.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77.0)), "beside: {}", what());
-    for (halves, rounding) in [(Halves::Bf16, 1.0 / 256.0), (Halves::F16, 1.0 / 2048.0)] {
-        let mut half = vec![77u16; rows * stride];
-        run(TypedOut::Half(halves, &mut half), stride);
-        each(&|at| f64::from(halves.wide(half[at])), &|y| 3e-4 + y.abs() * rounding);
-        assert!(half.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77)), "beside: {}", what());
+    let apart = end.typed();
+    let own = TypedEpilogue { add: Some(Addend::Own { scale: 0.01, zero: 100 }), ..end.typed() };
+    let own_of =
+        |kind: usize| [(&apart, false), (&own, true)].into_iter().filter(move |(_, own)| !own || end.add_kind == kind);
+    for (epilogue, own) in own_of(1) {
+        let mut out = vec![77f32; rows * stride];
+        if own {
+            fill(&mut out, stride, &end.add, columns);
+        }
+        run(TypedOut::F32(&mut out), stride, epilogue);
+        each(&|at| f64::from(out[at]), &|_| 3e-4);
+        assert!(out.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77.0)), "beside: {}", what());
     }
-    let mut steps = vec![77u8; rows * stride];
-    run(TypedOut::U8(&mut steps, STEPS), stride);
-    each(&|at| (f64::from(steps[at]) - 128.0) / 60.0, &|y| {
-        let beyond = (y.abs() - 127.0 / 60.0).max(0.0);
-        0.51 / 60.0 + 3e-4 + beyond
-    });
-    assert!(steps.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77)), "beside: {}", what());
+    for (halves, rounding, kind) in [(Halves::Bf16, 1.0 / 256.0, 2), (Halves::F16, 1.0 / 2048.0, 4)] {
+        for (epilogue, own) in own_of(kind) {
+            let mut half = vec![77u16; rows * stride];
+            if own {
+                fill(&mut half, stride, &end.add_bits, columns);
+            }
+            run(TypedOut::Half(halves, &mut half), stride, epilogue);
+            each(&|at| f64::from(halves.wide(half[at])), &|y| 3e-4 + y.abs() * rounding);
+            assert!(half.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77)), "beside: {}", what());
+        }
+    }
+    for (epilogue, own) in own_of(3) {
+        let mut steps = vec![77u8; rows * stride];
+        if own {
+            fill(&mut steps, stride, &end.add_bytes, columns);
+        }
+        run(TypedOut::U8(&mut steps, STEPS), stride, epilogue);
+        each(&|at| (f64::from(steps[at]) - 128.0) / 60.0, &|y| {
+            let beyond = (y.abs() - 127.0 / 60.0).max(0.0);
+            0.51 / 60.0 + 3e-4 + beyond
+        });
+        assert!(steps.chunks(stride).all(|line| line[columns..].iter().all(|x| *x == 77)), "beside: {}", what());
+    }
 }
 
 #[test]
@@ -225,8 +257,8 @@ fn products_of_small_numbers_equal_plain_loops() {
                 }
                 Numbers::U8I8 => gemm.pack_i8(&bytes(&w), transposed, &mut packed),
             }
-            let run = |out: TypedOut<'_>, stride: usize| {
-                gemm.run_typed(exec, numbers, (m, &data.cells, lda), &packed, out, stride, &end.typed());
+            let run = |out: TypedOut<'_>, stride: usize, end: &TypedEpilogue<'_>| {
+                gemm.run_typed(exec, numbers, (m, &data.cells, lda), &packed, out, stride, end);
             };
             let what = || format!("{m}x{n}x{k} of {numbers:?}, {:?}, {:?}", exec.isa, end.typed());
             compare(&end, &sums, &taken, run, &what);
@@ -256,8 +288,8 @@ fn convolve(exec: &Exec<'_>, s: &ConvShape, numbers: Numbers, zero: u8, r: &mut 
         w.chunks(each).map(|filter| lift * filter.iter().map(|x| f64::from(*x)).sum::<f64>()).collect();
     let unit = if numbers == Numbers::U8I8 { 1.0 / (255.0 * 127.0) } else { 1.0 } / (each as f32).sqrt();
     let end = End::new(r, s.out_pixels(), s.out_channels, unit, &taken);
-    let run = |out: TypedOut<'_>, stride: usize| {
-        conv.run_typed(exec, &data.cells, &packed, out, stride, &end.typed());
+    let run = |out: TypedOut<'_>, stride: usize, end: &TypedEpilogue<'_>| {
+        conv.run_typed(exec, &data.cells, &packed, out, stride, end);
     };
     compare(&end, &sums, &taken, run, &|| format!("{s:?} of {numbers:?}, {:?}, {:?}", exec.isa, end.typed()));
 }

@@ -65,6 +65,7 @@ fn compressed_products_equal_plain_loops() {
                 add_last: r.below(2) == 0,
                 act: r.pick(&ACTS),
                 finish: None,
+                ..Epilogue::default()
             };
             let gemm = CompressedGemm::new(exec.isa, n, k, compression).unwrap();
             let mut packed = vec![0xff; gemm.matrix().packed_bytes()];
@@ -128,6 +129,7 @@ fn products_of_rounded_rows_equal_plain_loops_over_them() {
                 add_last: r.below(2) == 0,
                 act: r.pick(&ACTS),
                 finish: None,
+                ..Epilogue::default()
             };
             let gemm = RoundedGemm::new(exec.isa, n, k, compression, each).unwrap();
             let mut packed = vec![0xff; gemm.matrix().packed_bytes()];

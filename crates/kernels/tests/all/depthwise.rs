@@ -53,6 +53,7 @@ fn check(s: ConvShape, epilogue: Act, add_last: Option<bool>) {
                 add_last: add_last.unwrap_or(false),
                 act: epilogue,
                 finish: None,
+                ..Epilogue::default()
             };
             kernel.run(&Exec::new(&pool, isa, &scratch), &input, c + gap, &packed, &mut out, c + gap, &epilogue);
             for (pixel, out) in out.chunks_exact(c + gap).enumerate() {

@@ -51,6 +51,7 @@ fn check(s: ConvShape, function: Act, add_last: Option<bool>) {
                 add_last: add_last.unwrap_or(false),
                 act: function,
                 finish: None,
+                ..Epilogue::default()
             };
             let exec = Exec::new(&pool, isa, &scratch);
             kernel.run(&exec, &input, ins + gap, &packed, &mut out, outs + gap, &epilogue);
