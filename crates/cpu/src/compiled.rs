@@ -4,10 +4,11 @@ use crate::backend::Cpu;
 use crate::properties::{
     GROUP, PRECISION, Settings, TABLE, check, metric, rounded_group, tell_precision, told_precision,
 };
-use crate::threads::{Stream, streams};
+use crate::threads::{Needs, Stream, streams, streams_with_room};
 use crate::weights::Weights;
 use carafe_device::{CompiledModel, InferRequest, Kernel, Port, Properties, tell_kernel_troubles, use_kernels};
 use carafe_graph::{Error, FrameworkNode, Model, Notes, Result, run_passes};
+use carafe_kernels::Machine;
 use carafe_plan::{Planner, Prepared, Request, SHAPED, Streams, annotate};
 use carafe_tensor::Tensor;
 use std::collections::BTreeMap;
@@ -74,9 +75,8 @@ impl Compiled {
         weights: Weights,
         properties: &Properties,
     ) -> Result<Compiled> {
-        let settings = Settings::of(properties)?;
+        let mut settings = Settings::of(properties)?;
         tell_precision(properties);
-        let streams = streams(&settings);
         let backend = Cpu {
             weights: Arc::new(weights),
             threads: settings.threads_each,
@@ -85,10 +85,21 @@ impl Compiled {
             half: settings.half,
             rounded_group: settings.rounded_group,
         };
-        let planner = Arc::new(Planner::new(model, backend));
-        let compiled = Compiled { planner, inputs, outputs, settings, streams, properties: properties.clone() };
-        compiled.planner.prepare()?;
-        Ok(compiled)
+        let mut planner = Planner::new(model, backend);
+        planner.prepare()?;
+        if settings.streams_may_be_fewer {
+            let threads = settings.streams * settings.threads_each;
+            let fewer = streams_with_room(threads, needs(&planner), Machine::here());
+            if fewer < settings.streams {
+                (settings.streams, settings.threads_each) = (fewer, threads / fewer);
+                planner.backend.threads = settings.threads_each;
+                // Kept meanwhile for the sake of the packed weights.
+                let _plans = planner.take_plans();
+                planner.prepare()?;
+            }
+        }
+        let (planner, streams) = (Arc::new(planner), streams(&settings));
+        Ok(Compiled { planner, inputs, outputs, settings, streams, properties: properties.clone() })
     }
 
     /// Bytes that inferences take, a word and a number each: the planned memory of one request for the last shapes, weights in
@@ -100,6 +111,12 @@ impl Compiled {
         let packed = self.planner.backend.weights.bytes();
         format!("arena {arena} packed {packed} constants {constants}")
     }
+}
+
+/// What an inference needs by the plan there is.
+fn needs(planner: &Planner<Cpu>) -> Needs {
+    let arena = planner.last_plans().iter().map(|p| p.planned_bytes()).sum();
+    Needs { arena, packed: planner.backend.weights.bytes() }
 }
 
 // All of them in one list, with counts.

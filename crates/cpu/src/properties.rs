@@ -27,7 +27,8 @@ pub(crate) static TABLE: LazyLock<Vec<PropertyInfo>> = LazyLock::new(|| {
             "PERFORMANCE_HINT",
             HINTS,
             "LATENCY",
-            "LATENCY: one stream with all threads; THROUGHPUT: a stream a thread.",
+            "LATENCY: one stream with all threads; THROUGHPUT: a stream a thread, or fewer of more threads where their memory would not \
+             fit the cache.",
         ),
         writable("PERFORMANCE_HINT_NUM_REQUESTS", COUNT, "0", "Most requests that will run at once; 0 for any number."),
         writable(
@@ -115,6 +116,8 @@ pub(crate) fn check(properties: &Properties) -> Result<()> {
 pub(crate) struct Settings {
     pub(crate) streams: usize,
     pub(crate) threads_each: usize,
+    /// A stream a thread because throughput was asked for, and no number: models that need much memory get fewer.
+    pub(crate) streams_may_be_fewer: bool,
     pub(crate) pinned: bool,
     pub(crate) spin_us: u64,
     pub(crate) profiled: bool,
@@ -149,14 +152,16 @@ impl Settings {
             },
         };
         let requests = number("PERFORMANCE_HINT_NUM_REQUESTS");
-        let streams = wanted.unwrap_or_else(|| match text("PERFORMANCE_HINT").as_str() {
-            "LATENCY" => 1,
+        let latency = text("PERFORMANCE_HINT") == "LATENCY";
+        let streams = wanted.unwrap_or(match () {
+            _ if latency => 1,
             _ if requests > 0 => threads.min(requests),
             _ => threads,
         });
         Ok(Settings {
             streams,
             threads_each: (threads / streams).max(1),
+            streams_may_be_fewer: wanted.is_none() && !latency && requests == 0,
             pinned: properties.is_on(&TABLE, "ENABLE_CPU_PINNING"),
             spin_us: number("CPU_SPIN_MICROSECONDS") as u64,
             profiled: properties.is_on(&TABLE, "PERF_COUNT"),

@@ -2,7 +2,7 @@
 
 use crate::properties::Settings;
 use carafe_device::Parallel;
-use carafe_kernels::{Pool, PoolOptions, Scratch, keep_denormals};
+use carafe_kernels::{self as kernels, Pool, PoolOptions, Scratch, keep_denormals};
 use carafe_plan::Streams;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -69,6 +69,28 @@ impl Parallel for Lent {
     }
 }
 
+/// What an inference needs, as far as it decides how many should run beside each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needs {
+    /// Planned memory of a request, and packed weights.
+    pub(crate) arena: usize,
+    pub(crate) packed: usize,
+}
+
+/// Weights beyond so many times the planned memory are most of what an inference reads.
+const HEAVY: usize = 5;
+
+/// Streams for so many threads: as many as have room in the last cache together. Inferences whose images leave it wait for memory,
+/// and more of them at once only evict each other's. Smaller models rather have a stream a thread, which waits for no other.
+pub(crate) fn streams_with_room(threads: usize, needs: Needs, machine: &kernels::Machine) -> usize {
+    let Needs { arena, packed } = needs;
+    if packed > HEAVY * arena {
+        return threads;
+    }
+    let room = machine.share(threads);
+    (1..=threads).rev().find(|s| threads.is_multiple_of(*s) && s * arena <= room).unwrap_or(1)
+}
+
 /// Streams as the settings say.
 pub(crate) fn streams(settings: &Settings) -> Arc<Streams<Arc<Stream>>> {
     let each = settings.threads_each;
@@ -84,4 +106,37 @@ pub(crate) fn streams(settings: &Settings) -> Arc<Streams<Arc<Stream>>> {
         Arc::new(Stream { pool, lent, scratch: Mutex::new(Arc::new(scratch)) })
     };
     Streams::new((0..settings.streams.max(1)).map(stream).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MACHINE: kernels::Machine = kernels::Machine { l2: 1 << 20, l3: 32 << 20, sharing: 8, fma_per_cycle: 2 };
+
+    fn streams_of(threads: usize, arena: usize) -> usize {
+        streams_with_room(threads, Needs { arena, packed: 1 << 20 }, &MACHINE)
+    }
+
+    #[test]
+    fn inferences_that_fit_the_cache_together_have_a_stream_each() {
+        assert_eq!((streams_of(8, 4 << 20), streams_of(2, 4 << 20)), (8, 2));
+    }
+
+    #[test]
+    fn inferences_that_do_not_share_threads() {
+        assert_eq!([5, 10, 20, 100].map(|arena| streams_of(8, arena << 20)), [4, 2, 1, 1]);
+        // Two threads have a quarter of the cache.
+        assert_eq!(streams_of(2, 5 << 20), 1);
+    }
+
+    #[test]
+    fn a_model_of_open_shapes_has_a_stream_for_each_thread() {
+        assert_eq!(streams_of(8, 0), 8);
+    }
+
+    #[test]
+    fn weights_that_outweigh_all_else_are_read_by_every_stream_anyway() {
+        assert_eq!(streams_with_room(8, Needs { arena: 20 << 20, packed: 200 << 20 }, &MACHINE), 8);
+    }
 }

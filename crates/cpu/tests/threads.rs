@@ -76,7 +76,7 @@ fn the_number_of_streams_does_not_change_the_bits() {
 }
 
 #[test]
-fn throughput_gives_each_thread_a_stream_whatever_the_model_needs() {
+fn throughput_gives_each_thread_a_stream_unless_the_model_needs_much_memory() {
     let streams = |side: usize, properties: Properties| {
         let mut m = Model::new("m");
         let x = m.parameter("x", ElementType::F32, PartialShape::of(&[1, 4, side, side])).unwrap();
@@ -91,8 +91,10 @@ fn throughput_gives_each_thread_a_stream_whatever_the_model_needs() {
     };
     let throughput = || Properties::new().with("PERFORMANCE_HINT", "THROUGHPUT");
     assert_eq!(streams(16, throughput()), "4");
-    assert_eq!(streams(2048, throughput()), "4");
+    // 64 MiB an image; how many have room depends on the machine.
+    assert!(["1", "2", "4"].contains(&streams(2048, throughput()).as_str()));
     assert_eq!(streams(2048, throughput().with("NUM_STREAMS", 2)), "2");
+    assert_eq!(streams(2048, throughput().with("PERFORMANCE_HINT_NUM_REQUESTS", 4)), "4");
     assert_eq!(streams(2048, Properties::new()), "1");
 }
 

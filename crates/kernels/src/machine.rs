@@ -11,6 +11,8 @@ pub struct Machine {
     pub l2: usize,
     /// Bytes of the last cache, as cores share it.
     pub l3: usize,
+    /// Processors that share it.
+    pub sharing: usize,
     /// Multiply-adds of 16 floats that a core begins in a cycle, for the widest instructions it has.
     pub fma_per_cycle: usize,
 }
@@ -20,9 +22,15 @@ impl Machine {
     pub fn here() -> &'static Machine {
         static HERE: OnceLock<Machine> = OnceLock::new();
         HERE.get_or_init(|| {
-            let [l2, l3] = caches();
-            Machine { l2, l3, fma_per_cycle: fma_per_cycle() }
+            let Caches { l2, l3, sharing } = caches();
+            Machine { l2, l3, sharing, fma_per_cycle: fma_per_cycle() }
         })
+    }
+
+    /// Bytes of the last cache that so many threads may count as theirs.
+    pub fn share(&self, threads: usize) -> usize {
+        let sharing = self.sharing.max(1);
+        self.l3 / sharing * threads.min(sharing)
     }
 
     /// Bytes that arrive at a thread in the time of one multiply-add of 16 floats, when `all` bytes are gone through of which the
@@ -40,25 +48,55 @@ impl Machine {
     }
 }
 
-// Second-level and last cache: as the system says, else as the processor does, else what is usual.
-fn caches() -> [usize; 2] {
-    let found = of_system("/sys/devices/system/cpu/cpu0/cache").or_else(of_processor);
-    let [l2, l3] = found.unwrap_or([1 << 20, 16 << 20]);
-    // A machine without a third level has its second for all.
-    [l2, l3.max(l2)]
+// Second-level and last cache, and how many processors share the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Caches {
+    l2: usize,
+    l3: usize,
+    sharing: usize,
 }
 
-fn of_system(folder: &str) -> Option<[usize; 2]> {
-    let mut found = [0, 0];
+impl Caches {
+    // A cache of a level from the second on. The larger one counts where a level has two.
+    fn add(&mut self, level: usize, size: usize, sharing: usize) {
+        if level == 2 {
+            self.l2 = size.max(self.l2);
+        } else if size > self.l3 {
+            (self.l3, self.sharing) = (size, sharing);
+        }
+    }
+}
+
+// As the system says, else as the processor does, else what is usual.
+fn caches() -> Caches {
+    let found = of_system("/sys/devices/system/cpu/cpu0/cache").or_else(of_processor);
+    let found = found.unwrap_or(Caches { l2: 1 << 20, l3: 16 << 20, sharing: 8 });
+    // A machine without a third level has its second for all.
+    match found.l3 < found.l2 {
+        true => Caches { l3: found.l2, sharing: 1, ..found },
+        false => found,
+    }
+}
+
+fn of_system(folder: &str) -> Option<Caches> {
+    let mut found = Caches::default();
     for entry in std::fs::read_dir(folder).ok()?.flatten() {
         let text = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
         if let (Ok(level @ 2..=4), Some(size)) = (text("level").trim().parse::<usize>(), bytes_of(text("size").trim()))
         {
-            let at = usize::from(level > 2);
-            found[at] = size.max(found[at]);
+            found.add(level, size, count_of(text("shared_cpu_list").trim()));
         }
     }
-    (found[0] > 0).then_some(found)
+    (found.l2 > 0).then_some(found)
+}
+
+/// Numbers in a list like `0-3,8`; one for what is none.
+fn count_of(list: &str) -> usize {
+    let of = |part: &str| -> Option<usize> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        (last.trim().parse::<usize>().ok()? + 1).checked_sub(first.trim().parse().ok()?)
+    };
+    list.split(',').filter_map(of).sum::<usize>().max(1)
 }
 
 /// `1024K`, `32M` or plain bytes.
@@ -75,14 +113,14 @@ fn bytes_of(text: &str) -> Option<usize> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn of_processor() -> Option<[usize; 2]> {
+fn of_processor() -> Option<Caches> {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
     // Both leaves describe a cache in each sub-leaf, alike.
     let leaf = if vendor() == Vendor::Amd { 0x8000_001d } else { 4 };
     if __cpuid(leaf & 0x8000_0000).eax < leaf {
         return None;
     }
-    let mut found = [0, 0];
+    let mut found = Caches::default();
     for sub in 0..16 {
         let c = __cpuid_count(leaf, sub);
         if c.eax & 31 == 0 {
@@ -91,14 +129,14 @@ fn of_processor() -> Option<[usize; 2]> {
         let (level, ways, parts, line) = (c.eax >> 5 & 7, c.ebx >> 22, c.ebx >> 12 & 0x3ff, c.ebx & 0xfff);
         let bytes = (ways as usize + 1) * (parts as usize + 1) * (line as usize + 1) * (c.ecx as usize + 1);
         if level >= 2 {
-            found[usize::from(level > 2)] = bytes;
+            found.add(level as usize, bytes, (c.eax >> 14 & 0xfff) as usize + 1);
         }
     }
-    (found[0] > 0).then_some(found)
+    (found.l2 > 0).then_some(found)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn of_processor() -> Option<[usize; 2]> {
+fn of_processor() -> Option<Caches> {
     None
 }
 
@@ -176,10 +214,11 @@ mod tests {
             std::fs::create_dir_all(&cache).unwrap();
             std::fs::write(cache.join("level"), format!("{level}\n")).unwrap();
             std::fs::write(cache.join("size"), format!("{size}\n")).unwrap();
+            std::fs::write(cache.join("shared_cpu_list"), if *level == "3" { "0-3,8-11,16\n" } else { "0\n" }).unwrap();
         }
         let found = of_system(folder.to_str().unwrap());
         std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(found, Some([2 << 20, 105 << 20]));
+        assert_eq!(found, Some(Caches { l2: 2 << 20, l3: 105 << 20, sharing: 9 }));
         assert_eq!(of_system("/nowhere/at/all"), None);
     }
 
@@ -187,17 +226,24 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn the_processor_tells_its_caches_itself() {
         // A virtual machine may hide the leaf.
-        if let Some([l2, l3]) = of_processor() {
-            assert!(l2 >= 128 << 10 && (l3 == 0 || l3 >= l2), "{l2} {l3}");
+        if let Some(Caches { l2, l3, sharing }) = of_processor() {
+            assert!(l2 >= 128 << 10 && (l3 == 0 || l3 >= l2 && sharing > 0), "{l2} {l3} {sharing}");
         }
     }
 
     #[test]
     fn what_fits_a_nearer_cache_arrives_sooner() {
-        let m = Machine { l2: 1 << 20, l3: 32 << 20, fma_per_cycle: 1 };
+        let m = Machine { l2: 1 << 20, l3: 32 << 20, sharing: 8, fma_per_cycle: 1 };
         let rates = [100 << 10, 4 << 20, 64 << 20].map(|bytes| m.arrival(bytes, bytes));
         assert!(rates[0] > rates[1] && rates[1] > rates[2]);
         assert_eq!(Machine { fma_per_cycle: 2, ..m }.arrival(64 << 20, 64 << 20), rates[2] / 2.0);
+    }
+
+    #[test]
+    fn threads_have_their_part_of_the_last_cache() {
+        let m = Machine { l2: 1 << 20, l3: 32 << 20, sharing: 8, fma_per_cycle: 1 };
+        assert_eq!([1, 2, 8, 16].map(|threads| m.share(threads) >> 20), [4, 8, 32, 32]);
+        assert_eq!(["0", "0-3,8", "5-5,7", "", "x"].map(count_of), [1, 5, 2, 1, 1]);
     }
 
     #[test]

@@ -110,8 +110,8 @@ fn threads_pack_the_same_weights() {
 }
 
 /// A core of an Intel server, and one of AMD's before Zen 5.
-const INTEL: Machine = Machine { l2: 2 << 20, l3: 105 << 20, fma_per_cycle: 2 };
-const AMD: Machine = Machine { l2: 1 << 20, l3: 32 << 20, fma_per_cycle: 1 };
+const INTEL: Machine = Machine { l2: 2 << 20, l3: 105 << 20, sharing: 56, fma_per_cycle: 2 };
+const AMD: Machine = Machine { l2: 1 << 20, l3: 32 << 20, sharing: 8, fma_per_cycle: 1 };
 
 fn chosen(machine: &Machine, size: usize, channels: usize) -> bool {
     winograd::worthwhile(&shape(1, [size, size], channels, channels, [1, 1]), 2, machine)
