@@ -81,7 +81,7 @@ impl Workshop {
 
 fn compile(compiler: &str, name: &str, flags: &[&str], source: &Path, out: &Path) {
     let done = Command::new(compiler)
-        .args(["-shared", "-fPIC", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"])
+        .args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"])
         .arg("-I")
         .arg(root().join("include"))
         .arg(source)
