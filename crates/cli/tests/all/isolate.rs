@@ -35,7 +35,8 @@ const INFER: &str = "static CarafeStatus request_infer(void *request) {\n";
 const EXPORT: &str = "static CarafeStatus compiled_export_to(void *compiled, CarafeWrite write, void *sink) {\n";
 const ENTRY: &str =
     "CARAFE_C CARAFE_EXPORT CarafeStatus CreatePluginEngine(const CarafeHost *host, CarafeDevice *device) {\n";
-const SPIN: &str = "    for (volatile int i = 0;; i++) {}\n";
+// It sleeps: a loop that is awake would only take the processor from other tests.
+const HANG: &str = "    for (;;) nanosleep(&(struct timespec){1, 0}, NULL);\n";
 const CRASH: &str = "    *(volatile int *)8 = 1;\n";
 
 fn with(line: &str, more: &str) -> (String, String) {
@@ -45,7 +46,7 @@ fn with(line: &str, more: &str) -> (String, String) {
 #[test]
 fn a_crash_an_exit_and_a_loop_fail_one_check_each_and_the_others_go_on() {
     let workshop = Workshop::new();
-    let changes = [with(RESET, CRASH), with(PROFILE, "    exit(3);\n"), with(EXPORT, SPIN)];
+    let changes = [with(RESET, CRASH), with(PROFILE, "    exit(3);\n"), with(EXPORT, HANG)];
     let changes: Vec<(&str, &str)> = changes.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
     let plugin = plugin(&workshop, &changes);
     let json = workshop.path("report.json").display().to_string();
@@ -126,8 +127,8 @@ fn a_query_of_a_library_that_crashes_or_never_answers_is_answered() {
     let done = carafe(&["query", &model, "--plugin", &crash, "-d", "BAD", "--isolate", "--json"]);
     let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!((&answer["signal"], &answer["device"]), (&11.into(), &"BAD".into()));
-    let spin = plugin(&workshop, &[(QUERY, &format!("{QUERY}{SPIN}"))]);
-    let done = carafe(&["query", &model, "--plugin", &spin, "-d", "BAD", "--isolate", "--timeout", "1"]);
+    let hang = plugin(&workshop, &[(QUERY, &format!("{QUERY}{HANG}"))]);
+    let done = carafe(&["query", &model, "--plugin", &hang, "-d", "BAD", "--isolate", "--timeout", "1"]);
     assert!(text(&done).contains("did not end within 1 s"), "{}", text(&done));
     let fine = carafe(&["query", &model, "-d", "CPU", "--isolate"]);
     assert!(fine.status.success() && text(&fine).contains("nodes run on CPU"), "{}", text(&fine));
@@ -153,8 +154,8 @@ fn a_run_beyond_its_time_is_cancelled_and_writes_nothing() {
     assert!(text.contains("the run took longer than the 0.5 s of --timeout") && !text.contains("was ended"), "{text}");
     assert!(time < Duration::from_secs(20), "{time:?}");
     // It does not.
-    let spin = plugin(&workshop, &[(INFER, &format!("{INFER}{SPIN}"))]);
-    let (text, time) = timed_out(&spin, &model, &out);
+    let hang = plugin(&workshop, &[(INFER, &format!("{INFER}{HANG}"))]);
+    let (text, time) = timed_out(&hang, &model, &out);
     assert!(text.contains("--timeout") && text.contains("the process was ended"), "{text}");
     assert!(time < Duration::from_secs(30), "{time:?}");
 }
