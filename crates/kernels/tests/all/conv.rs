@@ -10,18 +10,24 @@ pub(crate) fn plain(s: &ConvShape, input: impl Fn(usize, [usize; 3], usize) -> f
     let [od, oh, ow] = s.out_spatial();
     let (ci, co) = (s.in_channels / s.groups, s.out_channels / s.groups);
     let mut out = vec![0.0; s.out_pixels() * s.out_channels];
-    for (x, sum) in out.iter_mut().enumerate() {
-        let (o, pixel) = (x % s.out_channels, x / s.out_channels);
+    let mut taps = Vec::with_capacity(s.taps());
+    for (pixel, sums) in out.chunks_exact_mut(s.out_channels).enumerate() {
         let at = [pixel / (ow * oh) % od, pixel / ow % oh, pixel % ow];
-        let (image, g) = (pixel / (ow * oh * od), o / co);
-        for c in 0..ci {
-            for t in 0..s.taps() {
-                let k = [t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]];
-                let from: [usize; 3] =
-                    std::array::from_fn(|i| (at[i] * s.stride[i] + k[i] * s.dilation[i]).wrapping_sub(s.pad_begin[i]));
-                if (0..3).all(|i| from[i] < s.in_spatial[i]) {
-                    let w = weights[(o * ci + c) * s.taps() + t];
-                    *sum += f64::from(input(image, from, g * ci + c)) * f64::from(w);
+        let image = pixel / (ow * oh * od);
+        // Those within the image, once for all channels.
+        taps.clear();
+        taps.extend((0..s.taps()).filter_map(|t| {
+            let k = [t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]];
+            let from: [usize; 3] =
+                std::array::from_fn(|i| (at[i] * s.stride[i] + k[i] * s.dilation[i]).wrapping_sub(s.pad_begin[i]));
+            (0..3).all(|i| from[i] < s.in_spatial[i]).then_some((t, from))
+        }));
+        for (o, sum) in sums.iter_mut().enumerate() {
+            let g = o / co;
+            for c in 0..ci {
+                let filter = &weights[(o * ci + c) * s.taps()..][..s.taps()];
+                for &(t, from) in &taps {
+                    *sum += f64::from(input(image, from, g * ci + c)) * f64::from(filter[t]);
                 }
             }
         }
