@@ -21,6 +21,7 @@ import numpy as np
 from . import place
 
 DISTURBED = 0.1  # of a processor
+PAUSE = 0.05  # seconds between turns, in which threads of the last one stop spinning
 ONE_THREAD = {"tract"}
 OURS = ("carafe", "carafe-onnx")  # the latter runs the ONNX twin of a model
 JUDGES = ("tensorflow", "tflite", "onnxruntime", "openvino")  # the first that ran says what is right
@@ -137,8 +138,11 @@ class Plan:
         return [] if self.engines[engine] else [self.precision]
 
     def throughput(self, engine, cores):
-        """Settings (threads, streams) to try; 0 streams: the engine chooses."""
-        return {"carafe": [(1, 0)], "carafe-onnx": [(1, 0)], "openvino": [(1, cores), (1, 0)]}.get(engine, [(1, cores)])
+        """Settings (threads, streams) to try; 0 streams: the engine chooses. One inference at a time may be the best way of a peer."""
+        if engine in OURS:
+            return [(1, 0)]
+        one = [] if engine in ONE_THREAD else [(cores, 1)]
+        return list(dict.fromkeys([(1, cores), *([(1, 0)] if engine == "openvino" else []), *one]))
 
 
 def measure(plan, files, quantized=False):
@@ -207,9 +211,13 @@ def rounds(plan, workers, fail, measure_one):
     """{engine: [(share others used, figure)]}"""
     found = {}
     for turn in range(plan.rounds + 1):
-        for engine in list(workers):
+        # Nobody always comes behind the same one, whose threads may spin for a while yet.
+        order = list(workers)
+        first = turn % max(len(order), 1)
+        for engine in order[first:] + order[:first]:
             with guarded(engine, workers, fail):
                 worker = workers[engine]
+                time.sleep(PAUSE)
                 if turn == 0:
                     measure_one(worker, min(plan.seconds, 0.2))
                 else:
@@ -227,25 +235,21 @@ def pace(worker, seconds):
 
 
 def throughput(plan, files, found, able):
-    cores = place.cores()
-    for place_in_list in range(2):
-        workers = {}
-        for engine in able():
-            settings = plan.throughput(engine, cores)
-            if place_in_list < len(settings):
-                try:
-                    workers[engine] = Worker(plan, engine, *files[engine], *settings[place_in_list])
-                except Failed as problem:
-                    found[engine]["problem"] = str(problem)
-        for engine, turns in rounds(plan, workers, lambda e, p: found[e].update(problem=str(p)), pace).items():
-            name = "x".join(map(str, plan.throughput(engine, cores)[place_in_list]))
-            found[engine].setdefault("throughput", {})[name] = statistics.median(rate for _, rate in turns)
-        for worker in workers.values():
-            worker.close()
-    for engine, figures in found.items():
+    """Every way of every engine in the same turns: a machine that is fast now and slow then favours nobody."""
+    cores, workers = place.cores(), {}
+    for engine in able():
+        for setting in plan.throughput(engine, cores):
+            try:
+                workers[engine, setting] = Worker(plan, engine, *files[engine], *setting)
+            except Failed as problem:
+                found[engine]["problem"] = str(problem)
+    for (engine, setting), turns in rounds(plan, workers, lambda way, p: found[way[0]].update(problem=str(p)), pace).items():
+        name = "x".join(map(str, setting))
+        found[engine].setdefault("throughput", {})[name] = statistics.median(rate for _, rate in turns)
+    for worker in workers.values():
+        worker.close()
+    for figures in found.values():
         if figures.get("throughput"):
-            if engine not in OURS:  # one inference at a time may be the best way of a peer
-                figures["throughput"].update({f"{threads}x1": 1e3 / told["ms"] for threads, told in figures["latency"].items()})
             figures["per_second"] = max(figures["throughput"].values())
 
 
