@@ -121,6 +121,11 @@ impl<'a> Leaving<'a> {
             assert!(list.is_none_or(|l| l.len() >= columns), "too few {what} for {columns} columns");
         }
         let pointer = |list: Option<&[f32]>| list.map_or(std::ptr::null(), <[f32]>::as_ptr);
+        let (to, len) = match out {
+            TypedOut::F32(data) => (To::F32(data.as_mut_ptr()), data.len()),
+            TypedOut::Half(halves, data) => (To::Half(halves, data.as_mut_ptr()), data.len()),
+            TypedOut::U8(data, quantizer) => (To::U8(data.as_mut_ptr(), quantizer), data.len()),
+        };
         let add = match epilogue.add {
             None => Added::None,
             Some(Addend::F32(data, stride)) => {
@@ -136,20 +141,13 @@ impl<'a> Leaving<'a> {
                 Added::U8 { data: data.as_ptr(), stride, scale, offset: -(zero as f32) * scale }
             }
             // Each number is read before it is written, by whoever writes it.
-            Some(Addend::Own { scale, zero }) => match &out {
-                TypedOut::F32(data) => Added::F32(data.as_ptr(), ldc),
-                TypedOut::Half(halves, data) => Added::Half(*halves, data.as_ptr(), ldc),
-                TypedOut::U8(data, _) => {
-                    Added::U8 { data: data.as_ptr(), stride: ldc, scale, offset: -(zero as f32) * scale }
-                }
+            Some(Addend::Own { scale, zero }) => match to {
+                To::F32(c) => Added::F32(c, ldc),
+                To::Half(halves, c) => Added::Half(halves, c, ldc),
+                To::U8(c, _) => Added::U8 { data: c, stride: ldc, scale, offset: -(zero as f32) * scale },
             },
         };
         assert!(rows < 2 || ldc >= columns, "rows overlap: {ldc} for {columns}");
-        let (to, len) = match out {
-            TypedOut::F32(data) => (To::F32(data.as_mut_ptr()), data.len()),
-            TypedOut::Half(halves, data) => (To::Half(halves, data.as_mut_ptr()), data.len()),
-            TypedOut::U8(data, quantizer) => (To::U8(data.as_mut_ptr(), quantizer), data.len()),
-        };
         assert!(fits(len, ldc), "{len} elements for {rows} rows of {columns}");
         let plain = Epilogue { add_last: epilogue.add_last, act: epilogue.act, ..Epilogue::default() };
         let (post, later) = Post::of(&plain, 1.0);

@@ -186,8 +186,18 @@ fn check_pairs(s: ConvShape, function: Act, add_last: Option<bool>, to_bf16: boo
                 let mut out = vec![u16::MAX; pixels * (outs + gap)];
                 let to = TypedOut::Half(Halves::Bf16, &mut out);
                 kernel.run(&exec, &input, ins + gap, &packed, to, outs + gap, &epilogue);
-                let floats: Vec<f32> = out.iter().map(|b| f32::from_bits(u32::from(*b) << 16)).collect();
-                close(&kept(&floats), &wanted, 4e-3, &what);
+                let wide = |out: &[u16]| out.iter().map(|b| f32::from_bits(u32::from(*b) << 16)).collect::<Vec<f32>>();
+                close(&kept(&wide(&out)), &wanted, 4e-3, &what);
+                if add_last.is_some() {
+                    // What is added lies in the output.
+                    for (pixel, add) in out.chunks_exact_mut(outs + gap).zip(add.chunks(outs)) {
+                        pixel[..outs].copy_from_slice(add);
+                    }
+                    let own = TypedEpilogue { add: Some(Addend::Own { scale: 1.0, zero: 0 }), ..epilogue };
+                    let to = TypedOut::Half(Halves::Bf16, &mut out);
+                    kernel.run(&exec, &input, ins + gap, &packed, to, outs + gap, &own);
+                    close(&kept(&wide(&out)), &wanted, 4e-3, &format!("over its own, {what}"));
+                }
             } else {
                 let mut out = vec![f32::NAN; pixels * (outs + gap)];
                 kernel.run(&exec, &input, ins + gap, &packed, TypedOut::F32(&mut out), outs + gap, &epilogue);
